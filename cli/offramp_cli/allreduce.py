@@ -49,8 +49,9 @@ def _show(console: Any, experiment: Experiment, outcome: AllReduceTimings) -> No
         table.add_row(*row[: len(table.columns)])
     console.print(table)
     console.print(
-        f"{experiment.ranks} ranks, {experiment.frame_bytes} bytes in a frame, {outcome.sent} packets sent, "
-        f"{outcome.repeated} of them again, {outcome.lost} lost; every sum is NumPy's within float32's rounding",
+        f"{show.count(experiment.ranks, 'rank')}, {experiment.frame_bytes} bytes in a frame, "
+        f"{outcome.sent} packets sent, {outcome.repeated} of them again, {outcome.lost} lost; "
+        "every sum is NumPy's within float32's rounding",
         soft_wrap=True,
     )
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.cluster import Cluster
-    from offramp.job.kind import Measured
-    from offramp.job.planner import JobPlan
+    from offramp.job.planner import Choice, JobPlan
     from offramp.job.run import RunResult
     from offramp.job.settings import JobSettings
 
@@ -67,14 +65,13 @@ class RunSettings(PlanSettings):
 @command(PlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
 def plan(settings: PlanSettings, result: Result) -> None:
     """Show what could be offloaded for a job on a cluster, how long a step takes with each, and the choice."""
-    from offramp.job.report import rows_of
     from offramp.job.settings import JobSettings
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
     made = plan_of(console, job, cluster, measure=settings.calibrate)
     show_plan(console, job, made)
-    result.write("offramp.job.plan/1", {"name": job.name, "plan": rows_of(made), "taken": str(made.taken.way)})
+    result.write("offramp.job.plan/1", {"name": job.name, **plan_document(made), "taken": str(made.taken.way)})
 
 
 @command(RunSettings, Result, example="job run job.yaml --on lab")
@@ -124,45 +121,41 @@ def undo(settings: Where, result: Result) -> None:
 
 
 def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
-    """A job's plan; without calibration, and with a message, if none is possible."""
+    """A job's plan within its deadline; without calibration, and with a message, if none is possible."""
+    from offramp.job.measuring import measurer
     from offramp.job.planner import make_job_plan
-    from offramp.job.run import calibrate
-    from offramp_base.ending.left import temporary_folder
 
-    deadline = time.monotonic() + job.deadline_s
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(temporary_folder()))
         if measure and (job.communicates or job.file):
             stack.enter_context(console.status("calibrating"))
-
-        def measured(ways: Sequence[str], size: int) -> Measured:
-            left = max(1.0, deadline - time.monotonic())
-            return calibrate(job, cluster, ways, size, folder, left)
-
-        try:
-            made = make_job_plan(job, cluster, measured if measure else None)
-        except OfframpError as error:
-            if not measure:
-                raise
-            console.print(f"not calibrated: {error}", soft_wrap=True)
-            made = make_job_plan(job, cluster)
+        made = make_job_plan(job, cluster, measurer(job, cluster) if measure else None)
+    if made.reason:
+        console.print(f"not calibrated: {made.reason}", soft_wrap=True, markup=False)
     return made
+
+
+def plan_document(made: JobPlan) -> dict[str, Any]:
+    """A plan as data: the report's rows, with what decides each and what its run will read."""
+    from offramp.job.report import rows_of
+
+    more = [{"bound": str(each.bound), "decided": dict(each.decided)} for each in made.choices]
+    rows = [row | added for row, added in zip(rows_of(made), more, strict=True)]
+    return {"plan": rows, "calibrated": made.calibrated, "reason": made.reason, "warning": made.warning}
 
 
 def carry_out(
     console: Console, job: JobSettings, cluster: Cluster, made: JobPlan, ways: Sequence[str], out: Path
 ) -> dict[str, RunResult]:
     """Run a job in each of these ways, each in its own folder; ``out`` gets the plan, and a trace of the first."""
-    from offramp.job.report import rows_of
     from offramp.job.watch import PLAN
     from offramp_base.ending.files import write_text
 
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / PLAN, json.dumps({"name": job.name, "plan": rows_of(made)}) + "\n")
+    write_text(out / PLAN, json.dumps({"name": job.name, **plan_document(made)}) + "\n")
     outcomes = {}
     for way in ways:
         _fresh(out / str(way))
-        outcomes[way] = _run(console, job, cluster, way, out / str(way))
+        outcomes[way] = _run(console, job, cluster, made.by(way), out / str(way))
     _trace(out / str(ways[0]), out / "trace.json")
     return outcomes
 
@@ -170,19 +163,18 @@ def carry_out(
 def _forced(made: JobPlan, way: str) -> JobPlan:
     from dataclasses import replace
 
-    from offramp.job.planner import JobPlan
-
     chosen = next(each for each in made.choices if each.way == way)
     if chosen.step_s is None:
         raise SettingsError("by", chosen.why, str(way))
-    return JobPlan(tuple(replace(each, taken=each.way == way) for each in made.choices))
+    return replace(made, choices=tuple(replace(each, taken=each.way == way) for each in made.choices))
 
 
-def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder: Path) -> RunResult:
+def _run(console: Console, job: JobSettings, cluster: Cluster, choice: Choice, folder: Path) -> RunResult:
     from rich.markup import escape
 
     from offramp.job.run import run_job
 
+    way = choice.way
     with console.status(f"{way}: deploying") as status:
 
         def note(what: str, name: str) -> None:
@@ -190,7 +182,7 @@ def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder:
             if what == "restart":
                 console.print(f"{way}: {name}: restarted", markup=False, soft_wrap=True)
 
-        return run_job(job, cluster, way, folder, note)
+        return run_job(job, cluster, choice, folder, note)
 
 
 def _fresh(folder: Path) -> None:
@@ -216,12 +208,14 @@ def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
     """Show a job's plan as a table."""
     from offramp.report.units import duration
 
-    table = show.table("by", "taken", "step", "without", "why", left=("by", "why"))
+    table = show.table("by", "taken", "step", "without", "bound", "why", left=("by", "bound", "why"))
     plain = made.plain.step_s
     for each in made.choices:
-        with_it = "" if each.step_s is None else duration(each.step_s)
-        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), each.why)
+        with_it, bound = ("", "") if each.step_s is None else (duration(each.step_s), str(each.bound))
+        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), bound, each.why)
     console.print(table)
+    if made.warning:
+        console.print(f"{job.name}: {made.warning}", soft_wrap=True, markup=False)
     if made.taken is made.plain:
         console.print(f"{job.name}: {made.taken.why}", soft_wrap=True)
 

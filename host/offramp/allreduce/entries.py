@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offramp.allreduce.wire import MOST_RANKS, SWITCH
+from offramp.cluster.names import some
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp.switchgnn.rows import Rows
 from offramp_base.errors import OfframpError
@@ -56,10 +57,12 @@ class SwitchRole:
     def __post_init__(self) -> None:
         ranks = [rank for member in self.members for rank in member.ranks]
         ports = [member.port for member in self.members] + ([] if self.uplink is None else [self.uplink])
+        if len(set(ranks)) > MOST_RANKS:
+            raise OfframpError(f"{len(set(ranks))} ranks: a sum in the switch has at most {MOST_RANKS} ranks")
         if not ranks or len(set(ranks)) != len(ranks) or not 0 <= min(ranks) <= max(ranks) < MOST_RANKS:
-            raise OfframpError(f"ranks {ranks}: expected each once, 0 to {MOST_RANKS - 1}")
+            raise OfframpError(f"ranks {some(ranks)}: expected each once, 0 to {MOST_RANKS - 1}")
         if len(set(ports)) != len(ports):
-            raise OfframpError(f"ports {ports}: expected a port of its own for each rank")
+            raise OfframpError(f"ports {some(ports)}: expected a port of its own for each rank")
 
 
 def star(ports: Sequence[int]) -> SwitchRole:

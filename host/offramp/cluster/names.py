@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Final
 
 from offramp_base.errors import OfframpError
 
 MOST: Final = 65536
+_SHOWN: Final = 4
 _PART: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\],]+)")
 _RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
@@ -65,3 +66,10 @@ def _joined(numbers: list[int], width: int) -> str:
             spans.append([n, n])
     parts = [str(a).zfill(width) + (f"-{str(b).zfill(width)}" if b > a else "") for a, b in spans]
     return parts[0] if len(numbers) == 1 else f"[{','.join(parts)}]"
+
+
+def some(things: Iterable[object], most: int = _SHOWN) -> str:
+    """The first few, for a message, and how many others there are."""
+    rows = [str(each) for each in things]
+    rest = len(rows) - most
+    return ", ".join(rows) if rest <= 1 else f"{', '.join(rows[:most])} and {rest} more"

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, Agent, Card, Cluster, Dimension, End, Host, Link, Switch
 from offramp.cluster.names import expand
+from offramp.cluster.spread import crossing_dimensions
 from offramp_base.errors import OfframpError
 from offramp_base.settings.document import from_document
 from offramp_base.settings.error import SettingsError, shown
@@ -288,6 +289,19 @@ class _Reader:
             raise self.source.error(
                 ("dimensions",), f"their sizes make {product}, but the hosts have {len(cluster.ranks)} ranks"
             )
+        self._check_rates(cluster)
+
+    def _check_rates(self, cluster: Cluster) -> None:
+        """Refuse a rate of a dimension that no rank can have over all links of its host; several share these."""
+        for i in crossing_dimensions(cluster):
+            wanted, shown = cluster.dimensions[i].rate_bps, BITS_PER_SECOND.shown
+            for host in cluster.hosts:
+                links, carried = cluster.links_of[host.name], cluster.rate_bps(host.name)
+                if host.processes and links and wanted > carried:
+                    where = cluster.place(f"{links[0].a} - {links[0].b}")
+                    they = "its link" if len(links) == 1 else f"its {len(links)} links together"
+                    problem = f"{shown(wanted)} of a rank on {host.name}: expected at most {shown(carried)}, which"
+                    raise self.source.error(("dimensions", i, "rate"), f"{problem} {they} can carry ({where})")
 
 
 def require(cluster: Cluster, names: Sequence[str]) -> None:

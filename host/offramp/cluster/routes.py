@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from offramp.cluster.model import Cluster, Link, Switch
 from offramp_base.errors import OfframpError
@@ -83,6 +85,27 @@ def route(cluster: Cluster, source: str, target: str) -> Route:
         links.append(steps[nodes[-1]])
         nodes.append(links[-1].far(nodes[-1]).node)
     return Route(tuple(links), tuple(nodes))
+
+
+def farthest_ns(cluster: Cluster, names: Sequence[str]) -> float:
+    """The longest delay of a way between two of these nodes, in nanoseconds.
+
+    Raises:
+        OfframpError: two of them have none.
+    """
+    longest = 0.0
+    for target in names:
+        steps, delay = next_links(cluster, target), {target: 0.0}
+        for source in names:
+            if source != target and source not in steps:
+                route(cluster, source, target)
+            passed = [source]
+            while passed[-1] not in delay:
+                passed.append(steps[passed[-1]].far(passed[-1]).node)
+            for far, near in pairwise(reversed(passed)):
+                delay[near] = delay[far] + steps[near].delay_ns
+            longest = max(longest, delay[source])
+    return longest
 
 
 def check_connected(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.names import some
 from offramp.job.agents import AgentThere, agent_at_link
 from offramp.job.network import link_on_interface, socket_of_port
 from offramp.job.switches import ProgramOnSwitch
@@ -97,7 +98,7 @@ class GnnNetwork:
                 and {link.far(each.name).node for link in cluster.links_of[each.name]}.issuperset(leaves)
             ]
             if not spines:
-                raise OfframpError(f"{cluster.origin}: no switch joins {', '.join(leaves)}")
+                raise OfframpError(f"{cluster.origin}: no switch joins {some(leaves)}")
             racks = LeafSpine(tuple(leaves.index(leaf_of[host.name]) for host in hosts), len(spines))
             made = cls(cluster, hosts, tuple(_takes(cluster, name) for name in [*leaves, *spines]), racks)
             made._check_ports()
@@ -120,8 +121,7 @@ class GnnNetwork:
         links = self.cluster.links_of[switch.name]
         found = [link.near(switch.name).port for link in links if link.far(switch.name).node == far]
         if port not in found:
-            at = ", ".join(map(str, found))
-            problem = f"{far} is at port {at}, expected {port}: SwitchGNN counts hosts, then spines"
+            problem = f"{far} is at port {some(found)}, expected {port}: SwitchGNN counts hosts, then spines"
             raise OfframpError(f"{self.cluster.place(switch.name)}: {switch.name}: {problem}")
 
     @property

@@ -11,13 +11,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from offramp.cluster.model import Cluster, Host
+from offramp.cluster.routes import farthest_ns
+from offramp.job.floor import Traffic
 from offramp.job.settings import JobSettings
 from offramp.job.transaction import Step
+from offramp.job.tree import bottleneck_bps
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
@@ -41,19 +45,24 @@ class Measured:
         return median(self.seconds[way])
 
 
-Measure = Callable[[Sequence[str], int], Measured]
-"""Measures these ways on the cluster; with this many bytes, where that matters."""
+Measure = Callable[[Sequence[str], int], Measured | None]
+"""Measures these ways on the cluster; with this many bytes, where that matters. None: that was not possible."""
 Once = Callable[[JobSettings, Sequence[str], Path, float], None]
 """Deploys ways, runs the ranks of a job once within this many seconds, and removes everything."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A job on the hosts of a cluster."""
+    """A job on the hosts of a cluster.
+
+    Attributes:
+        decided: what a plan has decided for the ranks' network, by the field of their file; None: there is no plan.
+    """
 
     job: JobSettings
     cluster: Cluster
     hosts: Sequence[Host]
+    decided: Mapping[str, Any] | None = None
 
     @classmethod
     def on(cls, job: JobSettings, cluster: Cluster) -> Placed:
@@ -81,6 +90,20 @@ class Placed:
             raise OfframpError(f"{self.cluster.origin}: expected a link of every host")
         return min(rates)
 
+    @cached_property
+    def farthest_ns(self) -> float:
+        """The longest delay of a way between two of its hosts.
+
+        Raises:
+            OfframpError: two of them have none.
+        """
+        return farthest_ns(self.cluster, [host.name for host in self.hosts])
+
+    @cached_property
+    def ring_bps(self) -> float:
+        """The rate of a ring over its hosts in order."""
+        return bottleneck_bps(self.cluster, self.hosts)
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -94,6 +117,7 @@ class Prediction:
         refused: why others cannot be taken.
         gains: whether the job says enough for an offload to gain anything for certain.
         rounds: measurements of each way, by rounds in which they took turns; empty: there is none.
+        apart_s: seconds of each step that are neither communication nor part of a measurement.
     """
 
     ways: Sequence[str]
@@ -103,6 +127,7 @@ class Prediction:
     refused: Mapping[str, str]
     gains: bool = True
     rounds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    apart_s: float = 0.0
 
     def mostly_faster(self, way: str, other: str) -> bool:
         """Whether a way was faster in two rounds of three, where rounds of both were measured.
@@ -161,6 +186,14 @@ class Kind(ABC):
         Raises:
             OfframpError: a job that cannot run at all, with file and line.
         """
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:  # noqa: ARG002
+        """What a step by a way has to move at least, of those that :meth:`predict` can take."""
+        return Traffic()
+
+    def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
+        """What the prediction of a way supposes of the ranks' network, by the field of their file."""
+        return {}
 
     @abstractmethod
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
@@ -230,10 +263,12 @@ class Epochs:
 
     Attributes:
         model: seconds of an epoch; raises why a way cannot be taken.
+        apart_s: of these the seconds that are no communication.
     """
 
     ways: Sequence[str]
     model: Callable[[str], float]
+    apart_s: float = 0.0
     refused: dict[str, str] = field(default_factory=dict)
 
     def predict(self, measure: Measure | None) -> Prediction:
@@ -245,8 +280,8 @@ class Epochs:
             except OfframpError as error:
                 self.refused[way] = str(error)
         times, corrections, rounds = dict(alone), dict[str, float](), dict[str, Sequence[float]]()
-        if measure is not None:
-            measured = measure(list(alone), 0)
+        measured = None if measure is None else measure(list(alone), 0)
+        if measured is not None:
             rounds.update(measured.seconds)
             for way, model in alone.items():
                 if way in measured.seconds:
@@ -255,7 +290,8 @@ class Epochs:
                 else:
                     del times[way]
                     self.refused[way] = f"calibration: {measured.failed.get(way, PASSED)}"
-        return Prediction(self.ways, times, alone, corrections, self.refused, rounds=rounds)
+        apart_s = self.apart_s if measured is None else 0.0
+        return Prediction(self.ways, times, alone, corrections, self.refused, rounds=rounds, apart_s=apart_s)
 
 
 def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> Measured:

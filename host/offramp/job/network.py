@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.names import some
 from offramp.job.settings import JobSettings
 from offramp_base.errors import OfframpError
 
@@ -39,9 +40,18 @@ class Admitted:
 
 
 def network_text(
-    way: Way, job: JobSettings, cluster: Cluster, hosts: Sequence[Host], known: Admitted | None, folder: Path
+    way: Way,
+    job: JobSettings,
+    cluster: Cluster,
+    hosts: Sequence[Host],
+    known: Admitted | None,
+    folder: Path,
+    decided: Mapping[str, Any],
 ) -> str:
-    """The settings of our backend of PyTorch; without offloads for gloo. ``folder`` gets links to sockets."""
+    """The settings of our backend of PyTorch; without offloads for gloo. ``folder`` gets links to sockets.
+
+    ``decided`` are fields that the plan supposes.
+    """
     fields: dict[str, Any] = {"offloads": [] if way is Way.GLOO else [str(way)]}
     if way is Way.THEMIS:
         fields["dimensions"] = cluster.origin
@@ -54,7 +64,7 @@ def network_text(
         ports = [int(cluster.links_of[host.name][0].far(host.name).port) for host in hosts]
         fields |= {"link": _link(cluster, hosts, folder), "ports": ports, "job": known.number}
         fields |= {"pages": job.pages, "segments": known.segments}
-    return str(yaml.safe_dump(fields, sort_keys=False))
+    return str(yaml.safe_dump(fields | dict(decided), sort_keys=False))
 
 
 def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
@@ -69,11 +79,11 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
         return
     names = {host.name: interface(cluster, host) for host in hosts}
     if len(set(names.values())) > 1:
-        said = ", ".join(f"{host} {name}" for host, name in names.items())
+        said = some(f"{host} {name}" for host, name in names.items())
         raise OfframpError(f"{cluster.origin}: expected first interfaces of one name: {said}")
     links = {host.name: link_on_interface(cluster, host) for host in hosts if cluster.links_of[host.name]}
     if len(set(links.values())) > 1:
-        said = ", ".join(f"{host} {link}" for host, link in links.items())
+        said = some(f"{host} {link}" for host, link in links.items())
         raise OfframpError(f"{cluster.origin}: expected switches of one transport: {said}")
 
 

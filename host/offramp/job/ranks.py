@@ -25,8 +25,11 @@ _PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKE
 """Variables of our own environment that are passed to hosts that share our files."""
 _TAIL: Final = 2000
 _LOOK_S: Final = 1.0
+_POLL_S: Final = 0.1
 _GRACE_S: Final = 10.0
 """Seconds that ranks have to end by themselves."""
+_GRACE_SHARE: Final = 0.1
+"""The same of the seconds that they may run, where these are few."""
 
 
 @dataclass
@@ -64,12 +67,18 @@ class Ranks:
             self.stop()
             raise
 
-    def wait(self, timeout_s: float | None = None, lost: Callable[[], str] = lambda: "") -> float:
+    def wait(
+        self,
+        timeout_s: float | None = None,
+        lost: Callable[[], str] = lambda: "",
+        stopped: Callable[[], bool] | None = None,
+    ) -> float:
         """Wait for all that end by themselves; seconds that passed.
 
         Args:
             timeout_s: most seconds that it may take.
             lost: asked once a second why they cannot go on; empty where they can.
+            stopped: asked all the time whether nobody waits for them any more; they are killed then.
 
         Raises:
             OfframpError: one has failed: its rank, how it ended and the end of what it said; the others have ended.
@@ -77,17 +86,22 @@ class Ranks:
         begun = looked = time.monotonic()
         waiting = {os.pidfd_open(each.pid): rank for rank, each in enumerate(self.processes)}
         leading = len(self.processes) if self.leading is None else self.leading
+        poll_s = _LOOK_S if stopped is None else _POLL_S
+        grace_s = _GRACE_S if timeout_s is None else min(_GRACE_S, timeout_s * _GRACE_SHARE)
         try:
             while any(rank < leading for rank in waiting.values()):
                 now = time.monotonic()
                 left = float("inf") if timeout_s is None else begun + timeout_s - now
+                if stopped is not None and stopped():
+                    grace_s = 0.0
+                    raise OfframpError(f"job {self.job.name}: nobody waits for it any more")
                 if left <= 0:
                     raise OfframpError(f"job {self.job.name}: has not ended within {timeout_s:g} s")
                 if now - looked > _LOOK_S:
                     if why := lost():
                         raise OfframpError(f"job {self.job.name}: {why}")
                     looked = time.monotonic()
-                ready = wait(list(waiting), min(left, _LOOK_S))
+                ready = wait(list(waiting), min(left, poll_s))
                 for descriptor in ready:
                     assert isinstance(descriptor, int)
                     rank = waiting.pop(descriptor)
@@ -98,15 +112,15 @@ class Ranks:
         finally:
             for descriptor in waiting:
                 os.close(descriptor)
-            self.stop()
+            self.stop(grace_s)
         return time.monotonic() - begun
 
-    def stop(self) -> None:
-        """End the ranks that still run."""
+    def stop(self, grace_s: float = _GRACE_S) -> None:
+        """End the ranks that still run, within these seconds by themselves."""
         for each in self.processes:
             if each.poll() is None:
                 each.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE_S
+        deadline = time.monotonic() + grace_s
         for each in self.processes:
             try:
                 each.wait(max(0.0, deadline - time.monotonic()))

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from offramp.cluster.model import Cluster, Link
+from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.counters import Moved, link_bytes, of_hosts, since
 from offramp.job.kind import Kind, Measured, Placed, Start, kind_of
 from offramp.job.later import undo_later
 from offramp.job.load import tasks_of_others
+from offramp.job.planner import Choice
 from offramp.job.ranks import Ranks
 from offramp.job.settings import JobSettings
 from offramp.job.switches import ProgramOnSwitch, answers, release
@@ -108,8 +110,8 @@ def _deployed(
         yield There(path, wanted.steps)
 
 
-def run_job(job: JobSettings, cluster: Cluster, way: str, folder: Path, note: Note = _silent) -> RunResult:
-    """Run a job by one way; what dies has it started again, up to ``restarts`` times.
+def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Path, note: Note = _silent) -> RunResult:
+    """Run a job as a plan has chosen; what dies has it started again, up to ``restarts`` times.
 
     A rank, a switch or an agent may die at any moment, also while the job is deployed or taken away. The next attempt
     waits for switches and agents to be back, brings what the job has there again, and starts all ranks, which go on
@@ -118,7 +120,7 @@ def run_job(job: JobSettings, cluster: Cluster, way: str, folder: Path, note: No
     Args:
         job: the job.
         cluster: the cluster that it runs on.
-        way: one of the ways of its kind.
+        choice: of the job's plan, whose decisions the ranks read; or one of the ways of its kind, with the kind's own.
         folder: takes logs, and files of the ranks.
         note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
 
@@ -133,7 +135,9 @@ def run_job(job: JobSettings, cluster: Cluster, way: str, folder: Path, note: No
 
     kind = kind_of(job)
     job = _with_token(job, folder)
-    placed = Placed.on(job, cluster)
+    way, decided = (choice, None) if isinstance(choice, str) else (choice.way, choice.decided)
+    placed = replace(Placed.on(job, cluster), decided=decided)
+    wait_for_abandoned()  # a calibration may still take its state away from switches
     needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
     numbers: list[int] = []
     try:
@@ -231,8 +235,19 @@ def calibrate(
     folder: Path,
     timeout_s: float,
     note: Note = _silent,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Measured:
     """Measure the seconds of a step, or of ``size`` bytes, by each way that works on the cluster.
+
+    Args:
+        job: the job.
+        cluster: where it is to run.
+        ways: to measure.
+        size: bytes of an all-reduce, where that matters.
+        folder: takes logs, and files of the ranks.
+        timeout_s: for everything but taking it away again.
+        note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
+        stopped: whether nobody waits for the measurements any more.
 
     Raises:
         OfframpError: it cannot be deployed or run, or takes too long.
@@ -241,10 +256,17 @@ def calibrate(
     placed = Placed.on(_with_token(job, folder), cluster)
 
     def once(program: JobSettings, chosen: Sequence[str], mine: Path, left_s: float) -> None:
-        with _deployed(kind, placed, chosen, mine, _number(), note) as there:
+        deadline = Deadline(left_s)
+
+        def in_time(what: str, name: str) -> None:
+            if what == "apply" and (stopped() or not deadline.left_s):
+                raise OfframpError(f"job {job.name}: not deployed within {left_s:.1f} s: {name}")
+            note(what, name)
+
+        with _deployed(kind, placed, chosen, mine, _number(), in_time) as there:
             ranks = Ranks(program, cluster, placed.hosts, there.network, mine, 0, kind.leading)
             ranks.start()
-            ranks.wait(left_s)
+            ranks.wait(deadline.left_s, stopped=stopped)
 
     return kind.calibrate(placed, ways, size, folder, timeout_s, once)
 

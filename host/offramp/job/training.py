@@ -78,7 +78,7 @@ class Training(Kind):
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
         """Predict by a model of what travels, or by measured epochs."""
         self.settings(placed, self.ways[0])  # a fault in the file is the job's, not a way's
-        return Epochs(self.ways, lambda way: self.model_s(placed, way)).predict(measure)
+        return Epochs(self.ways, lambda way: self.model_s(placed, way), placed.job.compute_s).predict(measure)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
         """The command, with a result in JSON."""

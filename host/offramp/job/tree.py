@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from offramp.allreduce.entries import Contributor, SwitchRole
 from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.names import some
 from offramp.cluster.routes import next_links, route
 from offramp_base.errors import OfframpError
 
@@ -75,7 +76,7 @@ def _spine(cluster: Cluster, leaves: list[str]) -> str:
         beside = {link.far(each.name).node for link in cluster.links_of[each.name]}
         if beside.issuperset(leaves) and each.name not in leaves and each.target == "v1model" and each.control:
             return each.name
-    raise OfframpError(f"{cluster.origin}: no switch that takes programs joins {', '.join(leaves)}")
+    raise OfframpError(f"{cluster.origin}: no switch that takes programs joins {some(leaves)}")
 
 
 def _check(cluster: Cluster, name: str) -> None:

@@ -40,6 +40,11 @@ MakeCandidate = Callable[[Network, tuple[Demand, ...], int, "themis.Options | No
 """Makes schedules and a timeline for demands on a network, given the number of chunks of each, options, and the bytes
 of which chunks are multiples."""
 
+EXECUTED: Final = Scheduler.BALANCED
+"""The scheduler of executors, and so of those who predict what they take."""
+EXECUTED_CHUNKS: Final = 16
+"""The same of chunks: fewer than in hardware, since an operation over sockets costs a millisecond of processor time."""
+
 SCHEDULERS: Final[Registry[MakeCandidate]] = Registry("scheduler", "offramp.collective_schedulers")
 
 

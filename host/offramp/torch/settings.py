@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 from offramp.cluster import Switch, read_cluster
+from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, schedulers
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.document import read_settings
@@ -50,7 +51,8 @@ class NetworkSettings:
     dimensions: Annotated[str | None, Field("Themis: file or name of the network whose dimensions the ranks fill")] = (
         None
     )
-    chunks: Annotated[int, Field("Themis: chunks of a collective", least=1, most=4096)] = 16
+    scheduler: Annotated[str, Field("Themis: scheduler of the chunks", choices=schedulers)] = EXECUTED
+    chunks: Annotated[int, Field("Themis: chunks of a collective", least=1, most=4096)] = EXECUTED_CHUNKS
     devices: Annotated[tuple[str, ...], Field("LEO: NAME=DEVICE, beside the processor")] = ()
     link: Annotated[str | None, Field("All-reduce: link to the switch; {rank} and {port} are filled in")] = None
     control: Annotated[str | None, Field("All-reduce: the switch's P4Runtime server, or fpga:udp=HOST")] = None

@@ -98,6 +98,8 @@ def test_hosts_that_are_joined_by_a_host_alone_are_not_connected():
         ("cores: 2, interface", "cores: 2, nic", r"cluster.yaml:7: hosts\[0\].agents\[0\].nic: no such field"),
         ("10.1.0.1\n", "first\n", r"cluster.yaml:4: hosts\[0\].address: first: expected the IPv4 address"),
         ("type: switch, size: 2", "type: switch, size: 3", "cluster.yaml:19: dimensions: their sizes make 6, but .* 4"),
+        ("type: switch, size: 2", "type: switch, size: 1", "cluster.yaml:19: dimensions: their sizes make 2, but .* 4"),
+        ('"leaf2:7"', '"leaf2:0"', r"cluster.yaml:17: links\[3\].ends\[0\]: port 0 of leaf2: expected 1 to 8"),
         ("memory: 22MB", "cert: me.pem", r"cluster.yaml:12: switches\[1\]: cert and key: expected both or neither"),
         ("name: h[1-4]", "name: h[4-1]", r"cluster.yaml:3: hosts\[0\].name: \[4-1\]: expected ranges such as 1-4,7"),
         ("name: h[1-4]", "name: h/1", r"cluster.yaml:3: hosts\[0\].name: h/1: expected letters, digits"),
@@ -108,6 +110,12 @@ def test_faults_are_named_with_file_and_line(old, new, message):
     assert old in RACKS
     with pytest.raises(OfframpError, match=message):
         parse_cluster(RACKS.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("port", [1, 8])
+def test_the_first_and_the_last_port_of_a_switch(port):
+    text = "hosts: [{name: h1}]\nswitches: [{name: s1, ports: 8}]\nlinks:\n  - {ends: [h1, 's1:PORT'], rate: 1gbit}\n"
+    assert parse_cluster(text.replace("PORT", str(port))).links[0].b.port == port
 
 
 def test_two_hosts_of_one_address():

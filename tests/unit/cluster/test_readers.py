@@ -44,7 +44,9 @@ def test_dgtp(star):
 
 def test_hermod():
     assert network_of(parse_cluster(STAR)) == {"gpus": 4, "nic_gbps": 10.0, "leaf": 4}
-    mixed = STAR.replace('["h[1-4]", s], rate: 10gbit', "[h1, s], rate: 1gbit}\n  - {ends: ['h[2-4]', s], rate: 10gbit")
+    mixed = STAR.replace(
+        '["h[1-4]", s], rate: 10gbit', "[h1, s], rate: 20gbit}\n  - {ends: ['h[2-4]', s], rate: 10gbit"
+    )
     with pytest.raises(OfframpError, match=r"cluster.yaml:2: h2: expected links of the rate that those of h1 have"):
         network_of(parse_cluster(mixed))
 

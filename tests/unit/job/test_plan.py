@@ -8,13 +8,15 @@ from dataclasses import replace
 import pytest
 
 from offramp.allreduce.wire import frame_bytes
-from offramp.cluster import parse_cluster
-from offramp.job.kind import KINDS, Measured, Placed, measure_each
+from offramp.cluster import Switch, parse_cluster
+from offramp.job.kind import KINDS, Measured, Placed, Prediction, measure_each
 from offramp.job.kinds.full_graph import FullGraph
 from offramp.job.kinds.full_graph import Way as GraphWay
+from offramp.job.kinds.sums import Sums
 from offramp.job.network import Way
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
+from offramp.job.switches import pages_of
 from offramp.job.tree import bottleneck_bps, roles
 from offramp_base.errors import OfframpError
 
@@ -66,7 +68,7 @@ def test_calibration_decides(racks, job):
 
     def measured(ways, size):
         sizes.append(size)
-        return Measured({Way.GLOO: [0.2, 0.2, 0.9], Way.HERMOD: [0.1], Way.SWITCH: [5.0]})
+        return Measured({Way.GLOO: [0.4, 0.4, 0.9], Way.HERMOD: [0.2], Way.SWITCH: [5.0]})
 
     plan = make_job_plan(job, racks, measured)
     assert sizes == [1 << 20]
@@ -105,6 +107,31 @@ def test_rounds_take_turns_until_the_time_is_over(monkeypatch):
     assert asked == [("a", 60), ("b", 50), ("c", 40), ("a", 30), ("b", 20)]  # a third round might not end in time
     assert found.seconds == {"a": [10, 40], "b": [20]}
     assert found.failed == {"b": "gone", "c": "its run did not say how long it took"}
+
+
+def _predicts(monkeypatch, known):
+    class Known(Sums):
+        def predict(self, placed, measure):
+            return known
+
+    monkeypatch.setattr("offramp.job.planner.kind_of", lambda job: Known())
+
+
+@pytest.mark.parametrize(
+    ("share", "gains", "taken"), [(0.979, True, 1), (0.981, True, 0), (0.5, False, 0), (1.0, False, 0), (1.5, True, 0)]
+)
+def test_an_offload_is_taken_for_two_percent_that_are_certain(racks, job, monkeypatch, share, gains, taken):
+    """Not for less, and not where the job does not say what it sums."""
+    ways, times = [Way.GLOO, Way.HERMOD], {Way.GLOO: 10.0, Way.HERMOD: 10.0 * share}
+    _predicts(monkeypatch, Prediction(ways, times, times, {}, {}, gains))
+    assert make_job_plan(job, racks).taken.way == ways[taken]
+
+
+def test_a_switch_has_the_pages_that_its_memory_holds():
+    """A page has 256 slots, each with its segments of 256 bytes and 16 bytes beside; the program numbers 16 pages."""
+    page = 256 * (4 * 256 + 16)
+    memories = [0, page - 1, page, 2 * page - 1, 15 * page, 16 * page, 17 * page, 100 * page]
+    assert [pages_of(Switch(name="s", memory=each), 4) for each in memories] == [0, 0, 1, 1, 15, 16, 16, 16]
 
 
 def test_a_job_that_cannot_gain_is_told_so(racks, job):

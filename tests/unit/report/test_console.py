@@ -21,9 +21,7 @@ EPOCH = Epoch(
 
 
 def test_one_line_an_epoch() -> None:
-    assert epoch_line(EPOCH, 60) == (
-        "epoch  7/60  loss 0.5123  val 93.1 %  0.420 s  comm 0.311 s  reduce 0.020 s"
-    )
+    assert epoch_line(EPOCH, 60) == ("epoch  7/60  loss 0.5123  val 93.1 %  0.420 s  comm 0.311 s  reduce 0.020 s")
     assert len(epoch_line(EPOCH, 9999)) <= 80
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from offramp.job.floor import Traffic
 from offramp.job.kind import KINDS, Epochs, Kind, Measure, Placed, Prediction, Start
 from offramp.job.settings import JobSettings
 from offramp_base.documents import parse_json, read_text
@@ -105,6 +106,11 @@ class Leo(Kind):
             return 1 / max(1e-9, capacity(table).rate_mrps * 1e6)
 
         return Epochs(self.ways, model).predict(measure)
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:  # noqa: ARG002
+        """The bytes of a request, at least half of them in one direction; none where it may stay with the requester."""
+        application = self._application(self.settings(placed.job))
+        return Traffic() if application.local is not dict else Traffic(pair=application.request_bytes / 2)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
         """The program of the ranks: rank 0 asks, rank 1 answers until all requests are done."""

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from offramp.job.floor import PASS_S, Traffic
 from offramp.job.gnn_switches import GnnNetwork
 from offramp.job.kind import KINDS, Deployment, Placed, Start
 from offramp.job.training import Training, lossless
+from offramp.switchgnn.cost import loads
 from offramp_base.settings.document import read_settings
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from offramp.train.settings import TrainSettings
 
 CHECKPOINT: Final = "checkpoint.npz"
+_FLOAT_BYTES: Final = 4
 _LOSSY_BITS: Final = 8
 """Most bits of a value that Sylvie's codec sends; predictions assume them."""
 
@@ -128,6 +131,46 @@ class FullGraph(Training):
 
         planned = self.planned(placed, Way.P2P)
         return sum(host_volume(planned.boundary, width).wire_bytes for width in self._widths(planned))
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:
+        """Features alone, from each worker to each other, or to the switches and back."""
+        from offramp.switchgnn.volume import streams
+
+        if way in SWITCHES:
+            return self._switched(placed, way)
+        planned = self.planned(placed, Way.P2P)
+        boundary = planned.boundary
+        owner = boundary.owner[boundary.copies[:, 0]].astype(np.int64)
+        values = sum(self._widths(planned))
+        share = _LOSSY_BITS / 32 if way == Way.G3_SYLVIE else 1.0
+        sent = streams(owner, boundary.copies[:, 1], _FLOAT_BYTES * values, boundary.workers)
+        return Traffic(between=share * sent.payload_bytes.astype(np.float64))
+
+    def _switched(self, placed: Placed, way: str) -> Traffic:
+        from offramp.job.crossing import crossing_vectors
+
+        planned, network = self.planned(placed, way), GnnNetwork.of(placed.cluster, placed.hosts)
+        assert planned.exchanges is not None
+        schemes = [planned.exchanges.schemes[width] for width in self._widths(planned)]
+        workers = planned.boundary.workers
+        up, down = np.zeros(workers), np.zeros(workers)
+        between = np.zeros((workers, workers), dtype=np.float64)
+        for scheme in schemes:
+            for block in scheme.plan.blocks:
+                sends, gets = loads(block, workers)
+                up += _FLOAT_BYTES * scheme.lanes * sends
+                down += _FLOAT_BYTES * scheme.lanes * gets
+            between += scheme.by_hosts.payload_bytes
+        vector = sum(_FLOAT_BYTES * scheme.lanes for scheme in schemes)
+        passes_s = sum(scheme.passes for scheme in schemes) * PASS_S[network.switches[0].target]
+        return Traffic(
+            up=up,
+            down=down,
+            between=between,
+            crossing=lambda ranks: vector * crossing_vectors(planned.boundary, ranks),
+            passes_s=passes_s / len(network.switches),
+            processor_s=passes_s,
+        )
 
     def _widths(self, planned: PlannedRun) -> list[int]:
         from offramp.train.job import exchange_widths, keeps_first_sums, layer_widths

@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import numpy as np
+
+from offramp.job.floor import Traffic
 from offramp.job.kind import KINDS, Placed
 from offramp.job.training import Training, result_of
 
@@ -54,11 +57,20 @@ class Pipeline(Training):
 
     def model_s(self, placed: Placed, way: str) -> float:
         """Seconds that activations and their gradients keep a link busy; what fits bubbles only a calibration knows."""
+        sent = 2 * self._activations(placed, way) if placed.ranks > 1 else 0
+        return placed.job.compute_s + sent * 8 / placed.slowest_bps
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:
+        """Activations from each stage to the next one, and as many bytes of gradients back."""
+        sent = self._activations(placed, way)
+        return Traffic(between=sent * (np.eye(placed.ranks, k=1) + np.eye(placed.ranks, k=-1)))
+
+    def _activations(self, placed: Placed, way: str) -> int:
+        """Bytes of one layer's activations of all vertices."""
         settings = self.settings(placed, way)
         if self._vertices is None:
             self._vertices = settings.load().vertices
-        sent = 2 * self._vertices * settings.hidden * _FLOAT_BYTES if placed.ranks > 1 else 0
-        return placed.job.compute_s + sent * 8 / placed.slowest_bps
+        return int(self._vertices * settings.hidden * _FLOAT_BYTES)
 
     def step_s(self, folder: Path) -> float | None:
         """Seconds per epoch of the whole run, which ends when the language model does; None without a result."""

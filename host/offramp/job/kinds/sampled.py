@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from offramp.job.floor import Traffic
 from offramp.job.kind import KINDS, Placed
 from offramp.job.training import Training, lossless
 
@@ -53,13 +54,21 @@ class Sampled(Training):
     def model_s(self, placed: Placed, way: str) -> float:
         """Seconds that rows of remote neighbours and questions for their neighbours keep a host's link busy."""
         lossless(self, placed, way)
+        seconds: float = self._sent(placed, way) / len(placed.hosts) * 8 / placed.slowest_bps
+        return placed.job.compute_s + seconds
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:
+        """The same bytes, as many for each pair of workers."""
+        return Traffic(pair=self._sent(placed, way) / max(1, placed.ranks * (placed.ranks - 1)))
+
+    def _sent(self, placed: Placed, way: str) -> float:
+        """Bytes that all workers send each other in an epoch."""
         settings = self.settings(placed, way)
         width, rows, asked = self._expected(placed, settings)
         sent = rows * _FLOAT_BYTES * settings.chosen_columns(width) + rows * _ID_BYTES
         if settings.topology == "owned":
             sent += asked * _ID_BYTES
-        seconds: float = placed.job.compute_s + sent / len(placed.hosts) * 8 / placed.slowest_bps
-        return seconds
+        return float(sent)
 
     def _expected(self, placed: Placed, settings: DgsSettings) -> tuple[int, float, float]:
         """Width of features; rows that all workers fetch in an epoch, and neighbours that they ask others for.

@@ -7,6 +7,7 @@ Themis' schedule is its planner's, Sylvie is the ring with fewer bytes. A calibr
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,23 +19,24 @@ import yaml
 from offramp.allreduce.wire import frame_bytes
 from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, Host, Switch
-from offramp.cluster.routes import route
 from offramp.job.calibrate import FILE, description
+from offramp.job.floor import PASS_S, SUMMED_BYTE_S, SUMMED_FRAME_S, Traffic
 from offramp.job.kind import KINDS, Deployment, Kind, Measure, Measured, Once, Placed, Prediction, Start
 from offramp.job.network import SUMS, Admitted, Way, check_links, network_text
 from offramp.job.settings import JobSettings
 from offramp.job.steps import mean_step_s
 from offramp.job.switches import JobOnSwitch, page_bytes, pages_of
-from offramp.job.tree import bottleneck_bps, roles
+from offramp.job.tree import roles
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, Network
 from offramp.themis.network import Kind as Shape
 from offramp.themis.network_file import network_of
-from offramp.themis.plan import Scheduler, make_plan
+from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, make_plan
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 
 _SEGMENT: Final = 256
+_FLOAT_BYTES: Final = 4
 _SYLVIE_COLUMNS: Final = 256
 _MOST_MEASURED: Final = 1 << 20
 
@@ -58,9 +60,9 @@ class Sums(Kind):
         alone = {way: model.step_s(job) for way, model in models.items()}
         corrections: dict[str, float] = {}
         rounds: Mapping[str, Sequence[float]] = {}
-        if measure is not None and job.communicates:
-            sizes = _probe(job)
-            measured = measure(list(models), sizes[0])
+        sizes = _probe(job)
+        measured = measure(list(models), sizes[0]) if measure is not None and job.communicates else None
+        if measured is not None:
             for name, model in models.items():
                 if name in measured.seconds:
                     corrections[name] = measured.usual_s(name) / max(model.once_s(*sizes), 1e-9)
@@ -72,7 +74,23 @@ class Sums(Kind):
             for way, seconds in alone.items()
             if way not in refused
         }
-        return Prediction(SUMS, times, alone, corrections, refused, job.communicates, rounds)
+        gains = job.communicates
+        return Prediction(SUMS, times, alone, corrections, refused, gains, rounds, apart_s=job.compute_s)
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:
+        """The bytes of any all-reduce, of the switch's tree, and of all-to-alls over the hosts' own links."""
+        job, hosts = placed.job, len(placed.hosts)
+        pair = job.all_to_all / placed.ranks
+        if way == Way.SWITCH and job.all_reduce:
+            return _through_switch(placed, pair)
+        size = job.all_reduce * (_sylvie_share(job) if way == Way.SYLVIE else 1.0)
+        in_network = way == Way.THEMIS and any(each.type == "in-network" for each in placed.cluster.dimensions)
+        total = 0.0 if in_network else 2 * (hosts - 1) * size  # without a switch that adds; ranks of a host add there
+        return Traffic(across=size if hosts > 1 else 0.0, total=total, pair=pair)
+
+    def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
+        """Themis' scheduler and number of chunks, which its time depends on."""
+        return {"scheduler": str(EXECUTED), "chunks": EXECUTED_CHUNKS} if way == Way.THEMIS else {}
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
         """The program that the job names."""
@@ -83,7 +101,11 @@ class Sums(Kind):
         job, cluster, hosts = placed.job, placed.cluster, placed.hosts
         steps = deployment(job, cluster, hosts, number) if Way.SWITCH in ways else []
         known = Admitted(number, job.segments) if steps else None
-        texts = [network_text(Way(way), job, cluster, hosts, known, folder) for way in ways]
+        decided = [self.decided(placed, way) if placed.decided is None else placed.decided for way in ways]
+        texts = [
+            network_text(Way(way), job, cluster, hosts, known, folder, each)
+            for way, each in zip(ways, decided, strict=True)
+        ]
         if len(ways) == 1:
             return Deployment(steps, texts[0])
         merged: dict[str, Any] = {}
@@ -153,10 +175,9 @@ def _probe(job: JobSettings) -> tuple[int, int]:
 
 def _exchanges(placed: Placed) -> Callable[[float], float]:
     """Seconds of an all-to-all by the bytes that a rank gives: every host sends to every other over its own links."""
-    cluster, hosts = placed.cluster, placed.hosts
-    delay_ns = max((route(cluster, a.name, b.name).delay_ns for a in hosts for b in hosts), default=0.0)
+    hosts = placed.hosts
     rate = min(placed.slowest_bps / max(host.processes for host in hosts), 1e15) if len(hosts) > 1 else 1e15
-    direct = Dimension(Shape.FULLY_CONNECTED, placed.ranks, rate, delay_ns)
+    direct = Dimension(Shape.FULLY_CONNECTED, placed.ranks, rate, placed.farthest_ns)
     return lambda size: _seconds(direct, size, Collective.ALL_TO_ALL)
 
 
@@ -169,24 +190,52 @@ def _sums(way: Way, placed: Placed) -> Callable[[float], float]:
     job, cluster, hosts, ranks = placed.job, placed.cluster, placed.hosts, placed.ranks
     if not job.all_reduce and job.all_to_all and way not in (Way.GLOO, Way.HERMOD):
         raise OfframpError("the job sums nothing, and all-to-alls are not its business")
-    delay_ns = max((route(cluster, a.name, b.name).delay_ns for a in hosts for b in hosts), default=0.0)
-    ring = Dimension(Shape.RING, ranks, min(bottleneck_bps(cluster, hosts), 1e15), delay_ns)
+    ring = Dimension(Shape.RING, ranks, min(placed.ring_bps, 1e15), placed.farthest_ns)
     if way in (Way.GLOO, Way.HERMOD):
         return lambda size: _seconds(ring, size)
     if way is Way.SYLVIE:
         if not job.lossy:
             raise OfframpError("the job does not allow loss (lossy)")
-        share = job.bits / 32 + 8 / (4 * _SYLVIE_COLUMNS)
+        share = _sylvie_share(job)
         return lambda size: _seconds(ring, size * share)
     if way is Way.THEMIS:
         if not cluster.dimensions:
             raise OfframpError("the cluster has no dimensions to balance")
         network = _filled(network_of(cluster), ranks)
-        return lambda size: (
-            make_plan(network, [Demand(Collective.ALL_REDUCE, max(1, round(size)))], Scheduler.THEMIS_SCF, 16).finish_ps
-            / 1e12
-        )
-    return _in_switch(job, cluster, hosts, delay_ns)
+        return lambda size: _themis_s(network, size)
+    return _in_switch(job, cluster, hosts, placed.farthest_ns)
+
+
+def _themis_s(network: Network, size: float) -> float:
+    """Seconds of the plan that the ranks' executor makes: whole values for each rank in each of its chunks."""
+    unit = _FLOAT_BYTES * network.npus
+    demand = Demand(Collective.ALL_REDUCE, max(1, math.ceil(size / unit)) * unit)
+    return make_plan(network, [demand], EXECUTED, EXECUTED_CHUNKS, unit=unit).finish_ps / 1e12
+
+
+def _sylvie_share(job: JobSettings) -> float:
+    """Bytes that Sylvie sends for a byte of float32: its bits, and two bounds of each row."""
+    return job.bits / 32 + 8 / (4 * _SYLVIE_COLUMNS)
+
+
+def _through_switch(placed: Placed, pair: float) -> Traffic:
+    """Every rank's bytes to its leaf and back, in frames, a pass of each switch for each of its members and the sum."""
+    job, cluster, hosts = placed.job, placed.cluster, placed.hosts
+    values = job.segments * _SEGMENT
+    frames = math.ceil(job.all_reduce / values)
+    passes = [
+        (len(role.members) + (role.uplink is not None)) * frames * _pass_s(cluster, name)
+        for name, role in roles(cluster, hosts).items()
+    ]
+    busy_s = len(hosts) * frames * (SUMMED_FRAME_S + SUMMED_BYTE_S * values)
+    across = job.all_reduce * frame_bytes(job.segments) / values
+    return Traffic(across=across, pair=pair, passes_s=max(passes), processor_s=max(busy_s, sum(passes)))
+
+
+def _pass_s(cluster: Cluster, name: str) -> float:
+    switch = cluster.by_name[name]
+    assert isinstance(switch, Switch)
+    return PASS_S.get(switch.target, 0.0)
 
 
 def _in_switch(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], delay_ns: float) -> Callable[[float], float]:

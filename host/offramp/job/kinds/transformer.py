@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from offramp.job.floor import Traffic
 from offramp.job.kind import KINDS, Placed
 from offramp.job.training import Training, lossless
 
@@ -54,14 +55,22 @@ class Transformer(Training):
 
     def model_s(self, placed: Placed, way: str) -> float:
         """Seconds that all-to-alls keep a host's link busy; attention itself is only known by calibration."""
+        lossless(self, placed, way)
+        ranks = placed.ranks
+        sent = self._of_pair(placed, way) * ranks * (ranks - 1)
+        seconds: float = sent / len(placed.hosts) * 8 / placed.slowest_bps
+        return placed.job.compute_s + seconds
+
+    def traffic(self, placed: Placed, way: str) -> Traffic:
+        """The same bytes."""
+        return Traffic(pair=self._of_pair(placed, way))
+
+    def _of_pair(self, placed: Placed, way: str) -> float:
+        """Bytes that each rank sends to each other in an epoch."""
         from offramp.torchgt.task import load_task
 
-        lossless(self, placed, way)
         settings = self.settings(placed, way)
         if self._tokens is None:
             self._tokens = load_task(settings).vertices
         size, ranks = settings.size, placed.ranks
-        of_rank = self._tokens / ranks * (size.hidden / ranks) * settings.element * (ranks - 1)
-        sent = _TENSORS * _PASSES * size.layers * of_rank
-        seconds: float = placed.job.compute_s + sent * ranks / len(placed.hosts) * 8 / placed.slowest_bps
-        return seconds
+        return float(_TENSORS * _PASSES * size.layers * self._tokens / ranks * (size.hidden / ranks) * settings.element)

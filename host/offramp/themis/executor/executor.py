@@ -19,13 +19,9 @@ from offramp.themis.executor.exact import FLOATS, INTEGERS, NOT_FINITE, decode, 
 from offramp.themis.executor.mesh import Mesh
 from offramp.themis.executor.run import Record, Run
 from offramp.themis.network import Collective, Network
-from offramp.themis.plan import Plan, Scheduler, make_plan
+from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, Plan, make_plan
 from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
-
-CHUNKS = 16
-"""Default number of chunks: fewer than in hardware, since an operation over sockets costs a millisecond of processor
-time."""
 
 DRIFT = 1.2
 """Ratio of paces at which an adaptive executor makes a new plan."""
@@ -42,8 +38,8 @@ class Executor:
         self,
         mesh: Mesh,
         network: Network,
-        scheduler: str = Scheduler.BALANCED,
-        chunks: int = CHUNKS,
+        scheduler: str = EXECUTED,
+        chunks: int = EXECUTED_CHUNKS,
         *,
         exact: bool = True,
         adapt: bool = False,

@@ -40,7 +40,8 @@ class Themis(Offload):
 
     def open(self, place: Place) -> None:
         """Create a group for each dimension."""
-        self._executor = Executor(Mesh(self._network, ranks=place), self._network, chunks=self.settings.chunks)
+        mesh = Mesh(self._network, ranks=place)
+        self._executor = Executor(mesh, self._network, self.settings.scheduler, self.settings.chunks)
 
     def close(self) -> None:
         """End the threads."""

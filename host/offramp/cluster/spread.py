@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which dimensions leave hosts: ranks are numbered host by host, and the first dimension varies fastest."""
+
+from __future__ import annotations
+
+from offramp.cluster.model import Cluster
+
+
+def crossing_dimensions(cluster: Cluster) -> list[int]:
+    """Positions of the dimensions along which a rank communicates with ranks of other hosts.
+
+    A dimension stays in hosts where its groups, with those of the dimensions before it, divide each host's ranks.
+    """
+    found, group = [], 1
+    for position, each in enumerate(cluster.dimensions):
+        group *= each.size
+        if each.size > 1 and any(host.processes % group for host in cluster.hosts):
+            found.append(position)
+    return found

@@ -115,6 +115,25 @@ class Switch:
     ] = "af_packet"
     ports: Annotated[int, Field("Ports, numbered from 1", least=1, most=MOST_PORTS)] = 32
     queues: Annotated[int, Field("Queues of a port", least=1, most=8)] = 8
+    reach: Annotated[
+        str | None,
+        Field(
+            "How commands reach the switch, to read its ports' counters; none: nobody reads them",
+            choices=REACHES,
+            besides=lambda text: text.startswith("namespace:"),
+        ),
+    ] = None
+    interface: Annotated[str, Field("Name of a port's interface there, with {port} for its number")] = "Ethernet{port}"
+
+    @property
+    def where(self) -> str:
+        """The host of its control address, or else its name."""
+        control = self.control or ""
+        return self.name if control.startswith("unix:") or ":" not in control else control.rpartition(":")[0]
+
+    def interface_of(self, port: int | str) -> str:
+        """The interface of a port, where ``reach`` leads."""
+        return self.interface.replace("{port}", str(port))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import join
 from typing import Final
 
-from offramp.cluster.model import Host
+from offramp.cluster.model import Host, Switch
 from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
 
@@ -22,8 +22,8 @@ def is_here(host: Host) -> bool:
     return host.reach == "local" or host.reach.startswith(NAMESPACE)
 
 
-def command_on(host: Host, words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
-    """The command that runs ``words`` on a host.
+def command_on(host: Host | Switch, words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
+    """The command that runs ``words`` on a host, or on a switch whose file says how it is reached.
 
     Args:
         host: where.
@@ -44,10 +44,10 @@ def command_on(host: Host, words: Sequence[str], environment: Mapping[str, str] 
     return [*_enter(host), *here]
 
 
-def _enter(host: Host) -> list[str]:
-    owner = host.reach.removeprefix(NAMESPACE)
+def _enter(host: Host | Switch) -> list[str]:
+    owner = str(host.reach).removeprefix(NAMESPACE)
     if not is_process(owner):
-        raise OfframpError(f"host {host.name}: its laboratory has ended: offramp lab up makes another one")
+        raise OfframpError(f"{host.name}: its laboratory has ended: offramp lab up makes another one")
     pid = owner.split(".")[0]
     words = ["nsenter", f"--net=/proc/{pid}/ns/net"]
     if Path(f"/proc/{pid}/ns/user").readlink() != Path("/proc/self/ns/user").readlink():

@@ -1,44 +1,106 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first question of somebody who opens a job's report: does an offload pay for this job?"""
+"""The verdict of a job: does an offload pay for it? By measured steps, or not told at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
 
-from offramp.job.planner import MATTERS
+from offramp.job.load import BUSY
+from offramp.report.judge import MATTERS, apart, doubt
+from offramp.report.outcome import Alternative, Verdict
 from offramp.report.units import duration, si
 
-
-def answer(content: Mapping[str, Any]) -> str:
-    """Whether an offload pays: by measured steps where the job ran plainly and by an offload, else by the plan."""
-    plain = content["plain"]
-    times = {way: each["step_s"] for way, each in content["measured"].items() if each["step_s"]}
-    offloads = [way for way in times if way != plain]
-    if plain not in times or not offloads:
-        return _by_plan(content)
-    best = min(offloads, key=lambda way: times[way])
-    ours, theirs = f"{duration(times[best])} by {best}", f"{duration(times[plain])} by {plain}"
-    if times[best] > times[plain] * (1 - MATTERS):
-        said = f"No: a step took {theirs}, without an offload, and {ours}, the fastest offload that ran."
-        return said + _sent(content, plain, best)
-    gain = times[plain] / times[best]
-    return f"Yes: a step took {ours} and {theirs}: {gain:.2f} times as fast." + _sent(content, best, plain)
+QUESTION: Final = "Does an offload pay for this job?"
 
 
-def _by_plan(content: Mapping[str, Any]) -> str:
-    taken, plain = content["taken"], content["plain"]
-    rows = {row["offload"]: row for row in content["plan"]}
-    if taken == plain:
-        return f"Not by the plan ({rows[plain]['why']}). No offload ran, so none was measured."
-    said = f"By the plan, yes ({rows[taken]['why']})."
-    return f"{said} The job did not run without an offload (--ablate), so nothing was compared."
+@dataclass(frozen=True)
+class Circumstances:
+    """What else is known of a comparison.
+
+    Attributes:
+        plain: name of the alternative without an offload.
+        seconds: of each whole run, start-up included.
+        sent: bytes that hosts sent in each run; those that nobody counted are absent.
+        uncalibrated: why the plan rests on models alone; empty: a calibration has ended, or none was wanted.
+        others: tasks of others that wanted a processor when the runs began; None: unknown.
+        processors: that this machine has.
+    """
+
+    plain: str
+    seconds: Mapping[str, float]
+    sent: Mapping[str, int]
+    uncalibrated: str = ""
+    others: float | None = None
+    processors: int = 1
+
+    @property
+    def load(self) -> str:
+        """A sentence's beginning on the load of the machine; empty where it does not matter."""
+        if self.others is None or self.others < BUSY * self.processors:
+            return ""
+        return f"other work wanted {self.others:.1f} of this machine's {self.processors} processors when the runs began"
 
 
-def _sent(content: Mapping[str, Any], first: str, second: str) -> str:
+def verdict(alternatives: Sequence[Alternative], known: Circumstances) -> Verdict:
+    """Whether the fastest measured offload beats the plain way.
+
+    Yes, if it is faster by more than :data:`~offramp.report.judge.MATTERS`; no, if not; unknown, if
+    :func:`~offramp.report.judge.doubt` has a reason, if nothing was compared, or if other work kept the machine busy
+    and the steps of the two overlap.
+    """
+    plain = next(each for each in alternatives if each.name == known.plain)
+    offloads = [each for each in alternatives if each is not plain and each.measured_s]
+    if not plain.measured_s or not offloads:
+        return _by_plan(alternatives, plain, known)
+    best = min(offloads, key=lambda each: median(each.measured_s))
+    ours, theirs = median(best.measured_s), median(plain.measured_s)
+    took = f"a step took {duration(ours)} by {best.name} and {duration(theirs)} by {plain.name} (medians)"
+    reason = doubt(best.measured_s, plain.measured_s)
+    if known.load and not reason and not apart(best.measured_s, plain.measured_s):
+        reason = known.load
+    if reason:
+        return Verdict("unknown", f"Cannot be told, because {reason}: {took}.{_whole(best, plain, known)}")
+    loaded = f" Steps of the two do not overlap, although {known.load}." if known.load else ""
+    rest = _sent(best, plain, known) + _whole(best, plain, known) + loaded
+    if ours > theirs * (1 - MATTERS):
+        return Verdict("no", f"{took[0].upper()}{took[1:]}: no offload that ran gains {MATTERS:.0%}.{rest}")
+    return Verdict("yes", f"{took[0].upper()}{took[1:]}: {theirs / ours:.2f} times as fast.{rest}")
+
+
+def _by_plan(alternatives: Sequence[Alternative], plain: Alternative, known: Circumstances) -> Verdict:
+    """The verdict where nothing was compared."""
+    possible = [each for each in alternatives if each is not plain and each.predicted_s is not None]
+    if not possible:
+        return Verdict("no", "No offload can be taken; the table says why.")
+    taken = next((each for each in alternatives if each.taken), plain)
+    ran = [each.name for each in alternatives if each.name in known.seconds]
+    missing = "no offload ran" if taken is plain else f"the job did not run by {plain.name} (--ablate)"
+    if len(ran) > 1:
+        missing = "the ranks did not say how long their steps took"
+    planned = f"By the plan: {taken.name}, {taken.note}." if taken.note else f"The plan takes {taken.name}."
+    rests = f" The plan rests on models alone: {known.uncalibrated}." if known.uncalibrated else ""
+    return Verdict("unknown", f"Cannot be told, because {missing}, so nothing was compared. {planned}{rests}")
+
+
+def _sent(best: Alternative, plain: Alternative, known: Circumstances) -> str:
     """A sentence on the bytes that hosts sent by each of two ways; empty where they were not counted."""
-    sums = []
-    for way in (first, second):
-        links = content["measured"][way]["bytes_by_link"]
-        sums.append(sum(sent for sent, _ in links.values()))
-    return f" Hosts sent {si(sums[0], 'B')} and {si(sums[1], 'B')}." if all(sums) else ""
+    ours, theirs = (known.sent.get(each.name, 0) for each in (best, plain))
+    if not ours or not theirs:
+        return ""
+    return f" Hosts sent {si(ours, 'B')} by {best.name} and {si(theirs, 'B')} by {plain.name}."
+
+
+def _whole(best: Alternative, plain: Alternative, known: Circumstances) -> str:
+    """A sentence on whole runs, where their order is not that of the steps."""
+    ours, theirs = (known.seconds.get(each.name, 0.0) for each in (best, plain))
+    faster = median(best.measured_s) < median(plain.measured_s)
+    if not ours or not theirs or (ours <= theirs) == faster:
+        return ""
+    text = f" The whole run took {duration(ours)} by {best.name} and {duration(theirs)} by {plain.name}"
+    if best.startup_s is None or plain.startup_s is None or (best.startup_s <= plain.startup_s) == faster:
+        return f"{text}."
+    starts = f"{duration(best.startup_s)} and {duration(plain.startup_s)}"
+    return f"{text}: start-up, which took {starts}, is not in the steps."

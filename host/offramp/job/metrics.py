@@ -22,8 +22,8 @@ class Metric(NamedTuple):
 
 
 METRICS: Final = {
-    "offramp_link_bytes_total": Metric("counter", "Bytes on a host's first link.", ("host", "direction")),
-    "offramp_link_rate_bps": Metric("gauge", "Bits per second that a host's first link takes.", ("host",)),
+    "offramp_link_bytes_total": Metric("counter", "Bytes on a host's links.", ("host", "direction")),
+    "offramp_link_rate_bps": Metric("gauge", "Bits per second that a host's links take.", ("host",)),
     "offramp_link_queue_bytes": Metric("gauge", "Bytes that wait at a host's first link.", ("host",)),
     "offramp_link_drops_total": Metric("counter", "Packets that a host's first link dropped.", ("host",)),
     "offramp_switch_up": Metric("gauge", "Whether a switch answers.", ("switch",)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,22 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from offramp.cluster.model import Cluster, Host
-from offramp.cluster.reach import command_on
+from offramp.cluster.model import Cluster, Link
+from offramp.job.counters import Moved, link_bytes, of_hosts, since
 from offramp.job.kind import Kind, Measured, Placed, Start, kind_of
 from offramp.job.later import undo_later
-from offramp.job.network import interface
+from offramp.job.load import tasks_of_others
 from offramp.job.ranks import Ranks
 from offramp.job.settings import JobSettings
 from offramp.job.switches import ProgramOnSwitch, answers, release
 from offramp.job.transaction import Step, Transaction
-from offramp_base.documents import parse_json
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 from offramp_base.listening.token import Token
 
 Note = Callable[[str, str], None]
-_LOOK_S: Final = 10.0
 _BACK_S: Final = 60.0
 """Seconds that a switch or agent that has died may stay away."""
 _POLL_S: Final = 0.1
@@ -46,14 +43,20 @@ class RunResult:
     Attributes:
         seconds: from the start of the ranks to the end of the last one, of the attempt that ended well.
         attempts: number of starts.
-        bytes_by_link: sent and received by each host on its first link, while the ranks ran.
+        bytes_by_link: sent and received by each host on its links, while the ranks ran.
         steps: of deploying, in order.
+        links: bytes from the first end and from the second of each link that is counted, meanwhile.
+        begun_ns: when the ranks of that attempt started, by the system's clock; None: unknown.
+        others: tasks of others that wanted a processor of this machine just before; None: unknown.
     """
 
     seconds: float
     attempts: int
     bytes_by_link: dict[str, tuple[int, int]] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
+    links: dict[Link, Moved] = field(default_factory=dict)
+    begun_ns: int | None = None
+    others: float | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def _attempts(
     for attempt in range(job.restarts + 1):
         numbers.append(_number())
         try:
-            seconds, moved = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], hear)
+            result = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], hear)
         except OfframpError as error:
             if attempt == job.restarts:
                 raise
@@ -164,21 +167,20 @@ def _attempts(
             _release(needed, numbers)
             continue
         _release(needed, numbers)
-        return RunResult(seconds, attempt + 1, moved, steps)
+        return replace(result, steps=steps)
     raise AssertionError("the last attempt returns or raises")
 
 
-def _attempt(
-    kind: Kind, placed: Placed, way: str, start: Start, number: int, hear: Note
-) -> tuple[float, dict[str, tuple[int, int]]]:
-    """Seconds, and bytes by link, of one attempt."""
+def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, hear: Note) -> RunResult:
+    """One attempt that ends well."""
     cluster, hosts = placed.cluster, placed.hosts
     program = kind.program(placed, way, start)
-    done: tuple[float, dict[str, tuple[int, int]]] | None = None
+    done: RunResult | None = None
     try:
         with _deployed(kind, placed, [way], start.folder, number, hear) as there:
             ranks = Ranks(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
-            before = link_bytes(cluster, hosts)
+            others = tasks_of_others()
+            before, begun_ns = link_bytes(cluster), time.time_ns()
             hear("start", f"{placed.ranks} ranks")
             try:
                 ranks.start()
@@ -186,9 +188,9 @@ def _attempt(
             except OfframpError:
                 _wait_until_back(there.steps)  # so that they can be undone
                 raise
-            after = link_bytes(cluster, hosts)
-            moved = {name: (after[name][0] - sent, after[name][1] - got) for name, (sent, got) in before.items()}
-            done = seconds, moved
+            moved = since(before, link_bytes(cluster))
+            by_host = of_hosts(hosts, cluster, moved)
+            done = RunResult(seconds, start.attempt + 1, by_host, links=moved, begun_ns=begun_ns, others=others)
     except OfframpError:
         if done is None:
             raise
@@ -245,23 +247,6 @@ def calibrate(
             ranks.wait(left_s)
 
     return kind.calibrate(placed, ways, size, folder, timeout_s, once)
-
-
-def link_bytes(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, tuple[int, int]]:
-    """Bytes that each host has sent and received on its first link since it is up; nothing of hosts that do not say."""
-    found = {}
-    for host in hosts:
-        name = interface(cluster, host)
-        if name is None or host.reach == "local":
-            continue
-        words = ["ip", "-json", "-statistics", "link", "show", "dev", name]
-        try:
-            done = subprocess.run(command_on(host, words), check=True, capture_output=True, timeout=_LOOK_S)
-            stats = parse_json(done.stdout)[0]["stats64"]
-            found[host.name] = int(stats["tx"]["bytes"]), int(stats["rx"]["bytes"])
-        except (OSError, subprocess.SubprocessError, OfframpError, LookupError, TypeError, ValueError):
-            continue
-    return found
 
 
 def _with_token(job: JobSettings, folder: Path) -> JobSettings:

@@ -14,8 +14,8 @@ from typing import Any, Final
 from offramp.allreduce.control import AllReduceControl
 from offramp.cluster.model import Agent, Cluster, Switch
 from offramp.cluster.reach import command_on
+from offramp.job.counters import link_bytes, of_hosts
 from offramp.job.network import interface
-from offramp.job.run import link_bytes
 from offramp.job.steps import read_paths, read_steps
 from offramp.nic.connection import Connection
 from offramp_base.documents import parse_json, read_text
@@ -111,7 +111,7 @@ class Look:
 
     Attributes:
         at_s: of the monotonic clock.
-        links: bytes that each host has sent and received on its first link.
+        links: bytes that each host has sent and received on its links.
         switches: by name.
         ranks: by number.
         queues: bytes that wait at each host's first link now, and packets that it has dropped.
@@ -150,7 +150,7 @@ def look(cluster: Cluster, folder: Path | None) -> Look:
     there = folder is not None and folder.is_dir()
     return Look(
         time.monotonic(),
-        link_bytes(cluster, cluster.hosts),
+        of_hosts(cluster.hosts, cluster, link_bytes(cluster, nodes={host.name for host in cluster.hosts})),
         {each.name: _switch(each) for each in cluster.switches if each.control},
         _ranks(folder) if folder is not None and there else {},
         _queues(cluster),
@@ -172,7 +172,11 @@ def _ranks(folder: Path) -> dict[int, RankLook]:
     for rank, rows in read_steps(folder).items():
         seconds = [(row["step"], (row["end_ns"] - row["begin_ns"]) / 1e9) for row in rows if row["what"] == "step"]
         if seconds:
-            parts = {row["what"]: (row["end_ns"] - row["begin_ns"]) / 1e9 for row in rows if row["what"] != "step"}
+            parts = {
+                row["what"]: (row["end_ns"] - row["begin_ns"]) / 1e9
+                for row in rows
+                if row["what"] != "step" and "track" not in row
+            }
             found[rank] = RankLook(*seconds[-1], mean(each for _, each in seconds[1:] or seconds), parts)
     return found
 

@@ -81,6 +81,10 @@ def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: For
     for line in lines:
         path = "M" + "L".join(f"{frame.x(x)} {frame.y(y)}" for x, y in zip(line.x, line.y, strict=True))
         parts.append(f'<path class="line {line.style}" d="{path}"{_dashes(line, solid)}/>')
+        if len(line.x) == 1:  # a path of one point is not seen
+            parts.append(
+                f'<circle class="dot {line.style}" cx="{frame.x(line.x[0])}" cy="{frame.y(line.y[0])}" r="4"/>'
+            )
     if max(len(line.x) for line in lines) <= 400:
         parts.append(_hover_points(frame, lines, x_form, y_form))
     return _svg(parts, x_label, y_label)
@@ -137,10 +141,11 @@ def _hover_points(frame: _Frame, lines: Sequence[Line], x_form: Format, y_form: 
 
 def _svg(parts: Sequence[str], x_label: str, y_label: str) -> str:
     center, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    label = escape(f"{y_label} by {x_label}")
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(f"{y_label} by {x_label}")}">'
+        f'<div class="scroll"><svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
         f"{''.join(parts)}"
         f'<text class="axis middle" x="{center}" y="{HEIGHT - 6}">{escape(x_label)}</text>'
         f'<text class="axis middle" transform="translate(14 {middle}) rotate(-90)">{escape(y_label)}</text>'
-        "</svg>"
+        "</svg></div>"
     )

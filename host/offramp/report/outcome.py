@@ -139,3 +139,30 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """The outcome's data for JSON."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
+        """An outcome from the data of :meth:`as_dict`, also as JSON has given them back."""
+        return cls(
+            **{
+                **data,
+                "verdict": Verdict(**data["verdict"]),
+                "alternatives": tuple(_alternative(each) for each in data["alternatives"]),
+                "fabric": None if data["fabric"] is None else _fabric(data["fabric"]),
+                "checks": tuple(Check(**each) for each in data["checks"]),
+                "notes": tuple(data["notes"]),
+            }
+        )
+
+
+def _alternative(data: Mapping[str, Any]) -> Alternative:
+    curve = tuple(Point(**each) for each in data["curve"])
+    return Alternative(**{**data, "measured_s": tuple(data["measured_s"]), "curve": curve})
+
+
+def _fabric(data: Mapping[str, Any]) -> Fabric:
+    links = [{**each, "ends": tuple(each["ends"])} for each in data["links"]]
+    return Fabric(
+        tuple(Node(**each) for each in data["nodes"]),
+        tuple(Link(**{**each, "bytes_by": {k: tuple(v) for k, v in each["bytes_by"].items()}}) for each in links),
+    )

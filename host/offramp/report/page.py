@@ -22,9 +22,9 @@ def render(report: Report) -> str:
     return framed(report.title, report.summary, _body(report))
 
 
-def framed(title: str, lead: str, parts: Iterable[str]) -> str:
-    """A whole page: its title, a line below it, and parts in HTML."""
-    style = files("offramp.report").joinpath("style.css").read_text("utf-8")
+def framed(title: str, lead: str, parts: Iterable[str], css: str = "") -> str:
+    """A whole page: its title, a line below it, and parts in HTML; ``css``: rules beside the style sheet's."""
+    style = files("offramp.report").joinpath("style.css").read_text("utf-8") + css
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -46,10 +46,8 @@ def _body(report: Report) -> Iterator[str]:
     for note in report.notes:
         yield f"<h2>{escape(note.title)}</h2><p>{escape(note.text)}</p>"
     yield sections.terms(TERMS)
-    yield f"<h2>Repeat it</h2><pre>{escape(report.command)}</pre>"
     yield "<h2>Settings</h2>" + "".join(_settings(run.name, run.result["settings"]) for run in report.runs)
-    if report.origin:
-        yield f'<p class="note">{escape(report.origin)}</p>'
+    yield sections.repeat(report.command, report.origin)
 
 
 def _settings(name: str, settings: dict[str, Any]) -> str:

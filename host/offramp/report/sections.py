@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from offramp.report.charts import Bar, Line, bar_chart, line_chart
 from offramp.report.model import Check, Report, Run, Table
+from offramp.report.palette import NAMED, key
 from offramp.report.totals import TOTALS
 from offramp.report.units import duration, number, percent, si, tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_STYLES = ("local", "p2p", "strawman", "switch")
-
 
 def style_of(name: str) -> str:
     """Style-sheet class of a run: its own, or a neutral one for a run outside the comparison."""
-    return next((style for style in _STYLES if name.startswith(style)), "switch")
+    return next((style for style in NAMED if name.startswith(style)), "switch")
 
 
 def card(content: str, caption: str = "") -> str:
@@ -39,12 +38,6 @@ def table(data: Table) -> str:
 def legend(runs: Sequence[Run]) -> str:
     """Legend of the runs' colours."""
     return key([(style_of(run.name), run.name) for run in runs])
-
-
-def key(colours: Sequence[tuple[str, str]]) -> str:
-    """Legend of classes of the style sheet and what has their colours."""
-    items = "".join(f'<li class="{style}"><i></i><span>{escape(name)}</span></li>' for style, name in colours)
-    return f'<ul class="legend">{items}</ul>'
 
 
 def terms(meanings: Mapping[str, str]) -> str:
@@ -86,21 +79,35 @@ def tiles(report: Report) -> str:
 def learning(runs: Sequence[Run]) -> str:
     """Accuracy and loss of all runs, epoch by epoch."""
 
-    def chart(key: str, label: str, form: Callable[[float], str]) -> str:
-        lines = [
+    def lines(name: str) -> list[Line]:
+        return [
             Line(
                 run.name,
                 [epoch["epoch"] for epoch in run.result["per_epoch"]],
-                [epoch[key] for epoch in run.result["per_epoch"]],
+                [epoch[name] for epoch in run.result["per_epoch"]],
                 style_of(run.name),
             )
             for run in runs
         ]
-        return line_chart(lines, x_label="epoch", y_label=label, x_form=lambda x: f"{x:.0f}", y_form=form)
 
-    accuracy = chart("test_accuracy", "test accuracy", lambda y: f"{100 * y:.3g} %")
-    loss = chart("loss", "loss", lambda y: f"{y:.4g}")
-    return f'<div class="cards">{card(accuracy)}{card(loss, _coincidence(runs))}</div>'
+    return curves(lines("test_accuracy"), lines("loss"), "epoch", _coincidence(runs))
+
+
+def curves(accuracy: Sequence[Line], loss: Sequence[Line], unit: str, note: str = "") -> str:
+    """Charts of test accuracy and loss over steps of this name, each as far as it has curves."""
+
+    def chart(lines: Sequence[Line], label: str, form: Callable[[float], str]) -> str:
+        return line_chart(lines, x_label=unit, y_label=label, x_form=lambda x: f"{x:.0f}", y_form=form)
+
+    shown = [card(chart(accuracy, "test accuracy", lambda y: f"{100 * y:.3g} %"))] if accuracy else []
+    shown += [card(chart(loss, "loss", lambda y: f"{y:.4g}"), note)] if loss else []
+    return f'<div class="cards">{"".join(shown)}</div>' if shown else ""
+
+
+def repeat(command: str, origin: str) -> str:
+    """How to repeat everything, and what made the page."""
+    below = f'<p class="note">{escape(origin)}</p>' if origin else ""
+    return f"<h2>Repeat it</h2><pre>{escape(command)}</pre>{below}"
 
 
 def traffic(runs: Sequence[Run]) -> str:

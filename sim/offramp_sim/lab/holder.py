@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp.cluster import Cluster, Host, read_cluster
+from offramp.cluster import Cluster, Host, Switch, read_cluster
 from offramp.cluster.reach import NAMESPACE
 from offramp.cluster.routes import check_connected
 from offramp.cluster.write import cluster_text
@@ -27,7 +27,7 @@ from offramp_base.ending.lasting import outlast
 from offramp_base.ending.left import temporary_folder
 from offramp_base.ending.owner import owner, owner_of
 from offramp_base.errors import OfframpError
-from offramp_sim.lab.namespaces import Spaces, unshare
+from offramp_sim.lab.namespaces import Spaces, switch_end, unshare
 from offramp_sim.lab.state import CLUSTER, Lab
 
 if TYPE_CHECKING:
@@ -100,13 +100,15 @@ def _resolved(
         sockets = {name: str(agents[host.name, name].path) for name in (each.name for each in host.agents)}
         return replace(host, reach=reach, agents=tuple(replace(a, socket=sockets[a.name]) for a in host.agents))
 
-    told = [
-        replace(each, control=switches[each.name].address, transport=CARRIER, ca=None, cert=None, key=None)
-        if each.name in switches
-        else replace(each, control=None)
-        for each in cluster.switches
-    ]
-    return replace(cluster, hosts=tuple(map(host_of, cluster.hosts)), switches=tuple(told))
+    def switch_of(switch: Switch) -> Switch:
+        if inside:  # the ports are interfaces of this process' namespace
+            switch = replace(switch, reach=NAMESPACE + owner(), interface=switch_end(cluster, switch.name, "{port}"))
+        if switch.name not in switches:
+            return replace(switch, control=None)
+        address = switches[switch.name].address
+        return replace(switch, control=address, transport=CARRIER, ca=None, cert=None, key=None)
+
+    return replace(cluster, hosts=tuple(map(host_of, cluster.hosts)), switches=tuple(map(switch_of, cluster.switches)))
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from offramp.report import Check, Outcome
 from offramp.report.units import percent, si
 from offramp_base.documents import parse_json, read_text
 from offramp_cli.demo.laboratory import RANKS
-from offramp_cli.demo.rank import ACCURACY, compute_s, gradient_bytes
+from offramp_cli.demo.rank import ACCURACY, compute_s, gradient_bytes, write_digits
 from offramp_cli.job.job import carry_out, plan_of, show_plan
 from offramp_cli.train import command_line
 
@@ -32,8 +32,8 @@ _UNCALIBRATED: Final = "not calibrated: "
 
 def play(scene: Scene) -> Outcome:
     """Plan, run, compare."""
-    job, cluster, console = job_of(scene.settings), scene.laboratory.cluster(), scene.stage.console
     folder = scene.out / "job"
+    job, cluster, console = job_of(scene.settings, folder), scene.laboratory.cluster(), scene.stage.console
     with console.capture_lines() as lines:
         plan = plan_of(console, job, cluster, measure=True)
     uncalibrated = reason_of(lines)
@@ -60,11 +60,14 @@ def ways_of(plan: JobPlan) -> list[str]:
     return [way for way in wanted if way in possible]
 
 
-def job_of(settings: DemoSettings) -> JobSettings:
-    """Data-parallel training on four ranks."""
+def job_of(settings: DemoSettings, folder: Path) -> JobSettings:
+    """Data-parallel training on four ranks, with its images in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    digits = folder.absolute() / "digits.npz"
+    write_digits(digits)
     return JobSettings(
         name="data-parallel training",
-        command=(sys.executable, "-m", "offramp_cli.demo.rank", str(settings.steps), str(settings.seed)),
+        command=(sys.executable, "-m", "offramp_cli.demo.rank", str(settings.steps), str(settings.seed), str(digits)),
         all_reduce=gradient_bytes(),
         compute_s=compute_s(RANKS),
         steps=settings.steps,

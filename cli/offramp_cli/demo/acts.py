@@ -101,7 +101,7 @@ def played(name: str, act: Act, scene: Scene, number: int, of: int) -> Outcome:
     with scene.stage.act(number, of, name, act.title, act.question):
         try:
             outcome = act.play(scene)
-        except OfframpError as error:
+        except (OfframpError, ImportError) as error:
             verdict = Verdict("unknown", f"Cannot be told on this machine, because the act did not run: {error}")
             outcome = Outcome(name, act.title, act.question, verdict, "step", ())
     return replace(

@@ -60,7 +60,9 @@ def lacking(mode: str) -> str:
 def of_models(modelled: Mapping[str, float], lacks: str) -> Outcome:
     """The outcome where nothing was measured."""
     alone, shared = (duration(modelled[way]) for way in (BY_PRIORITY, ONE_QUEUE))
-    said = f"Cannot be told on this machine, because {lacks}. By the model, tokens take {alone} by priority and {shared}"
+    said = (
+        f"Cannot be told on this machine, because {lacks}. By the model, tokens take {alone} by priority and {shared}"
+    )
     alternatives = tuple(
         Alternative(way, modelled_s=seconds, note="flows without packets or TCP") for way, seconds in modelled.items()
     )

@@ -91,8 +91,8 @@ def play(scene: Scene) -> Outcome:
     console, seed = scene.stage.console, scene.settings.seed
     with console.status("RTL of the FPGA in simulation"):
         rtl, lacks = rtl_or_why(seed)
-    notes = [lacks] if lacks else [f"The FPGA's RTL in simulation: {rtl['count']} look-ups, {rtl['busy_ns']} ns each "
-                                   "by its clock."]  # fmt: skip
+    answered = f"The FPGA's RTL in simulation: {rtl['count']} look-ups, {rtl['busy_ns']} ns each." if rtl else lacks
+    notes = [answered]
     others = tasks_of_others()
     with ExitStack() as stack:
         devices = {FPGA: "fpga-model:"}
@@ -147,7 +147,9 @@ def outcome_of(paths: Sequence[Path], rtl: Mapping[str, Any], notes: Sequence[st
     claims = [Check(f"All answers over all paths are right ({wrong} wrong).", wrong == 0)]
     if rtl:
         claims.append(Check(f"All {rtl['count']} look-ups in the RTL are right.", rtl["wrong"] == 0))
-    rate = f"Requests come at {_LOAD:.0%} of the rate that the processor alone sustains, or the device where it is less."
+    rate = (
+        f"Requests come at {_LOAD:.0%} of the rate that the processor alone sustains, or the device where it is less."
+    )
     return Outcome(
         "leo",
         "",
@@ -166,7 +168,9 @@ def verdict_of(compared: Sequence[Alternative], every: Sequence[Alternative], ot
         known = Circumstances(NAMES[CPU], {}, {}, others=others, processors=processors(), unit="request")
         return verdict(compared, known)
     alone, chosen = duration(float(np.median(compared[0].measured_s))), every[-1]
-    said = "Cannot be told on this machine, because only a model of the FPGA stands beside the processor: a request took"
+    said = (
+        "Cannot be told on this machine, because only a model of the FPGA stands beside the processor: a request took"
+    )
     return Verdict(
         "unknown", f"{said} {alone} by the processor, and {duration(chosen.modelled_s or 0.0)} with the model."
     )

@@ -144,9 +144,7 @@ def measure(scenario: Scenario) -> LabResult:
     dscp = {kind: marks.mark(scenario.factors(kind)).dscp for kind in KINDS}
     plan = marks.plan
     host_bytes: dict[int, int] = {}
-    by_round = [
-        {kind: [rank.rounds[k][kind] for rank in ranks] for kind in KINDS} for k in range(scenario.rounds)
-    ]
+    by_round = [{kind: [rank.rounds[k][kind] for rank in ranks] for kind in KINDS} for k in range(scenario.rounds)]
     for rank in ranks:
         for value, count in rank.sent.items():
             host_bytes[value] = host_bytes.get(value, 0) + count

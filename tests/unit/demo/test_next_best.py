@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acts of the demo on machines that lack something: the next best runs, it is said, and no number is called measured."""
+"""Acts of the demo on machines that lack something: the next best runs, is said, and is not called measured."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_without_iverilog_or_cocotb_the_fpga_is_its_model(monkeypatch: pytest.Mo
     [
         ("import time; time.sleep(60)", "The RTL did not answer within"),
         ("raise SystemExit(1)", "The RTL could not be simulated here"),
-        ("print('{\"count\": 3, \"wrong\": 0, \"busy_ns\": 12}')", ""),
+        ('print(\'{"count": 3, "wrong": 0, "busy_ns": 12}\')', ""),
     ],
     ids=["slow", "broken", "good"],
 )

@@ -94,7 +94,7 @@ def test_hermod_measures_coflows(tmp_path: Path) -> None:
         pytest.skip("namespaces of threads need root")
     _, outcome = run("hermod", "auto", tmp_path / "demo")
     assert all(len(each["measured_s"]) >= 6 for each in outcome["alternatives"])
-    counted = [sum(link["bytes_by"]["by priority"]) for link in outcome["fabric"]["links"]]
+    counted = [sum(link["bytes_by"]["priorities"]) for link in outcome["fabric"]["links"]]
     assert len(counted) == 4
     assert min(counted) > 0
 

@@ -68,7 +68,7 @@ class Turns:
             startup_s=mean(starts),
             parts_s={name: mean(each[name] for each in parts) for name in parts[0]} if parts else {},
             curve=self.records[0].curve,
-            note=f"{len(self.runs)} run{'s' * (len(self.runs) != 1)}, by turns",
+            note=f"{len(self.runs)} runs, by turns" if len(self.runs) > 1 else "",
         )
 
     @property

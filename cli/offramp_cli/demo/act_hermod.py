@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offramp_cli.demo.acts import Scene
 
 ONE_QUEUE: Final = "one queue"
-BY_PRIORITY: Final = "by priority"
+BY_PRIORITY: Final = "priorities"
 TOKENS: Final = "EP"
 """The coflow that the job waits for."""
 _ROUNDS: Final = 6
@@ -32,6 +32,9 @@ _TURNS: Final = 3
 _BUDGET_S: Final = 25.0
 _RATE_BPS: Final = 10_000_000
 _BUSY_S: Final = 0.3
+_COUNTED: Final = "The switch counts bytes of frames to ranks; their endpoints count bytes from them, without headers."
+    "To ranks, the switch counts bytes of frames; from ranks, their endpoints count bytes without headers."
+)
 
 
 def play(scene: Scene) -> Outcome:
@@ -61,7 +64,7 @@ def of_models(modelled: Mapping[str, float], lacks: str) -> Outcome:
     """The outcome where nothing was measured."""
     alone, shared = (duration(modelled[way]) for way in (BY_PRIORITY, ONE_QUEUE))
     said = (
-        f"Cannot be told on this machine, because {lacks}. By the model, tokens take {alone} by priority and {shared}"
+        f"Cannot be told on this machine, because {lacks}. By the model, tokens take {alone} by priorities and {shared}"
     )
     alternatives = tuple(
         Alternative(way, modelled_s=seconds, note="flows without packets or TCP") for way, seconds in modelled.items()
@@ -72,7 +75,7 @@ def of_models(modelled: Mapping[str, float], lacks: str) -> Outcome:
 def measured(scene: Scene, ways: Mapping[str, Scenario], modelled: Mapping[str, float]) -> Outcome:
     """The outcome of real processes, by turns."""
     seconds: dict[str, list[float]] = defaultdict(list)
-    sent: dict[str, Sequence[int]] = {}
+    sent: dict[str, Sequence[tuple[int, int]]] = {}
     others, count = tasks_of_others(), 0
     while count == 0 or scene.again(count, _TURNS, _BUDGET_S):
         count += 1
@@ -82,7 +85,7 @@ def measured(scene: Scene, ways: Mapping[str, Scenario], modelled: Mapping[str, 
             mine = [each[TOKENS] for each in result.rounds]
             seconds[way] += mine
             sent[way] = [
-                sum(size for (port, _), (_, size) in result.sent.items() if port == rank)
+                (sum(size for (port, _), (_, size) in result.sent.items() if port == rank), result.rank_bytes[rank])
                 for rank in range(scenario.ranks)
             ]
             scene.stage.console.print(
@@ -102,16 +105,15 @@ def measured(scene: Scene, ways: Mapping[str, Scenario], modelled: Mapping[str, 
         "coflow",
         alternatives,
         fabric_of(sent),
-        notes=(f"{note} arrived was compared.",),
+        notes=(f"{note} arrived was compared.", _COUNTED),
     )
 
 
-def fabric_of(sent: Mapping[str, Sequence[int]]) -> Fabric:
-    """Four ranks at one switch; the switch counts what it sends to each."""
+def fabric_of(sent: Mapping[str, Sequence[tuple[int, int]]]) -> Fabric:
+    """Four ranks at one switch, and the bytes of the last turn to each and from each."""
     ranks = range(len(next(iter(sent.values()))))
     nodes = (*(Node(f"r{rank}", "host", "switch") for rank in ranks), Node("switch", "switch"))
     links = tuple(
-        Link(("switch", f"r{rank}"), _RATE_BPS, {way: (sizes[rank], 0) for way, sizes in sent.items()})
-        for rank in ranks
+        Link(("switch", f"r{rank}"), _RATE_BPS, {way: sizes[rank] for way, sizes in sent.items()}) for rank in ranks
     )
     return Fabric(nodes, links)

@@ -32,6 +32,7 @@ class LabResult:
         scenario: of the run.
         start_s, end_s: of each coflow of the first round, from its first rank's start to its last rank's end.
         rounds: seconds of each coflow in each round.
+        rank_bytes: what each rank's endpoint handed to the kernel.
         dscp, queue: of each coflow.
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
@@ -51,6 +52,7 @@ class LabResult:
     abused: int = 0
     demoted: int = 0
     rounds: tuple[dict[str, float], ...] = ()
+    rank_bytes: tuple[int, ...] = ()
 
     @property
     def end(self) -> float:
@@ -163,4 +165,5 @@ def measure(scenario: Scenario) -> LabResult:
             {kind: max(end for _, end in spans) - min(begin for begin, _ in spans) for kind, spans in each.items()}
             for each in by_round
         ),
+        tuple(sum(rank.sent.values()) for rank in ranks),
     )

@@ -21,7 +21,7 @@ $(VENV)/.complete: pyproject.toml ci/constraints.txt ci/requirements.lock ci/mak
 	@ci/make-venv $(VENV)
 	@touch $@
 
-demo: setup      ## a laboratory of two racks, one job: its plan, its run, its report
+demo: setup      ## four acts: a GNN in switches, coflows, LEO's paths, a planned job
 	$(BIN)/offramp demo
 
 packages:        ## install the system packages that tests need (asks sudo only when something is missing)

@@ -1,145 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp demo``: a laboratory of two racks, one job, its plan, its run, its report."""
+"""``offramp demo``: four acts in one laboratory, and one report."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from offramp_base.errors import OfframpError
 from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND
-from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.job.job import carry_out, plan_of, show_outcome, show_plan
-from offramp_cli.lab.lab import MODES, show_lab
+from offramp_cli.demo.acts import ACTS, Scene, played
+from offramp_cli.demo.settings import DemoSettings
 from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
-    from offramp.job.settings import JobSettings
-    from offramp.report import Check
+    from offramp.report import Outcome
 
-ACCURACY_POINTS: Final = 0.5
-"""Largest difference between the test accuracies of two ways, in percentage points."""
-SWITCH: Final = "allreduce"
-_RANKS: Final = 4
-CLUSTER: Final = """\
-name: {name}
-hosts: [{{name: "h[1-4]"}}]
-switches: [{{name: "leaf[1-2]", memory: 8MB}}, {{name: spine, memory: 8MB}}]
-links:
-  - {{ends: ["h[1-2]", leaf1], rate: {rate}bit}}
-  - {{ends: ["h[3-4]", leaf2], rate: {rate}bit}}
-  - {{ends: ["leaf[1-2]", spine], rate: {up}bit}}
-"""
-"""Two hosts in each of two racks, and a spine that both racks fill."""
-
-
-@dataclass(frozen=True)
-class DemoSettings:
-    """The laboratory and the job."""
-
-    mode: Annotated[str, Field("Where hosts run", choices=MODES)] = "auto"
-    rate: Annotated[
-        int,
-        Field("Rate of the hosts' links; links to the spine get twice as much", least=1_000_000, unit=BITS_PER_SECOND),
-    ] = 25_000_000
-    steps: Annotated[int, Field("Training steps of each run", least=2)] = 30
-    deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
-    seed: Annotated[int, Field("Random seed for the model's initial weights", least=0)] = 0
+SCHEMA: Final = "offramp.demo/1"
 
 
 @dataclass(frozen=True)
 class Outputs(Result):
     """The destination of the report."""
 
-    out: Annotated[Path, Field("Folder for logs, the report and a trace", group=OUTPUT, filled=True)] = Path("out/demo")
+    out: Annotated[Path, Field("Folder for logs, the report and traces", group=OUTPUT, filled=True)] = Path("out/demo")
 
 
-@command(DemoSettings, Outputs, example="demo --steps 10 --out report")
+@command(DemoSettings, Outputs, example="demo --act gnn --steps 10 --out report")
 def demo(settings: DemoSettings, outputs: Outputs) -> None:
-    """Train in a laboratory of two racks: plan what to offload, run with it and without, and compare."""
-    from offramp.job.report import report, write
-    from offramp_base.ending.left import temporary_folder
-    from offramp_cli.train import command_line
-    from offramp_sim.lab.start import held
+    """Show what offloading does, in four acts: a GNN in switches, coflows by priority, LEO's paths, a planned job."""
+    from offramp.job.load import processors, tasks_of_others
+    from offramp_cli.demo.laboratory import Laboratory
+    from offramp_cli.demo.stage import Stage
+    from offramp_cli.demo.summary import summary
 
-    job = job_of(settings)
-    console = show.console()
     outputs.out.mkdir(parents=True, exist_ok=True)
-    with temporary_folder() as folder:
-        path = Path(folder) / "cluster.yaml"
-        path.write_text(CLUSTER.format(name=f"demo-{os.getpid()}", rate=settings.rate, up=2 * settings.rate))
-        with held(path, mode=settings.mode) as (lab, reason):
-            if reason:
-                console.print(f"no namespaces: {reason}", soft_wrap=True)
-            show_lab(console, lab)
-            cluster = lab.cluster()
-            made = plan_of(console, job, cluster, measure=True)
-            show_plan(console, job, made)
-            ways = [made.taken.way, made.plain.way, SWITCH]
-            possible = {each.way for each in made.choices if each.step_s is not None}
-            ways = [way for way in dict.fromkeys(ways) if way in possible]
-            outcomes = carry_out(console, job, cluster, made, ways, outputs.out)
-            content = report(job, cluster, made, outcomes, outputs.out, command_line())
-    claims = checks({way: accuracy(outputs.out / way) for way in content["measured"]}, content)
-    content["checks"] = [{"claim": each.claim, "holds": each.holds} for each in claims]
-    data, page = write(content, outputs.out)
-    show_outcome(console, content)
-    for claim in claims:
-        console.print(f"{'[green]yes[/]' if claim.holds else '[red]NO [/]'} {claim.claim}", soft_wrap=True)
-    console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
-    outputs.write("offramp.job/1", content)
-    if not all(claim.holds for claim in claims):
-        raise OfframpError("demo: some of its claims do not hold; the lines above say which")
+    stage, begun = Stage(), time.monotonic()
+    others, here = tasks_of_others(), processors()
+    load = "" if others is None else f", {others:.1f} tasks of others want them"
+    stage.console.print(f"this machine: {here} processors{load}")
+    outcomes = []
+    with Laboratory(settings.mode, settings.rate, stage) as laboratory:
+        scene = Scene(settings, stage, laboratory, outputs.out)
+        for number, name in enumerate(settings.acts, 1):
+            outcomes.append(played(name, ACTS[name], scene, number, len(settings.acts)))
+            stage.console.print(f"{name}: {outcomes[-1].seconds:.0f} s", soft_wrap=True)
+    content = {
+        "seconds": round(time.monotonic() - begun, 1),
+        "processors": here,
+        "others": others,
+        "acts": [each.as_dict() for each in outcomes],
+    }
+    content |= write(content, outcomes, outputs.out)
+    stage.console.print()
+    for line in summary(outcomes, content["seconds"], outputs.out):
+        stage.console.print(line, markup=False, soft_wrap=True)
+    outputs.write(SCHEMA, content)
+    if failed := [check.claim for each in outcomes for check in each.checks if not check.holds]:
+        raise OfframpError(f"demo: does not hold: {' '.join(failed)}")
 
 
-def job_of(settings: DemoSettings) -> JobSettings:
-    """The demo's job: data-parallel training on four ranks.
+def write(content: dict[str, Any], outcomes: Sequence[Outcome], out: Path) -> dict[str, Any]:
+    """Write ``report.json`` and ``report.html``; what the JSON says besides the content."""
+    import json
 
-    Raises:
-        OfframpError: PyTorch or scikit-learn is missing.
-    """
-    from offramp.job.settings import JobSettings
-    from offramp_cli.demo.rank import compute_s, gradient_bytes
+    from offramp.report import outcomes_page
+    from offramp.report.origin import origin
+    from offramp_base.ending.files import write_text
+    from offramp_cli.train import command_line
 
-    return JobSettings(
-        name="digits",
-        command=(sys.executable, "-m", "offramp_cli.demo.rank", str(settings.steps), str(settings.seed)),
-        all_reduce=gradient_bytes(),
-        compute_s=compute_s(_RANKS),
-        steps=settings.steps,
-        deadline_s=settings.deadline_s,
-    )
-
-
-def accuracy(folder: Path) -> float:
-    """Test accuracy that rank 0 of a run measured at its end."""
-    from offramp_base.documents import parse_json, read_text
-    from offramp_cli.demo.rank import ACCURACY
-
-    return float(parse_json(read_text(folder / ACCURACY))["accuracy"])
-
-
-def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[Check]:
-    """Checks of the demo's runs; of bytes only if links count them."""
-    from offramp.report import Check
-    from offramp.report.units import percent, si
-
-    plain = content["plain"]
-    claims = []
-    for way, found in accuracies.items():
-        if way != plain:
-            apart = 100 * abs(found - accuracies[plain])
-            said = f"Test accuracy by {way} is {apart:.2f} points from the {percent(accuracies[plain])} by {plain}"
-            claims.append(Check(f"{said} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
-    sent = {way: sum(up for up, _ in each["bytes_by_link"].values()) for way, each in content["measured"].items()}
-    if SWITCH in sent and sent[plain]:
-        ours, theirs = sent[SWITCH], sent[plain]
-        claim = f"Hosts sent {si(ours, 'B')} where the switches add, and {si(theirs, 'B')} by {plain}."
-        claims.append(Check(claim, ours < theirs))
-    return claims
+    more = {
+        "command": command_line(),
+        "origin": origin(),
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    write_text(out / "report.json", json.dumps({"schema": SCHEMA, **content, **more}, indent=2) + "\n")
+    load = "" if content["others"] is None else f", {content['others']:.1f} tasks of others when it began"
+    lead = f"On {content['processors']} processors{load}; {content['seconds']:.0f} s, {more['when']}."
+    page = outcomes_page("Offramp in four acts", lead, outcomes, more["command"], more["origin"], folder=out)
+    write_text(out / "report.html", page)
+    return more

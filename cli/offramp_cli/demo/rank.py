@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Program of each rank of the demo: data-parallel training on handwritten digits, in ordinary PyTorch.
 
-``python -m offramp_cli.demo.rank STEPS SEED``. It knows nothing about offloads. Rank 0 writes the accuracy to
+``python -m offramp_cli.demo.rank STEPS SEED DIGITS``; ``DIGITS`` is the file of :func:`write_digits`, since importing
+scikit-learn takes each rank as long as its training. It knows nothing about offloads. Rank 0 writes the accuracy to
 ``accuracy.json`` of the job's folder.
 """
 
@@ -15,9 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+import numpy as np
 import torch
 import torch.distributed as dist
-from sklearn.datasets import load_digits
 from torch import nn
 
 import offramp.torch
@@ -61,6 +62,18 @@ def compute_s(ranks: int) -> float:
     return median(seconds) * max(1.0, ranks / len(os.sched_getaffinity(0)))
 
 
+def write_digits(path: Path) -> None:
+    """Write images and their classes to a file that NumPy reads.
+
+    Raises:
+        ImportError: scikit-learn, which has them, is missing.
+    """
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    np.savez(path, images=(digits.data / 16).astype(np.float32), classes=digits.target.astype(np.int64))
+
+
 def _learn(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> None:
     """Compute the gradients of a rank's own images."""
     loss = nn.functional.cross_entropy(model(images), classes)
@@ -69,13 +82,13 @@ def _learn(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> Non
 
 def main() -> None:
     """Train, and test."""
-    steps, seed = map(int, sys.argv[1:])
+    steps, seed = map(int, sys.argv[1:3])
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     meet()
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    digits = load_digits()
-    images, classes = torch.tensor(digits.data, dtype=torch.float32) / 16, torch.tensor(digits.target)
+    with np.load(sys.argv[3], allow_pickle=False) as digits:
+        images, classes = torch.from_numpy(digits["images"]), torch.from_numpy(digits["classes"])
     tested = torch.arange(len(images)) % _TESTED == 0
     mine_images, mine_classes = images[~tested][rank::ranks], classes[~tested][rank::ranks]
     model = network()
@@ -93,8 +106,8 @@ def main() -> None:
             optimiser.step()
     if rank == 0:
         right = model(images[tested]).argmax(1) == classes[tested]
-        found = {"accuracy": float(right.float().mean()), "images": int(tested.sum())}
-        (Path(os.environ[FOLDER]) / ACCURACY).write_text(json.dumps(found))
+        result = {"accuracy": float(right.float().mean()), "images": int(tested.sum())}
+        (Path(os.environ[FOLDER]) / ACCURACY).write_text(json.dumps(result))
     sys.stdout.write(f"{offramp.torch.counters()}\n")
     dist.destroy_process_group()
 

@@ -27,6 +27,7 @@ class Circumstances:
         uncalibrated: why the plan rests on models alone; empty: a calibration has ended, or none was wanted.
         others: tasks of others that wanted a processor when the runs began; None: unknown.
         processors: that this machine has.
+        unit: of work whose seconds are compared.
     """
 
     plain: str
@@ -35,6 +36,7 @@ class Circumstances:
     uncalibrated: str = ""
     others: float | None = None
     processors: int = 1
+    unit: str = "step"
 
     @property
     def load(self) -> str:
@@ -57,17 +59,21 @@ def verdict(alternatives: Sequence[Alternative], known: Circumstances) -> Verdic
         return _by_plan(alternatives, plain, known)
     best = min(offloads, key=lambda each: median(each.measured_s))
     ours, theirs = median(best.measured_s), median(plain.measured_s)
-    took = f"a step took {duration(ours)} by {best.name} and {duration(theirs)} by {plain.name} (medians)"
+    took = f"{_a(known.unit)} took {duration(ours)} by {best.name} and {duration(theirs)} by {plain.name} (medians)"
     reason = doubt(best.measured_s, plain.measured_s)
     if known.load and not reason and not apart(best.measured_s, plain.measured_s):
         reason = known.load
     if reason:
         return Verdict("unknown", f"Cannot be told, because {reason}: {took}.{_whole(best, plain, known)}")
-    loaded = f" Steps of the two do not overlap, although {known.load}." if known.load else ""
+    loaded = f" {known.unit.capitalize()}s of the two do not overlap, although {known.load}." if known.load else ""
     rest = _sent(best, plain, known) + _whole(best, plain, known) + loaded
     if ours > theirs * (1 - MATTERS):
         return Verdict("no", f"{took[0].upper()}{took[1:]}: no offload that ran gains {MATTERS:.0%}.{rest}")
     return Verdict("yes", f"{took[0].upper()}{took[1:]}: {theirs / ours:.2f} times as fast.{rest}")
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _by_plan(alternatives: Sequence[Alternative], plain: Alternative, known: Circumstances) -> Verdict:

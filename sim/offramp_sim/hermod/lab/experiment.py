@@ -31,7 +31,9 @@ class LabResult:
 
     Attributes:
         scenario: of the run.
-        start_s, end_s: of each coflow, from its first rank's start to its last rank's end.
+        start_s, end_s: of each coflow of the first round, from its first rank's start to its last rank's end.
+        rounds: seconds of each coflow in each round.
+        rank_bytes: what each rank's endpoint handed to the kernel.
         dscp, queue: of each coflow.
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
@@ -50,6 +52,8 @@ class LabResult:
     host_bytes: dict[int, int]
     abused: int = 0
     demoted: int = 0
+    rounds: tuple[dict[str, float], ...] = ()
+    rank_bytes: tuple[int, ...] = ()
 
     @property
     def end(self) -> float:
@@ -79,6 +83,7 @@ class LabResult:
                 }
                 for kind in KINDS
             ],
+            "rounds": list(self.rounds),
             "switch_counters": [
                 {"port": port, "queue": queue, "packets": packets, "bytes": count}
                 for (port, queue), (packets, count) in self.sent.items()
@@ -142,13 +147,14 @@ def measure(scenario: Scenario) -> LabResult:
     dscp = {kind: marks.mark(scenario.factors(kind)).dscp for kind in KINDS}
     plan = marks.plan
     host_bytes: dict[int, int] = {}
+    by_round = [{kind: [rank.rounds[k][kind] for rank in ranks] for kind in KINDS} for k in range(scenario.rounds)]
     for rank in ranks:
         for value, count in rank.sent.items():
             host_bytes[value] = host_bytes.get(value, 0) + count
     return LabResult(
         scenario,
-        {kind: min(rank.spans[kind][0] for rank in ranks) for kind in KINDS},
-        {kind: max(rank.spans[kind][1] for rank in ranks) for kind in KINDS},
+        {kind: min(rank.rounds[0][kind][0] for rank in ranks) for kind in KINDS},
+        {kind: max(rank.rounds[0][kind][1] for rank in ranks) for kind in KINDS},
         dscp,
         {kind: plan.queue[dscp[kind]] if plan else 0 for kind in KINDS},
         sent,
@@ -156,4 +162,9 @@ def measure(scenario: Scenario) -> LabResult:
         host_bytes,
         abused,
         demoted,
+        tuple(
+            {kind: max(end for _, end in spans) - min(begin for begin, _ in spans) for kind, spans in each.items()}
+            for each in by_round
+        ),
+        tuple(sum(rank.sent.values()) for rank in ranks),
     )

@@ -22,7 +22,10 @@ from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenar
 if TYPE_CHECKING:
     import torch
 
+    from offramp.hermod.endhost.all_reduce import AllReduce
     from offramp.hermod.endhost.endpoint import Endpoint
+    from offramp.hermod.endhost.messages import Messages
+    from offramp.hermod.operator import AllToAll
     from offramp.workers.group import Group
 
 _LATE_S: Final = 120.0
@@ -52,12 +55,12 @@ class Observation:
     """Observations of one rank.
 
     Attributes:
-        spans: begin and end of each coflow, in seconds.
+        rounds: begin and end of each coflow in each round, in seconds.
         wrong: coflows whose contents arrived changed.
         sent: bytes by DSCP.
     """
 
-    spans: dict[str, tuple[float, float]]
+    rounds: list[dict[str, tuple[float, float]]]
     wrong: list[str]
     sent: dict[int, int]
 
@@ -76,9 +79,9 @@ def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list
     # Small buffers: bytes in the kernel can no longer be overtaken at this host.
     tuning = Tuning(chunk=1 << 15, unsent=1 << 14, congestion=scenario.congestion, timeout_s=_LATE_S, dead_s=_LATE_S)
     with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning, token=group.token) as endpoint:
-        spans, wrong = _run(group, endpoint, scenario, Path(place.begun))
+        rounds, wrong = _run(group, endpoint, scenario, Path(place.begun))
         group.sum(torch.zeros(1))  # nobody leaves before all have what they wait for
-        seen = Observation(spans, wrong, endpoint.sent_bytes)
+        seen = Observation(rounds, wrong, endpoint.sent_bytes)
     return group.gather(seen, Observation)
 
 
@@ -90,16 +93,39 @@ def _await(ready: Path) -> None:
         time.sleep(0.01)
 
 
-def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> tuple[_Spans, list[str]]:
-    """Spans of the coflows at this rank, and those whose contents were wrong."""
+def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> tuple[list[_Spans], list[str]]:
+    """Spans of the coflows at this rank in each round, and those whose contents were wrong."""
     import torch
 
     from offramp.hermod.endhost.all_reduce import AllReduce
     from offramp.hermod.endhost.messages import Messages
     from offramp.hermod.operator import AllToAll
 
-    size, rank, unit = group.size, group.rank, scenario.unit
+    size = group.size
     sums, line = AllReduce(endpoint), Messages(endpoint)
+    rounds, wrong = [], []
+    with AllToAll(endpoint=endpoint, quantum=0, plain_below=1, timeout_s=_LATE_S) as operator:
+        # Connections and machine code, as after the first iteration of a job.
+        few = torch.zeros(size * _WARM_UP, dtype=torch.uint8)
+        operator.all_to_all_single(torch.empty_like(few), few, factors=scenario.factors("EP"))
+        for k in range(2):
+            sums.start(few, scenario.factors(f"DP-{k}")).result(_LATE_S)
+        for _ in range(scenario.rounds):
+            group.sum(torch.zeros(1))
+            spans, faults = _round(group, operator, sums, line, scenario, begins)
+            rounds.append(spans)
+            wrong += faults
+    sums.close()
+    return rounds, wrong
+
+
+def _round(
+    group: Group, operator: AllToAll, sums: AllReduce, line: Messages, scenario: Scenario, begins: Path
+) -> tuple[_Spans, list[str]]:
+    """Spans of the coflows of one round at this rank, and those whose contents were wrong."""
+    import torch
+
+    size, rank, unit = group.size, group.rank, scenario.unit
     gradients = [torch.full((unit // 8 // 2,), float(rank + k)) for k in range(2)]
     tokens = [_tokens(scenario, r) for r in range(size)]
     send = [len(part) for part in tokens[rank]]
@@ -107,42 +133,34 @@ def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> 
     activation = torch.full((unit,), rank % (size // 2), dtype=torch.uint8)
     ends: dict[str, float] = {}
     begun = {}
-    with AllToAll(endpoint=endpoint, quantum=0, plain_below=1, timeout_s=_LATE_S) as operator:
-        # Connections and machine code, as after the first iteration of a job.
-        few = torch.zeros(size * _WARM_UP, dtype=torch.uint8)
-        operator.all_to_all_single(torch.empty_like(few), few, factors=scenario.factors("EP"))
-        for k in range(2):
-            sums.start(few, scenario.factors(f"DP-{k}")).result(_LATE_S)
-        group.sum(torch.zeros(1))
-        zero = _begin(rank, begins)
-        waits: list[Callable[[], Any]] = []
-        for kind in sorted(KINDS, key=scenario.start_s):
-            time.sleep(max(0.0, zero + scenario.start_s(kind) - time.monotonic()))
-            begun[kind] = time.monotonic() - zero
-            factors = scenario.factors(kind)
+    zero = _begin(rank, begins)
+    waits: list[Callable[[], Any]] = []
+    for kind in sorted(KINDS, key=scenario.start_s):
+        time.sleep(max(0.0, zero + scenario.start_s(kind) - time.monotonic()))
+        begun[kind] = time.monotonic() - zero
+        factors = scenario.factors(kind)
 
-            def ended(*_: Any, kind: str = kind) -> None:
-                ends[kind] = time.monotonic() - zero
+        def ended(*_: Any, kind: str = kind) -> None:
+            ends[kind] = time.monotonic() - zero
 
-            if kind == "EP":
-                rows = [len(tokens[r][rank]) for r in range(size)]
-                given = torch.cat(tokens[rank])
-                handle = operator.all_to_all_single(came, given, rows, send, async_op=True, factors=factors)
-                handle.when_done(ended)
-                waits.append(handle.wait)
-            elif kind == "PP":
-                lower = rank < size // 2
-                peer = rank + size // 2 if lower else rank - size // 2
-                received = torch.zeros_like(activation)
-                message = line.isend(activation, peer, 0, factors) if lower else line.irecv(received, peer)
-                message.when_done(ended)
-                waits.append(message.wait)
-            else:
-                future = sums.start(gradients[int(kind[-1])], factors)
-                future.add_done_callback(ended)
-                waits.append(partial(future.result, _LATE_S))
-        results = [wait() for wait in waits]
-    sums.close()
+        if kind == "EP":
+            rows = [len(tokens[r][rank]) for r in range(size)]
+            given = torch.cat(tokens[rank])
+            handle = operator.all_to_all_single(came, given, rows, send, async_op=True, factors=factors)
+            handle.when_done(ended)
+            waits.append(handle.wait)
+        elif kind == "PP":
+            lower = rank < size // 2
+            peer = rank + size // 2 if lower else rank - size // 2
+            received = torch.zeros_like(activation)
+            message = line.isend(activation, peer, 0, factors) if lower else line.irecv(received, peer)
+            message.when_done(ended)
+            waits.append(message.wait)
+        else:
+            future = sums.start(gradients[int(kind[-1])], factors)
+            future.add_done_callback(ended)
+            waits.append(partial(future.result, _LATE_S))
+    results = [wait() for wait in waits]
     wrong = _check(rank, size, dict(zip(sorted(KINDS, key=scenario.start_s), results, strict=True)), tokens)
     if rank >= size // 2 and not torch.equal(received, activation):
         wrong.append(f"PP at rank {rank}")
@@ -160,12 +178,20 @@ def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:
     """Bytes that a rank sends to each expert: popular ones get more, the busiest port a quarter of a unit."""
     import torch
 
+    sizes = token_bytes(scenario)[rank]
+    return [torch.full((count,), 16 * rank + peer, dtype=torch.uint8) for peer, count in enumerate(sizes)]
+
+
+def token_bytes(scenario: Scenario) -> list[list[int]]:
+    """Bytes of tokens from each rank to each rank."""
+    import torch
+
     draw = torch.Generator().manual_seed(scenario.seed)
     weights = torch.rand(scenario.ranks, scenario.ranks, generator=draw) + 0.2
     weights.fill_diagonal_(0)
     busiest = max(float(weights.sum(0).max()), float(weights.sum(1).max()))
-    sizes = (weights[rank] / busiest * scenario.unit / 4).long().tolist()
-    return [torch.full((count,), 16 * rank + peer, dtype=torch.uint8) for peer, count in enumerate(sizes)]
+    sizes: list[list[int]] = (weights / busiest * scenario.unit / 4).long().tolist()
+    return sizes
 
 
 def _check(rank: int, size: int, results: dict[str, Any], tokens: list[list[torch.Tensor]]) -> list[str]:

@@ -85,6 +85,7 @@ class Scenario:
     congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
     apart: bool = False
     abuse: Abuse | None = None
+    rounds: Annotated[int, Field("How often all coflows are sent, one round after the other", least=1, most=100)] = 1
     seed: Annotated[int, Field("Random seed for the sizes of the all-to-all", least=0)] = 0
 
     def __post_init__(self) -> None:

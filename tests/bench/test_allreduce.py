@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce beside gloo's ring, in turns over the same links; docs/PERFORMANCE.md has the table.
+"""All-reduce beside gloo's ring, in turns over the same links; docs/results has the table.
 
 Times depend on the machine: nothing here passes or fails by them. Every sum is compared with NumPy's.
 """

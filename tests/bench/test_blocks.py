@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uploads of blocks cut by METIS and from projective planes; docs/PERFORMANCE.md has the tables.
+"""Uploads of blocks cut by METIS and from projective planes; docs/results has the tables.
 
 Processor time, so that what else runs does not count: nothing here passes or fails by it.
 """

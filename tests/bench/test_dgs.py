@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The speed of drawing batches on one worker: neighbours, numbering, views; beside PyG's loader if it is installed.
 
-Run by hand: ``pytest -s -m bench tests/bench/test_dgs.py``. The numbers of ``docs/PERFORMANCE.md`` come from here.
+Run by hand: ``pytest -s -m bench tests/bench/test_dgs.py``. The numbers of ``docs/results/training.md`` come from here.
 """
 
 from __future__ import annotations

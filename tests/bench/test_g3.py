@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""G3's partitioner and bins on a graph with Reddit's number of vertices; docs/PERFORMANCE.md has the table.
+"""G3's partitioner and bins on a graph with Reddit's number of vertices; docs/results has the table.
 
 Processor time, so that what else runs does not count: nothing here passes or fails by it.
 """

@@ -94,7 +94,7 @@ def test_through_the_switch(graph, ranks):
     rows, vertices = found.pop("copies")
     for name, ways in found.items():
         for way, (seconds, up, down) in ways.items():
-            print(  # noqa: T201 - the table of docs/PERFORMANCE.md
+            print(  # noqa: T201 - the table of docs/results/training.md
                 f"{graph} {name} {ranks} ranks, {rows / vertices:.2f} copies of a vertex: {way} "
                 f"{seconds * 1e3:.1f} ms, {up / 1e6:.2f} MB up, {down / 1e6:.2f} MB down"
             )

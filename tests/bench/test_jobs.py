@@ -4,7 +4,7 @@
 ``pytest -s -m bench tests/bench/test_jobs.py`` takes hours on two cores, which eight ranks share; each way runs twice,
 for the calibration and as a whole. ``OFFRAMP_JOBS`` and ``OFFRAMP_RATES`` choose some (``cora,kvs``; ``100mbit``),
 ``OFFRAMP_DATA`` is the folder of the graphs. A line of JSON for each job goes into ``OFFRAMP_ROWS``, if that is set.
-docs/PERFORMANCE.md has the table; nothing passes or fails by it.
+docs/results has the table; nothing passes or fails by it.
 """
 
 from __future__ import annotations

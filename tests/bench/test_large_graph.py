@@ -60,7 +60,7 @@ def test_an_epoch_beside_pyg(graph: Path, store: Path) -> None:
     rows["ours"] = run_workers(large_graph.ours, [(str(store), BATCHES)] * PARTS, print, timeout_s=900)
     for name, row in rows.items():
         size = PARTS if name == "ours" else 1
-        print(  # noqa: T201 - the table of docs/PERFORMANCE.md
+        print(  # noqa: T201 - the table of docs/results/training.md
             f"{name}: {row.seconds:.1f} s, {size * row.seeds / row.seconds:,.0f} vertices/s, "
             f"{size * row.edges / row.seconds:,.0f} edges/s, peak of a process {row.peak / 1e9:.2f} GB, its own "
             f"{row.own / 1e9:.2f} GB"

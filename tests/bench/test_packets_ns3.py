@@ -99,7 +99,7 @@ def rate(topology, total, cores, turns=3):
 
 @pytest.mark.timeout(900)
 def test_ten_times_as_fast_at_every_size_and_shape(ns3):
-    """One run of everything; the table is docs/PERFORMANCE.md's."""
+    """One run of everything; the table is that of docs/results/simulators.md."""
     slow = []
     rows = []
     ours(star(2, LINKS), one_flow_each(2, 4, 0))  # compiled

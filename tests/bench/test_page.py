@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that stand in blocks of docs/PERFORMANCE.md, each run as it stands there, with what it prints.
+"""Commands that stand in blocks of docs/results, each run as it stands there, with what it prints.
 
 Those that serve until they are ended need two terminals. ``OFFRAMP_DATA`` is the folder of graphs that some name.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "PERFORMANCE.md"
+PAGES = sorted((ROOT / "docs" / "results").glob("*.md"))
 DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.bench
 SERVING = ("offramp leo serve", "offramp leo connect")
@@ -29,7 +29,7 @@ def commands(text: str) -> list[str]:
     return [line for line in found if not line.startswith(SERVING)]
 
 
-@pytest.mark.parametrize("command", commands(PAGE.read_text(encoding="utf-8")))
+@pytest.mark.parametrize("command", [each for page in PAGES for each in commands(page.read_text(encoding="utf-8"))])
 def test_command(command: str, tmp_path: Path) -> None:
     for name in re.findall(r"\w+\.npz", command):
         if not (DATA / name).exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speed of the main job's parts; docs/PERFORMANCE.md has the table.
+"""The speed of the main job's parts; docs/results has the table.
 
 Times depend on the machine: nothing here passes or fails by them.
 """

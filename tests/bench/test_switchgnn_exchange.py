@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of an epoch's exchanges for workers and switch, in processor time: other work on the machine counts little.
 
-``OFFRAMP_GRAPH`` names another graph than the generated one, ``OFFRAMP_TRANSPORT`` other links. docs/PERFORMANCE.md has
+``OFFRAMP_GRAPH`` names another graph than the generated one, ``OFFRAMP_TRANSPORT`` other links. docs/results has
 the table; nothing passes or fails by it.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of a pass of 32, 64 and 128 lanes on the native engine, at 128 features, beside a loop in C that only adds.
 
-docs/PERFORMANCE.md has the table; nothing passes or fails by it.
+docs/results has the table; nothing passes or fails by it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 ``pytest -s -m bench tests/bench/test_switchgnn_links.py``: eight hosts on one embedded switch, each behind a link with
 HTB at both ends, ways by turns: through the switch as published, and as ``--scheme auto`` decides. All send the same
 integers of 32 bits. ``OFFRAMP_RATES``, ``OFFRAMP_GRAPHS`` and ``OFFRAMP_WAYS`` choose some, ``OFFRAMP_DATA`` is the
-folder of the graphs. docs/PERFORMANCE.md has the table; nothing passes or fails by it.
+folder of the graphs. docs/results has the table; nothing passes or fails by it.
 """
 
 from __future__ import annotations

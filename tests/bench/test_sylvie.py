@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie's quantiser beside a copy of the same array, in one run; docs/PERFORMANCE.md has the table.
+"""Sylvie's quantiser beside a copy of the same array, in one run; docs/results has the table.
 
 Processor time of the one thread that works, so that what else runs on the machine takes part in memory traffic only;
 the best of several rounds in which copy and quantiser take turns.

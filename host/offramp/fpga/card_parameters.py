@@ -50,7 +50,7 @@ BLOCK_BITS: Final = 18 * 1024
 """Bits of an ECP5's block RAM."""
 
 _CARD: Final = 46
-"""Blocks that the card takes without the engines of :data:`RULES` (docs/PERFORMANCE.md)."""
+"""Blocks that the card takes without the engines of :data:`RULES` (docs/results/fpga.md)."""
 
 
 def check_parameters(board: str, blocks: int, present: Mapping[str, int], given: Mapping[str, int]) -> None:

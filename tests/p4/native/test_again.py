@@ -2,7 +2,7 @@
 """Further passes that begin with the headers of the first: packets are those of the Python engine, which parses each.
 
 What a packet does is drawn bit by bit: headers that change or come and go, clones of both kinds, copies, resubmission,
-truncation, frames that end early. Blind to time, which this is for: docs/PERFORMANCE.md has it.
+truncation, frames that end early. Blind to time, which this is for: docs/decisions.md has it.
 """
 
 from __future__ import annotations

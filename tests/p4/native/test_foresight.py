@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Look-ups that are hinted ahead: the packets are those of the Python engine, whatever is hinted; and what is.
 
-Blind to time, which hints are for: docs/PERFORMANCE.md has it.
+Blind to time, which hints are for: docs/decisions.md has it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def link_bytes(cluster: Cluster, ask: Ask = interfaces_of, nodes: Collection[str
         nodes: names of those that may be asked; None: all.
     """
     counted: dict[Link, Moved] = {}
-    for node in (*cluster.hosts, *cluster.switches):
+    for node in cluster.by_name.values():  # hosts first
         links = [each for each in cluster.links_of[node.name] if each not in counted]
         if not links or (nodes is not None and node.name not in nodes):
             continue

@@ -20,6 +20,10 @@ from offramp.report.outcome import Alternative, Fabric, Link, Node, Outcome
 
 TRACE: Final = "trace.json"
 """File of the last step of the first run, in the folder of the report."""
+_PARTS: Final = (
+    "A rank sends while a collective is under way, whatever it computes meanwhile, and waits while another has not yet "
+    "begun the collective; the rest is computing."
+)
 _UNITS: Final = {"command": "step", "leo": "request"}
 """What a step of a kind is; that of the others is an epoch."""
 
@@ -61,16 +65,10 @@ def outcome_of(
                 bound=str(getattr(choice, "bound", "") or ""),
             )
         )
-    loads = [each.others for each in runs.values() if each.others is not None]
-    known = Circumstances(
-        str(plan.plain.way),
-        {str(way): each.seconds for way, each in runs.items()},
-        {str(way): sum(up for up, _ in each.bytes_by_link.values()) for way, each in runs.items()},
-        uncalibrated,
-        max(loads, default=None),
-        processors(),
-    )
+    known = _circumstances(plan, runs, uncalibrated)
     notes = [f"The plan rests on models alone: {uncalibrated}."] if uncalibrated else []
+    if any("waiting" in each.parts_s for each in alternatives):
+        notes.append(_PARTS)
     notes += [f"{known.load[0].upper()}{known.load[1:]}."] if known.load else []
     return Outcome(
         name="job",
@@ -83,6 +81,19 @@ def outcome_of(
         trace=TRACE if (folder / TRACE).is_file() else "",
         notes=tuple(notes),
         seconds=sum(each.seconds for each in runs.values()) or None,
+    )
+
+
+def _circumstances(plan: JobPlan, runs: Mapping[str, RunResult], uncalibrated: str) -> Circumstances:
+    """What is known of the comparison beside its steps; the load is that of the busiest run."""
+    loads = [each.others for each in runs.values() if each.others is not None]
+    return Circumstances(
+        str(plan.plain.way),
+        {str(way): each.seconds for way, each in runs.items()},
+        {str(way): sum(up for up, _ in each.bytes_by_link.values()) for way, each in runs.items()},
+        uncalibrated,
+        max(loads, default=None),
+        processors(),
     )
 
 

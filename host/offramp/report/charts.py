@@ -9,7 +9,7 @@ from html import escape
 
 from offramp.report.units import nice_ticks
 
-WIDTH, HEIGHT = 560, 300
+WIDTH, HEIGHT = 540, 300
 LEFT, RIGHT, TOP, BOTTOM = 78, 14, 14, 44
 DASH = 14
 

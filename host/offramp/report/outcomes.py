@@ -63,11 +63,13 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
     """Every question with its answer; where there are several, each leads to its section."""
     shown = []
     for k, each in enumerate(outcomes):
-        heading = f'<a href="#{_anchor(k)}">{escape(each.title)}</a>' if len(outcomes) > 1 else escape(each.title)
         took = f'<span class="took">took {duration(each.seconds)}</span>' if each.seconds is not None else ""
+        heading, question = escape(each.question), ""
+        if len(outcomes) > 1:
+            heading, question = f'<a href="#{_anchor(k)}">{escape(each.title)}</a>', escape(each.question)
         shown.append(
             f'<li class="card">{_badge(each.verdict)}<h2>{heading}{took}</h2>'
-            f'<p class="question">{escape(each.question)}</p><p>{escape(each.verdict.sentence)}</p></li>'
+            f'<p class="question">{question}</p><p>{escape(each.verdict.sentence)}</p></li>'
         )
     return f'<ul class="verdicts">{"".join(shown)}</ul>'
 

@@ -46,7 +46,7 @@ def rated(mode: str) -> bool:
 @pytest.mark.p4
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_gnn_is_equal_to_one_process(mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, outcome = run("gnn", mode, tmp_path / "demo", steps=3)
+    _, outcome = run("gnn", mode, tmp_path / "demo", steps=6)
     assert [each["name"] for each in outcome["alternatives"]] == ["p2p", "switchgnn"]
     assert all(len(each["measured_s"]) >= 2 for each in outcome["alternatives"])
     assert all(each["modelled_s"] is None for each in outcome["alternatives"])

@@ -32,9 +32,7 @@ _TURNS: Final = 3
 _BUDGET_S: Final = 25.0
 _RATE_BPS: Final = 10_000_000
 _BUSY_S: Final = 0.3
-_COUNTED: Final = (
-    "To ranks, the switch counts bytes of frames; from ranks, their endpoints count bytes without headers."
-)
+_COUNTED: Final = "The switch counts bytes of frames to ranks; their endpoints count bytes from them, without headers."
 
 
 def play(scene: Scene) -> Outcome:

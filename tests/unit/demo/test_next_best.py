@@ -95,7 +95,9 @@ def test_coflows_are_modelled_where_namespaces_are_missing(monkeypatch: pytest.M
     assert "sockets" in act_hermod.lacking("sockets")
     monkeypatch.setattr(act_hermod, "require", refuse)
     assert act_hermod.lacking("auto") == "network namespaces need root"
-    outcome = act_hermod.of_models({"one queue": 0.4, "by priority": 0.1}, "network namespaces need root")
+    outcome = act_hermod.of_models(
+        {act_hermod.ONE_QUEUE: 0.4, act_hermod.BY_PRIORITY: 0.1}, "network namespaces need root"
+    )
     assert outcome.verdict.answer == "unknown"
     assert "because network namespaces need root" in outcome.verdict.sentence
     assert [(each.measured_s, each.modelled_s) for each in outcome.alternatives] == [((), 0.4), ((), 0.1)]

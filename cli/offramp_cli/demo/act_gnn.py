@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any, Final
@@ -89,20 +90,17 @@ def play(scene: Scene) -> Outcome:
             folder = scene.out / "gnn" / f"{way}-{count}"
             with scene.stage.console.status(f"{way}, turn {count}") as status:
                 job = job_of(scene.settings, way, folder)
-                mine.runs.append(
-                    run_job(
-                        job,
-                        cluster,
-                        way,
-                        folder,
-                        lambda what, name, way=way, count=count: status.update(f"{way}, turn {count}: {what} {name}"),
-                    )
-                )
+                mine.runs.append(run_job(job, cluster, way, folder, partial(_tell, status, f"{way}, turn {count}")))
             mine.records.append(read_record(kind_of(job), folder, one_clock=True))
             mine.equal &= scores_of(folder) == reference
             took = median(mine.records[-1].seconds)
             scene.stage.console.print(f"  {way}, turn {count}: an epoch {1e3 * took:.0f} ms", soft_wrap=True)
     return outcome_of(turns, fabric_of(cluster, {way: mine.runs[0] for way, mine in turns.items()}))
+
+
+def _tell(status: Any, turn: str, what: str, name: str) -> None:
+    """Show a step of a job as a part of the act."""
+    status.update(f"{turn}: {what} {name}")
 
 
 def outcome_of(turns: Mapping[str, Turns], fabric: Any) -> Outcome:
@@ -162,9 +160,8 @@ def settings_of(settings: DemoSettings, graph: str = GRAPH) -> TrainSettings:
 def job_of(settings: DemoSettings, way: str, folder: Path) -> JobSettings:
     """The same training as a job by a way; its file is written into the folder."""
     mine = settings_of(settings)
-    fields = {
-        name: getattr(mine, name) for name in ("graph", "partition", "hidden", "layers", "epochs", "seed")
-    } | WAYS[way]
+    names = ("graph", "partition", "hidden", "layers", "epochs", "seed")
+    fields = {name: getattr(mine, name) for name in names} | dict(WAYS[way])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "train.yaml"
     path.write_text("".join(f"{name}: '{value}'\n" if name == "graph" else f"{name}: {value}\n"
@@ -183,4 +180,4 @@ def scores(epochs: Sequence[Epoch]) -> Scores:
 def scores_of(folder: Path) -> Scores:
     """The same of a run, from the file of its rank 0; numbers in JSON lose no bits."""
     names = ("loss", "train_accuracy", "val_accuracy", "test_accuracy")
-    return [tuple(row[name] for name in names) for row in result_of(folder).get("per_epoch", [])]  # type: ignore[misc]
+    return [tuple(row[name] for name in names) for row in result_of(folder).get("per_epoch", [])]

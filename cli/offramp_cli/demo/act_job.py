@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,30 +27,22 @@ if TYPE_CHECKING:
 ACCURACY_POINTS: Final = 0.5
 """Largest difference between the test accuracies of two ways, in percentage points."""
 SWITCH: Final = "allreduce"
-_UNCALIBRATED: Final = "not calibrated: "
 
 
 def play(scene: Scene) -> Outcome:
     """Plan, run, compare."""
     folder = scene.out / "job"
     job, cluster, console = job_of(scene.settings, folder), scene.laboratory.cluster(), scene.stage.console
-    with console.capture_lines() as lines:
-        plan = plan_of(console, job, cluster, measure=True)
-    uncalibrated = reason_of(lines)
+    plan = plan_of(console, job, cluster, measure=True)
     show_plan(console, job, plan)
     runs = carry_out(console, job, cluster, plan, ways_of(plan), folder)
-    content = report(job, cluster, plan, runs, folder, command_line(), uncalibrated)
+    content = report(job, cluster, plan, runs, folder, command_line())
     claims = checks({way: accuracy(folder / way) for way in content["measured"]}, content)
     content["checks"] = [{"claim": each.claim, "holds": each.holds} for each in claims]
     write(content, folder)
     outcome = Outcome.from_dict(content["outcome"])
     trace = f"job/{outcome.trace}" if outcome.trace else ""
     return replace(outcome, checks=(*outcome.checks, *claims), trace=trace)
-
-
-def reason_of(lines: Sequence[str]) -> str:
-    """The reason that a calibration did not end, among the lines that planning printed; empty: it did."""
-    return next((each.removeprefix(_UNCALIBRATED) for each in lines if each.startswith(_UNCALIBRATED)), "")
 
 
 def ways_of(plan: JobPlan) -> list[str]:

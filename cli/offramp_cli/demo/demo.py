@@ -48,15 +48,16 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
         for number, name in enumerate(settings.acts, 1):
             outcomes.append(played(name, ACTS[name], scene, number, len(settings.acts)))
             stage.console.print(f"{name}: {outcomes[-1].seconds:.0f} s", soft_wrap=True)
+    seconds = round(time.monotonic() - begun, 1)
     content = {
-        "seconds": round(time.monotonic() - begun, 1),
+        "seconds": seconds,
         "processors": here,
         "others": others,
         "acts": [each.as_dict() for each in outcomes],
     }
     content |= write(content, outcomes, outputs.out)
     stage.console.print()
-    for line in summary(outcomes, content["seconds"], outputs.out):
+    for line in summary(outcomes, seconds, outputs.out):
         stage.console.print(line, markup=False, soft_wrap=True)
     outputs.write(SCHEMA, content)
     if failed := [check.claim for each in outcomes for check in each.checks if not check.holds]:

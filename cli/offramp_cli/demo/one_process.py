@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
 
 from offramp.train.planned import plan_run
 from offramp.train.run import train_rank
@@ -32,12 +33,12 @@ _TIMEOUT: Final = timedelta(seconds=60)
 class GlooThreads(ThreadGroup):
     """Collectives of threads; sums and maxima go through gloo."""
 
-    def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier, store: dist.Store) -> None:
+    def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier, store: Any) -> None:
         super().__init__(rank, slots, barrier)
-        options = dist.ProcessGroupGloo._Options()
+        options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
         options._devices = [dist.ProcessGroupGloo.create_device(interface="lo")]
         options._timeout = _TIMEOUT
-        self._gloo = dist.ProcessGroupGloo(store, rank, len(slots), options)
+        self._gloo: Any = dist.ProcessGroupGloo(store, rank, len(slots), options)
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over workers, in place."""
@@ -61,7 +62,7 @@ def train_in_one_process(settings: TrainSettings) -> Sequence[Epoch]:
         OfframpError: the graph cannot be read, or has too few vertices.
     """
     jobs = plan_run(settings.load(), settings).jobs([])
-    store, slots, barrier = dist.HashStore(), [None] * len(jobs), threading.Barrier(len(jobs))
+    store, slots, barrier = c10d.HashStore(), [None] * len(jobs), threading.Barrier(len(jobs))
 
     def work(rank: int, job: WorkerJob) -> Any:
         group = GlooThreads(rank, slots, barrier, store)

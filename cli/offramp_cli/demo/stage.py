@@ -30,24 +30,11 @@ class StageConsole(Console):
     """A console whose status is the present part of an act: two live displays would be in each other's way."""
 
     stage: Stage
-    _lines: list[str]
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._lines = []
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, and note when."""
         super().print(*objects, **options)
         self.stage.printed_s = time.monotonic()
-        if len(objects) == 1 and isinstance(objects[0], str):
-            self._lines.append(objects[0])
-
-    @contextmanager
-    def capture_lines(self) -> Iterator[list[str]]:
-        """The lines that are printed inside the block, which are shown as well."""
-        self._lines = []
-        yield self._lines
 
     def status(self, status: Any, **_: Any) -> Any:
         """Name the present part of the act until the context ends; the result has ``update``, as rich's has."""

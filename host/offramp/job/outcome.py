@@ -34,7 +34,6 @@ def outcome_of(
     plan: JobPlan,
     runs: Mapping[str, RunResult],
     folder: Path,
-    uncalibrated: str = "",
 ) -> Outcome:
     """The outcome of a job's plan and runs.
 
@@ -44,7 +43,6 @@ def outcome_of(
         plan: the plan, with its predictions.
         runs: results by way.
         folder: the folder in which ranks wrote, a folder for each way.
-        uncalibrated: why a calibration that was wanted did not end; empty: it did.
     """
     kind, unit = kind_of(job), _UNITS.get(job.kind, "epoch")
     one_clock = all(is_here(host) for host in job.hosts_of(cluster))
@@ -65,8 +63,8 @@ def outcome_of(
                 bound=str(getattr(choice, "bound", "") or ""),
             )
         )
-    known = _circumstances(plan, runs, uncalibrated)
-    notes = [f"The plan rests on models alone: {uncalibrated}."] if uncalibrated else []
+    known = _circumstances(plan, runs)
+    notes = [f"The plan rests on models alone: {plan.reason}."] if plan.reason else []
     if any("waiting" in each.parts_s for each in alternatives):
         notes.append(_PARTS)
     notes += [f"{known.load[0].upper()}{known.load[1:]}."] if known.load else []
@@ -84,14 +82,14 @@ def outcome_of(
     )
 
 
-def _circumstances(plan: JobPlan, runs: Mapping[str, RunResult], uncalibrated: str) -> Circumstances:
+def _circumstances(plan: JobPlan, runs: Mapping[str, RunResult]) -> Circumstances:
     """What is known of the comparison beside its steps; the load is that of the busiest run."""
     loads = [each.others for each in runs.values() if each.others is not None]
     return Circumstances(
         str(plan.plain.way),
         {str(way): each.seconds for way, each in runs.items()},
         {str(way): sum(up for up, _ in each.bytes_by_link.values()) for way, each in runs.items()},
-        uncalibrated,
+        plan.reason,
         max(loads, default=None),
         processors(),
     )

@@ -52,7 +52,6 @@ def report(
     outcomes: Mapping[str, RunResult],
     folder: Path,
     command: str,
-    uncalibrated: str = "",
 ) -> dict[str, Any]:
     """Everything that is known of a run, ready for JSON.
 
@@ -63,10 +62,9 @@ def report(
         outcomes: results by way: first of the one that was taken, then of those that were run to compare.
         folder: the folder in which ranks wrote.
         command: the command that repeats the run.
-        uncalibrated: why a calibration that was wanted did not end; empty: it did.
     """
     taken, kind = plan.taken, kind_of(job)
-    outcome = outcome_of(job, cluster, plan, outcomes, folder, uncalibrated)
+    outcome = outcome_of(job, cluster, plan, outcomes, folder)
     steps = {each.name: each.measured_s for each in outcome.alternatives}
     measured: dict[str, dict[str, Any]] = {
         str(way): {

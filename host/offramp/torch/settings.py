@@ -52,6 +52,10 @@ class NetworkSettings:
         None
     )
     scheduler: Annotated[str, Field("Themis: scheduler of the chunks", choices=schedulers)] = EXECUTED
+    exact: Annotated[
+        bool,
+        Field("Themis: sum floats as 64-bit integers, the same bits in any order, for twice the bytes of float32"),
+    ] = True
     chunks: Annotated[int, Field("Themis: chunks of a collective", least=1, most=4096)] = EXECUTED_CHUNKS
     devices: Annotated[tuple[str, ...], Field("LEO: NAME=DEVICE, beside the processor")] = ()
     link: Annotated[str | None, Field("All-reduce: link to the switch; {rank} and {port} are filled in")] = None

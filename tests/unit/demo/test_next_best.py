@@ -117,12 +117,6 @@ def test_the_flow_model_of_coflows_obeys_what_can_be_said_by_hand() -> None:
             assert seconds >= 0.999 * 8 * busiest / scenario.rate_bps
 
 
-def test_a_calibration_that_did_not_end_is_known_by_its_line() -> None:
-    lines = ["something", "not calibrated: job x (calibration): has not ended within 15 s"]
-    assert act_job.reason_of(lines) == "job x (calibration): has not ended within 15 s"
-    assert act_job.reason_of(["something"]) == ""
-
-
 def test_a_job_that_cannot_agree_says_so() -> None:
     content = {"plain": "gloo", "measured": {way: {"bytes_by_link": {"h1": [n, n]}} for way, n in
                                              (("gloo", 100), ("allreduce", 120))}}  # fmt: skip

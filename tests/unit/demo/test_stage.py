@@ -107,14 +107,6 @@ def test_further_turns_fit_the_budget() -> None:
     assert not scene.again(3, 3, 1000.0)
 
 
-def test_lines_of_a_block_are_known() -> None:
-    console = Stage(StageConsole(file=io.StringIO())).console
-    console.print("before")
-    with console.capture_lines() as lines:
-        console.print("not calibrated: too slow", soft_wrap=True)
-    assert lines == ["not calibrated: too slow"]
-
-
 def test_acts_are_chosen_in_their_order() -> None:
     assert DemoSettings(act=("job", "gnn")).acts == ("gnn", "job")
     assert DemoSettings().acts == tuple(ACTS)

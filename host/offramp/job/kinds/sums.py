@@ -89,8 +89,13 @@ class Sums(Kind):
         return Traffic(across=size if hosts > 1 else 0.0, total=total, pair=pair)
 
     def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
-        """Themis' scheduler and number of chunks, which its time depends on."""
-        return {"scheduler": str(EXECUTED), "chunks": EXECUTED_CHUNKS} if way == Way.THEMIS else {}
+        """Themis' scheduler, number of chunks and type of sums, on which its time depends.
+
+        Exact sums would double the bytes of float32 that the plan counts; gloo's are not exact either.
+        """
+        if way != Way.THEMIS:
+            return {}
+        return {"scheduler": str(EXECUTED), "chunks": EXECUTED_CHUNKS, "exact": False}
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
         """The program that the job names."""

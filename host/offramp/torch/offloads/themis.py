@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @OFFLOADS.register("themis")
 class Themis(Offload):
-    """Sums and gathers of groups that fill the network's dimensions; sums are exact in any order."""
+    """Sums and gathers of groups that fill the network's dimensions; sums are exact in any order by default."""
 
     kinds = ("all_reduce", "reduce_scatter", "all_gather")
     dtypes = (*FLOATS, *INTEGERS)
@@ -40,8 +40,8 @@ class Themis(Offload):
 
     def open(self, place: Place) -> None:
         """Create a group for each dimension."""
-        mesh = Mesh(self._network, ranks=place)
-        self._executor = Executor(mesh, self._network, self.settings.scheduler, self.settings.chunks)
+        mesh, settings = Mesh(self._network, ranks=place), self.settings
+        self._executor = Executor(mesh, self._network, settings.scheduler, settings.chunks, exact=settings.exact)
 
     def close(self) -> None:
         """End the threads."""
@@ -49,7 +49,7 @@ class Themis(Offload):
             self._executor.close()
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
-        """The sum, planned by every rank for itself, rounded once."""
+        """The sum, planned by every rank for itself; rounded once if it is exact."""
         assert self._executor is not None
         return self._executor.all_reduce(values)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d as c10d
 
 from offramp.train.planned import plan_run
 from offramp.train.run import train_rank
@@ -62,7 +61,8 @@ def train_in_one_process(settings: TrainSettings) -> Sequence[Epoch]:
         OfframpError: the graph cannot be read, or has too few vertices.
     """
     jobs = plan_run(settings.load(), settings).jobs([])
-    store, slots, barrier = c10d.HashStore(), [None] * len(jobs), threading.Barrier(len(jobs))
+    store = dist.HashStore()  # type: ignore[attr-defined]
+    slots, barrier = [None] * len(jobs), threading.Barrier(len(jobs))
 
     def work(rank: int, job: WorkerJob) -> Any:
         group = GlooThreads(rank, slots, barrier, store)

@@ -22,8 +22,8 @@ import torch.distributed as dist
 from torch import nn
 
 import offramp.torch
-from offramp.job.meeting import meet
 from offramp.job.steps import FOLDER, step
+from offramp.workers.meeting import meet
 
 ACCURACY: Final = "accuracy.json"
 WIDTH: Final = 320

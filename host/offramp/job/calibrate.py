@@ -31,8 +31,8 @@ def main() -> None:
     import torch
     import torch.distributed as dist
 
-    from offramp.job.meeting import meet
     from offramp.torch.api import counters
+    from offramp.workers.meeting import meet
 
     size, exchanged, ways = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     torch.set_num_threads(1)

@@ -15,9 +15,9 @@ from typing import Final
 
 from offramp.cluster.model import Cluster, Host
 from offramp.cluster.reach import command_on, is_here
-from offramp.job.meeting import MEETING
 from offramp.job.network import interface
 from offramp.job.settings import JobSettings
+from offramp.workers.meeting import MEETING
 from offramp_base.ending.children import ended_as
 from offramp_base.errors import OfframpError
 

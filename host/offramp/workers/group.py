@@ -15,6 +15,7 @@ import torch.distributed as dist
 
 from offramp.workers import messages
 from offramp.workers.accelerator import to_host
+from offramp.workers.meeting import meet
 from offramp_base.listening import Token
 from offramp_base.wire.objects import pack, unpack
 
@@ -156,7 +157,10 @@ class GlooGroup(ProcessGroup):
 
     def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1, token: Token | None = None) -> None:
         self.token = token or Token.from_environment()
-        dist.init_process_group("gloo", init_method=init_method, rank=rank, world_size=size, timeout=TIMEOUT)
+        if init_method == "env://":
+            meet("gloo", TIMEOUT)
+        else:
+            dist.init_process_group("gloo", init_method=init_method, rank=rank, world_size=size, timeout=TIMEOUT)
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
 

@@ -224,6 +224,7 @@ def test_what_does_not_fit_is_refused(make_switch: MakeSwitch, why: str) -> None
     assert len(table(switch)) == 0
 
 
+@pytest.mark.full
 def test_packets_meet_a_table_that_grows() -> None:
     """The copy of a large table that packets will use is made while they run; look-ups are right at every size."""
     drawn, switch = Drawn("lpm", 2 * LARGE + 4 * CHUNK), NativeSwitch(loaded("lpm"))

@@ -56,6 +56,7 @@ def _marked(name: str) -> object:
     return pytest.param(name, marks=[pytest.mark.slow] if item.seconds > QUICK_S else [])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [_marked(name) for name in sorted({claim.item for claim in CLAIMS})])
 def test_claimed_numbers_have_these_names(name: str) -> None:
     (item,) = catalogue.find(name)

@@ -156,6 +156,7 @@ def test_the_whole_brings_all_that_the_tools_bring() -> None:
     assert brought == project(FOLDERS["offramp_p4_tools"])["entry-points"].keys()
 
 
+@pytest.mark.full
 def test_the_switch_runs_a_program_where_nothing_else_is(wheels: dict[str, Path], tmp_path: Path) -> None:
     """Every module is imported, both engines run a program, and each tool that is missing is one line."""
     zipfile.ZipFile(wheels["offramp_p4"]).extractall(tmp_path / "switch")
@@ -172,6 +173,7 @@ def test_the_switch_runs_a_program_where_nothing_else_is(wheels: dict[str, Path]
     ]
 
 
+@pytest.mark.full
 def test_the_switch_finds_its_tools_where_they_are_installed(wheels: dict[str, Path], tmp_path: Path) -> None:
     """Every module is imported; bmv2's JSON runs, and one process serves all protocols."""
     for name, wheel in wheels.items():

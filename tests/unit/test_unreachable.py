@@ -124,6 +124,7 @@ def test_an_agent(tmp_path: Path) -> None:
     assert (status, output) == (1, "")
 
 
+@pytest.mark.full
 def test_a_process_group_goes_to_gloo_and_says_so_first(nobody: int, tmp_path: Path) -> None:
     """Two groups: each rank has one line, before its first step, and the sums are right all the same."""
     pytest.importorskip("torch")
@@ -140,6 +141,7 @@ def test_a_process_group_goes_to_gloo_and_says_so_first(nobody: int, tmp_path: P
     assert [each for each in lines if "offload" in each or "step" in each] == [line, "step 0 on 0", line, "step 0 on 1"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("where", ["nobody", "silent"])
 def test_a_gnn_through_a_switch(where: str, nobody: int, silent: str) -> None:
     """Every rank ends with the same line, before a model has run."""
@@ -152,6 +154,7 @@ def test_a_gnn_through_a_switch(where: str, nobody: int, silent: str) -> None:
     assert f"switch {address} does not answer" in lines[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_train(nobody: int, ranks: int) -> None:
     """As one command, and as ranks that torchrun started: a line each."""

@@ -94,6 +94,7 @@ def test_the_check_sees_the_gpl(package: str) -> None:
     assert licences(package) - PERMISSIVE
 
 
+@pytest.mark.full
 def test_the_wheel_holds_our_sources_and_licence_only(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}

@@ -16,12 +16,12 @@ MEETING: Final = "OFFRAMP_JOB_MEETING"
 
 
 def meet(backend: str = "offramp", timeout: timedelta | None = None) -> None:
-    """Call ``init_process_group`` with the rank and the number of ranks that the environment names."""
+    """Call ``init_process_group`` with the rank and the number of ranks that the environment names.
+
+    Whoever uses the backend ``offramp`` imports :mod:`offramp.torch`, which registers it in a checkout, too.
+    """
     import torch.distributed as dist
 
-    import offramp.torch
-
-    assert offramp.torch is not None  # which registers the backend in a checkout, too
     more: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
     if path := os.environ.get(MEETING):
         size = int(os.environ["WORLD_SIZE"])

@@ -141,6 +141,7 @@ def test_a_head_of_integers_wider_than_any_is_one_line(engine: type[RankEndpoint
         endpoint.incoming(PacketBatch(head.ports, head.lengths, forged))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_tensor_that_changes_is_one_line(engine: type[RankEndpoint]) -> None:
     switch = _switch()

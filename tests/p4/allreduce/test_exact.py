@@ -46,6 +46,7 @@ def test_packets_of_several_segments(segments: int) -> None:
     check(lockstep(star, 1, 0.1, segments), 1, 4, [("float32", 20_000), ("int64", 3_000)], 64 * segments)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at", [3, 9, 30])
 def test_a_switch_restarted_in_the_middle_still_gives_the_exact_sum(switch, at: int) -> None:
     star, batches = Star(switch, 3), 0
@@ -68,6 +69,7 @@ def test_two_levels_of_switches(target: str, racks: tuple[int, ...], trouble: fl
     check(lockstep(tree, 5, trouble), 5, len(racks), TENSORS[:5])
 
 
+@pytest.mark.full
 def test_infinities_and_nans_come_out_where_they_went_in(switch) -> None:
     rng = np.random.default_rng(3)
     given = random_tensor(rng, "float32", 64 * 135, 3)

@@ -133,6 +133,7 @@ class _Shared(Star):
         self.switch, self.ports = switch, ports
 
 
+@pytest.mark.full
 def test_a_sum_that_is_replaced_between_its_passes_is_not_sent_in_halves() -> None:
     """A Tofino fetches the upper lanes in a second pass; here the slot's chunk changes in between."""
     switch = make("tna-native")

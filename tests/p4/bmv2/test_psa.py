@@ -65,6 +65,7 @@ def ways(engine: str) -> list[AnySwitch]:
     return switches
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("asked", "leaving"),
     [

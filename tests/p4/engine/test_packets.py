@@ -87,6 +87,7 @@ def test_an_invalid_header_is_not_emitted() -> None:
     assert runnable.run({h: [1, 7]})[OUTPUT] == [b"\0\0\0\7"]
 
 
+@pytest.mark.full
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(0, 80), st.binary(max_size=16))
 def test_varbits(bits: int, frame: bytes) -> None:

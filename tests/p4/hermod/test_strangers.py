@@ -184,6 +184,7 @@ def abused(plan: SwitchPlan, dscp: int, burst: int, times: int, frames: int = 40
     return at / frames if own == frames else float("inf"), flooded
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dscp", [63, CONTROL])
 @pytest.mark.parametrize(("burst", "times"), [(1, 1), (1, 4), (64, 2)])
 def test_an_abuser_with_the_jobs_addresses_costs_it_a_tenth_at_most(dscp: int, burst: int, times: int) -> None:

@@ -259,6 +259,7 @@ def test_nobody_is_told_what_is_older_in_many_runs(address: str) -> None:
     run_many(address, p4_text("kvcache/v1model.p4", {"SLOTS": 4}), 300)
 
 
+@pytest.mark.full
 def test_the_check_finds_a_front_that_does_not_wait_for_the_switch(address: str, monkeypatch) -> None:
     def release(front: Front) -> None:
         front._guard.release(front._heard)

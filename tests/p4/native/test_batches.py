@@ -46,6 +46,7 @@ def test_no_packets(reflector: NativeSwitch) -> None:
     assert len(reflector.process(empty)) == 0
 
 
+@pytest.mark.full
 def test_a_huge_batch(reflector: NativeSwitch) -> None:
     rng = np.random.default_rng(1)
     count = 100_000
@@ -111,6 +112,7 @@ def test_buffers_that_fill_up(first_size: int, monkeypatch: pytest.MonkeyPatch) 
     assert twins.native.stats.looped > 0
 
 
+@pytest.mark.full
 def test_a_packet_that_goes_round_for_ever() -> None:
     twins = Twins(load_text(program("recirculate_preserving_field_list(0); hdr.h.a = hdr.h.a + 1;")), max_passes=1000)
     twins.send([(0, bytes(100)), (1, bytes(4))])

@@ -104,6 +104,7 @@ def test_two_switches_share_nothing() -> None:
     assert (one.registers["I.r"].read(0), two.registers["I.r"].read(0), out[0][1][0]) == (4, 1, 4)
 
 
+@pytest.mark.full
 def test_source_is_llvm_assembly() -> None:
     text, _ = random_program(0)
     assert "define" in NativeSwitch(load_text(text)).source

@@ -219,6 +219,7 @@ COPIES = program(
 )
 
 
+@pytest.mark.full
 def test_replication_changes_between_batches() -> None:
     twins = Twins(load_text(COPIES))
     frames_ = [(0, bytes([group, session, 0, 5]) + bytes(20)) for group in range(4) for session in range(4)]

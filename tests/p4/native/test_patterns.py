@@ -109,6 +109,7 @@ def test_random_masks() -> None:
     change_in_parts(fresh(False), entries, False, rng)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "priority",
     [lambda i: 1 + i, lambda i: COUNT - i, lambda i: 1, lambda i: 1 + i * 7919 % COUNT],
@@ -125,6 +126,7 @@ def test_blocks_are_split_where_scores_say(priority: Callable[[int], int]) -> No
     assert ENTRIES * search(both).index.blocks < 3 * COUNT
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("count", [LONGEST + 1, ENTRIES + 1, COUNT])
 def test_equal_keys_of_all_priorities(count: int) -> None:
     """The chain of a hash table is as long as it may be; the rest is elsewhere."""

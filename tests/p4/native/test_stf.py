@@ -39,6 +39,7 @@ def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
     return twins, sent
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TESTS)
 def test_packets_of_the_test(name: str) -> None:
     twins, sent = run(name)

@@ -18,7 +18,7 @@ from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 from twins import Twins
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 SIZES = {"AGGREGATORS": "64", "VERTICES": "64", "FANOUT_ENTRIES": "4096", "SLOT_ENTRIES": "1024", "HOSTS": "16"}
 

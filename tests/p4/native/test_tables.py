@@ -138,6 +138,7 @@ def entries(switch: AnySwitch):  # type: ignore[no-untyped-def]
     return switch.tables["I.t"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TABLES)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 25))

@@ -205,6 +205,7 @@ def test_a_table_grows_within_a_batch() -> None:
     assert len(cards.both[1].tables["Main.flows"]) == 1
 
 
+@pytest.mark.full
 def test_a_reset_forgets_flows() -> None:
     cards = Cards(load(PNA))
     for _ in range(2):
@@ -271,6 +272,7 @@ def test_slots_are_mirrored_in_order_and_once() -> None:
     assert ports(10, 128) == [8, 9]
 
 
+@pytest.mark.full
 def test_toeplitz_hashes_meet_the_key_from_its_start_again() -> None:
     cards = Cards(load_text(TRACKER.replace("SIZE", "4")))
     source, peer = 0x01020304, 0x1122334455667788

@@ -106,6 +106,7 @@ def load_of(seed: int) -> list[tuple[int, bytes]]:
     return made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_both_engines_do_the_same_to_the_picosecond(seed: int) -> None:
     config = TmConfig.uniform(
@@ -156,6 +157,7 @@ def card_load_of(seed: int) -> list[tuple[int, int, bytes]]:
     return made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_cards_on_both_engines_do_the_same_to_the_picosecond(seed: int) -> None:
     config = TmConfig.uniform(

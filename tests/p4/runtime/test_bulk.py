@@ -174,6 +174,7 @@ def test_what_is_something_else_is_left_alone(what: str) -> None:
     assert contents(pipeline) == before
 
 
+@pytest.mark.full
 def test_a_role_that_may_not_write_the_table() -> None:
     pipeline = Pipeline(PROGRAM, NativeSwitch)
 

@@ -42,6 +42,7 @@ def test_it_is_reported_again_after_another_period(lab):
         assert expired(lab, 0.05) == []
 
 
+@pytest.mark.full
 def test_a_hit_starts_the_period_anew(lab):
     lab.write((INSERT, flow(lab, 1, 5 * MS)), (INSERT, flow(lab, 2, 5 * MS)))
     lab.device.time_ns += 3 * MS

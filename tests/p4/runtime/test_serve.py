@@ -115,6 +115,7 @@ def build(**settings):
     running.forward()
 
 
+@pytest.mark.full
 def test_bad_settings_are_refused(tmp_path):
     with pytest.raises(OfframpError, match="no interface 'nosuchif0'"):
         build(ports={1: "nosuchif0"})
@@ -128,6 +129,7 @@ def test_bad_settings_are_refused(tmp_path):
         build(ports={1: f"unix:{tmp_path}/none/p"})
 
 
+@pytest.mark.full
 def test_address_in_use_is_told_and_ports_are_released(tmp_path):
     running = serve.build(serve.Settings(program=None, ports={}, address="127.0.0.1:0"))
     try:

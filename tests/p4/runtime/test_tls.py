@@ -70,6 +70,7 @@ def refused(address, tls=None):
     return str(failure.value)
 
 
+@pytest.mark.full
 def test_tls(pem, start):
     address = start(grpc_cert=str(pem / "server.pem"), grpc_key=str(pem / "server.key"))
     with Session(address, tls=Tls(ca=str(pem / "ca.pem"))) as session:

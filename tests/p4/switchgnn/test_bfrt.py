@@ -64,6 +64,7 @@ def entries(device: BfrtDevice, table: str) -> dict[tuple[int, ...], tuple[str |
     return found
 
 
+@pytest.mark.full
 def test_the_tables_are_those_of_p4c() -> None:
     theirs = json.loads(Path(__file__).with_name("bf-rt.json").read_text())["tables"]
     program = load(p4_source("switchgnn/tna.p4"), defines={"SEGMENTS": "1"})
@@ -137,6 +138,7 @@ def test_a_program_that_is_pushed_runs(tmp_path: Path, program) -> None:
         assert device.service._current().tables.name == "switchgnn"
 
 
+@pytest.mark.full
 def test_what_the_device_refuses_is_said_and_changes_nothing(device: BfrtDevice, session: BfrtSession) -> None:
     job = six_vertices()
     control = SwitchGnnBfrt(session)

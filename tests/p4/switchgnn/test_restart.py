@@ -82,6 +82,7 @@ def test_an_old_done_to_a_switch_that_lost_its_registers_does_not_stop_the_run(m
     assert target.counters()["resumed"] == 1
 
 
+@pytest.mark.full
 def test_without_the_plan_the_run_ends_with_a_message(p4_target) -> None:
     job = random_job(1, vertices=12, edges=30, workers=3, limit=5)
     target = p4_target(job)

@@ -132,6 +132,7 @@ def send(switch: PlainSwitch, *batches: PacketBatch) -> list[tuple[int, bytes]]:
     return [out for frame in frames for out in switch.process(from_senders([frame]))]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_segment_that_a_packet_does_not_have_counts_as_zeros(name: str) -> None:
     """Vertex 3 has the neighbours 0 and 5; what an aggregator held before must not come back."""

@@ -123,6 +123,7 @@ def test_a_campaign_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     assert second.seconds > first.seconds
 
 
+@pytest.mark.full
 def test_progress_of_another_campaign_is_refused(tmp_path: Path) -> None:
     progress = tmp_path / "progress.json"
     campaign(Plan("v1model", Rates(), 0, 10), progress=progress)

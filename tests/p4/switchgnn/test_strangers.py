@@ -90,6 +90,7 @@ def test_a_switch_without_a_round_takes_none_from_a_stranger(make_target) -> Non
     assert [f[48:50].hex() for _, f in target.process(PacketBatch.of(done))] == ["0001"] * 3
 
 
+@pytest.mark.full
 def test_strangers_are_counted_by_port(p4_targets) -> None:
     for name in ("python", "native", "replicated-native", "tna-python", "tna-native"):
         target = p4_targets(name)(six_vertices())
@@ -139,6 +140,7 @@ NOT_THEIRS = {
 UNKNOWN = {"an upload that would begin a round"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["python", "native"])
 @pytest.mark.parametrize("name", NOT_THEIRS)
 def test_what_a_port_of_a_leaf_or_spine_may_not_send(two_levels, name: str, engine: str) -> None:

@@ -38,6 +38,7 @@ def test_room_counts_what_pages_leave_unused() -> None:
     assert TNA.slots([]) == V1MODEL.slots([]) == 0
 
 
+@pytest.mark.full
 def test_a_block_of_several_pages_runs() -> None:
     job = random_job(3, vertices=120, edges=400, workers=3, limit=200, features=(96,))
     sizes = {name: str(size) for name, size in sizes_for(job.plans, target=TNA).items()}

@@ -52,6 +52,7 @@ def partials(levels: TwoLevels) -> list[dict[str, int]]:
     return [h for h in headers if h["level"] == 1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("blocks", [None, SIX_VERTEX_BLOCKS])
 def test_six_vertices(make, blocks) -> None:
     """Specification section 14.8."""

@@ -191,6 +191,7 @@ def test_entries_that_go_between_arrivals_keep_their_counts() -> None:
     assert pair.nodes[1].switch.tables["I.t"].hits == pair.nodes[0].switch.tables["I.t"].hits == 15
 
 
+@pytest.mark.full
 def test_paced_switches_agree_and_forget() -> None:
     draw = random.Random(5)
     pair = [PacedSwitch(loaded("queues"), TmConfig.uniform(rate_bps=10**7), engine) for engine in ENGINES]

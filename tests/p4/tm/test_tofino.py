@@ -85,6 +85,7 @@ def test_random_traffic(seed: int) -> None:
     assert left > 20
 
 
+@pytest.mark.full
 def test_a_port_that_is_not_there() -> None:
     for node in Pair(ORDERS, TmConfig.uniform()).nodes:
         with pytest.raises(OfframpError, match="port 128: this Tofino has ports 0 to 127"):

@@ -78,6 +78,7 @@ def test_unknown_sessions_and_lengths() -> None:
     assert len(s.process_one(0, long)) == 1
 
 
+@pytest.mark.full
 def test_an_egress_mirror_copies_what_egress_has_made() -> None:
     s = switch(
         "tm.ucast_egress_port = 1;",

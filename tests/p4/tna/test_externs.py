@@ -70,6 +70,7 @@ def test_widths_other_than_the_algorithm_s() -> None:
     assert hashing.identity(8)(0x1234) == 0x34
 
 
+@pytest.mark.full
 @given(st.binary(min_size=1, max_size=9))
 @settings(derandomize=True)
 def test_exclusive_or_of_words_with_zeros_behind(data: bytes) -> None:

@@ -30,6 +30,7 @@ def test_a_packet_goes_to_its_port_with_its_payload() -> None:
     assert (s.stats.packets_in, s.stats.packets_out, s.stats.passes) == (1, 1, 1)
 
 
+@pytest.mark.full
 def test_a_packet_without_a_port_is_dropped() -> None:
     s = switch("")
     assert s.process_one(1, packet()) == []

@@ -259,6 +259,7 @@ def test_the_refusal_names_both_places() -> None:
     )
 
 
+@pytest.mark.full
 def test_ingress_and_egress_share_the_stages() -> None:
     shared = """Register<bit<8>, bit<8>>(4) reg;"""
     action = "RegisterAction<bit<8>, bit<8>, bit<8>>(reg) {} = {{ void apply(inout bit<8> value) {{ value = 1; }} }};"

@@ -144,6 +144,7 @@ def test_a_pass_has_one_access(body: str, register: str, what: str) -> None:
         make(load_text(tna(body, local=local(register)), "prog.p4"))
 
 
+@pytest.mark.full
 def test_refused() -> None:
     with pytest.raises(Unsupported, match=r"SelectorAction\.execute without an index"):
         make(load_text(tna("down.execute();", local=local()), "prog.p4"))

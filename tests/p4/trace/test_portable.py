@@ -55,6 +55,7 @@ def test_what_packets_meet(name: str, packets: tuple[bytes, ...]) -> None:
     assert shown(*traces) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("program", "packets"), [(PSA, PSA_PACKETS), (PNA, PNA_PACKETS)], ids=["psa", "pna"])
 def test_a_traced_switch_does_the_same(program: object, packets: tuple[bytes, ...], seed: int) -> None:

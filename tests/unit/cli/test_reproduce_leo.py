@@ -58,6 +58,7 @@ def test_measured_figures() -> None:
     measured(MEASURED, 0.2)
 
 
+@pytest.mark.full
 def test_two_resources_together(found: dict[str, Any]) -> None:
     mops = found["leo/fig6.3"]["data"]["mops"]
     assert mops["both, uniform"] == pytest.approx(46, rel=0.08)  # not above both, as the thesis has it

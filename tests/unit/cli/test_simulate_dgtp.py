@@ -46,6 +46,7 @@ def test_a_plan_with_everything(tmp_path):
     assert json.loads((tmp_path / "again.json").read_text())["placement"] == numbers["placement"]
 
 
+@pytest.mark.full
 def test_any_graph_from_a_file(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(

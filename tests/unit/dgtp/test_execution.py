@@ -23,6 +23,7 @@ SEEDS = st.integers(0, 2**32)
 TRIALS = settings(derandomize=True, max_examples=60, deadline=None)
 
 
+@pytest.mark.full
 @TRIALS
 @given(SEEDS)
 def test_what_theory_promises(seed):
@@ -55,6 +56,7 @@ def test_what_theory_promises(seed):
     assert all(first.end == second.start for first, second in pairwise(links))
 
 
+@pytest.mark.full
 @TRIALS
 @given(SEEDS)
 def test_constraints_8_to_13(seed):
@@ -103,6 +105,7 @@ def test_machine_code_equals_the_exact_engine(seed, policy):
             assert fast.critical_path(np.array(at), alone) == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.full
 @TRIALS
 @given(SEEDS, st.sampled_from(POLICIES))
 def test_every_policy_keeps_to_the_cards_and_gets_done(seed, policy):

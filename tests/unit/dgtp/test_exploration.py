@@ -113,6 +113,7 @@ def test_refinement_never_loses_and_stays_feasible():
     assert better.makespan < judge.makespan(start)
 
 
+@pytest.mark.full
 def test_relief_takes_load_off_the_busiest_cards_and_stays_feasible():
     problem = make_setup("simulated-products").problem
     drawn = draw(problem.graph, 5, 0)

@@ -63,6 +63,7 @@ def test_what_fits_stays_and_more_moves_never_take_longer():
     assert times[1] <= times[0]
 
 
+@pytest.mark.full
 def test_tasks_of_a_machine_that_left_go_elsewhere_alone():
     """Without the last machine, by names: stores are as many as machines, so that only movable tasks are compared."""
     job = make_setup("simulated-products")

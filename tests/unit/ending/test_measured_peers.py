@@ -16,6 +16,8 @@ import pytest
 from offramp.leo.profile import peers
 from offramp_base.errors import OfframpError
 
+pytestmark = pytest.mark.full
+
 SEMAPHORES = Path("/dev/shm")
 
 SHARED = (

@@ -18,6 +18,8 @@ from offramp_sim.g3.study import COMPUTE_S, RATE_BPS, train_here
 from offramp_sim.reproduce.sylvie import network
 from offramp_sim.reproduce.sylvie.accuracy import task, trained
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.full
 def test_runs_repeat_to_the_bit_and_time_is_that_of_the_bytes() -> None:

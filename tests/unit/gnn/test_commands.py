@@ -140,6 +140,7 @@ def test_bad_input_is_one_line(folder, offramp, line, message):
     assert len(said) <= 3
 
 
+@pytest.mark.full
 def test_metrics_are_sklearns():
     from sklearn.metrics import f1_score, roc_auc_score
 

@@ -42,6 +42,7 @@ def found():
     return {ranks: run_workers(everything, [None] * ranks, print) for ranks in (1, 2, 4)}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("dtype", BOUND)
 def test_losses_and_gradients_are_pygs(found, ranks, dtype):

@@ -40,6 +40,7 @@ def test_the_smallest_plane_that_fits() -> None:
     assert smallest_plane(5700, 300) is None
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(0, 10**6), st.integers(2, 90), st.integers(1, 12), st.integers(2, 6), st.integers(2, 60))
 def test_every_edge_is_in_one_block_that_fits(seed: int, n: int, degree: int, workers: int, limit: int) -> None:

@@ -33,6 +33,7 @@ def shares(graph, part, workers):
     )
 
 
+@pytest.mark.full
 def test_metis_balances_vertices_and_edges(hubs):
     pytest.importorskip("pymetis", reason="pymetis is missing")
     part = g3.first_stage(hubs, 6, 2)

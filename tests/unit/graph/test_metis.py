@@ -46,6 +46,7 @@ def test_a_failure_is_one_line(monkeypatch):
         metis_parts(*RING, 2)
 
 
+@pytest.mark.full
 def test_a_signal_that_metis_takes_for_a_failure_ends_the_command_with_one_line():
     with subprocess.Popen(
         [sys.executable, "-c", AS_METIS_DOES], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

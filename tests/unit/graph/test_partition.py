@@ -50,6 +50,7 @@ def test_chunk_takes_consecutive_ids(graph):
     assert np.array_equal(partition(graph, 4, "chunk"), np.repeat([0, 1, 2, 3], 150))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", methods())
 def test_as_many_workers_as_vertices(g6, method):
     need(method)
@@ -66,6 +67,7 @@ def test_kahypar_objective_is_the_multicast_volume_and_the_least(graph):
     assert boundary.R < Boundary(graph, partition(graph, 6, "random", 1)).R
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(n=st.integers(5, 40), workers=st.integers(2, 5), seed=st.integers(0, 99))
 def test_kahypar_objective_equals_r_on_random_graphs(n, workers, seed):

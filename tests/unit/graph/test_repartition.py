@@ -147,6 +147,7 @@ def test_golden_c_star_and_d_two_cliques():
         assert (apart.recv.tolist(), apart.steps, apart.reason) == ([0, 0], [(0, 0)], "even")
 
 
+@pytest.mark.full
 @given(
     n=st.integers(1, 40),
     workers=st.integers(1, 5),
@@ -175,6 +176,7 @@ def test_it_ends_on_every_graph_and_never_worse_save_for_the_literal_one(
         assert mode == "best" or done.steps[-1][0] == load.max(initial=0)
 
 
+@pytest.mark.full
 def test_other_workers_help_where_hubs_do_not():
     """Communities without hubs: the specification's swaps alone find next to nothing."""
     graph = generate("sbm:n=400,k=8,homophily=0.9", "1/0/0", 2)
@@ -186,6 +188,7 @@ def test_other_workers_help_where_hubs_do_not():
     assert recount(graph, further.owner, 6) == (further.recv.tolist(), further.send.tolist())
 
 
+@pytest.mark.full
 def test_degrees_stay_below_tau():
     graph = generate("ba:n=2000,m=5", "1/0/0", 3)
     start = first_stage(graph, 8, 3)

@@ -14,6 +14,7 @@ def assert_disjoint(masks):
     assert sum(mask.astype(int) for mask in masks).max() == 1
 
 
+@pytest.mark.full
 def test_planetoid_takes_20_a_class_500_and_1000():
     train, val, test = masks = split_vertices(LABELS, 4, "planetoid", seed=1)
     assert np.bincount(LABELS[train]).tolist() == [20] * 4
@@ -21,6 +22,7 @@ def test_planetoid_takes_20_a_class_500_and_1000():
     assert_disjoint(masks)
 
 
+@pytest.mark.full
 def test_planetoid_shrinks_with_the_graph_and_leaves_no_class_out():
     labels = np.arange(40) % 4
     train, val, test = masks = split_vertices(labels, 4, "planetoid", seed=1)

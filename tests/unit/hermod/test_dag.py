@@ -143,6 +143,7 @@ def test_neighbours_and_experts_lie_on_different_servers(name: str) -> None:
         assert len(set(placement.server[group].tolist())) == min(len(group), len(each))
 
 
+@pytest.mark.full
 def test_the_same_seed_makes_the_same_dag() -> None:
     first, second, other = (job_dag(job(imbalance=0.5, jitter=0.1), 1, seed=s) for s in (1, 1, 2))
     sizes = [np.concatenate([c.flows.size for _, c in d.coflows()]) for d in (first, second, other)]

@@ -71,6 +71,7 @@ def test_a_switch_is_reached_as_its_file_says(racks: Cluster) -> None:
     assert again.switches[0] == reached
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_a_laboratory_counts_links_between_switches(tmp_path: Path) -> None:
     mode, reason = possible_mode()

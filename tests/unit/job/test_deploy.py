@@ -179,6 +179,7 @@ def test_a_rank_that_fails_is_named_and_everything_is_undone(lab, states, failin
     assert states() == before
 
 
+@pytest.mark.full
 def test_a_rank_that_died_has_the_job_started_again(lab, job, tmp_path):
     text = 'test "$RANK" != 2 -o "$TORCHELASTIC_RESTART_COUNT" -ge 2 || kill -9 $$'
     job = replace(job, command=("sh", "-c", text), restarts=2)

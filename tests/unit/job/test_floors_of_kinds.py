@@ -97,6 +97,7 @@ def _check(draw: Random, folder: Path, name: str, wanted: Callable[[Cluster], bo
     return counted
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in TEXTS if name in KINDS.names()])
 def test_no_kind_of_job_is_below_its_floor(name, tmp_path):
     def wanted(cluster: Cluster) -> bool:

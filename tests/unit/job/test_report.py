@@ -61,8 +61,8 @@ def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
 
 
 def test_an_unfinished_calibration_is_said(racks, job, tmp_path):
-    plan = make_job_plan(job, racks)
-    content = report(job, racks, plan, {Way.SWITCH: RunResult(3.0, 1)}, tmp_path, "x", "it had not ended within 60 s")
+    plan = replace(make_job_plan(job, racks), reason="it had not ended within 60 s")
+    content = report(job, racks, plan, {Way.SWITCH: RunResult(3.0, 1)}, tmp_path, "x")
     assert "The plan rests on models alone: it had not ended within 60 s." in content["outcome"]["notes"]
     assert "models alone" in content["outcome"]["verdict"]["sentence"]
     page = write(content, tmp_path)[1].read_text()

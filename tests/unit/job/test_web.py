@@ -197,6 +197,7 @@ def query(address: str, expression: str) -> list[dict]:
     return answer["data"]["result"]
 
 
+@pytest.mark.full
 def test_prometheus_scrapes_it_and_answers_the_dashboard(prometheus):
     address, process, log = prometheus
     deadline = time.monotonic() + WAIT_S

@@ -36,6 +36,7 @@ def test_registering_twice_and_calling_what_nobody_registered():
         context.send(b"")
 
 
+@pytest.mark.full
 def test_both_sides_of_an_application():
     responder, requester = Context(), Context()
     responder.reg_app_func(lambda m: b"cpu:" + m, "work", "cpu")

@@ -21,6 +21,7 @@ def backwards(_, packet):
     return packet[::-1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first", [0, 0xFFFFFFF0])
 @pytest.mark.parametrize("bad", [0.0, 0.1, 0.3])
 def test_each_request_is_carried_out_once_and_answered_once(bad, first):

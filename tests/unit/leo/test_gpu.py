@@ -215,6 +215,7 @@ assert found == {number: bytes([number + 1, 0]) * 50 for number in range(20)}
 """
 
 
+@pytest.mark.full
 def test_a_triton_kernel_runs_in_its_interpreter(tmp_path: Path) -> None:
     pytest.importorskip("triton")
     (tmp_path / "kernel.py").write_text(TRITON)

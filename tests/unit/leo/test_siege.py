@@ -14,6 +14,8 @@ import pytest
 from leo_hostile import connected, responder
 from leo_siege import besiege
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.full
 def test_a_job_ends_right_under_hostile_greetings():

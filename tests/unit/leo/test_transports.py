@@ -93,6 +93,7 @@ def test_a_peer_that_vanishes_is_noticed(transport):
         assert made.requester.in_flight == 1
 
 
+@pytest.mark.full
 def test_an_end_of_ucx_whose_peer_never_answers_is_closed(monkeypatch):
     """UCX 1.13 would abort the process over verbs; the guest runs this over them."""
     require_ucx(monkeypatch)

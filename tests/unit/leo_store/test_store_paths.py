@@ -45,6 +45,7 @@ def served():
             process.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["cpu", *DEVICES])
 def test_no_path_is_ever_behind_what_somebody_knows(served, path) -> None:
     store, made, process = served
@@ -55,6 +56,7 @@ def test_no_path_is_ever_behind_what_somebody_knows(served, path) -> None:
     assert found.by_copies > 0.3 * found.reads
 
 
+@pytest.mark.full
 def test_all_paths_together(served) -> None:
     store, made, process = served
     with Reader(made, process.address, made.paths) as reader:

@@ -80,6 +80,7 @@ def test_strict_priority_at_150_percent_through_a_p4_switch(star: Star) -> None:
     assert all(0 <= each <= wire_bytes(1514) * 8000 for each in late)
 
 
+@pytest.mark.full
 def test_poisson_arrivals_at_half_load_wait_as_an_m_d_1_queue_does() -> None:
     network = Network(3)
     a, _ = network.add_host("a"), network.add_host("b")

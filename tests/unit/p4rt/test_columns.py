@@ -59,6 +59,7 @@ def test_bytes_are_those_of_single_entries(make: EntityFactory, most: int) -> No
     assert b"".join(parts) == v1.WriteRequest(updates=updates).SerializeToString()
 
 
+@pytest.mark.full
 def test_no_entries(make: EntityFactory) -> None:
     table, keys, action, params = names(make)
     rng = np.random.default_rng(0)

@@ -66,6 +66,7 @@ def test_dctcp_queues_swing_between_the_papers_bounds(senders):
     assert run.finish_ps.max() < 1.02 * 40_000_000 * PACKET / 1024 / LINE
 
 
+@pytest.mark.full
 def test_swift_holds_the_round_trip_at_its_target():
     control = Swift(queue_ps=20_000_000, scaling=0.0)
     run = incast(2, 20_000_000, control, watch=Watch(2, 10**10, 3))
@@ -134,6 +135,7 @@ def test_no_byte_is_lost_or_arrives_twice(control, loss):
         assert abs(answers - 2700) <= 60
 
 
+@pytest.mark.full
 @EACH
 @pytest.mark.parametrize("spray", [False, True])
 def test_any_number_of_cores_gives_the_same(control, spray):

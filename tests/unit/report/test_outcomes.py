@@ -193,6 +193,7 @@ WIDE = """[...document.querySelectorAll('.card')].filter(it => it.scrollWidth > 
 """Cards whose contents are wider than they."""
 
 
+@pytest.mark.full
 def test_the_page_in_chromium(tmp_path: Path) -> None:
     """Nothing scrolls sideways but a drawing inside its card, and letters have 12 pixels or more."""
     page = write_page(tmp_path)

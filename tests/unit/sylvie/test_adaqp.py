@@ -27,6 +27,7 @@ def all_within(weights, columns, budget):
             yield np.array(widths, np.uint8)
 
 
+@pytest.mark.full
 @given(weights=WEIGHTS, columns=st.integers(1, 9), share=st.floats(0, 1))
 def test_within_the_budget_and_at_most_one_step_from_the_best(weights, columns, share):
     weights = np.array(weights)

@@ -23,6 +23,7 @@ AR = Collective.ALL_REDUCE
 LINEAR = [c for c in Collective if c is not Collective.ALL_TO_ALL]
 
 
+@pytest.mark.full
 @given(networks(), st.sampled_from(LINEAR), st.integers(10**3, 10**10))
 @settings(derandomize=True, max_examples=60, deadline=None)
 def test_program_and_closed_form_agree(network, collective, size):

@@ -28,6 +28,7 @@ def test_averages(points):
     assert 2.6 <= max(speed_up) <= 2.82  # 2.70
 
 
+@pytest.mark.full
 def test_balanced_is_ahead_at_every_point_and_next_to_the_bound(points):
     for point in points:
         others = [point.seconds[m] for m in METHODS if m != "balanced"]

@@ -85,6 +85,7 @@ def test_the_largest_sum_fits_its_field(bits: int, terms: int) -> None:
         assert terms * 255 < 1 << 12  # section 1.10: 16 senders of 8-bit codes fit 12 bits
 
 
+@pytest.mark.full
 def test_training_with_codes_in_the_switch(in_group, wide) -> None:
     def work(job, group, propagator):
         return [e.loss for e in Trainer(job, group, propagator).run()], propagator.traffic

@@ -41,6 +41,7 @@ def losses(in_group, graph, settings) -> list[float]:
     return outcomes[0][0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("changes", [{"dtype": "float64"}, {"codec": "q2", "schedule": "stale"}, {"model": "gat"}])
 @pytest.mark.parametrize("priorities", ["hermod", "none"])
 def test_training_is_that_of_any_mailbox(in_group, graph, priorities: str, changes: dict) -> None:

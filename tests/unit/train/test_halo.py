@@ -4,12 +4,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import symmetric_csr
 from offramp.train.halo import plan_halo
+
+pytestmark = pytest.mark.full
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)

@@ -55,6 +55,7 @@ def boundary() -> Boundary:
     return Boundary(graph, partition(graph, 4, "hash", 0), 4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["paper", "auto", "hybrid+balanced", "pairwise+chunk-major", "binned"])
 def test_kept_plans_are_the_same(boundary: Boundary, calls: list[Any], scheme: str) -> None:
     settings = replace(SETTINGS, scheme=scheme)
@@ -105,6 +106,7 @@ def test_another_graph_or_partition_has_plans_of_its_own(boundary: Boundary, cal
     assert len(calls) == 2
 
 
+@pytest.mark.full
 def test_everything_that_planning_asks_of_the_settings_is_in_the_key(boundary: Boundary) -> None:
     asked: set[str] = set()
 

@@ -96,6 +96,7 @@ def test_stale_messages_are_read_with_the_width_they_were_made_with(in_group, gr
     assert epochs[-1].loss < 0.8 * epochs[0].loss
 
 
+@pytest.mark.full
 def test_eight_bits_are_near_to_no_quantisation(in_group, graph) -> None:
     losses = {
         codec: np.array([e.loss for e in run(in_group, graph, replace(BASE, codec=codec))[0]])
@@ -105,6 +106,7 @@ def test_eight_bits_are_near_to_no_quantisation(in_group, graph) -> None:
     assert error["q8"] < 0.01 < error["q1"] < 0.5
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_run(in_group, graph) -> None:
     first, second = (run(in_group, graph, replace(BASE, codec="q2", sample=0.5))[0] for _ in range(2))
     assert [e.loss for e in first] == [e.loss for e in second]

@@ -245,6 +245,7 @@ def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, sche
         assert planned <= sum(t.wire_up + t.wire_down for t in sent)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("scheme", "tolerance"), [("pairwise+q8", 0.02), ("pairwise+q16+hybrid", 1e-3), ("q16", 0.01)])
 def test_quantised_schemes_train_almost_alike(in_group, make_graph, scheme: str, tolerance: float) -> None:
     graph = make_graph(n=30, edges=60, features=40)

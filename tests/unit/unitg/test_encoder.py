@@ -91,6 +91,7 @@ def test_a_run_trains_the_encoder_and_its_results_leave(stages: int, settings, t
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "after")("topic1")["input_ids"] == [2 + 1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("kind", "most"), [("bert", 512), ("roberta", 511)])
 def test_texts_that_an_encoder_cannot_read_are_one_line(kind: str, most: int, tmp_path: Path) -> None:
     folder = saved(tmp_path, kind)

@@ -76,6 +76,7 @@ def weights(model: LanguageModel) -> list[torch.Tensor]:
     return list(model.state_dict().values())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_paused_is_bit_identical(graph: Graph, base: UnitgSettings, ranks: int) -> None:
     plain, table = tune(graph, base, ranks)

@@ -137,6 +137,7 @@ def test_an_emulated_device_is_shared() -> None:
     assert max(taken) >= 0.1
 
 
+@pytest.mark.full
 def test_modules_of_a_run_began_in_windows(train: Any) -> None:
     """A whole run on emulated devices: no module begins outside a window, none runs longer than itself behind one."""
     outcome = train(device_ms=4, lm_ms=0.2, epochs=8)

@@ -38,6 +38,7 @@ def run(*arguments: str) -> Any:
     return result
 
 
+@pytest.mark.full
 def test_processes_train_as_threads_do(graph: Graph, base: UnitgSettings, train: Any) -> None:
     """Alone and with embeddings from a language model that was done first, to the bit."""
     seen: list[int] = []

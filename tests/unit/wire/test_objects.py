@@ -213,6 +213,7 @@ def test_what_is_not_marked_does_not_travel() -> None:
         pack(Record("x", [], np.zeros(1), np.zeros((1, 1), np.float32), None, range(1), (), {}, {}), Record)  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 def test_the_jobs_of_every_kind_of_training_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     from offramp.dgs.run import prepare
     from offramp.dgs.settings import DgsSettings

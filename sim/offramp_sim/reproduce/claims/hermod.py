@@ -105,7 +105,7 @@ CLAIMS: Final = (
         "hermod/fig5.9",
         "GPT-3 13B over Megatron, 100 Gb/s",
         "README.md",
-        "| Hermod | several coflows of a step compete | one collective at a time |",
+        "| several coflows of a step compete | one collective at a time |",
         least=1.0,
     ),
 )

@@ -46,7 +46,7 @@ CLAIMS: Final = (
         "leo/fig6.14",
         "heuristic over the greedy rules",
         "README.md",
-        "| LEO | two paths of a host are within a small factor of each other | one path is faster and never full |",
+        "| two paths of a host are within a small factor of each other | one path is faster and never full |",
         least=1.0,
     ),
 )

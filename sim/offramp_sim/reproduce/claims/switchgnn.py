@@ -198,7 +198,7 @@ CLAIMS: Final = (
         "switchgnn/fig18",
         "reddit, 128 workers, 100 MB: SwitchGNN against host-based",
         "README.md",
-        "| SwitchGNN | boundary vertices have several remote workers: hash partitions, dense graphs |",
+        "| boundary vertices have several remote workers: hash partitions, dense graphs |",
         most=-50,
     ),
 )

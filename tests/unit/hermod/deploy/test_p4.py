@@ -87,6 +87,7 @@ def steps(lab: Lab, before: State) -> int:
     return len(control._updates(control.wanted(NEW), before))
 
 
+@pytest.mark.full
 def test_a_failure_at_every_step(lab: Lab, before: State, monkeypatch: pytest.MonkeyPatch) -> None:
     target, apply = P4Target(lab.session, NEW), transaction._apply
     count = steps(lab, before)
@@ -109,6 +110,7 @@ def test_a_failure_at_every_step(lab: Lab, before: State, monkeypatch: pytest.Mo
     assert target.differences() == []
 
 
+@pytest.mark.full
 def test_a_failure_at_every_step_of_a_switch_that_cannot_undo(
     lab: Lab, before: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:

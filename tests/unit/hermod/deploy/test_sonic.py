@@ -242,6 +242,7 @@ def changed_by_hand(config: Config) -> Config:
     return merged(config, {"DSCP_TO_TC_MAP": {"HERMOD": {"46": "0"}}})
 
 
+@pytest.mark.full
 def test_what_was_changed_by_hand_is_found(switch: Switch) -> None:
     target = SonicTarget(Device(), NEW, PORTS)
     target.apply()

@@ -74,6 +74,7 @@ def test_a_collective_over_two_dimensions_takes_the_slower_one(tmp_path):
     assert iteration_s(loaded) == pytest.approx(1e-3 + max(first, second) + latencies, rel=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", [TRANSFORMER, DLRM], ids=["transformer", "dlrm"])
 def test_a_text_workload_takes_what_themis_says(tmp_path, text):
     """Chunks that cannot be infinitely small cost Themis' baseline some percent."""

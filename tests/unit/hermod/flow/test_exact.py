@@ -16,6 +16,8 @@ from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.policies import order_of
 from offramp_sim.hermod.flow.simulate import simulate
 
+pytestmark = pytest.mark.full
+
 ROLES = {CType.EP: DISPATCH, CType.PP: "activation", CType.DP: REDUCE_SCATTER}
 MICRO_BATCHES = 4
 

@@ -16,6 +16,8 @@ from offramp_sim.hermod.flow.concurrency import concurrent
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.study import Setup, one, prepare
 
+pytestmark = pytest.mark.full
+
 UNEVEN = {"jitter": 0.02, "imbalance": 0.3}
 JOBS = {
     "experts": ("qwen-moe-12l", {"gpus": 128, **UNEVEN}),

@@ -104,7 +104,7 @@ CLAIMS: Final = (
     Claim(
         "hermod/fig5.9",
         "GPT-3 13B over Megatron, 100 Gb/s",
-        "README.md",
+        "docs/when-what-pays.md",
         "| several coflows of a step compete | one collective at a time |",
         least=1.0,
     ),

@@ -45,7 +45,7 @@ CLAIMS: Final = (
     Claim(
         "leo/fig6.14",
         "heuristic over the greedy rules",
-        "README.md",
+        "docs/when-what-pays.md",
         "| two paths of a host are within a small factor of each other | one path is faster and never full |",
         least=1.0,
     ),

@@ -197,7 +197,7 @@ CLAIMS: Final = (
     Claim(
         "switchgnn/fig18",
         "reddit, 128 workers, 100 MB: SwitchGNN against host-based",
-        "README.md",
+        "docs/when-what-pays.md",
         "| boundary vertices have several remote workers: hash partitions, dense graphs |",
         most=-50,
     ),

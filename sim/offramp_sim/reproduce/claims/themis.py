@@ -35,7 +35,7 @@ CLAIMS: Final = (
     Claim(
         "themis/fig8",
         "Themis+SCF: mean speed-up",
-        "README.md",
+        "docs/when-what-pays.md",
         "| the network has dimensions of unequal speed | one dimension |",
         least=1.4,
     ),

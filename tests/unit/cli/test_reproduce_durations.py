@@ -74,7 +74,7 @@ def test_estimates_in_words(seconds: float, words: str) -> None:
 
 
 def test_an_estimate_is_not_too_short() -> None:
-    """An item of seconds takes at most four times its estimate, in processor time; less where code is compiled already."""
+    """An item takes at most four times its estimate in processor time; less, where its code is compiled already."""
     (item,) = find("themis/table3")
     begun = time.process_time()
     item.reproduce(1.0, 0)

@@ -14,8 +14,7 @@ The program itself runs on a laboratory of the same cluster: ``offramp lab up jo
 from pathlib import Path
 
 from offramp.cluster import read_cluster
-from offramp.job.planner import make_job_plan
-from offramp.job.settings import JobSettings
+from offramp.job import JobSettings, make_job_plan
 
 FOLDER = Path(__file__).with_name("job")
 

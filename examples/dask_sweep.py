@@ -12,17 +12,15 @@
 
 import sys
 
-from offramp.graph.boundary import Boundary
-from offramp.graph.generate import generate
-from offramp.graph.partition import partition
+from offramp.graph import Boundary, generate_graph, partition_graph
 from offramp.sweep import sweep
 from offramp_sim.slot.schemes import Setting, simulate
 
 
 def moved(memory: int) -> tuple[int, int]:
     """Bytes of one exchange on all links, without a switch and with one of that memory."""
-    graph = generate("sbm:n=600,k=8,degree=20,homophily=0.4", "1/0/0", seed=1)
-    boundary = Boundary(graph, partition(graph, 8, "metis"), 8)
+    graph = generate_graph("sbm:n=600,k=8,degree=20,homophily=0.4", "1/0/0", seed=1)
+    boundary = Boundary(graph, partition_graph(graph, 8, "metis"), 8)
     setting = Setting(boundary, features=64, memory_bytes=memory)
     outcomes = [simulate(setting, name) for name in ("bns-gcn", "switchgnn")]
     host, switch = (outcome.up_bytes + outcome.down_bytes for outcome in outcomes)

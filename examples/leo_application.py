@@ -12,11 +12,7 @@ import threading
 
 import numpy as np
 
-from offramp.leo.native.dataflow import Program, Trip
-from offramp.leo.native.functions import READ, WRITE
-from offramp.leo.runtime.context import Context
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.selection import Table
+from offramp.leo import READ, WRITE, Context, Dataflow, RequesterSettings, Table, Trip
 
 
 def main() -> None:
@@ -36,7 +32,7 @@ def main() -> None:
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        requester.init(Program(table, flows), [served.listener.address], settings=Settings(stride=64))
+        requester.init(Dataflow(table, flows), [served.listener.address], settings=RequesterSettings(stride=64))
         requester.send(b"hello", "SHOUT")
         reply = requester.recv(timeout_s=10)
         print(reply.message.decode(), "by", reply.path)

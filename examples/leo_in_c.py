@@ -14,9 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from offramp.leo import StoreProcess, StoreSettings
 from offramp.leo.store.build import LIBRARY, build, source_root
-from offramp.leo.store.process import StoreProcess
-from offramp.leo.store.settings import StoreSettings
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ The agent is C++ on DPDK; here it runs beside us without a port and without huge
 
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import kvs
-from offramp.nic.process import AgentProcess
+from offramp.nic import AgentProcess
 
 BUCKETS = 1024
 

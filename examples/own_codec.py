@@ -11,9 +11,8 @@ Worker processes import this file again, so that they know the codec too; a pack
 
 import torch
 
-from offramp.codecs.base import CODECS, FeatureCodec
-from offramp.train.run import train
-from offramp.train.settings import TrainSettings
+from offramp.codecs import CODECS, FeatureCodec
+from offramp.train import TrainSettings, train_graph
 
 
 @CODECS.register("bfloat16")
@@ -43,7 +42,7 @@ def main() -> None:
     for codec in ("fp32", "bfloat16"):
         settings = TrainSettings(graph="karate", workers=2, partition="hash", epochs=5, hidden=16, propagator="p2p",
                                  schedule="g3", codec=codec)  # fmt: skip
-        found = train(settings.load(), settings).as_dict()
+        found = train_graph(settings.load(), settings).as_dict()
         sent.append(found["bytes_up"])
         print(f"{codec:8} loss {found['loss']:.4f} payload {found['bytes_up']} bytes")
     print("half of the bytes:", sent[1] * 2 == sent[0])

@@ -10,10 +10,8 @@ Point ``Session`` at another address and the same control plane drives bmv2 or a
 
 from pathlib import Path
 
-from offramp_base.p4rt.session import Session
-from offramp_base.transport import open_io
-from offramp_base.wire.batch import PacketBatch
-from offramp_p4.embedded import EmbeddedSwitch
+from offramp_base import PacketBatch, Session, open_io
+from offramp_p4 import EmbeddedSwitch
 
 HOSTS = {1: 0x0200_0000_0001, 2: 0x0200_0000_0002}  # port: MAC address
 

@@ -11,10 +11,8 @@ and that the model is the same.
 
 from functools import partial
 
-from offramp.train.fabric import SwitchEndpoint, SwitchFabric
-from offramp.train.run import train
-from offramp.train.settings import TrainSettings
-from offramp_p4.embedded import EmbeddedSwitch
+from offramp.train import SwitchEndpoint, SwitchFabric, TrainSettings, train_graph
+from offramp_p4 import EmbeddedSwitch
 
 
 def main() -> None:
@@ -27,7 +25,7 @@ def main() -> None:
         with EmbeddedSwitch(None, [1, 2, 3]) as switch:  # the port of each worker
             links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
             fabric = partial(SwitchFabric, SwitchEndpoint(switch.address, links), propagator, settings.target)
-            result = train(settings.load(), settings, open_fabric=fabric)
+            result = train_graph(settings.load(), settings, open_fabric=fabric)
         found = result.as_dict()
         losses.append(found["loss"])
         print(f"{propagator:6} loss {found['loss']:.4f}  payload {found['bytes_up'] + found['bytes_down']} bytes")

@@ -14,11 +14,7 @@ dimensions work all the time. No schedule is faster than the bound.
 
 from pathlib import Path
 
-from offramp.themis.bound import best_bound
-from offramp.themis.demand import Demand
-from offramp.themis.network import Collective
-from offramp.themis.network_file import load_network
-from offramp.themis.plan import Scheduler, make_plan
+from offramp.themis import Collective, Demand, Scheduler, best_bound, load_network, make_plan
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 import offramp.torch
-from offramp.job.steps import step
+from offramp.job import step
 
 dist.init_process_group("offramp")
 for number in range(5):

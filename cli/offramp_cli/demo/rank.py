@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import nn
 
 import offramp.torch
-from offramp.job.steps import FOLDER, step
+from offramp.job.steps import FOLDER, step, tell_progress
 from offramp.workers.meeting import meet
 
 ACCURACY: Final = "accuracy.json"
@@ -74,10 +74,16 @@ def write_digits(path: Path) -> None:
     np.savez(path, images=(digits.data / 16).astype(np.float32), classes=digits.target.astype(np.int64))
 
 
-def _learn(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> None:
-    """Compute the gradients of a rank's own images."""
+def _learn(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> float:
+    """Compute the gradients of a rank's own images; returns their loss."""
     loss = nn.functional.cross_entropy(model(images), classes)
     loss.backward()  # type: ignore[no-untyped-call]
+    return float(loss)
+
+
+def _accuracy(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> float:
+    with torch.no_grad():
+        return float((model(images).argmax(1) == classes).float().mean())
 
 
 def main() -> None:
@@ -96,7 +102,7 @@ def main() -> None:
     for number in range(steps):
         with step(number):
             optimiser.zero_grad()
-            _learn(model, mine_images, mine_classes)
+            loss = _learn(model, mine_images, mine_classes)
             sums = torch.cat([each.grad.flatten() for each in model.parameters() if each.grad is not None])
             dist.all_reduce(sums)
             at = 0
@@ -104,9 +110,10 @@ def main() -> None:
                 each.grad = (sums[at : at + each.numel()] / ranks).view_as(each)
                 at += each.numel()
             optimiser.step()
+        if rank == 0:
+            tell_progress(number, loss=loss, accuracy=_accuracy(model, images[tested], classes[tested]))
     if rank == 0:
-        right = model(images[tested]).argmax(1) == classes[tested]
-        result = {"accuracy": float(right.float().mean()), "images": int(tested.sum())}
+        result = {"accuracy": _accuracy(model, images[tested], classes[tested]), "images": int(tested.sum())}
         (Path(os.environ[FOLDER]) / ACCURACY).write_text(json.dumps(result))
     sys.stdout.write(f"{offramp.torch.counters()}\n")
     dist.destroy_process_group()

@@ -24,6 +24,7 @@ def becomes(session, code):
     return session.stream.status()[0] == code
 
 
+@pytest.mark.smoke
 def test_higher_election_id_takes_over(target):
     first = target.session()
     second = target.session()

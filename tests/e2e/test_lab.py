@@ -161,6 +161,7 @@ def test_after_kill_9_nothing_is_left_or_a_switch_comes_back(up, victim):
         assert gone(lab)
 
 
+@pytest.mark.smoke
 def test_sockets_where_there_are_no_namespaces(up):
     only = "name: {name}\nhosts: [{{name: a}}]\nswitches: [{{name: s}}, {{name: t}}]\nlinks:\n"
     lab = up("sockets", "sockets", only + "  - {{ends: [a, s], rate: 1g}}\n  - {{ends: [s, t], rate: 1g}}\n")

@@ -46,6 +46,7 @@ def local(tmp_path_factory) -> dict:
     return run(tmp_path_factory.mktemp("local"), "local")
 
 
+@pytest.mark.smoke
 def test_local(local: dict) -> None:
     assert local.keys() >= KEYS
     assert local["epochs"] == len(local["per_epoch"]) == 20

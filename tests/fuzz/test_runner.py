@@ -35,6 +35,7 @@ def only_finding(path: Path, cases: int = 40) -> Finding:
     return finding
 
 
+@pytest.mark.smoke
 def test_an_exception_is_found_once_and_counted(tmp_path: Path) -> None:
     finding = only_finding(toy(tmp_path, "raise ValueError('seventeen')"))
     assert finding.kind == "ValueError"

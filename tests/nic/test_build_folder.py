@@ -11,6 +11,7 @@ from offramp.nic import build as nic_build
 pytestmark = pytest.mark.nic
 
 
+@pytest.mark.smoke
 def test_a_second_checkout_builds_in_the_folder_of_the_first(monkeypatch, tmp_path):
     if lacking := nic_build.missing():
         pytest.skip(f"needs {', '.join(lacking)}")

@@ -13,6 +13,7 @@ BENCH = Path(__file__).with_name("bench_fifo.py")
 BEATS = 400
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("module", ["skid_buffer", "fifo"])
 @pytest.mark.parametrize(("idle", "pause"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.4, 0.4)])
 def test_beats_come_out_in_order(module, idle, pause, tmp_path, simulator):

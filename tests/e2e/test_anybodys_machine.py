@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[2]
 RUNNERS = ("pytest", "pytest-xdist", "pytest-timeout", "pytest-benchmark", "hypothesis", "hatchling", "packaging")
 """Packages that run the tests, beside those of the core."""
 NOBODY = "65534"
+RESTART = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+"""A program that starts its own interpreter: the first start alone may still have root's rights to find it."""
 FOLDERS = ("base", "switch", "host", "sim", "cli")
 
 
@@ -33,8 +35,10 @@ def python_for_all() -> Path:
     """An interpreter of this version that any user may start."""
     name = f"python3.{sys.version_info[1]}"
     for candidate in (Path(sys.executable).resolve(), Path("/usr/bin") / name, Path("/usr/local/bin") / name):
-        if candidate.exists() and subprocess.run([*as_nobody(), str(candidate), "-c", ""], check=False).returncode == 0:
-            return candidate
+        if candidate.exists():
+            restarts = [*as_nobody(), str(candidate), "-c", RESTART]
+            if subprocess.run(restarts, check=False, capture_output=True).returncode == 0:
+                return candidate
     pytest.skip(f"other users than root find no {name} in /usr/bin or /usr/local/bin")
 
 

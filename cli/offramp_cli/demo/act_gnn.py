@@ -50,12 +50,12 @@ class Turns:
     Attributes:
         runs, records: of each turn.
         epochs: results of the first turn; those of the others are equal.
-        equal: whether each turn's results are the reference's.
+        difference: where a turn's results differ from the reference first; empty while none does.
     """
 
     runs: list[RunResult] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    equal: bool = True
+    difference: str = ""
 
     def alternative(self, name: str) -> Alternative:
         """The way with all its epochs; means of parts and of start-up."""
@@ -92,7 +92,7 @@ def play(scene: Scene) -> Outcome:
                 job = job_of(scene.settings, way, folder)
                 mine.runs.append(run_job(job, cluster, way, folder, partial(_tell, status, f"{way}, turn {count}")))
             mine.records.append(read_record(kind_of(job), folder, one_clock=True))
-            mine.equal &= scores_of(folder) == reference
+            mine.difference = mine.difference or difference(scores_of(folder), reference)
             took = median(mine.records[-1].seconds)
             scene.stage.console.print(f"  {way}, turn {count}: an epoch {1e3 * took:.0f} ms", soft_wrap=True)
     return outcome_of(turns, fabric_of(cluster, {way: mine.runs[0] for way, mine in turns.items()}))
@@ -131,7 +131,10 @@ def outcome_of(turns: Mapping[str, Turns], fabric: Any) -> Outcome:
 def checks(turns: Mapping[str, Turns]) -> list[Check]:
     """Checks of equality; and of bytes, if links count them."""
     claims = [
-        Check(f"By {way}, loss and accuracies of all epochs equal one process's to the last bit.", mine.equal)
+        Check(
+            f"By {way}, loss and accuracies of all epochs equal one process's to the last bit{mine.difference}.",
+            not mine.difference,
+        )
         for way, mine in turns.items()
     ]
     plain = turns[PLAIN].sent
@@ -175,6 +178,14 @@ Scores = list[tuple[float, float, float, float]]
 def scores(epochs: Sequence[Epoch]) -> Scores:
     """Loss and accuracies of each epoch."""
     return [(each.loss, each.train_accuracy, each.val_accuracy, each.test_accuracy) for each in epochs]
+
+
+def difference(run: Scores, reference: Scores) -> str:
+    """A clause on the first epoch in which a run differs from the reference; empty if none does."""
+    for epoch, (mine, expected) in enumerate(zip(run, reference, strict=False), start=1):
+        if mine != expected:
+            return f" (epoch {epoch}: {mine}, one process {expected})"
+    return "" if len(run) == len(reference) else f" ({len(run)} epochs, one process {len(reference)})"
 
 
 def scores_of(folder: Path) -> Scores:

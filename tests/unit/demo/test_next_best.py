@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("torch")
 
 from offramp_base.errors import OfframpError
-from offramp_cli.demo import act_hermod, act_job, act_leo
+from offramp_cli.demo import act_gnn, act_hermod, act_job, act_leo
 from offramp_cli.demo.act_leo import CPU, FPGA, NIC
 from offramp_sim.hermod.lab import Scenario
 from offramp_sim.hermod.lab.modelled import flows_of, model
@@ -123,3 +123,11 @@ def test_a_job_that_cannot_agree_says_so() -> None:
     assert [check.holds for check in act_job.checks({"allreduce": 0.90, "gloo": 0.95}, content)] == [False, False]
     content["measured"]["allreduce"]["bytes_by_link"]["h1"][0] = 80
     assert [check.holds for check in act_job.checks({"allreduce": 0.951, "gloo": 0.95}, content)] == [True, True]
+
+
+def test_a_run_that_differs_says_where() -> None:
+    reference = [(2.0, 0.1, 0.1, 0.1), (1.5, 0.2, 0.2, 0.2)]
+    other = [reference[0], (1.5000001, 0.2, 0.2, 0.2)]
+    assert act_gnn.difference(reference, reference) == ""
+    assert act_gnn.difference(other, reference).startswith(" (epoch 2: (1.5000001, ")
+    assert act_gnn.difference(reference[:1], reference) == " (1 epochs, one process 2)"

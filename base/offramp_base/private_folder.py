@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Final
 
 from offramp_base.errors import OfframpError
@@ -37,12 +38,24 @@ def user_folder(variable: str, usual: str) -> Path:
 
 
 def user_cache() -> Path:
-    """The user's cache folder.
+    """The user's cache folder; one of the user's own among temporary files where the home folder takes none."""
+    try:
+        folder = user_folder("XDG_CACHE_HOME", ".cache")
+    except NoHomeFolder:
+        return _temporary_cache()
+    if "XDG_CACHE_HOME" in os.environ or _takes_files(folder):
+        return folder
+    return _temporary_cache()
 
-    Raises:
-        NoHomeFolder: there is no home folder.
-    """
-    return user_folder("XDG_CACHE_HOME", ".cache")
+
+def _temporary_cache() -> Path:
+    return Path(gettempdir()) / f"offramp-cache-{os.geteuid()}"
+
+
+def _takes_files(folder: Path) -> bool:
+    """Whether the folder, or the nearest above it that is there, can be written."""
+    there = next((each for each in (folder, *folder.parents) if each.exists()), folder)
+    return os.access(there, os.W_OK | os.X_OK)
 
 
 def check_owned(path: Path, *, folder: bool) -> None:

@@ -26,7 +26,17 @@ def _backend() -> Any:
     return load()
 
 
-PARTS: dict[str, Callable[[], Any]] = {"SwitchGNN's worker": _worker, "the backend of torch.distributed": _backend}
+def _card() -> Any:
+    from offramp_cli.demo.rtl import look_up
+
+    return look_up(1, 0)
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "SwitchGNN's worker": _worker,
+    "the backend of torch.distributed": _backend,
+    "the FPGA's RTL in simulation": _card,
+}
 """What is compiled, and the function that compiles and loads it."""
 
 

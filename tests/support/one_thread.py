@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 
 @pytest.fixture(autouse=True)
 def one_compute_thread() -> Iterator[None]:
+    import torch  # a conftest of a machine without PyTorch imports this file
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

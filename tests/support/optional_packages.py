@@ -6,11 +6,14 @@ The core is tested without the extras of ``pyproject.toml``: no test has to say 
 
 from __future__ import annotations
 
+import re
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from offramp_base.errors import OfframpError
 
 IMPORTED: Final = {
     "aiohttp",
@@ -47,6 +50,10 @@ IMPORTED: Final = {
 """Import names of the packages that only extras bring."""
 
 
+_NEEDS: Final = re.compile(r"needs the package ([\w-]+):")
+"""The words of :func:`offramp_base.extras.needs`, in an error for the user."""
+
+
 def missing_package(error: BaseException | None) -> str | None:
     """The optional package for whose lack an exception was raised; None if it was raised for anything else."""
     while error is not None:
@@ -54,22 +61,27 @@ def missing_package(error: BaseException | None) -> str | None:
             package = error.name.partition(".")[0]
             if package in IMPORTED and find_spec(package) is None:
                 return package
+        # A command that a test runs says what it lacks in what it prints, which an assertion shows.
+        if isinstance(error, OfframpError | AssertionError) and (needed := _NEEDS.search(str(error))):
+            try:
+                version(needed[1])
+            except PackageNotFoundError:
+                return needed[1]
         error = error.__cause__ or error.__context__
     return None
 
 
-class _Module(pytest.Module):
-    def _importtestmodule(self) -> Any:
-        try:
-            return super()._importtestmodule()
-        except self.CollectError as error:
-            _skip(error, allow_module_level=True)
-            raise
-
-
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
-    """Collect modules whose imports may lack an optional package."""
-    return _Module.from_parent(parent, path=module_path)
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Any:
+    """Skip a module whose imports lack an optional package."""
+    report = yield
+    call = getattr(report, "call", None)
+    if report.failed and call is not None and call.excinfo is not None:
+        package = missing_package(call.excinfo.value)
+        if package is not None:
+            report.outcome = "skipped"
+            report.longrepr = (str(collector.path), 1, f"Skipped: {_reason(package)}")
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,8 +95,8 @@ def pytest_runtest_call() -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup() -> Any:
-    """Skip tests whose fixture imports an optional package."""
+def pytest_runtest_setup() -> Any:
+    """Skip a test if a fixture of it imports an optional package."""
     try:
         return (yield)
     except Exception as error:
@@ -92,7 +104,11 @@ def pytest_fixture_setup() -> Any:
         raise
 
 
-def _skip(error: Exception, *, allow_module_level: bool = False) -> None:
+def _skip(error: Exception) -> None:
     package = missing_package(error)
     if package is not None:
-        pytest.skip(f"the package {package} is not installed", allow_module_level=allow_module_level)
+        pytest.skip(_reason(package))
+
+
+def _reason(package: str) -> str:
+    return f"the package {package} is not installed"

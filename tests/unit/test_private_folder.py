@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's cache: users without a home folder, or whose home cannot be written, are told what to set."""
+"""The user's cache, of users without a home folder and of those whose home cannot be written as well."""
 
 from __future__ import annotations
 
+import os
+import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,18 +28,30 @@ def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_home")
 def test_a_user_without_a_home_folder_is_told_the_variable() -> None:
-    with pytest.raises(NoHomeFolder, match="has no home folder: set XDG_CACHE_HOME to a folder of yours"):
-        user_cache()
-    with pytest.raises(NoHomeFolder, match="XDG_STATE_HOME"):
+    with pytest.raises(NoHomeFolder, match="has no home folder: set XDG_STATE_HOME to a folder of yours"):
         user_folder("XDG_STATE_HOME", ".local/state")
 
 
 @pytest.mark.usefixtures("no_home")
-def test_machine_code_is_then_not_kept_and_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_machine_code_is_then_kept_among_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     cache = ObjectCache()
     cache.put("key", b"payload")
-    assert cache.get("key") is None
-    assert caplog.records == []
+    assert cache.get("key") == b"payload"
+    (folder,) = tmp_path.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) & 0o022 == 0
+
+
+def test_so_it_is_where_the_home_folder_takes_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    writable = True
+    monkeypatch.setattr(os, "access", lambda *_: writable)
+    assert user_cache() == tmp_path / "home" / ".cache"
+    writable = False
+    assert user_cache() == tmp_path / f"offramp-cache-{os.geteuid()}"
 
 
 def test_a_variable_goes_before_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 from functools import cache
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -34,6 +36,22 @@ def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess,
             return
     process.kill()
     _ended(process, None)
+
+
+def stop_group(leader: subprocess.Popen[str] | subprocess.Popen[bytes], grace_s: float = STOP_S) -> None:
+    """End a process that leads a session, and all that it has started there, as :func:`stop` ends one process."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader.pid, number)
+        deadline = time.monotonic() + grace_s
+        while time.monotonic() < deadline:
+            leader.poll()
+            try:
+                os.killpg(leader.pid, 0)
+            except ProcessLookupError:
+                leader.wait()
+                return
+            time.sleep(0.01)
 
 
 def fork_server(preload: list[str]) -> ForkServerContext:

@@ -29,7 +29,7 @@ from offramp.nic.build import AGENT, cache_folder
 from offramp.nic.process import AgentProcess
 from offramp.report import Alternative, Check, Outcome, Verdict
 from offramp.report.units import duration
-from offramp_base.ending.children import stop
+from offramp_base.ending.children import stop_group
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def rtl_or_why(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], st
         said, _ = process.communicate(timeout=timeout_s)
         return dict(json.loads(said)), ""
     except subprocess.TimeoutExpired:
-        stop(process)
+        stop_group(process)
         return {}, f"The RTL did not answer within {time.monotonic() - begun:.0f} s, so the FPGA is its model alone."
     except (ValueError, OfframpError):
         return {}, "The RTL could not be simulated here (offramp fpga test says why), so the FPGA is its model alone."

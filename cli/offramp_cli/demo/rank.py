@@ -78,7 +78,7 @@ def _learn(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> flo
     """Compute the gradients of a rank's own images; returns their loss."""
     loss = nn.functional.cross_entropy(model(images), classes)
     loss.backward()  # type: ignore[no-untyped-call]
-    return float(loss)
+    return loss.item()
 
 
 def _accuracy(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> float:

@@ -7,6 +7,7 @@ It is a process of its own because a simulated card may take minutes to start fo
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from typing import Any, Final
@@ -43,4 +44,5 @@ def look_up(count: int, seed: int, device_name: str = "fpga:") -> dict[str, Any]
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the card's processes end with it
     sys.stdout.write(json.dumps(look_up(int(sys.argv[1]), int(sys.argv[2]))) + "\n")

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +14,7 @@ from typing import Final
 from offramp.fpga.kernels import arguments
 from offramp.fpga.ports import interface_of
 from offramp.fpga.sources import fpga_root
+from offramp_base.ending.children import stop_group
 from offramp_base.ending.left import temporary_folder
 from offramp_sim.rtl.build import Design, build
 from offramp_sim.rtl.overlay import USUAL, write_kernels, write_overlay
@@ -108,7 +106,7 @@ class Board:
     def close(self) -> None:
         """Power off; further calls do nothing."""
         if self._process is not None:
-            _end(self._process)
+            stop_group(self._process, END_S)
             self._process = None
         self._folder.cleanup()
 
@@ -121,19 +119,3 @@ def _metadata(engines: Sequence[str]) -> str:
     """Arguments of each kernel as in Vitis's metadata, as JSON."""
     kernels = {f"{name}_kernel": [one._asdict() for one in arguments(interface_of(name, {}))] for name in engines}
     return json.dumps({"kernels": kernels})
-
-
-def _end(leader: subprocess.Popen[bytes]) -> None:
-    """End a whole group of processes, so that nothing is written to its folder any more."""
-    for kind in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(leader.pid, kind)
-        deadline = time.monotonic() + END_S
-        while time.monotonic() < deadline:
-            leader.poll()
-            try:
-                os.killpg(leader.pid, 0)
-            except ProcessLookupError:
-                leader.wait()
-                return
-            time.sleep(0.01)

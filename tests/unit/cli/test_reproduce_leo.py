@@ -20,6 +20,7 @@ MEASURED = [f"leo/fig6.{n}-measured" for n in (3, 10, 12, 13, 14)]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    pytest.importorskip("matplotlib", reason="draws the figures")
     folder: Path = tmp_path_factory.mktemp("reproduced")
     path = folder / "found.json"
     result = CliRunner().invoke(

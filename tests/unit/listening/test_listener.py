@@ -366,6 +366,7 @@ def test_files_of_a_library_are_private_and_others_are_as_before(tmp_path: Path)
     assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("inside", "after")] == [0o600, 0o644]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
 def test_another_user_is_turned_away(tmp_path: Path) -> None:
     listener = Listener(f"unix:{tmp_path}/s", Access(), "test")
     (tmp_path / "s").chmod(0o777)

@@ -5,21 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
-from offramp.unitg.job import plan
-from offramp.unitg.run import BothModels, train_rank
 from offramp.unitg.settings import UnitgSettings
-from offramp_sim.switchgnn.thread_group import run_group
 from one_thread import one_compute_thread
+
+if TYPE_CHECKING:
+    from offramp.unitg.run import BothModels
 
 __all__ = ["Train", "base", "graph", "one_compute_thread", "train"]
 
-Train = Callable[..., BothModels]
+Train = Callable[..., "BothModels"]
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +45,10 @@ def base() -> UnitgSettings:
 
 @pytest.fixture
 def train(graph: Graph, base: UnitgSettings) -> Train:
+    from offramp.unitg.job import plan  # these need PyTorch, which a machine may lack
+    from offramp.unitg.run import train_rank
+    from offramp_sim.switchgnn.thread_group import run_group
+
     def run(**changes: Any) -> BothModels:
         settings = replace(base, **changes)
         jobs = plan(graph, settings).jobs

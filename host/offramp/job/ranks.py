@@ -96,7 +96,7 @@ class Ranks:
                     grace_s = 0.0
                     raise OfframpError(f"job {self.job.name}: nobody waits for it any more")
                 if left <= 0:
-                    raise OfframpError(f"job {self.job.name}: has not ended within {timeout_s:g} s")
+                    raise OfframpError(f"job {self.job.name}: has not ended within {timeout_s:.3g} s")
                 if now - looked > _LOOK_S:
                     if why := lost():
                         raise OfframpError(f"job {self.job.name}: {why}")

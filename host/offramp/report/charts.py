@@ -9,8 +9,11 @@ from html import escape
 
 from offramp.report.units import nice_ticks
 
-WIDTH, HEIGHT = 540, 300
-LEFT, RIGHT, TOP, BOTTOM = 78, 14, 14, 44
+WIDTH, HEIGHT = 320, 220
+"""Pixels of a chart at its smallest, as on a telephone; it grows by a third where there is room."""
+LEFT, RIGHT, TOP, BOTTOM = 70, 12, 14, 44
+_GROUP = 56
+"""Fewest pixels of a group of bars, whose name is below it."""
 DASH = 14
 
 Format = Callable[[float], str]
@@ -40,9 +43,10 @@ class Bar:
 class _Frame:
     """Axes and the mapping from values to the drawing's coordinates."""
 
-    def __init__(self, x_range: tuple[float, float], ticks: Sequence[float]) -> None:
+    def __init__(self, x_range: tuple[float, float], ticks: Sequence[float], width: int = WIDTH) -> None:
         self._x0, x1 = x_range
-        self._per_x = (WIDTH - LEFT - RIGHT) / ((x1 - self._x0) or 1)
+        self.width = width
+        self._per_x = (width - LEFT - RIGHT) / ((x1 - self._x0) or 1)
         self._y0 = ticks[0]
         self._per_y = (HEIGHT - TOP - BOTTOM) / (ticks[-1] - ticks[0])
 
@@ -54,7 +58,7 @@ class _Frame:
 
     def grid(self, ticks: Sequence[float], form: Format) -> str:
         return "".join(
-            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(t)}" y2="{self.y(t)}"/>'
+            f'<line class="grid" x1="{LEFT}" x2="{self.width - RIGHT}" y1="{self.y(t)}" y2="{self.y(t)}"/>'
             f'<text class="tick end" x="{LEFT - 8}" y="{self.y(t) + 4}">{escape(form(t))}</text>'
             for t in ticks
         )
@@ -87,7 +91,7 @@ def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: For
             )
     if max(len(line.x) for line in lines) <= 400:
         parts.append(_hover_points(frame, lines, x_form, y_form))
-    return _svg(parts, x_label, y_label)
+    return _svg(frame, parts, x_label, y_label)
 
 
 def bar_chart(
@@ -95,7 +99,7 @@ def bar_chart(
 ) -> str:
     """Groups of bars side by side on an axis from 0 to at least ``top``."""
     ticks = nice_ticks(0, top)
-    frame = _Frame((0, len(groups)), ticks)
+    frame = _Frame((0, len(groups)), ticks, max(WIDTH, LEFT + RIGHT + _GROUP * len(groups)))
     parts = [frame.grid(ticks, y_form), frame.labels([(i + 0.5, name) for i, (name, _) in enumerate(groups)])]
     width = 0.76 / max([1, *(len(bars) for _, bars in groups)])
     for i, (name, bars) in enumerate(groups):
@@ -108,7 +112,7 @@ def bar_chart(
                 f"{_rectangle(frame, left, right, bar.outer, f'bar outer {bar.style}')}"
                 f"{_rectangle(frame, left, right, bar.inner, f'bar {bar.style}')}</g>"
             )
-    return _svg(parts, x_label, y_label)
+    return _svg(frame, parts, x_label, y_label)
 
 
 def _dashes(line: Line, solid: Sequence[Line]) -> str:
@@ -139,11 +143,13 @@ def _hover_points(frame: _Frame, lines: Sequence[Line], x_form: Format, y_form: 
     )
 
 
-def _svg(parts: Sequence[str], x_label: str, y_label: str) -> str:
-    center, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+def _svg(frame: _Frame, parts: Sequence[str], x_label: str, y_label: str) -> str:
+    width = frame.width
+    center, middle = (LEFT + width - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     label = escape(f"{y_label} by {x_label}")
     return (
-        f'<div class="scroll"><svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
+        f'<div class="scroll"><svg class="chart" style="min-width: {width}px; max-width: {width * 4 // 3}px"'
+        f' viewBox="0 0 {width} {HEIGHT}" role="img" aria-label="{label}">'
         f"{''.join(parts)}"
         f'<text class="axis middle" x="{center}" y="{HEIGHT - 6}">{escape(x_label)}</text>'
         f'<text class="axis middle" transform="translate(14 {middle}) rotate(-90)">{escape(y_label)}</text>'

@@ -8,7 +8,7 @@ from html import escape
 from math import hypot
 from typing import TYPE_CHECKING, Final
 
-from offramp.report.layout import COLUMN, Layout, layout_of
+from offramp.report.layout import Layout, layout_of
 from offramp.report.sections import card
 from offramp.report.units import si, tick
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp.report.outcome import Fabric, Link, Node, Outcome
     from offramp.report.palette import Palette
 
-_BOX: Final = (96, 34)
+_BETWEEN, _HIGH = 16, 34
 _THINNEST, _THICKEST = 1.5, 9.0
 _LETTERS: Final = 12
 _MOST_RATES: Final = 24
@@ -63,13 +63,13 @@ def _drawing(fabric: Fabric, ran: Sequence[str], palette: Palette) -> str:
 
 def _rack(name: str, members: Sequence[str], plan: Layout) -> str:
     xs, ys = zip(*(plan.places[each] for each in members), strict=True)
-    x, y = min(xs) - COLUMN / 2 + 2, min(ys) - 28
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{max(xs) - min(xs) + COLUMN - 4:.1f}" height="{max(ys) - min(ys) + 56:.1f}"'
+    x, y = min(xs) - plan.column / 2 + 2, min(ys) - 28
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{max(xs) - min(xs) + plan.column - 4:.1f}" height="{max(ys) - min(ys) + 56:.1f}"'
     return f'<rect class="rack" {box} rx="9"><title>{escape(f"rack {name}")}</title></rect>'
 
 
 def _node(node: Node, plan: Layout) -> str:
-    (x, y), (width, height) = plan.places[node.name], _BOX
+    (x, y), width, height = plan.places[node.name], plan.column - _BETWEEN, _HIGH
     name = node.name if len(node.name) <= _LETTERS else f"{node.name[: _LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
     rounded = 3 if node.role == "switch" else 9
     return (
@@ -102,7 +102,7 @@ def _path(link: Link, plan: Layout, offset: float) -> str:
     length = hypot(x1 - x0, y1 - y0) or 1.0
     dx, dy = -(y1 - y0) / length * offset, (x1 - x0) / length * offset
     start, end = f"{x0 + dx:.1f} {y0 + dy:.1f}", f"{x1 + dx:.1f} {y1 + dy:.1f}"
-    if y0 == y1 and abs(x1 - x0) > COLUMN * 1.5:  # around the nodes between its ends
+    if y0 == y1 and abs(x1 - x0) > plan.column * 1.5:  # around the nodes between its ends
         return f"M{start} Q{(x0 + x1) / 2:.1f} {y0 + 62 + dy:.1f} {end}"
     return f"M{start} L{end}"
 
@@ -113,7 +113,7 @@ def _rate(link: Link, plan: Layout) -> str:
         return ""
     if y0 < y1:
         (x0, y0), (x1, y1) = (x1, y1), (x0, y0)
-    x, y = x0 + (x1 - x0) * 0.34, y0 + (y1 - y0) * 0.36  # near the lower end, where links lie apart
+    x, y = x0 + (x1 - x0) * 0.08, y0 + (y1 - y0) * 0.25  # at the lower end, where links lie apart
     return f'<text class="rate middle" x="{x:.1f}" y="{y + 4:.1f}">{escape(rate(link))}</text>'
 
 

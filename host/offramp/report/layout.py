@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from offramp.report.outcome import Fabric, Node
 
-COLUMN: Final = 112
-"""Pixels from one node to the next."""
+WIDEST: Final = 112
+"""Most pixels from one node to the next."""
+_NARROWEST: Final = 72
+_LETTER, _AROUND = 8, 32
+"""Pixels of a letter, and around a name."""
 LEVEL: Final = 104
 """Pixels from one row to the next."""
-MARGIN: Final = 24
+MARGIN: Final = 12
 _GAP: Final = 0.4
 """Columns between two racks."""
 
@@ -27,12 +30,14 @@ class Layout:
     Attributes:
         places: centre of each node.
         width, height: of the drawing.
+        column: distance from one node to the next, as narrow as the longest name allows.
         racks: names of the members of each rack, its switch included, if one has the rack's name.
     """
 
     places: Mapping[str, tuple[float, float]]
     width: float
     height: float
+    column: float
     racks: Mapping[str, tuple[str, ...]]
 
 
@@ -45,10 +50,12 @@ def layout_of(fabric: Fabric) -> Layout:
     for level in sorted(set(levels.values())):
         if level != 0:
             _place_level([each.name for each in fabric.nodes if levels[each.name] == level], neighbours, columns)
+    longest = max((len(each.name) for each in fabric.nodes), default=0)
+    column = min(WIDEST, max(_NARROWEST, longest * _LETTER + _AROUND))
     top, left = max(levels.values(), default=0), min(columns.values(), default=0.0)
     places = {
-        name: (MARGIN + (column - left + 0.5) * COLUMN, MARGIN + (top - levels[name]) * LEVEL + 22)
-        for name, column in columns.items()
+        name: (MARGIN + (place - left + 0.5) * column, MARGIN + (top - levels[name]) * LEVEL + 22)
+        for name, place in columns.items()
     }
     racks: dict[str, list[str]] = defaultdict(list)
     for each in fabric.nodes:
@@ -57,9 +64,9 @@ def layout_of(fabric: Fabric) -> Layout:
     for rack, members in racks.items():
         if rack in columns and rack not in members:
             members.append(rack)
-    width = max((x for x, _ in places.values()), default=0) + COLUMN / 2 + MARGIN
+    width = max((x for x, _ in places.values()), default=0) + column / 2 + MARGIN
     height = max((y for _, y in places.values()), default=0) + 22 + MARGIN
-    return Layout(places, width, height, {rack: tuple(members) for rack, members in racks.items()})
+    return Layout(places, width, height, column, {rack: tuple(members) for rack, members in racks.items()})
 
 
 def _neighbours(fabric: Fabric) -> dict[str, list[str]]:

@@ -88,8 +88,8 @@ def _veth() -> Check:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("veth pairs", False, str(error), advice)
-    said = done.stderr.strip().splitlines()
-    reason = said[-1].removeprefix("unshare: ") if said else ""
+    errors = done.stderr.strip().splitlines()
+    reason = errors[-1].removeprefix("unshare: ") if errors else ""
     return Check("veth pairs", done.returncode == 0, reason or "can be made", advice)
 
 

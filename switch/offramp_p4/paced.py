@@ -42,7 +42,7 @@ class PacedSwitch:
     def __init__(self, program: ir.Program, config: TmConfig, engine: str = "auto", **options: Any) -> None:
         switch = self._switch = make_switch(program, engine, queued=True, **options)
         self.program, self.cpu_port, self.now_us = program, switch.cpu_port, 0
-        self.engine, self.why = switch.engine, switch.why
+        self.engine, self.engine_reason = switch.engine, switch.engine_reason
         self.tables, self.registers, self.counters = switch.tables, switch.registers, switch.counters
         self.meters, self.profiles, self.value_sets = switch.meters, switch.profiles, switch.value_sets
         self.filters, self.direct_registers = switch.filters, switch.direct_registers

@@ -42,11 +42,11 @@ class PlainSwitch(ABC):
             and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
         now_us: virtual time in microseconds, which only the caller moves.
         on_digest: called with each digest that the program sends.
-        engine, why: name of the engine, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
+        engine, engine_reason: the engine, and why :func:`~offramp_p4.engines.make_switch` has chosen it.
     """
 
     engine: ClassVar[str]
-    why: str = ""
+    engine_reason: str = ""
     on_digest: Callable[[Digest], None] | None
 
     def __init__(self, program: ir.Program, cpu_port: int | None) -> None:

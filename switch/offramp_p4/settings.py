@@ -269,5 +269,5 @@ class Settings(Preprocessor):
         raw: dict[str, Any] = json.loads(text)
         ports = {int(number): spec for number, spec in raw.pop("ports").items()}
         tm = raw.pop("tm")
-        made = None if tm is None else TmConfig.from_plain(tm)
-        return cls(ports=ports, include=tuple(raw.pop("include")), tm=made, **raw)
+        tm_config = None if tm is None else TmConfig.from_plain(tm)
+        return cls(ports=ports, include=tuple(raw.pop("include")), tm=tm_config, **raw)

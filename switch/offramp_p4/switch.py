@@ -81,7 +81,7 @@ class Switch(PlainSwitch):
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
         super().__init__(program, cpu_port)
         architecture = architecture_of(program)
-        given: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "cpu_port": cpu_port,
             "drop_port": drop_port,
             "recirculation_ports": recirculation_ports,
@@ -96,7 +96,7 @@ class Switch(PlainSwitch):
             max_steps=max_steps,
             clock=lambda: self.now_us,
             generator=Generator if debugger is None else debugger.generator,
-            **{name: value for name, value in given.items() if name in architecture.options},
+            **{name: value for name, value in settings.items() if name in architecture.options},
         )
         objects = self._objects = self._pipeline.objects
         self._show(objects)

@@ -99,7 +99,7 @@ def _announce(running: Running) -> None:
     pipeline = running.device.pipeline
     out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one over P4Runtime'}")
     if pipeline:
-        out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
+        out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.engine_reason})")
     out.print(f"P4Runtime  {running.address}  device {running.device.id}")
     for protocol in ("BF-RT", "gNMI"):
         if protocol in running.servers:

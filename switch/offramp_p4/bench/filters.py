@@ -99,16 +99,16 @@ def shaped_entries(shape: Shape, count: int, *, ranges: bool, seed: int = 1) -> 
     rng = random.Random(seed)
     networks = [[rng.getrandbits(16) << 16 for _ in range(n)] for n in shape.networks]
     hosts = [_Addresses(rng, n, max(16, count // 8)) for n in networks]
-    made: dict[Keys, None] = {}
-    while len(made) < count:
+    entries: dict[Keys, None] = {}
+    while len(entries) < count:
         addresses = [
             _prefix(a.draw(), rng.choices(list(lengths), list(lengths.values()))[0])
             for a, lengths in zip(hosts, (shape.source, shape.destination), strict=True)
         ]
         ports = [_port(rng, weights, ranges) for weights in (shape.source_port, shape.destination_port)]
         protocol = rng.choices([6, 17, 1, None], shape.protocol)[0]
-        made[(*addresses, *ports, ANY if protocol is None else Ternary(protocol, 0xFF))] = None
-    return list(made)
+        entries[(*addresses, *ports, ANY if protocol is None else Ternary(protocol, 0xFF))] = None
+    return list(entries)
 
 
 def random_entries(count: int, seed: int = 1) -> list[Keys]:

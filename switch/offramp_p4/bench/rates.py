@@ -54,10 +54,10 @@ class Rate:
 
     def to_json(self) -> dict[str, float | str | None]:
         """The fields, and the rates that follow from them."""
-        made: dict[str, float | str | None] = {name: getattr(self, name) for name in self.__slots__}
+        fields: dict[str, float | str | None] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("packets_per_s", "passes_per_s", "ns_per_pass"):
-            made[name] = getattr(self, name)
-        return made
+            fields[name] = getattr(self, name)
+        return fields
 
 
 def measure(workload: Workload, engine: str, seconds: float) -> Rate:

@@ -119,8 +119,8 @@ def architecture(program: ir.Program) -> Architecture:
     package = program.main.type_name
     if package not in _MODULES:
         raise Unsupported(program.main.pos, f"architecture {package} ({', '.join(_MODULES)} are)")
-    found: Architecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
-    return found
+    chosen: Architecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
+    return chosen
 
 
 def build(program: ir.Program, objects: NativeState, way: Way = Way.BATCH) -> Module:

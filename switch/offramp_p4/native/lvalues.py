@@ -71,8 +71,8 @@ def _element(g: Emitter, expr: ir.Element) -> Located:
     index, fits = index_of(g, expr.index, stack.size)
     if fits is None:
         return _nth(g, base, stack, index), inside
-    both = fits if inside is None else g.b.and_(inside, fits)
-    return g.b.select(both, _nth(g, base, stack, index), nothing(g, stack.element)), both
+    valid = fits if inside is None else g.b.and_(inside, fits)
+    return g.b.select(valid, _nth(g, base, stack, index), nothing(g, stack.element)), valid
 
 
 def _nth(g: Emitter, base: Value, stack: Stack, index: Value) -> Value:

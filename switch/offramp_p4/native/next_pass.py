@@ -46,7 +46,7 @@ class Reach:
 
 def indexed_places(g: Emitter, columns: Mapping[ir.ExternInstance, Column]) -> Places:
     """The places by which a program's registers are indexed, as far as they are known before run time."""
-    found: dict[int, dict[int, Column]] = {}
+    columns_at: dict[int, dict[int, Column]] = {}
     for block in walk.blocks(g.program.main):
         for node in walk.nodes(block, into_declarations=True):
             if not isinstance(node, ir.ExternCall) or node.extern != "register" or node.method not in _INDEX:
@@ -54,8 +54,8 @@ def indexed_places(g: Emitter, columns: Mapping[ir.ExternInstance, Column]) -> P
             place = g.layout.static(argument(node, _INDEX[node.method]))
             if place is not None and isinstance(node.target, ir.ExternInstance):
                 column = columns[node.target]
-                found.setdefault(place, {})[column.word] = column
-    return {place: tuple(rows.values()) for place, rows in found.items()}
+                columns_at.setdefault(place, {})[column.word] = column
+    return {place: tuple(rows.values()) for place, rows in columns_at.items()}
 
 
 def reaches(g: Emitter, table: ir.Table, places: Places) -> tuple[Reach, ...]:

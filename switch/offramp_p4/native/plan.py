@@ -90,11 +90,11 @@ class Plan:
 
     def _place_profiles(self, program: ir.Program, states: Mapping[ir.ExternInstance, Any]) -> None:
         """Profiles, of which several instances may be one."""
-        found: dict[int, list[ir.ExternInstance]] = {}
+        profiles: dict[int, list[ir.ExternInstance]] = {}
         for instance, state in states.items():
             if isinstance(state, ActionProfileState):
-                found.setdefault(id(state), []).append(instance)
-        for instances in found.values():
+                profiles.setdefault(id(state), []).append(instance)
+        for instances in profiles.values():
             users = [t for t in program.tables if t.properties.get("implementation") in instances]
             words, size = self.take(2), max((self._row_size(t) for t in users), default=rows.HEAD)
             self.profiles.update(dict.fromkeys(instances, words))

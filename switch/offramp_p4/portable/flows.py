@@ -133,8 +133,8 @@ def _end_us(entry: TableEntry) -> int:
 
 def _find_action(state: TableState, name: str) -> str | None:
     """The table's action that the source calls ``name``."""
-    found = (full for full in state.actions if full == name or full.endswith(f".{name}"))
-    return next(found, None)
+    matches = (full for full in state.actions if full == name or full.endswith(f".{name}"))
+    return next(matches, None)
 
 
 class Flows:
@@ -236,16 +236,16 @@ def check_learning(table: ir.Table) -> None:
 
 def expires(table: ir.Table) -> bool:
     """Whether entries whose time is over are removed."""
-    given = table.properties.get("support_timeout")
-    named = isinstance(given, ir.Const) and isinstance(given.type, Enum) and isinstance(given.value, int)
+    value = table.properties.get("support_timeout")
+    named = isinstance(value, ir.Const) and isinstance(value.type, Enum) and isinstance(value.value, int)
     return _true(table, "idle_timeout_with_auto_delete") or (
-        named and given.type.member(given.value) == _AUTO_DELETE  # type: ignore[union-attr]
+        named and value.type.member(value.value) == _AUTO_DELETE  # type: ignore[union-attr]
     )
 
 
 def _true(table: ir.Table, name: str) -> bool:
-    given = table.properties.get(name)
-    return isinstance(given, ir.Const) and bool(given.value)
+    value = table.properties.get(name)
+    return isinstance(value, ir.Const) and bool(value.value)
 
 
 def _cells(g: Generator, e: ir.ExternCall, data: ir.Expr) -> str:

@@ -155,9 +155,9 @@ class PortablePipeline(EnginePipeline):
             self.stats.failed_checks += 1
             self._drop(str(failure))
 
-    def _drop(self, why: str) -> None:
+    def _drop(self, reason: str) -> None:
         """Count a packet or a copy that ends here."""
-        del why
+        del reason
         self.stats.dropped += 1
 
     def _lose(self, copy: Copy) -> None:

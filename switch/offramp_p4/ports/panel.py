@@ -171,8 +171,8 @@ class FrontPanel:
             if isinstance(port, GatedPort):
                 gates.append((port, on))
             elif port is None or not on:
-                why = "there is no such port" if port is None else "its frames do not pass this process"
-                raise OfframpError(f"port {number} cannot be {'enabled' if on else 'disabled'}: {why}")
+                reason = "there is no such port" if port is None else "its frames do not pass this process"
+                raise OfframpError(f"port {number} cannot be {'enabled' if on else 'disabled'}: {reason}")
         with self._lock:
             for gate, on in gates:
                 gate.enabled = on

@@ -116,5 +116,5 @@ def _collect(
         elif time.monotonic() - quiet_since > quiet_s:
             break
         time.sleep(0.1)
-    found = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path, of_bmv2=True)]
-    return sorted(found, key=lambda d: d.us)
+    out = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path, of_bmv2=True)]
+    return sorted(out, key=lambda d: d.us)

@@ -170,8 +170,8 @@ class Arbitration:
             seat = self._seats.get(role) or _Seat()
             primary = seat.primary
             if primary is None or number is None or primary.election_id != number:
-                held = "there is none" if primary is None else f"that has election id {primary.election_id}"
-                raise RpcError(Code.PERMISSION_DENIED, f"only the primary controller may do this; {held}")
+                holder = "there is none" if primary is None else f"that has election id {primary.election_id}"
+                raise RpcError(Code.PERMISSION_DENIED, f"only the primary controller may do this; {holder}")
             return seat.rights
 
     def rights(self, role: str) -> Role:
@@ -194,8 +194,8 @@ class Arbitration:
     def primaries(self) -> list[tuple[Controller, Role]]:
         """The primary of each role, and its rights."""
         with self._lock:
-            found = [(seat.primary, seat.rights) for seat in self._seats.values()]
-        return [(primary, rights) for primary, rights in found if primary is not None]
+            seats = [(seat.primary, seat.rights) for seat in self._seats.values()]
+        return [(primary, rights) for primary, rights in seats if primary is not None]
 
     def _check_exclusive(self, name: str, rights: Role) -> None:
         if rights.ids is None:

@@ -95,14 +95,14 @@ class Device:
         with self.control(), self.exclusive():
             self.pipeline = pipeline
 
-    def make_pipeline(self, program: Program, given: Any | None = None, cache: ObjectCache | None = None) -> Pipeline:
+    def make_pipeline(self, program: Program, config: Any | None = None, cache: ObjectCache | None = None) -> Pipeline:
         """A pipeline for this device, not running yet; ``cache`` is for a :attr:`make_switch` that takes one.
 
         Raises:
-            OfframpError: the switch refuses the program, or ``given`` is not its configuration.
+            OfframpError: the switch refuses the program, or ``config`` is not its configuration.
         """
         make = self.make_switch if cache is None else partial(self.make_switch, cache=cache)
-        return Pipeline(program, make, given, self.environment)
+        return Pipeline(program, make, config, self.environment)
 
     def process(self, batch: PacketBatch, busy: Collection[int] = ()) -> PacketBatch:
         """Frames in, frames out; those for the CPU port go to the controllers.

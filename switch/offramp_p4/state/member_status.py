@@ -61,10 +61,10 @@ class MemberStatus:
         old = self._places.get(group, [])
         kept: list[int | None] = []
         for member in members:
-            found = next((place for place in old if place[0] == member), None)
-            if found is not None:
-                old.remove(found)
-            kept.append(None if found is None else found[1])
+            known = next((place for place in old if place[0] == member), None)
+            if known is not None:
+                old.remove(known)
+            kept.append(None if known is None else known[1])
         for _, at in old:
             self.bits.write(at, 0)
         base = block * _lines(self._largest) * LINE_BITS
@@ -91,10 +91,10 @@ class MemberStatus:
         Raises:
             StateError: the group does not have such a member.
         """
-        found = next((at for m, at in self._places.get(group, ()) if m == member), None)
-        if found is None:
+        position = next((at for m, at in self._places.get(group, ()) if m == member), None)
+        if position is None:
             raise StateError("not_found", f"action selector {self._name}: no member {member} in group {group}")
-        return found
+        return position
 
     def up(self, group: int) -> list[int]:
         """The members of a group that take packets."""

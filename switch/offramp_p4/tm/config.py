@@ -135,17 +135,17 @@ class TmConfig:
         check("queues", queues)
         base = queue or QueueConfig()
         weights, shares = weights or {}, shares or {}
-        for what, given in (("weight", weights), ("share", shares)):
-            for number in given:
+        for what, numbers in (("weight", weights), ("share", shares)):
+            for number in numbers:
                 if not 0 <= number < queues:
                     raise OfframpError(f"{what} of queue {number}: expected a queue of 0..{queues - 1}")
-        made = tuple(
+        config = tuple(
             replace(base, weight=weights.get(n, base.weight), least_percent=shares.get(n, base.least_percent))
             for n in range(queues)
         )
         return cls(
-            default=PortConfig(rate_bps, made),
-            ports={port: PortConfig(rate, made) for port, rate in (rates or {}).items()},
+            default=PortConfig(rate_bps, config),
+            ports={port: PortConfig(rate, config) for port, rate in (rates or {}).items()},
             buffer_bytes=buffer_bytes,
             recirculation=PortConfig(recirculation_bps, (QueueConfig(base.limit_bytes, base.limit_packets),)),
         )

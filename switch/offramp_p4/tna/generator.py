@@ -279,16 +279,16 @@ class PacketGenerator:
 
         At most ``most`` events are gone through; the second result says how many were.
         """
-        made: list[Generated] = []
+        packets: list[Generated] = []
         for done in range(most):
             if not self._events or self._events[0][0] > until_ns:
-                return made, done
+                return packets, done
             now_ns, _, event = heappop(self._events)
             if isinstance(event, _Timer):
                 self._end(event, now_ns)
             else:
-                made += self._next_packet(event, now_ns)
-        return made, most
+                packets += self._next_packet(event, now_ns)
+        return packets, most
 
     def _end(self, timer: _Timer, now_ns: int) -> None:
         state = self._apps[timer.app]
@@ -318,8 +318,8 @@ class PacketGenerator:
     def _header(self, burst: _Burst) -> bytes:
         """Pipe and application, then 24 bits: the batch, or what has triggered; then the packet's number."""
         note = burst.batch & _MASK16 if burst.note is None else burst.note
-        made = (burst.pipe << 3 | burst.app) << 40 | note << 16 | burst.packet & _MASK16
-        return made.to_bytes(6, "big")
+        header = (burst.pipe << 3 | burst.app) << 40 | note << 16 | burst.packet & _MASK16
+        return header.to_bytes(6, "big")
 
     def _at(self, time_ns: int, event: _Timer | _Burst) -> None:
         heappush(self._events, (time_ns, next(self._order), event))

@@ -56,11 +56,11 @@ class TracedTnaPipeline(TnaPipeline):
         """Send a frame in at ``port`` and hand its trace to the sink."""
         exhausted = self.stats.exhausted
         super().run(port, frame, self._spans.begin(port, frame, emit))
-        why = f"the packet has used up its {self.max_passes} passes"
+        reason = f"the packet has used up its {self.max_passes} passes"
         if self.stats.exhausted > exhausted:
-            why = self._spans.trace.spans[-1].dropped = "the packet has used up its steps"
+            reason = self._spans.trace.spans[-1].dropped = "the packet has used up its steps"
         for span, _ in self._from.values():
-            span.dropped = why
+            span.dropped = reason
         self._from.clear()
         self._causes.clear()
         self._spans.end()

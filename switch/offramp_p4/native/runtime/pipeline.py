@@ -369,12 +369,12 @@ def _clone_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
     taken = _take_memory(ctx)
     if taken == 0:
         return
-    made = Memory(taken)
-    if _parsed(ctx, made, length, port, NORMAL, 0, NO_FIELDS, 0) == 0:
-        reset_metadata(made)
-        transfer_fields(made, m, m[CLONE_FIELDS])
-        made[INSTANCE_TYPE] = INGRESS_CLONE
-        _send_clones(ctx, made, Words(row))
+    clone = Memory(taken)
+    if _parsed(ctx, clone, length, port, NORMAL, 0, NO_FIELDS, 0) == 0:
+        reset_metadata(clone)
+        transfer_fields(clone, m, m[CLONE_FIELDS])
+        clone[INSTANCE_TYPE] = INGRESS_CLONE
+        _send_clones(ctx, clone, Words(row))
     ctx.top = taken
 
 
@@ -388,12 +388,12 @@ def _clone_egress(ctx: Context, m: Memory) -> None:
     taken = _take_memory(ctx)
     if taken == 0:
         return
-    made = Memory(taken)
-    start_memory(made)
-    duplicate_headers(made, m)
-    transfer_fields(made, m, m[CLONE_FIELDS])
-    made[INSTANCE_TYPE] = EGRESS_CLONE
-    _send_clones(ctx, made, Words(row))
+    clone = Memory(taken)
+    start_memory(clone)
+    duplicate_headers(clone, m)
+    transfer_fields(clone, m, m[CLONE_FIELDS])
+    clone[INSTANCE_TYPE] = EGRESS_CLONE
+    _send_clones(ctx, clone, Words(row))
     ctx.top = taken
 
 

@@ -136,7 +136,7 @@ def start_beside_headers(m: Memory) -> None:
 
 
 @supplied
-def same_headers(m: Memory, kept: Memory) -> int:
+def same_headers(m: Memory, others: Memory) -> int:
     """1 if all headers are the same."""
     raise NotImplementedError
 

@@ -155,12 +155,12 @@ class _Index:
     def _make_room(self, blocks: int) -> None:
         """Reserve room for ``blocks`` blocks, aligned to cache lines."""
         taken = int(self._record.fields.blocks_taken)
-        made = line_zeros(blocks * self._block_words, np.int64)
+        room = line_zeros(blocks * self._block_words, np.int64)
         order = np.zeros(blocks, np.int64)
         if taken:
-            made[: taken * self._block_words] = self._record[at.Patterns.blocks][: taken * self._block_words]
+            room[: taken * self._block_words] = self._record[at.Patterns.blocks][: taken * self._block_words]
             order[:taken] = self._record[at.Patterns.order][:taken]
-        self._record.give(at.Patterns.blocks, made)
+        self._record.give(at.Patterns.blocks, room)
         self._record.give(at.Patterns.order, order)
         self._record.fields.blocks_there = blocks
 
@@ -232,9 +232,9 @@ class PatternSearch:
         self._show(self._built(self._index.entries))
 
     def _built(self, entries: Words) -> _Index:
-        made = _Index(self._key, entries)
-        made.build(np.flatnonzero(self._there) + 1)
-        return made
+        index = _Index(self._key, entries)
+        index.build(np.flatnonzero(self._there) + 1)
+        return index
 
     def _note_changes(self, count: int) -> None:
         self._changes += count

@@ -95,13 +95,13 @@ class PrefixSearch:
         """The keys of a row of words."""
         number = int.from_bytes(row.tobytes(), "little")
         length = number >> self._key.extra_at & ROOT_LENGTH
-        made: list[Match] = []
+        keys: list[Match] = []
         for i, value in enumerate(self._key.divide(number)):
             if i == self._key.prefix:
-                made.append(Lpm(value, length) if length else ANY)
+                keys.append(Lpm(value, length) if length else ANY)
             else:
-                made.append(Exact(value))
-        return tuple(made)
+                keys.append(Exact(value))
+        return tuple(keys)
 
     @property
     def nbytes(self) -> int:

@@ -83,6 +83,6 @@ _A = TypeVar("_A", bound=npt.NDArray[Any])
 
 def enlarged(array: _A, rows: int) -> _A:
     """A copy of the rows with zeros behind them."""
-    made = line_zeros((rows, *array.shape[1:]), array.dtype)
-    made[: len(array)] = array
-    return cast("_A", made)
+    larger = line_zeros((rows, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return cast("_A", larger)

@@ -128,20 +128,20 @@ class MemifGuard:
 
     def _accept(self) -> None:
         try:
-            made, _ = self._listener.accept()
+            client, _ = self._listener.accept()
         except OSError:
             return
-        if not trusted_user(made):
-            _LOG.warning("memif:%s: a process of user %d is turned away", self._path, user_of(made))
+        if not trusted_user(client):
+            _LOG.warning("memif:%s: a process of user %d is turned away", self._path, user_of(client))
             self.strangers += 1
-            made.close()
+            client.close()
             return
-        made.setblocking(False)
-        self._client = _Client(made, time.monotonic())
+        client.setblocking(False)
+        self._client = _Client(client, time.monotonic())
         most = _MOST_REGIONS - 1, _MOST_RINGS - 1, _MOST_RINGS - 1, _MOST_LOG2
         greeting = _HELLO.pack(HELLO, b"offramp", _VERSION, _VERSION, *most)
         with contextlib.suppress(OSError):
-            made.send(greeting.ljust(SIZE, b"\0"))
+            client.send(greeting.ljust(SIZE, b"\0"))
 
     def _from_client(self, client: _Client) -> None:
         for message, descriptors in _messages(client.link):

@@ -88,11 +88,11 @@ def estimate(program: ir.Program, chip: Chip | None = None) -> list[ResourceRepo
     """
     from offramp_p4.tna.one_access import check
 
-    found = pipes(program)
-    for pipe in found:
+    pipelines = pipes(program)
+    for pipe in pipelines:
         check(pipe)
     wanted = chip or (TOFINO2 if "ghost_intrinsic_metadata_t" in program.types else TOFINO)
-    return [_report(pipe, wanted) for pipe in found]
+    return [_report(pipe, wanted) for pipe in pipelines]
 
 
 def _report(pipe: Pipe, chip: Chip) -> ResourceReport:

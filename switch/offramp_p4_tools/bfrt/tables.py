@@ -56,10 +56,10 @@ class Tables:
         Raises:
             RpcError: NOT_FOUND.
         """
-        found = self.stores.get(identifier)
-        if found is None:
+        match = self.stores.get(identifier)
+        if match is None:
             raise RpcError(Code.NOT_FOUND, f"no table has id {identifier:#010x}")
-        return found
+        return match
 
     @property
     def ports(self) -> PortStore:

@@ -78,9 +78,9 @@ class Debugger:
         """Makes the generator of debuggable code for the program that is being loaded."""
 
         def make(program: ir.Program, layout: Layout, target: Target) -> DebugGenerator:
-            made = DebugGenerator(program, layout, target, observer=self)
-            self._loading.append(made.code)
-            return made
+            generator = DebugGenerator(program, layout, target, observer=self)
+            self._loading.append(generator.code)
+            return generator
 
         return make
 
@@ -118,11 +118,11 @@ class Debugger:
         reason: Reason | None = None
         step = self._step
         if step is not None:
-            found = depth(code, frame)
+            level = depth(code, frame)
             location = code.location(number)
-            if found == 1 and location.entry:
+            if level == 1 and location.entry:
                 self._run += 1
-            if step.ends(found, self._run, self._packet.number):
+            if step.ends(level, self._run, self._packet.number):
                 reason = step.reason
         hit = [b for b in self._breakpoints if number in code.armed and b.holds(code, number, m)]
         for each in [b for b in hit if b.message]:
@@ -163,13 +163,13 @@ class Debugger:
         with self._lock:
             if self._client is not client:
                 return False
-            held = self.stop is not None
+            stopped = self.stop is not None
             self._client = None
             self.errors = self.drops = False
             self.set_breakpoints([])
         self._set_step(None)
         self._steps.put(None)
-        return held
+        return stopped
 
     def close(self) -> None:
         """Let everything run for good; may be called from a signal handler."""

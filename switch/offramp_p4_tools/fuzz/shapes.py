@@ -56,7 +56,7 @@ class Shapes:
         ]
         lines += ["bit<3> at;", f"{element}[{size}] grid;"] if self.has_array else ["bit<3> at;"]
         lines += [f"{t} {f};" for f, t in self.meta]
-        return [*lines, "}", "struct told_t {", "bit<16> what;", "bit<16> link;", "}"]
+        return [*lines, "}", "struct notice_t {", "bit<16> what;", "bit<16> link;", "}"]
 
     def operands(self) -> Iterator[Operand]:
         """All fields that programs read and write."""

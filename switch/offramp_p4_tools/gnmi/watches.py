@@ -52,7 +52,7 @@ class Watch:
         self._interval_ns = interval_ns if interval_ns is not None else LOOK_NS if looks else None
         self._next_ns = _MOST_NS if self._interval_ns is None else now_ns + self._interval_ns
         self._next_beat_ns = _MOST_NS if heartbeat_ns is None else now_ns + heartbeat_ns
-        self._told: dict[tuple[int, Leaf], Scalar] = {}
+        self._last_sent: dict[tuple[int, Leaf], Scalar] = {}
 
     @property
     def rate(self) -> float:
@@ -83,8 +83,8 @@ class Watch:
     def _changes(self, reply: Reply, *, everything: bool) -> Iterator[Known]:
         for port, leaf, value in reply.known(self.selected):
             key = port, leaf
-            if everything or self._told.get(key) != value:
-                self._told[key] = value
+            if everything or self._last_sent.get(key) != value:
+                self._last_sent[key] = value
                 yield port, leaf, value
 
 

@@ -53,11 +53,11 @@ class Records(Store):
         """Add to the lists of an entry, or remove from them."""
         old = self._find(key)
         now = dict(old.values)
-        for name, given in data.values.items():
-            if not isinstance(given, list):
+        for name, change in data.values.items():
+            if not isinstance(change, list):
                 raise self.wrong(f"{name} is not a list")
             before = cast("list[Any]", now.get(name, []))
-            now[name] = [x for x in before if x not in given] if remove else [*before, *given]
+            now[name] = [x for x in before if x not in change] if remove else [*before, *change]
         self._put(key, old.action, now)
 
     def delete(self, key: Key) -> None:
@@ -90,13 +90,13 @@ class Records(Store):
         self._changed()
 
     def _complete(self, data: Data) -> dict[str, Value]:
-        made: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for f in self.spec.fields(data.action).values():
             if f.mandatory and not f.repeated and f.name not in data.values:  # a list that is missing is empty
                 raise self.wrong(f"{f.name} is missing")
             if not f.read_only:
-                made[f.name] = data.values.get(f.name, _first(f))
-        return made
+                values[f.name] = data.values.get(f.name, _first(f))
+        return values
 
     def _find(self, key: Key) -> Data:
         if key not in self.entries:
@@ -216,8 +216,8 @@ def _node(values: Mapping[str, Any], xid: int | None) -> Node:
 
 
 def _replace(state: dict[int, Any], now: dict[int, Any]) -> None:
-    for gone in [n for n in state if n not in now]:
-        del state[gone]
+    for stale in [n for n in state if n not in now]:
+        del state[stale]
     for number, value in now.items():
         if state.get(number) != value:
             state[number] = value

@@ -24,9 +24,9 @@ def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:
         document.fail("expected an object")
     _check_version(document)
     for parser in document.each("parsers"):
-        found = _BY_PARSER.get(parser["name"].text)
-        if found is not None:
-            return partial(found, document)
+        reader = _BY_PARSER.get(parser["name"].text)
+        if reader is not None:
+            return partial(reader, document)
     return partial(V1modelReader, document)
 
 

@@ -40,7 +40,7 @@ class PortableReader(ProgramReader):
 
     def _externs(self) -> dict[tuple[str, str], ir.ExternInstance]:
         self._objects = PortableExterns(self.document, self.kind)
-        return self._objects.found
+        return self._objects.objects
 
     def _primitives(self) -> PortablePrimitives:
         return PortablePrimitives(self.x, self.document, self.externs, self.kind, self.p4info)

@@ -242,8 +242,8 @@ class Document(ABC):
         types: list[Json] = [{"name": SCALARS, "id": 0, "fields": scalars}]
         for t, name in self.places.types.items():
             types.append({"name": name, "id": len(types), **header_fields(t)})
-        for name, given in self.standard.items():
-            fields = list(given)
+        for name, standard_fields in self.standard.items():
+            fields = list(standard_fields)
             width = sum(f[1] for f in fields)
             if width % 8:
                 fields.append(["_padding", 8 - width % 8, False])

@@ -94,8 +94,8 @@ def _read(document: Any) -> Catalogue:
         for profile in pipeline.get("action_profiles", ()):
             out.profiles[profile["name"]] = {}
         for t in pipeline["tables"]:
-            found = [by_id[i] for i in t["action_ids"]] if "action_ids" in t else [out.actions[n] for n in t["actions"]]
-            actions = {a.name: a for a in found}
+            used = [by_id[i] for i in t["action_ids"]] if "action_ids" in t else [out.actions[n] for n in t["actions"]]
+            actions = {a.name: a for a in used}
             keys = [_key(k, widths) for k in t["key"]]
             profile = t.get("action_profile") or t.get("act_prof_name")
             out.tables[t["name"]] = TableInfo(t["name"], t["match_type"], t["type"], keys, actions, profile)

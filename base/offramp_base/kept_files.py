@@ -97,8 +97,8 @@ class KeptFiles:
         files = [(file, file.stat()) for file in folder.glob(f"*{self._suffix}")]
         files.sort(key=lambda one: one[1].st_mtime_ns, reverse=True)
         size = 0
-        for number, (file, found) in enumerate(files):
-            size += found.st_size
+        for number, (file, status) in enumerate(files):
+            size += status.st_size
             if number >= self._most_files or (number and size > self._most_bytes):
                 file.unlink(missing_ok=True)
 

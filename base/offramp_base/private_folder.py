@@ -52,14 +52,14 @@ def check_owned(path: Path, *, folder: bool) -> None:
         OfframpError: it is not; naming whose it is.
         OSError: it is not there, or cannot be looked at.
     """
-    found = path.lstat()
+    status = path.lstat()
     right = stat.S_ISDIR if folder else stat.S_ISREG
-    if not right(found.st_mode):
+    if not right(status.st_mode):
         raise OfframpError(f"{path}: refused: expected a {'folder' if folder else 'file'}, not a link or a device")
-    if found.st_uid != os.geteuid():
-        raise OfframpError(f"{path}: refused: it belongs to user {found.st_uid}, not to {os.geteuid()}")
-    if found.st_mode & _OTHERS:
-        raise OfframpError(f"{path}: refused: other users may write it (mode {stat.S_IMODE(found.st_mode):04o})")
+    if status.st_uid != os.geteuid():
+        raise OfframpError(f"{path}: refused: it belongs to user {status.st_uid}, not to {os.geteuid()}")
+    if status.st_mode & _OTHERS:
+        raise OfframpError(f"{path}: refused: other users may write it (mode {stat.S_IMODE(status.st_mode):04o})")
 
 
 def check_way(path: Path) -> None:
@@ -72,10 +72,10 @@ def check_way(path: Path) -> None:
         OSError: a parent cannot be looked at.
     """
     for parent in path.absolute().parents:
-        found = parent.stat()
-        if found.st_uid not in (0, os.geteuid()):
-            raise OfframpError(f"{path}: refused: {parent} belongs to user {found.st_uid}")
-        if found.st_mode & _OTHERS and not found.st_mode & stat.S_ISVTX:
+        status = parent.stat()
+        if status.st_uid not in (0, os.geteuid()):
+            raise OfframpError(f"{path}: refused: {parent} belongs to user {status.st_uid}")
+        if status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX:
             raise OfframpError(f"{path}: refused: other users may write {parent}")
 
 

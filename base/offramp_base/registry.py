@@ -97,14 +97,14 @@ class Registry(Generic[T]):
 
     @cached_property
     def _brought(self) -> dict[str, EntryPoint]:
-        found: dict[str, EntryPoint] = {}
+        points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
-            other = found.setdefault(point.name, point)
+            other = points.setdefault(point.name, point)
             if other.value != point.value:
                 raise OfframpError(f"{self.kind} {point.name}: both {_origin(other)} and {_origin(point)} bring it")
-        for name in self._things.keys() & found.keys():
-            raise OfframpError(f"{self.kind} {name}: Offramp has one, and {_origin(found[name])} brings another")
-        return found
+        for name in self._things.keys() & points.keys():
+            raise OfframpError(f"{self.kind} {name}: Offramp has one, and {_origin(points[name])} brings another")
+        return points
 
     def _discover(self) -> None:
         if self._package is not None and not self._whole:

@@ -36,8 +36,8 @@ def lasts(pid: int) -> bool:
         return False
 
 
-def start_lasting(module: str, arguments: Sequence[str], given: str) -> None:
-    """Start ``main()`` of a module in a process that lasts, with ``given`` on its standard input.
+def start_lasting(module: str, arguments: Sequence[str], text: str) -> None:
+    """Start ``main()`` of a module in a process that lasts, with ``text`` on its standard input.
 
     Returns once it lasts, which is before it imports the module: whoever is being ended has little time.
     """
@@ -51,8 +51,8 @@ def start_lasting(module: str, arguments: Sequence[str], given: str) -> None:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    with process.stdin as told, process.stdout as said:
-        told.write(given)
-        told.flush()
-        said.readline()
+    with process.stdin as stdin, process.stdout as stdout:
+        stdin.write(text)
+        stdin.flush()
+        stdout.readline()
     process.returncode = 0  # it is not ours to wait for

@@ -46,15 +46,15 @@ def namespaces(names: list[str]) -> Iterator[list[str]]:
         OfframpError: no right to make them.
     """
     _once(sweep_namespaces)
-    made: list[str] = []
+    created: list[str] = []
     try:
         for name in names:
             full = owned_name() + name
             ip("netns", "add", full)
-            made.append(full)
-        yield made
+            created.append(full)
+        yield created
     finally:
-        for name in made:
+        for name in created:
             _remove_namespace(name)
 
 

@@ -168,7 +168,7 @@ class Listener:
         for key, _ in self._selector.select(timeout_s):
             if key.fileobj is self._socket:
                 accepting = True
-            elif (greeting := self._hear(key.data)) is not None:
+            elif (greeting := self._read_greeting(key.data)) is not None:
                 complete.append(greeting)
         if accepting:
             self._accept()
@@ -229,7 +229,7 @@ class Listener:
                 return
             self._refuse(first, "no greeting in time")
 
-    def _hear(self, stranger: _Stranger) -> Greeting | None:
+    def _read_greeting(self, stranger: _Stranger) -> Greeting | None:
         """Continue a stranger's greeting; returns it once it is complete."""
         if self._strangers.get(stranger.sock) is not stranger:
             return None  # it made room for another

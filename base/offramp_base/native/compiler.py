@@ -109,13 +109,13 @@ class MachineCode:
         store, key = ObjectCache(), f"{_fingerprint()}\n{key}"
         payload = store.get(key)
         if payload is None:
-            made = cls(translate(), store)
-            store.put(key, made.object)
-            return made
-        found = cls.__new__(cls)
-        found.cached = True
-        found._link(payload)
-        return found
+            translated = cls(translate(), store)
+            store.put(key, translated.object)
+            return translated
+        code = cls.__new__(cls)
+        code.cached = True
+        code._link(payload)
+        return code
 
     def _link(self, payload: bytes) -> None:
         self.object = payload

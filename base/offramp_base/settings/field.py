@@ -65,8 +65,8 @@ class Field:
 
     def options(self) -> dict[str, str]:
         """Each choice and what it means; empty without choices."""
-        found = self.choices() if callable(self.choices) else self.choices or ()
-        return dict(found) if isinstance(found, Mapping) else dict.fromkeys(found, "")
+        choices = self.choices() if callable(self.choices) else self.choices or ()
+        return dict(choices) if isinstance(choices, Mapping) else dict.fromkeys(choices, "")
 
     def range(self) -> str:
         """The bounds in words; empty without any."""

@@ -101,10 +101,10 @@ class BundleSocket(AfPacketSocket):
 
     def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Bundles:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
-        made = Bundles(batch, rows, self._room, self._answered)
-        self.stats.dropped += made.short
-        self.stats.unfit += made.short
-        return made
+        message = Bundles(batch, rows, self._room, self._answered)
+        self.stats.dropped += message.short
+        self.stats.unfit += message.short
+        return message
 
 
 class _Places:

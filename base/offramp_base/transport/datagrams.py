@@ -44,9 +44,9 @@ class Datagrams:
 
     def part(self, start: int, end: int) -> Datagrams:
         """The frames from number ``start`` to before ``end``."""
-        made = object.__new__(Datagrams)
-        made._data, made._iovecs, made._longest_run = self._data, self._iovecs[start:end], self._longest_run
-        return made
+        view = object.__new__(Datagrams)
+        view._data, view._iovecs, view._longest_run = self._data, self._iovecs[start:end], self._longest_run
+        return view
 
     def size(self, start: int, end: int) -> int:
         """Bytes of the frames from number ``start`` to before ``end``."""

@@ -21,10 +21,10 @@ def type_and_count(member: str) -> tuple[str, int]:
     Raises:
         OfframpError: there is no such type.
     """
-    found = _TYPE.fullmatch(member)
-    if found is None or found[1] not in CODES:
+    match = _TYPE.fullmatch(member)
+    if match is None or match[1] not in CODES:
         raise OfframpError(f"member {member!r}: expected one of {', '.join(CODES)}, or an array of them")
-    return found[1], int(found[2] or 0)
+    return match[1], int(match[2] or 0)
 
 
 class Structure:

@@ -54,7 +54,7 @@ def ring(sock: socket.socket) -> None:
         sock.send(_RING, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
-def hear(sock: socket.socket) -> bool:
+def receive(sock: socket.socket) -> bool:
     """Take all pending rings; False if the other side is gone."""
     while True:
         try:

@@ -79,8 +79,8 @@ class FrameRings:
         count = self._call["put_message"](self._sent_at, *places, len(rows))
         if count == TOO_LONG:
             longest = int(lengths[rows].max())
-            why = f"a link carries at most {MAX_FRAME}" if longest > MAX_FRAME else f"its row has {data.shape[1]}"
-            raise OfframpError(f"frame of {longest} bytes: {why}")
+            limit = f"a link carries at most {MAX_FRAME}" if longest > MAX_FRAME else f"its row has {data.shape[1]}"
+            raise OfframpError(f"frame of {longest} bytes: {limit}")
         if not count:
             self._check(self.sent)
         return count

@@ -62,7 +62,7 @@ def answers(group: list[StepWorker], what: str, timeout_s: float) -> list[Any]:
         OfframpError: a worker failed, died or does not answer; begins with ``what``.
     """
     pending = {peer.pipe: index for index, peer in enumerate(group)}
-    found: dict[int, Any] = {}
+    replies: dict[int, Any] = {}
     deadline = time.monotonic() + timeout_s
     while pending:
         heard = wait(list(pending), max(0.0, deadline - time.monotonic()))
@@ -72,11 +72,11 @@ def answers(group: list[StepWorker], what: str, timeout_s: float) -> list[Any]:
             assert isinstance(pipe, Connection)
             index = pending.pop(pipe)
             try:
-                found[index] = pipe.recv()
+                replies[index] = pipe.recv()
             except (EOFError, ConnectionError):
                 group[index].process.join()
                 died = ended_as(f"worker {index}", group[index].process.exitcode)
                 raise OfframpError(f"{what}: {died}") from None
-            if isinstance(found[index], str):
-                raise OfframpError(f"{what}: {found[index]}")
-    return [found[index] for index in range(len(group))]
+            if isinstance(replies[index], str):
+                raise OfframpError(f"{what}: {replies[index]}")
+    return [replies[index] for index in range(len(group))]

@@ -64,8 +64,8 @@ def fit(measured: Measured, cells: Sequence[Cell]) -> Speed:
 
     # robust: one exchange that was disturbed must not move all others
     bounds = _LEAST, _MOST
-    found = least_squares(errors, _USUAL, bounds=bounds, loss="soft_l1", f_scale=0.2, diff_step=1e-3)
-    return Speed(*(float(rate) for rate in np.exp(found.x)))
+    solution = least_squares(errors, _USUAL, bounds=bounds, loss="soft_l1", f_scale=0.2, diff_step=1e-3)
+    return Speed(*(float(rate) for rate in np.exp(solution.x)))
 
 
 def halves(measured: Measured) -> tuple[list[Cell], list[Cell]]:

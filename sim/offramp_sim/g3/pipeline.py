@@ -209,7 +209,7 @@ class _Run:
         mine = self._owner == worker
         order = priority_order(self._graph, mine) if self._mode.boundary_first else np.flatnonzero(mine)
         indptr, indices = self._graph.indptr, np.asarray(self._graph.indices, np.int64)
-        made = []
+        bins = []
         for part in pack_bins(self._graph, order, BinLimit(targets)):
             neighbours = np.concatenate([indices[indptr[v] : indptr[v + 1]] for v in part.tolist()])
             rows = np.union1d(part, neighbours)
@@ -219,8 +219,8 @@ class _Run:
                 for other in others[others != worker].tolist():
                     to.setdefault(other, []).append(vertex)
             sends = [(other, np.array(vertices)) for other, vertices in sorted(to.items())]
-            made.append(_Bin(len(rows), len(part), len(neighbours), rows[self._owner[rows] != worker], sends))
-        return made
+            bins.append(_Bin(len(rows), len(part), len(neighbours), rows[self._owner[rows] != worker], sends))
+        return bins
 
     def _advance(self, now: float, number: int, worker: _Worker) -> None:
         """Start the next bin of ``worker``, or wait until it may start."""

@@ -47,9 +47,9 @@ class Watchdog:
         self._heard[flow.pair] = taken, times
         now_s = self._network.now_ps / PS_PER_S
         if times >= _PATIENCE and not self._progress.computing and now_s > self._last_fault_s:
-            raise OfframpError(self._why(now_s))
+            raise OfframpError(self._reason(now_s))
 
-    def _why(self, now_s: float) -> str:
+    def _reason(self, now_s: float) -> str:
         missing = [flow for flow in self._flows if flow.submitted and not flow.receiver.complete]
         first = missing[0]
         coflow = self._progress.task(first)

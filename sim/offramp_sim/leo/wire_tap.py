@@ -74,9 +74,9 @@ class WireTap:
                 return
             ended |= self._end_read in ready
             for sock in heard:
-                self._hear(sock)
+                self._receive(sock)
 
-    def _hear(self, sock: socket.socket) -> None:
+    def _receive(self, sock: socket.socket) -> None:
         frame, ancillary, _, address = sock.recvmsg(128, 64)
         if address[2] == _OUTGOING or len(frame) < _KIND + _HEAD.size:
             return

@@ -86,8 +86,8 @@ def _measure(link: str, way: str, seconds: float, seed: int, vertices: int) -> N
     with ExitStack() as stack:
         near, far = stack.enter_context(ends(link))
         if way == "testpmd":
-            found = pace(link, near, far, seconds)
-            return NicRate(link, way, found.frames, found.seconds, 0, found.cpu_ns)
+            measured = pace(link, near, far, seconds)
+            return NicRate(link, way, measured.frames, measured.seconds, 0, measured.cpu_ns)
         if far:
             stack.enter_context(reflector(far))
         job = random_job(seed, vertices=vertices, edges=5 * vertices, workers=2, limit=vertices, features=(FEATURES,))

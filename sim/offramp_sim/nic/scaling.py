@@ -116,10 +116,10 @@ def _run(path: Path, case: Case, seconds: float, vertices: int, cpus: Sequence[i
             sender.close()
             if not receiver.poll(seconds + 2 * _TIMEOUT_S):
                 raise OfframpError(f"{case}: a worker did not end")
-            found = receiver.recv()
-            if isinstance(found, str):
-                raise OfframpError(found)
-            total += found
+            result = receiver.recv()
+            if isinstance(result, str):
+                raise OfframpError(result)
+            total += result
     except EOFError:
         raise OfframpError(f"{case}: a worker died") from None
     finally:

@@ -180,9 +180,9 @@ def bed_of(
 
 def origin(*samples: Sample) -> str:
     """Origin of the graphs, for the note of a report."""
-    by_name = {found.data.name: found for found in samples}
-    read = [f"{name} was read from {found.path} and cut by METIS." for name, found in by_name.items() if found.path]
-    generated = [name for name, found in by_name.items() if not found.path]
+    by_name = {sample.data.name: sample for sample in samples}
+    read = [f"{name} was read from {sample.path} and cut by METIS." for name, sample in by_name.items() if sample.path]
+    generated = [name for name, sample in by_name.items() if not sample.path]
     return " ".join([*read, *([f"The files of {', '.join(generated)} are {_GENERATED}"] if generated else [])])
 
 

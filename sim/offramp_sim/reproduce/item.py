@@ -77,8 +77,8 @@ class Comparison:
 
 def number_in(text: str | None) -> float | None:
     """The first number of a text, such as ``-12 %`` or ``1.31 times``; None if there is none."""
-    found = _NUMBER.search(text) if text else None
-    return _value(found[0]) if found else None
+    match = _NUMBER.search(text) if text else None
+    return _value(match[0]) if match else None
 
 
 def range_in(text: str | None) -> tuple[float, float] | None:
@@ -86,8 +86,8 @@ def range_in(text: str | None) -> tuple[float, float] | None:
     first = _NUMBER.search(text) if text else None
     if first is None or text is None:
         return None
-    both = _RANGE.match(text, first.start())
-    ends = [_value(end) for end in (both.groups() if both else (first[0],))]
+    match = _RANGE.match(text, first.start())
+    ends = [_value(end) for end in (match.groups() if match else (first[0],))]
     return min(ends), max(ends)
 
 
@@ -168,8 +168,8 @@ class Item:
 
     def reproduce(self, scale: float, seed: int, folder: Path | None = None, **options: Any) -> Reproduction:
         """Run it; ``folder`` may hold data sets in the files of their sources."""
-        found = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
-        return replace(found, evidence=self.evidence, source=self.source)
+        reproduction = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
+        return replace(reproduction, evidence=self.evidence, source=self.source)
 
 
 ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce", partial=True)

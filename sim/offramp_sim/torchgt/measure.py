@@ -150,8 +150,8 @@ def make_pattern(case: Case) -> Pattern:
     if case.kind == "shuffled":
         order = rng.permutation(tokens)
         rows, columns = order[rows], order[columns]
-    both = [pair_keys(tokens, rows, columns), pair_keys(tokens, columns, rows), loops]
-    return pattern_of(tokens, np.concatenate(both), bucket_of)
+    keys = [pair_keys(tokens, rows, columns), pair_keys(tokens, columns, rows), loops]
+    return pattern_of(tokens, np.concatenate(keys), bucket_of)
 
 
 def _memory(field: str) -> int:

@@ -66,13 +66,13 @@ class _Table:
 
     def put(self, resource: Array, amount: Array, weight: Array) -> Array:
         """Add loads of ``amount``, ``(v, r)``, on common or individual resources; returns their numbers."""
-        made = np.arange(self.count, self.count + len(amount), dtype=np.int32)
+        rows = np.arange(self.count, self.count + len(amount), dtype=np.int32)
         self.count += len(amount)
         self.uses.append(np.full(len(amount), amount.shape[1]))
         self.resources.append(np.broadcast_to(resource, amount.shape).astype(np.int32).ravel())
         self.amounts.append(amount.ravel())
         self.weights.append(weight)
-        return made
+        return rows
 
 
 def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:

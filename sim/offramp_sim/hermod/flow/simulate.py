@@ -136,15 +136,15 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
     ):
         for field in fields:
             arrays[field] = np.full(size, fill, kind) if fill else np.zeros(max(1, size), kind)
-    made = RecordArrays(Context)
-    context = made.fields
+    records = RecordArrays(Context)
+    context = records.fields
     context.tasks, context.ports, context.slack = tasks, ports, slack_s
     context.fifo, context.ordered = order.fifo, order.host is not None
     for given, array in arrays.items():
-        made.give(given, array)
+        records.give(given, array)
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
-    made[Context.heap_time][: len(by)] = loaded.delay[by]
-    made[Context.heap_task][: len(by)] = by
+    records[Context.heap_time][: len(by)] = loaded.delay[by]
+    records[Context.heap_task][: len(by)] = by
     context.heap_count = len(by)
-    return made
+    return records

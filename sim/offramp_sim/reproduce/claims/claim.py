@@ -109,20 +109,20 @@ def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
     """Judge a claim by the rows of its item."""
     inside = [row for row in rows if claim.covers(row.case, item)]
     outside = [row for row in rows if row not in inside]
-    found = {each.what: each for each in verdicts(rows)}.get(claim.number)
+    verdict = {each.what: each for each in verdicts(rows)}.get(claim.number)
     failed = sum(bool(row.error) for row in inside)
     numbers = _numbers(claim, inside)
-    if found is None or not numbers:
+    if verdict is None or not numbers:
         return Judgement(claim, None, "", "", None, None, None, len(inside), failed, Ruling.MISSING)
     values = list(numbers.values())
     turns = tuple(name for name, number in numbers.items() if not claim.admits(number))
     elsewhere = tuple(name for name, number in _numbers(claim, outside).items() if not claim.admits(number))
     ruling = Ruling.NO_CLAIM
-    if Evidence(found.evidence) in CLAIMS:
+    if Evidence(verdict.evidence) in CLAIMS:
         ruling = Ruling.TURNS if turns else Ruling.HOLDS
     return Judgement(
-        claim, found.published, found.evidence, found.here, min(values), median(values), max(values), len(inside),
-        failed, ruling, turns, elsewhere, found.nearest, found.distance,
+        claim, verdict.published, verdict.evidence, verdict.here, min(values), median(values), max(values), len(inside),
+        failed, ruling, turns, elsewhere, verdict.nearest, verdict.distance,
     )  # fmt: skip
 
 

@@ -57,10 +57,10 @@ def _placed(clusters: int, seed: int, compute: float) -> tuple[_Placed, ...]:
         cluster, refused = random_cluster(machines, job, seed + i)
         drawn.append((dataset, seed + i, refused, Problem(job.graph(machines), cluster)))
     searches = [(problem, Search(walks=2, steps=500, trials=150, seed=own)) for _, own, _, problem in drawn]
-    found = search_all(searches, FastCluster, processes=2)
+    placements = search_all(searches, FastCluster, processes=2)
     return tuple(
         _Placed(dataset, own, refused, problem, result.machine, max_colocated(problem, own))
-        for (dataset, own, refused, problem), result in zip(drawn, found, strict=True)
+        for (dataset, own, refused, problem), result in zip(drawn, placements, strict=True)
     )
 
 

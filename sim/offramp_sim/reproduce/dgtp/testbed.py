@@ -202,9 +202,9 @@ def figure9(scale: float, seed: int) -> Reproduction:
         for criterion, taken in seconds.items():
             how = Exploration(by_makespan=criterion == "simulated time")
             begin = time.perf_counter()
-            found = search(problem, FastCluster, Search("paper", steps=steps, how=how, seed=seed), processes=1)
+            walk = search(problem, FastCluster, Search("paper", steps=steps, how=how, seed=seed), processes=1)
             taken.append(time.perf_counter() - begin)
-            reached = judge.makespan(found.machine)
+            reached = judge.makespan(walk.machine)
             data[f"{name}, {criterion}"] = {"seconds": taken[-1], "makespan_s": reached}
             published = "within 180 s" if (name, criterion) == ("homogeneous", "critical path") else None
             comparisons.append(

@@ -206,12 +206,12 @@ def _owner(name: str, vertices: int, seed: int, workers: int, method: str) -> np
 
 @lru_cache(maxsize=64)
 def _batches(name: str, vertices: int, seed: int, workers: int, layers: int) -> list[Work]:
-    made = bed(name, vertices / 6000, seed)
-    batch, owner = max(1, round(BATCH * made.ratio)), made.owner(workers, "metis")
-    return [sampled(made.graph, owner, w, FAN_OUT[layers], batch, seed, _BATCHES) for w in range(workers)]
+    trial = bed(name, vertices / 6000, seed)
+    batch, owner = max(1, round(BATCH * trial.ratio)), trial.owner(workers, "metis")
+    return [sampled(trial.graph, owner, w, FAN_OUT[layers], batch, seed, _BATCHES) for w in range(workers)]
 
 
 def shown(scale: float, seed: int, **more: Any) -> dict[str, Any]:
     """Settings as shown to people."""
-    made = bed("products", scale, seed)
-    return {"vertices": made.graph.vertices, "hidden": HIDDEN, "scale": scale, "seed": seed, **more}
+    trial = bed("products", scale, seed)
+    return {"vertices": trial.graph.vertices, "hidden": HIDDEN, "scale": scale, "seed": seed, **more}

@@ -64,15 +64,15 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
     return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in compared]
 
 
-def _verdict(what: str, found: Sequence[tuple[Case, Value]]) -> Verdict:
-    _, first = found[0]
-    numbers = [(case, value.number) for case, value in found if value.number is not None]
+def _verdict(what: str, cases: Sequence[tuple[Case, Value]]) -> Verdict:
+    _, first = cases[0]
+    numbers = [(case, value.number) for case, value in cases if value.number is not None]
     about = (what, first.published, first.ours, first.evidence, first.source)
     if not numbers:
         return Verdict(*about, None, None, None, Ruling.MISSING)
     values = [number for _, number in numbers]
     low, middle, high = min(values), median(values), max(values)
-    turn = next((value.turn for _, value in found if value.turn is not None), None)
+    turn = next((value.turn for _, value in cases if value.turn is not None), None)
     turns: tuple[str, ...] = ()
     if Evidence(first.evidence) not in CLAIMS:
         ruling = Ruling.NO_CLAIM

@@ -137,8 +137,8 @@ def checks(turns: Mapping[str, Turns]) -> list[Check]:
     plain = turns[PLAIN].sent
     for way, mine in turns.items():
         if way != PLAIN and plain and mine.sent:
-            said = f"Hosts sent {si(mine.sent, 'B')} by {way}, less than the {si(plain, 'B')} by {PLAIN}."
-            claims.append(Check(said, mine.sent < plain))
+            claim = f"Hosts sent {si(mine.sent, 'B')} by {way}, less than the {si(plain, 'B')} by {PLAIN}."
+            claims.append(Check(claim, mine.sent < plain))
     return claims
 
 

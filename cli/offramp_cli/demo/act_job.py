@@ -79,8 +79,8 @@ def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[
     for way, value in accuracies.items():
         if way != plain:
             apart = 100 * abs(value - accuracies[plain])
-            said = f"Test accuracy by {way} is {apart:.2f} points from the {percent(accuracies[plain])} by {plain}"
-            claims.append(Check(f"{said} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
+            text = f"Test accuracy by {way} is {apart:.2f} points from the {percent(accuracies[plain])} by {plain}"
+            claims.append(Check(f"{text} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
     sent = {way: sum(up for up, _ in each["bytes_by_link"].values()) for way, each in content["measured"].items()}
     if SWITCH in sent and sent[plain]:
         ours, theirs = sent[SWITCH], sent[plain]

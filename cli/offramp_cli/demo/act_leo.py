@@ -168,11 +168,11 @@ def verdict_of(compared: Sequence[Alternative], every: Sequence[Alternative], ot
         known = Circumstances(NAMES[CPU], {}, {}, others=others, processors=processors(), unit="request")
         return verdict(compared, known)
     alone, chosen = duration(float(np.median(compared[0].measured_s))), every[-1]
-    said = (
+    claim = (
         "Cannot be told on this machine, because only a model of the FPGA stands beside the processor: a request took"
     )
     return Verdict(
-        "unknown", f"{said} {alone} by the processor, and {duration(chosen.modelled_s or 0.0)} with the model."
+        "unknown", f"{claim} {alone} by the processor, and {duration(chosen.modelled_s or 0.0)} with the model."
     )
 
 
@@ -199,8 +199,8 @@ def rtl_or_why(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], st
     )
     begun = time.monotonic()
     try:
-        said, _ = process.communicate(timeout=timeout_s)
-        return dict(json.loads(said)), ""
+        reply, _ = process.communicate(timeout=timeout_s)
+        return dict(json.loads(reply)), ""
     except subprocess.TimeoutExpired:
         stop(process)
         return {}, f"The RTL did not answer within {time.monotonic() - begun:.0f} s, so the FPGA is its model alone."

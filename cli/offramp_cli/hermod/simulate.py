@@ -182,9 +182,9 @@ def _on_cluster(settings: HermodSettings) -> HermodSettings:
     from offramp.cluster import read_cluster
     from offramp.hermod.cluster_file import network_of
 
-    found = network_of(read_cluster(settings.cluster))
+    network = network_of(read_cluster(settings.cluster))
     given = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps, "leaf": settings.leaf}
-    return replace(settings, **{k: found[k] if v is None else v for k, v in given.items()})  # type: ignore[arg-type]
+    return replace(settings, **{k: network[k] if v is None else v for k, v in given.items()})  # type: ignore[arg-type]
 
 
 def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:

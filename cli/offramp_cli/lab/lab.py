@@ -131,8 +131,8 @@ def show_lab(console: Console, lab: Lab) -> None:
     """Print the parts of a laboratory, and those that have died."""
     gone = lab.ended()
     counts = [sum(name.startswith(f"{what} ") for name in lab.processes) for what in ("host", "switch", "agent")]
-    said = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))
-    console.print(f"{lab.name}: {said}, {MODES[lab.mode]}; process {lab.holder.split('.')[0]}")
+    summary = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))
+    console.print(f"{lab.name}: {summary}, {MODES[lab.mode]}; process {lab.holder.split('.')[0]}")
     for note in lab.notes:
         console.print(f"  {note}")
     for name, times in lab.restarts.items():

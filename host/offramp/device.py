@@ -141,5 +141,5 @@ class Device(Protocol):
 def compiled_function(device: Device | None, name: str) -> CompiledFunction | None:
     """A function of a device that compiled loops may call themselves, where it offers one by ``compiled(name)``."""
     offer = getattr(device, "compiled", None)
-    found: CompiledFunction | None = None if offer is None else offer(name)
-    return found
+    function: CompiledFunction | None = None if offer is None else offer(name)
+    return function

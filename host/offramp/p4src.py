@@ -48,10 +48,10 @@ def p4_text(name: str, defines: Mapping[str, int | str] | None = None) -> str:
 
 
 def _inlined(path: Path) -> str:
-    def replace(found: re.Match[str]) -> str:
-        target = (path.parent / found[1]).resolve()
+    def replace(match: re.Match[str]) -> str:
+        target = (path.parent / match[1]).resolve()
         if not target.is_file():
-            raise OfframpError(f"P4 source {path.name}: includes {found[1]}, which is missing")
+            raise OfframpError(f"P4 source {path.name}: includes {match[1]}, which is missing")
         return _inlined(target)
 
     return _INCLUDE.sub(replace, path.read_text(encoding="utf-8"))

@@ -185,5 +185,5 @@ def told(name: str, rate: str, plan: Any, measured: dict[str, float]) -> dict[st
         "gain": measured[plain] / measured[taken.way],
         "predicted": {each.way: each.step_s for each in plan.choices},
         "measured": measured,
-        "why": {each.way: each.why for each in plan.choices if each.step_s is None},
+        "why": {each.way: each.reason for each in plan.choices if each.step_s is None},
     }

@@ -165,7 +165,7 @@ def _forced(plan: JobPlan, way: str) -> JobPlan:
 
     chosen = next(each for each in plan.choices if each.way == way)
     if chosen.step_s is None:
-        raise SettingsError("by", chosen.why, str(way))
+        raise SettingsError("by", chosen.reason, str(way))
     return replace(plan, choices=tuple(replace(each, taken=each.way == way) for each in plan.choices))
 
 
@@ -212,12 +212,12 @@ def show_plan(console: Console, job: JobSettings, plan: JobPlan) -> None:
     plain = plan.plain.step_s
     for each in plan.choices:
         with_it, bound = ("", "") if each.step_s is None else (duration(each.step_s), str(each.bound))
-        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), bound, each.why)
+        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), bound, each.reason)
     console.print(table)
     if plan.warning:
         console.print(f"{job.name}: {plan.warning}", soft_wrap=True, markup=False)
     if plan.taken is plan.plain:
-        console.print(f"{job.name}: {plan.taken.why}", soft_wrap=True)
+        console.print(f"{job.name}: {plan.taken.reason}", soft_wrap=True)
 
 
 def show_outcome(console: Console, content: Mapping[str, Any]) -> None:

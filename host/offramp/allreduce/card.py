@@ -110,13 +110,13 @@ class CardControl:
         return {verdict.name.lower(): self._card.read(at) for verdict, at in COUNTS.items()}
 
     def _jobs(self) -> list[_Job]:
-        found = []
+        jobs = []
         for base in range(0, JOBS * JOB_BYTES, JOB_BYTES):
             number, ranks, pages = (
                 self._card.read(REGISTERS[f"{name}0"] + base) for name in ("NUMBER", "RANKS", "PAGES")
             )
-            found.append(_Job(number, ranks, pages & 0xFF, pages >> 8 & 0xFF))
-        return found
+            jobs.append(_Job(number, ranks, pages & 0xFF, pages >> 8 & 0xFF))
+        return jobs
 
     def _write(self, place: int, job: _Job) -> None:
         values = {"NUMBER0": job.number, "PAGES0": job.pages << 8 | job.first, "RANKS0": job.ranks}

@@ -171,8 +171,8 @@ class CompiledEndpoint:
         return list(numbers_)
 
     def _require_success(self) -> None:
-        if said := self._said(_Text.FAILURE):
-            raise OfframpError(said)
+        if failure := self._said(_Text.FAILURE):
+            raise OfframpError(failure)
 
     def _said(self, which: _Text) -> str:
         text = ctypes.create_string_buffer(_ROOM)

@@ -59,10 +59,10 @@ class AllReduceControl:
     def __init__(self, session: Session) -> None:
         self._session = session
         tables = session.index.tables
-        found = [prefix for prefix in ("", "pipe.") if prefix + entries.SOURCES in tables]
-        if not found:
+        prefixes = [prefix for prefix in ("", "pipe.") if prefix + entries.SOURCES in tables]
+        if not prefixes:
             raise OfframpError(f"switch {session.name}: runs another program, expected allreduce/v1model.p4 or tna.p4")
-        self._prefix = found[0]
+        self._prefix = prefixes[0]
         self._chunk = self._prefix + entries.CHUNK[self._prefix]
 
     @property
@@ -142,12 +142,12 @@ class AllReduceControl:
 
     def _taken(self) -> dict[int, int]:
         """The job that has each page, where one has."""
-        found = {}
+        jobs = {}
         for entry in self._session.read_table(self._prefix + entries.SOURCES):
             params = self._params(entry)
             if "base" in params:
-                found[params["base"]] = self._job_of(entry)
-        return found
+                jobs[params["base"]] = self._job_of(entry)
+        return jobs
 
     def _free_group(self) -> int:
         used = {self._params(e)["group"] for e in self._session.read_table(self._prefix + entries.SOURCES)}

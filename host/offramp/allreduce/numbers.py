@@ -107,8 +107,8 @@ def exponents(chunks: Array) -> tuple[Array, Array]:
     wild = ~np.isfinite(greatest)
     if wild.any():
         greatest[wild] = np.where(np.isfinite(sizes[wild]), sizes[wild], 0).max(axis=1, initial=0)
-    _, found = np.frexp(greatest)
-    return np.where(greatest > 0, found + EXPONENT_BIAS, 0).astype(np.int64), wild
+    _, exponent = np.frexp(greatest)
+    return np.where(greatest > 0, exponent + EXPONENT_BIAS, 0).astype(np.int64), wild
 
 
 def quantise(chunks: Array, biased: Array, form: Format) -> Array:

@@ -27,13 +27,13 @@ def ports_of_hosts(cluster: Cluster) -> dict[str, dict[int, int]]:
     Raises:
         OfframpError: a host without an address where a switch should know it; names file and line.
     """
-    found: dict[str, dict[int, int]] = {each.name: {} for each in cluster.switches}
+    ports: dict[str, dict[int, int]] = {each.name: {} for each in cluster.switches}
     for host in cluster.hosts:
         steps = next_links(cluster, host.name)
-        for name, known in found.items():
+        for name, known in ports.items():
             if name in steps:
                 known[mac_of(cluster, host)] = int(steps[name].near(name).port)
-    return found
+    return ports
 
 
 def mac_of(cluster: Cluster, host: Host) -> int:

@@ -173,11 +173,11 @@ def optimise(
     step, loss, divergence = 0, float("nan"), float("nan")
     for _ in range(steps):
         step += 1
-        found = terms(model, graph, features, target, nodes, columns, coefficients)
-        before, loss = loss, float(found.total.detach())
-        divergence = float((found.prediction - certain).detach())
+        objective = terms(model, graph, features, target, nodes, columns, coefficients)
+        before, loss = loss, float(objective.total.detach())
+        divergence = float((objective.prediction - certain).detach())
         if divergence <= threshold and loss >= (1 - SETTLED) * before:
             break
-        nodes.grad, columns.grad = torch.autograd.grad(found.total, [nodes, columns])
+        nodes.grad, columns.grad = torch.autograd.grad(objective.total, [nodes, columns])
         adam.step()
     return Explanation(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)

@@ -67,11 +67,11 @@ class Interpreter:
         if not len(places):
             return Masks(version, np.ones(len(shard.halo), np.float32), np.ones(shard.width, np.float32))
         remotes = shard.halo[places]
-        found = compact(rows)
-        probabilities = self.predictions(remotes, found)
+        selection = compact(rows)
+        probabilities = self.predictions(remotes, selection)
         groups = self._groups(probabilities)
         target = torch.from_numpy(groups @ probabilities)
-        features = as_features(_stacked(sp.csr_matrix(groups) @ shard.features, found))
+        features = as_features(_stacked(sp.csr_matrix(groups) @ shard.features, selection))
         graph = ExplanationGraph(remotes, self._shares(groups, remotes))
         start = torch.cat([self._loop, self._nodes[places]]), self._columns.clone()
         self.explanation = optimise(
@@ -113,8 +113,8 @@ class Interpreter:
         features = as_features(_stacked(shard.features, rows[near]))
         with torch.no_grad():
             scores = self.model(features, view)[: len(shard.vertices)]
-            found: npt.NDArray[np.float32] = torch.softmax(scores, 1).numpy()
-        return found
+            probabilities: npt.NDArray[np.float32] = torch.softmax(scores, 1).numpy()
+        return probabilities
 
     def _groups(self, probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """``(g, n)`` weights of the local vertices in each pooled one; each sums up to 1."""

@@ -211,8 +211,8 @@ def _summed(shard: Shard, rows: IntArray, messenger: Messenger) -> npt.NDArray[n
 
     mine = column_norms(shard.rows, rows, shard.vertices[rows], shard.degree)
     summed = messenger.sum(torch.from_numpy(mine.astype(np.float32)), "synchronisation")
-    found: npt.NDArray[np.float64] = summed.numpy().astype(np.float64)
-    return found
+    sums: npt.NDArray[np.float64] = summed.numpy().astype(np.float64)
+    return sums
 
 
 def shift_of(epsilon: float, fanout: int) -> int:

@@ -103,8 +103,8 @@ def _within(problem: Problem, before: IntArray, most: int, machine: IntArray) ->
 def moved(problem: Problem, before: IntArray, machine: IntArray) -> IntArray:
     """Movable tasks that leave a machine that is still there."""
     mine = problem.movable
-    found: IntArray = mine[(before[mine] != NOWHERE) & (before[mine] != machine[mine])]
-    return found
+    tasks: IntArray = mine[(before[mine] != NOWHERE) & (before[mine] != machine[mine])]
+    return tasks
 
 
 def moves_of(problem: Problem, before: IntArray, known: IntArray, machine: IntArray) -> Moves:
@@ -166,14 +166,14 @@ def _counts(problem: Problem, of: Classes, there: IntArray) -> IntArray:
         beside = csr_array((capacity.shape[0], count))
         limits.append(LinearConstraint(hstack([capacity, beside]), ub=problem.free.ravel() * (1 + 1e-9)))
     most = np.concatenate([np.full(count, np.inf), there.ravel()])
-    found = milp(
+    solution = milp(
         np.concatenate([np.zeros(count), -np.ones(count)]),
         constraints=limits,
         integrality=np.arange(2 * count) < count,
         bounds=Bounds(0, most),
         options={"time_limit": _PROGRAM_S},
     )
-    if found.x is None:
+    if solution.x is None:
         raise OfframpError("placement: no way to place the tasks meets every machine's capacities")
-    counts: IntArray = np.rint(found.x[:count]).astype(np.int64).reshape(machines, kinds)
+    counts: IntArray = np.rint(solution.x[:count]).astype(np.int64).reshape(machines, kinds)
     return counts

@@ -165,13 +165,13 @@ def search_all(
         drawn = draw(problem.graph, iterations[-1], how.seed)
         cases.append(_cases(problem, drawn, evaluator, how, _at_a_time(processes, dask), begun))
     walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
-    found = []
+    best_of_each = []
     for mine, count in zip(cases, iterations, strict=True):
         results = tuple(islice(walks, len(mine)))
         best = min(results, key=lambda walk: walk.makespan)
         walked = tuple(walk for case, walk in zip(mine, results, strict=True) if not case.plain)
-        found.append(Found(best.machine, best.makespan, count, walked))
-    return found
+        best_of_each.append(Found(best.machine, best.makespan, count, walked))
+    return best_of_each
 
 
 def _at_a_time(processes: int | None, dask: str | None) -> int | None:
@@ -272,17 +272,17 @@ def _walk(case: _Case) -> Explored:
         start = PLACEMENTS.get(case.start)(case.problem, case.seed)
     if case.start not in STARTS and not case.problem.feasible(case.problem.check(start.tolist())):
         raise OfframpError(f"placement policy {case.start}: its placement does not fit the machines")
-    found = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * (until - begun))
+    explored = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * (until - begun))
     if case.reliefs and time.monotonic() < until:
         annealed = begun + _RELIEVED * (until - begun)
-        relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed, annealed)
-        if time.monotonic() + found.simulation_s < until:
+        relieved = relieve(case.problem, explored.machine, case.drawn, case.reliefs, case.seed, annealed)
+        if time.monotonic() + explored.simulation_s < until:
             makespan = evaluator.makespan(relieved)
-            found.simulated += 1
-            if makespan < found.makespan:
-                found.machine, found.makespan = relieved, makespan
+            explored.simulated += 1
+            if makespan < explored.makespan:
+                explored.machine, explored.makespan = relieved, makespan
     if not case.trials:
-        return found
-    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed, until, found)
-    better.simulated += found.simulated
+        return explored
+    better = refine(case.problem, explored.machine, evaluator, case.trials, case.seed, until, explored)
+    better.simulated += explored.simulated
     return better

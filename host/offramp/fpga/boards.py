@@ -245,19 +245,19 @@ def _vivado(board: Board, folder: Path) -> Built:
     own = [folder / path.name for path in sorted(files_at_home, key=lambda path: path.suffix != ".tcl")]
     for path in own:
         shutil.copyfile(home / path.name, path)
-    made = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
-    made += write_engines(board.overlay, folder) if board.overlay else []
-    made += _cage(board.cage, home / "ethernet", folder / "ethernet") if board.cage else []
+    written = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
+    written += write_engines(board.overlay, folder) if board.overlay else []
+    written += _cage(board.cage, home / "ethernet", folder / "ethernet") if board.cage else []
     if board.kernels:
-        made += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
-        made += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
+        written += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
+        written += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
     if board.kernels and shutil.which("v++"):
         run_tool(["make"], folder, "vitis.log", 12 * 3600)
         return Built([folder / "engines.xclbin"])
     if shutil.which("vivado"):
         run_tool(["vivado", "-mode", "batch", "-source", "project.tcl"], folder, "vivado.log", 6 * 3600)
         return Built([folder / name for name in board.products])
-    return Built(made, project_only=True)
+    return Built(written, project_only=True)
 
 
 def _cage(kernel: str, home: Path, folder: Path) -> list[Path]:

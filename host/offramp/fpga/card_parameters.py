@@ -79,5 +79,5 @@ def check_parameters(board: str, blocks: int, present: Mapping[str, int], given:
     bits = {name: RULES[name].bits * value for name, value in values.items() if values[RULES[name].of or name]}
     need = _CARD + -(-sum(bits.values()) // BLOCK_BITS)
     if need > blocks:
-        told = ", ".join(f"{name}={values[name]}" for name, size in bits.items() if size)
-        raise OfframpError(f"{board}: {told}: at least {need} block RAMs, its chip has {blocks}")
+        settings = ", ".join(f"{name}={values[name]}" for name, size in bits.items() if size)
+        raise OfframpError(f"{board}: {settings}: at least {need} block RAMs, its chip has {blocks}")

@@ -74,8 +74,8 @@ def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
     Raises:
         OfframpError: it has no parameters.
     """
-    found = _HEADER.search(_COMMENT.sub("", path.read_text(encoding="utf-8")))
-    if found is None:
+    header = _HEADER.search(_COMMENT.sub("", path.read_text(encoding="utf-8")))
+    if header is None:
         raise OfframpError(f"FPGA module {path.stem}: expected one with parameters")
-    given = dict(_PARAMETER.findall(found[1])) | {key: str(value) for key, value in values.items()}
-    return Interface(given, tuple(Port(*port) for port in _PORT.findall(found[2])))
+    given = dict(_PARAMETER.findall(header[1])) | {key: str(value) for key, value in values.items()}
+    return Interface(given, tuple(Port(*port) for port in _PORT.findall(header[2])))

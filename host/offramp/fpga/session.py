@@ -93,20 +93,20 @@ class Session:
         """Datagrams to be sent now."""
         if self._closing:
             return self._closes(now)
-        found = []
+        datagrams = []
         silent = now - max(self._open_at, self.heard_at) >= ALIVE_S
         if self.idle and silent if self.opened else now - self._open_at >= self._wait():
             self._opens += 1
             if self._opens > 1 and not self.opened:
                 self._backoff *= 2
             self._open_at = now
-            found.append(self._message(Kind.OPEN, 0, 0, b""))
+            datagrams.append(self._message(Kind.OPEN, 0, 0, b""))
         if not self.opened:
-            return found
+            return datagrams
         late = [sent for sent in self._sent.values() if now - sent.at >= self._wait()]
         for sent in late:
             sent.at, sent.times = now, sent.times + 1
-            found.append(sent.datagram)
+            datagrams.append(sent.datagram)
             self.resent += 1
         if late and now - self._backed_at >= self._wait():  # once for all that is late together
             self._backoff, self._backed_at = 2 * self._backoff, now
@@ -116,8 +116,8 @@ class Session:
             self._sent[self._next] = _Sent(datagram, answered, now)
             self._next = (self._next + 1) & 0xFFFFFFFF
             self.requests += 1
-            found.append(datagram)
-        return found
+            datagrams.append(datagram)
+        return datagrams
 
     def _closes(self, now: float) -> list[bytes]:
         if self.closed or now - self._closed_at < self._wait():

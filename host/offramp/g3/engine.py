@@ -223,7 +223,7 @@ class HaloEngine:
             pairs.append((self._prepared.own, own))
         if self._encoded is not None and len(self._leaves) > self._model.layers:
             pairs.append((self._encoded, self._leaves[0].grad))
-        trained = [(made, g) for made, g in pairs if made is not None and g is not None and made.requires_grad]
+        trained = [(leaf, g) for leaf, g in pairs if leaf is not None and g is not None and leaf.requires_grad]
         if trained:
             outputs, gradients = zip(*trained, strict=True)
             torch.autograd.backward(outputs, gradients)

@@ -46,8 +46,8 @@ def kept_partition(graph: Adjacency, workers: int, method: str, seed: int, racks
 
     if names_file(method) or (method in PARTITIONERS and not _ours(PARTITIONERS.get(method))):
         return make()
-    made = key_of("partition", workers, method, seed, racks, graph.indptr, graph.indices)
-    return remembered(PLANS, made, npt.NDArray[np.int32], make)
+    key = key_of("partition", workers, method, seed, racks, graph.indptr, graph.indices)
+    return remembered(PLANS, key, npt.NDArray[np.int32], make)
 
 
 def key_of(*parts: Any) -> str:

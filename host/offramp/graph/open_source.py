@@ -123,17 +123,17 @@ def _parquet(path: Path) -> GraphSource:
 
 def _columns(table: Any) -> dict[str, Any]:
     """Columns as arrays; lists of one length are rows of a matrix."""
-    found = {}
+    columns = {}
     for name in table.column_names:
         column = table.column(name).combine_chunks()
         if hasattr(column, "values") and len(column):
             values = column.values.to_numpy(zero_copy_only=False)
             if len(values) % len(column):
                 raise OfframpError(f"column {name}: expected lists of one length")
-            found[name] = values.reshape(len(column), -1)
+            columns[name] = values.reshape(len(column), -1)
         else:
-            found[name] = column.to_numpy(zero_copy_only=False)
-    return found
+            columns[name] = column.to_numpy(zero_copy_only=False)
+    return columns
 
 
 def _pyg_file(path: Path) -> GraphSource | TypedSource:

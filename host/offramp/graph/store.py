@@ -370,9 +370,9 @@ def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> St
     for key in manifest.relations:
         arrays, fields = opened(manifest.edge_folder(part, key), _EDGE_FILES, "edge")
         edges[key] = StoredEdges(**arrays, fields=fields)
-    found = StoredPart(manifest, vertices, edges)
-    _check(folder / f"part-{part}", found)
-    return found
+    stored = StoredPart(manifest, vertices, edges)
+    _check(folder / f"part-{part}", stored)
+    return stored
 
 
 def _open(folder: Path, name: str, manifest: Manifest, verify: bool) -> Any:

@@ -38,7 +38,7 @@ def main() -> None:
     torch.set_num_threads(1)
     meet()
     ranks = list(range(dist.get_world_size()))
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     groups = {way: dist.new_group(ranks, group_desc=description(way)) for way in ways}
     weights = torch.ones(max(1, size // 4), requires_grad=True)
     given = torch.ones(-(-exchanged // (4 * len(ranks))) * len(ranks))
@@ -57,9 +57,9 @@ def main() -> None:
     for way, group in groups.items():
         carried = counters(group).get(way, {}).values()
         if way == "gloo" or sum(each.get("calls", 0) for each in carried) > _REPEATS:
-            found[way] = seconds[way][1:]
+            times[way] = seconds[way][1:]
     if dist.get_rank() == 0:
-        (Path(os.environ["OFFRAMP_JOB_FOLDER"]) / FILE).write_text(json.dumps(found))
+        (Path(os.environ["OFFRAMP_JOB_FOLDER"]) / FILE).write_text(json.dumps(times))
     dist.destroy_process_group()
 
 

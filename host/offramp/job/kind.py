@@ -303,7 +303,7 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
         one: measures a way within this many seconds; None: it said nothing.
     """
     deadline = time.monotonic() + timeout_s
-    found: dict[str, list[float]] = {way: [] for way in ways}
+    times: dict[str, list[float]] = {way: [] for way in ways}
     failed: dict[str, str] = {}
     longest = 0.0
     for _ in range(_ROUNDS):
@@ -323,6 +323,6 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
             if seconds is None:
                 failed[way] = "its run did not say how long it took"
             else:
-                found[way].append(seconds)
+                times[way].append(seconds)
         longest = max(longest, time.monotonic() - begun)
-    return Measured({way: rows for way, rows in found.items() if rows}, failed)
+    return Measured({way: rows for way, rows in times.items() if rows}, failed)

@@ -58,7 +58,7 @@ def outcome_of(
                 startup_s=_startup_s(runs[way], record, unit) if way in runs else None,
                 parts_s=record.parts,
                 curve=record.curve,
-                note=choice.why,
+                note=choice.reason,
                 taken=choice.taken,
                 bound=str(getattr(choice, "bound", "") or ""),
             )

@@ -39,7 +39,7 @@ def rows_of(plan: JobPlan) -> list[dict[str, Any]]:
             "without_s": plain,
             "model_s": each.model_s,
             "correction": each.correction if each.correction != 1.0 else None,  # 1.0: nothing was measured
-            "why": each.why,
+            "why": each.reason,
         }
         for each in plan.choices
     ]

@@ -75,7 +75,7 @@ class There:
 
     def lost(self) -> str:
         """The reason that the ranks cannot go on: a switch or an agent that is gone, or was restarted; else empty."""
-        return next((why for step in self.steps if (why := step.holds())), "")
+        return next((reason for step in self.steps if (reason := step.holds())), "")
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Pa
     """
     steps: list[str] = []
 
-    def hear(what: str, name: str) -> None:
+    def on_step(what: str, name: str) -> None:
         steps.append(f"{what} {name}")
         note(what, name)
 
@@ -141,7 +141,7 @@ def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Pa
     needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
     numbers: list[int] = []
     try:
-        return _attempts(kind, placed, way, folder, needed, numbers, hear, steps)
+        return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps)
     except Exception:
         with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
             _release(needed, numbers)
@@ -155,18 +155,18 @@ def _attempts(
     folder: Path,
     needed: Sequence[Step],
     numbers: list[int],
-    hear: Note,
+    on_step: Note,
     steps: list[str],
 ) -> RunResult:
     job = placed.job
     for attempt in range(job.restarts + 1):
         numbers.append(_number())
         try:
-            result = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], hear)
+            result = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], on_step)
         except OfframpError as error:
             if attempt == job.restarts:
                 raise
-            hear("restart", str(error))
+            on_step("restart", str(error))
             _wait_until_back(needed)
             _release(needed, numbers)
             continue
@@ -175,17 +175,17 @@ def _attempts(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, hear: Note) -> RunResult:
+def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, on_step: Note) -> RunResult:
     """One attempt that ends well."""
     cluster, hosts = placed.cluster, placed.hosts
     program = kind.program(placed, way, start)
     done: RunResult | None = None
     try:
-        with _deployed(kind, placed, [way], start.folder, number, hear) as there:
+        with _deployed(kind, placed, [way], start.folder, number, on_step) as there:
             ranks = Ranks(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
             others = tasks_of_others()
             before, begun_ns = link_bytes(cluster), time.time_ns()
-            hear("start", f"{placed.ranks} ranks")
+            on_step("start", f"{placed.ranks} ranks")
             try:
                 ranks.start()
                 seconds = ranks.wait(lost=there.lost)

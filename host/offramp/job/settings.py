@@ -109,7 +109,7 @@ class JobSettings:
         """
         names = [host.name for host in cluster.hosts] if self.hosts is None else expand(self.hosts)
         require(cluster, names)
-        found = [host for host in cluster.hosts if host.name in set(names) and host.processes]
-        if not found:
+        hosts = [host for host in cluster.hosts if host.name in set(names) and host.processes]
+        if not hosts:
             raise OfframpError(f"{cluster.origin}: no host of {self.name} has ranks")
-        return found
+        return hosts

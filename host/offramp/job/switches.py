@@ -133,17 +133,17 @@ class ProgramOnSwitch(ABC):
 
     def holds(self) -> str:
         """The reason that the job cannot go on: the switch does not answer, or has lost the job's state; else empty."""
-        found = [False]
+        intact = [False]
 
         def look(session: Session) -> None:
-            found[0] = self.runs(session) and self.admitted(session)
+            intact[0] = self.runs(session) and self.admitted(session)
 
         try:
             with _session(self.switch, _LOOK_S) as session:
                 look(session)
         except OfframpError as error:
             return f"{self.switch.name} does not answer: {error}"
-        return "" if found[0] else f"{self.switch.name} was started anew: it has lost what the job had there"
+        return "" if intact[0] else f"{self.switch.name} was started anew: it has lost what the job had there"
 
 
 @dataclass

@@ -123,10 +123,8 @@ class Layout:
             if group.bits == PLAIN:
                 codes.view(FLOAT)[:] = x[chosen[group.places]]
                 continue
-            made = quantise(
-                x, chosen[group.places], group.bits, seed, compact=self.compact, into=codes, threads=threads
-            )
-            message[group.bounds] = _to_wire(np.stack([made.least, made.greatest], axis=1), compact=self.compact)
+            out = quantise(x, chosen[group.places], group.bits, seed, compact=self.compact, into=codes, threads=threads)
+            message[group.bounds] = _to_wire(np.stack([out.least, out.greatest], axis=1), compact=self.compact)
         return message
 
     def decode(

@@ -75,9 +75,9 @@ def _all_to_all(offload: Offload, call: Call, ranks: int) -> Future[None]:  # no
     output, values = call.outputs[0], call.inputs[0]
     into = output if output.is_contiguous() else output.contiguous()
 
-    def write(found: torch.Tensor) -> None:
-        if found.data_ptr() != output.data_ptr():
-            output.copy_(found.view(output.shape))
+    def write(result: torch.Tensor) -> None:
+        if result.data_ptr() != output.data_ptr():
+            output.copy_(result.view(output.shape))
 
     return _then(offload.all_to_all(into, values.contiguous(), call), write)
 
@@ -90,9 +90,9 @@ def _recv(offload: Offload, call: Call, ranks: int) -> Future[None]:  # noqa: AR
     output = call.outputs[0]
     into = output if output.is_contiguous() else output.contiguous()
 
-    def write(found: torch.Tensor) -> None:
-        if found.data_ptr() != output.data_ptr():
-            output.copy_(found.view(output.shape))
+    def write(result: torch.Tensor) -> None:
+        if result.data_ptr() != output.data_ptr():
+            output.copy_(result.view(output.shape))
 
     return _then(offload.recv(into, call), write)
 

@@ -159,7 +159,7 @@ class _Bench:
         self._rank.finish_lm()
         return self._together() - start
 
-    def both(self, epochs: int, steps: int, *, gated: bool) -> tuple[float, float]:
+    def together(self, epochs: int, steps: int, *, gated: bool) -> tuple[float, float]:
         """Seconds until both are done, and the median iteration while both ran."""
         start = self._together()
         if gated:
@@ -189,6 +189,6 @@ class _Bench:
         epochs = self._job.settings.epochs
         gnn_s, alone = self.alone(epochs)
         lm_s = self.language_model(steps)
-        interleaved_s, inside = self.both(epochs, steps, gated=True)
-        colocated_s, beside = self.both(epochs, steps, gated=False)
+        interleaved_s, inside = self.together(epochs, steps, gated=True)
+        colocated_s, beside = self.together(epochs, steps, gated=False)
         return Round(gnn_s, lm_s, interleaved_s, colocated_s, (alone, inside, beside))

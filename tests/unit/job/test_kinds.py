@@ -47,7 +47,7 @@ def test_ways_that_compute_something_else_must_be_allowed(read, racks, kind):
     assert times(plan)[plan.plain.way] > 0
     lossy = kind_of(job).lossy
     assert {way for way, seconds in times(plan).items() if seconds is None} == set(lossy)
-    assert all(each.why == "the job does not allow loss (lossy)" for each in plan.choices if each.way in lossy)
+    assert all(each.reason == "the job does not allow loss (lossy)" for each in plan.choices if each.way in lossy)
     found = times(make_job_plan(replace(job, lossy=True), racks))
     assert None not in found.values()
 
@@ -75,7 +75,7 @@ def test_a_calibration_decides_for_every_kind(read, racks):
         assert plan.gain == pytest.approx(4)
         plan = make_job_plan(job, racks, lambda ways, _, first=first: Measured({first: [0.4]}))
         assert plan.taken.way == first
-        assert all(each.why == "calibration: the deadline had passed" for each in plan.choices[1:])
+        assert all(each.reason == "calibration: the deadline had passed" for each in plan.choices[1:])
 
 
 def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp_path):

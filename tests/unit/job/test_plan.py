@@ -32,7 +32,7 @@ def test_models_are_the_closed_forms(racks, job):
     assert row(plan, Way.SWITCH).step_s == pytest.approx(10e6 / share * 8 / 100e6)
     assert plan.taken.way == Way.SWITCH
     assert plan.gain == pytest.approx(1.5 * share)
-    assert "dimensions" in row(plan, Way.THEMIS).why
+    assert "dimensions" in row(plan, Way.THEMIS).reason
 
 
 def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
@@ -40,7 +40,7 @@ def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
     plan = make_job_plan(experts, racks)
     assert row(plan, Way.GLOO).step_s == pytest.approx(3 / 4 * 8e6 * 8 / 100e6)
     assert row(plan, Way.HERMOD).step_s == row(plan, Way.GLOO).step_s
-    assert row(plan, Way.SWITCH).why == "the job sums nothing, and all-to-alls are not its business"
+    assert row(plan, Way.SWITCH).reason == "the job sums nothing, and all-to-alls are not its business"
     sizes = []
 
     def measured(ways, size):
@@ -57,7 +57,7 @@ def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
 
 
 def test_loss_must_be_allowed(racks, job):
-    assert row(make_job_plan(job, racks), Way.SYLVIE).why == "the job does not allow loss (lossy)"
+    assert row(make_job_plan(job, racks), Way.SYLVIE).reason == "the job does not allow loss (lossy)"
     plan = make_job_plan(replace(job, lossy=True), racks)
     assert plan.taken.way == Way.SYLVIE
     assert plan.taken.step_s == pytest.approx(1.2 * (8 / 32 + 8 / 1024))
@@ -74,8 +74,8 @@ def test_calibration_decides(racks, job):
     assert sizes == [1 << 20]
     assert plan.taken.way == Way.HERMOD
     assert plan.gain == pytest.approx(2)
-    assert row(plan, Way.SWITCH).why.endswith("of gloo's speed")
-    assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).why.startswith("calibration")
+    assert row(plan, Way.SWITCH).reason.endswith("of gloo's speed")
+    assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).reason.startswith("calibration")
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_switch_has_the_pages_that_its_memory_holds():
 def test_a_job_that_cannot_gain_is_told_so(racks, job):
     plan = make_job_plan(replace(job, compute_s=3600.0), racks)
     assert plan.taken.way == Way.GLOO
-    assert plan.taken.why.startswith("no offload gains 2%")
-    assert make_job_plan(replace(job, all_reduce=0), racks).taken.why.startswith("the job says nothing")
+    assert plan.taken.reason.startswith("no offload gains 2%")
+    assert make_job_plan(replace(job, all_reduce=0), racks).taken.reason.startswith("the job says nothing")
 
 
 @pytest.mark.full
@@ -154,7 +154,7 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
     assert plan.taken.way == GraphWay.G3_SYLVIE
     plan = make_job_plan(mine, racks, lambda ways, size: Measured({GraphWay.P2P: [0.2], GraphWay.G3: [0.1]}))
     assert plan.taken.way == GraphWay.G3
-    assert row(plan, GraphWay.G3_SYLVIE).why == "calibration: the deadline had passed"
+    assert row(plan, GraphWay.G3_SYLVIE).reason == "calibration: the deadline had passed"
     (tmp_path / "train.yaml").write_text("graph: karate\nhiddn: 8\n")
     with pytest.raises(OfframpError, match=r"train.yaml:2: hiddn: no such field; the nearest is hidden"):
         make_job_plan(mine, racks)
@@ -203,7 +203,7 @@ links:
     assert old in text
     said = row(make_job_plan(job, parse_cluster(text.replace(old, new, 1))), Way.SWITCH)
     assert said.step_s is None
-    assert why in said.why
+    assert why in said.reason
 
 
 @pytest.mark.parametrize(

@@ -137,5 +137,5 @@ class Leo(Kind):
         path = folder / RESULT
         if not path.is_file():
             return None
-        found = parse_json(read_text(path))
-        return float(found["seconds"]) / max(1, int(found["done"]))
+        progress = parse_json(read_text(path))
+        return float(progress["seconds"]) / max(1, int(progress["done"]))

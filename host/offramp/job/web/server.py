@@ -82,9 +82,9 @@ class Watcher:
         while self._most is None or self.looks < self._most:
             if self.looks:
                 await asyncio.sleep(self._interval_s)
-            found = await asyncio.to_thread(self._sample)
+            look = await asyncio.to_thread(self._sample)
             async with self._news:
-                self._before, self._now = self._now, found
+                self._before, self._now = self._now, look
                 self.looks += 1
                 self._news.notify_all()
 

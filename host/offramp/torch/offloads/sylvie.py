@@ -68,8 +68,8 @@ class Sylvie(Offload):
         self._lost[key] = mine, total - self._decode(out, rows)
         every = torch.empty((ranks, len(out)), dtype=torch.uint8)
         dist.all_gather_into_tensor(every.view(-1), torch.from_numpy(out), group=self._place.control)
-        found = np.stack([self._decode(part, rows) for part in every.numpy()])
-        return torch.from_numpy(found.reshape(-1)[: values.numel()])
+        parts = np.stack([self._decode(part, rows) for part in every.numpy()])
+        return torch.from_numpy(parts.reshape(-1)[: values.numel()])
 
     def _encode(self, rows: Floats, call: Call, use: int) -> npt.NDArray[np.uint8]:
         codes = quantise(rows, None, self._bits, stream(call.number, self._place.rank, use))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes descriptors out of their packets and judges them before anything moves (offramp.leo.dma.check); three cycles each.
+// Takes descriptors out of their packets and judges them before anything moves (offramp.leo.dma); three cycles each.
 module dma_check #(
     // Bits of a beat, 256 or more.
     parameter WIDTH = 512

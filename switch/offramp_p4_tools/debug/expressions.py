@@ -2,7 +2,7 @@
 """P4 expressions over what is in scope at a location: typed by the front end, executed by the engine's own rules.
 
 What calls something is refused: looking must not change anything. Expressions are read from a copy of the packet's
-memory; only :meth:`Expressions.assign` and :meth:`Expressions.set_valid` write.
+memory; only :meth:`Expressions.assign` writes.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class KeptFiles:
     Args:
         what: what is kept, for the log.
         folder: gives the folder; it may raise :class:`~offramp_base.private_folder.NoHomeFolder`.
-        suffix: of the files' names.
+        suffix: suffix of the files' names.
         most_files: most files that the folder keeps; the least recently used go first.
         most_bytes: most bytes that they have together.
     """

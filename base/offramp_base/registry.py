@@ -27,7 +27,7 @@ class Registry(Generic[T]):
 
     Args:
         kind: the kind's name in messages, such as ``model``.
-        group: of entry points, such as ``offramp.models``.
+        group: group of entry points, such as ``offramp.models``.
         package: package whose modules register things, subpackages included; they are imported at the first look-up.
         partial: whether modules that need a package of an extra are left out where it is not installed.
 

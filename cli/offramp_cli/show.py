@@ -32,7 +32,7 @@ def table(*headings: str, left: Collection[str] | None = None, title: str | None
     """Make an empty table.
 
     Args:
-        headings: of the columns.
+        headings: headings of the columns.
         left: headings of left-aligned columns; by default only the first.
         title: printed above the table, to the left.
         whole: cut long cells rather than wrap them.

@@ -131,7 +131,7 @@ def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *
 
     Args:
         graph: the graph that the settings name.
-        settings: of the run.
+        settings: settings of the run.
         open_fabric: opens the switch, if one is needed.
         lines: whether to print a line for each epoch too.
     """

@@ -14,7 +14,7 @@ class Group:
 
     Attributes:
         help: a sentence.
-        members: by name; ``module:attribute`` of a command.
+        members: members by name; ``module:attribute`` of a command.
         aliases: older names, which still work but are not shown.
         itself: the command that runs if no member is named.
     """

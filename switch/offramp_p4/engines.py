@@ -35,7 +35,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
     Args:
         program: a v1model, TNA, PSA or PNA program.
         engine: one of :data:`ENGINES`.
-        options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
+        options: options of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
             ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and
             ``cache``, of the machine code, and ``queued``: code for :class:`~offramp_p4.queued.QueuedSwitch` is made at
             once, the rest when it is first needed.

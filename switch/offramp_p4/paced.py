@@ -32,7 +32,7 @@ class PacedSwitch:
 
     Args:
         program, engine, options: as of :func:`~offramp_p4.engines.make_switch`.
-        config: of the traffic manager.
+        config: config of the traffic manager.
 
     Attributes:
         queued: the traffic manager and its counts.

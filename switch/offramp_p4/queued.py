@@ -28,8 +28,8 @@ class QueuedSwitch:
     triggered it.
 
     Args:
-        switch: of either engine; from now on to be used through this object only; its clock follows.
-        config: of the traffic manager.
+        switch: switch of either engine; from now on to be used through this object only; its clock follows.
+        config: config of the traffic manager.
         mark: marks a frame that found its queue above the threshold, without changing its length; returns the frame
             itself if it cannot.
     """

@@ -70,7 +70,7 @@ class Running:
     """A switch with open ports that answers P4Runtime; :meth:`forward` moves packets until :meth:`stop`.
 
     Attributes:
-        servers: by protocol, P4Runtime first; two protocols at one address have the same.
+        servers: servers by protocol, P4Runtime first; two protocols at one address have the same.
     """
 
     device: Device

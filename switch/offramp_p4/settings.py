@@ -109,7 +109,7 @@ class Settings(Preprocessor):
         program: P4 source file, or bmv2's JSON (``.json``); None: wait for a controller to push one.
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
-        address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
+        address: address of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
         bfrt, gnmi: of the BF-RT and the gNMI server, which may be that of P4Runtime; None: there is none.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.

@@ -22,7 +22,7 @@ def signal_at_parents_end(number: signal.Signals, parent: int) -> None:
     """Have the kernel send this process a signal when the thread that started it ends; ends now if that has happened.
 
     Args:
-        number: to send.
+        number: signal to send.
         parent: process id of the parent, as it was before this process was started.
     """
     _prctl(_PDEATHSIG, number)

@@ -36,8 +36,8 @@ def is_left(name: str, pattern: re.Pattern[str] = _OWNED) -> bool:
     """Whether a name says that it belongs to a process, and that process has certainly ended.
 
     Args:
-        name: of a folder, a namespace or a file.
-        pattern: with the three groups of :data:`PATTERN`, matched at the beginning of the name.
+        name: name of a folder, a namespace or a file.
+        pattern: pattern with the three groups of :data:`PATTERN`, matched at the beginning of the name.
     """
     parts = pattern.match(name)
     if parts is None or parts[3] != _where():

@@ -112,7 +112,7 @@ class Listener:
         address: ``HOST:PORT`` or ``unix:PATH``; port 0 takes a free one.
         access: the proof that peers must give.
         protocol: name of what is spoken here: a proof for one protocol is none for another.
-        limits: of strangers.
+        limits: limits of strangers.
         clock: seconds, monotonic.
 
     Attributes:

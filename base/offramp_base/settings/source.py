@@ -27,7 +27,7 @@ class Source:
     """One file: its data, and the line of each part of it.
 
     Attributes:
-        name: of the file, for errors.
+        name: name of the file, for errors.
         data: its content as plain Python objects.
         lines: line of each node, by place.
     """

@@ -112,8 +112,8 @@ class UdpSocket:
         Args:
             where: the address; behind it ``,peer=HOST:PORT`` names the peer, and ``,insecure`` takes the first that
                 comes. Otherwise the peer proves the token, or is, on the loopback, a process of this user.
-            stats: to count on with.
-            token: by default that of OFFRAMP_TOKEN_FILE.
+            stats: counters to use.
+            token: token to prove; by default that of OFFRAMP_TOKEN_FILE.
 
         Raises:
             OfframpError: no such address here, it is in use, or it is reachable from other machines and there is

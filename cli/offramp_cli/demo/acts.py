@@ -24,9 +24,9 @@ class Scene:
     """What an act gets.
 
     Attributes:
-        settings: of the demo.
+        settings: settings of the demo.
         stage: shows progress, and takes the act's lines.
-        laboratory: of all acts.
+        laboratory: laboratory of all acts.
         out: folder of the report; an act writes into the folder of its own name below it.
     """
 

@@ -35,7 +35,7 @@ class Laboratory:
 
     Attributes:
         mode: as ``offramp lab up --mode`` takes it.
-        rate_bps: of the hosts' links; links to the spine have twice as much.
+        rate_bps: rate of the hosts' links; links to the spine have twice as much.
         stage: shows that it starts.
         lacks: why it has no better mode; empty: it is the best, or the one that was asked for.
     """

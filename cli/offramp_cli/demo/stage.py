@@ -67,7 +67,7 @@ class Stage:
         silent_s: longest silence where there is no bar.
 
     Attributes:
-        console: for the acts' own lines and tables.
+        console: console for the acts' own lines and tables.
         printed_s: when something was last printed, by the monotonic clock.
     """
 

@@ -24,7 +24,7 @@ def on_ranks(
 
     Args:
         work: a module-level function.
-        settings: of the run, among them its store.
+        settings: settings of the run, among them its store.
         kind: type of each rank's input.
         on_report: called with reports of rank 0.
         open_job: makes each rank's input from the number of ranks; by default, the settings.

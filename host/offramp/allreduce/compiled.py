@@ -36,7 +36,7 @@ class _Running:
     """A tensor that is summed: what the library reads and writes must live so long.
 
     Attributes:
-        array: of the caller.
+        array: array of the caller.
         values: what is given to the library.
         sums: where the library puts the sums, to be rounded to ``array``'s type if they are not ``array`` itself.
     """

@@ -66,8 +66,8 @@ class Endpoint:
         rank: this rank.
         ranks: how many there are.
         job: number of the job.
-        pages: of slots that the job has.
-        segments: of a packet.
+        pages: number of pages of slots that the job has.
+        segments: number of segments in a packet.
         flight: chunks that may be on their way at once; half the slots at most.
         retry_s: time without anything new after which what is missing is sent again; it doubles up to 4 times that.
         first: number of the first chunk, the same on all ranks.

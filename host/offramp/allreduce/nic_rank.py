@@ -47,8 +47,8 @@ class NicRank:
         world: how many there are.
         job: number of the job.
         timeout_s: how long nothing new may come before a sum fails.
-        pages: of slots that the job has.
-        segments: of a packet.
+        pages: number of pages of slots that the job has.
+        segments: number of segments in a packet.
         flight: chunks that may be on their way at once.
         retry_s: time without anything new after which what is missing is sent again.
         loss: probability of dropping an incoming frame, for tests, drawn from ``seed``.

@@ -35,10 +35,10 @@ class Format:
     """The wire format of a type of elements, among ``ranks``.
 
     Attributes:
-        dtype: of the tensor.
-        code: of the type, 1 to 255, which ranks compare.
+        dtype: dtype of the tensor.
+        code: code of the type, 1 to 255, which ranks compare.
         floating: whether chunks have exponents.
-        lane_bits: of a limb.
+        lane_bits: bits of a limb.
     """
 
     dtype: np.dtype[Any]

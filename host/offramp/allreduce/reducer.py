@@ -45,8 +45,8 @@ class AllReduceNetwork:
         control: address of the switch's P4Runtime server, or ``fpga:udp=HOST`` of a card in its place; empty where
             somebody else admits the job.
         ports: switch port of each rank; needed with ``control``.
-        pages: of 256 slots, half of which may be on their way at once.
-        segments: of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
+        pages: pages of 256 slots, half of which may be on their way at once.
+        segments: segments of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
         burst: frames sent before the link is read again.
         flight: bytes that may be on their way to the switch; more than what the links hold only makes queues.
         retry_s: time without anything new after which what is missing is sent again.

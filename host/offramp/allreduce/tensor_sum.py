@@ -38,7 +38,7 @@ class TensorSum:
         array: what is summed in place; C-contiguous, writable.
         rank: this rank.
         ranks: how many there are.
-        lanes: of a chunk.
+        lanes: lanes of a chunk.
         window: chunks that may be on their way; an exponent is agreed that far ahead.
 
     Raises:

@@ -51,8 +51,8 @@ class Route:
     """A way from a host to another.
 
     Attributes:
-        links: in order.
-        nodes: between them, ends included.
+        links: links in order.
+        nodes: nodes between them, ends included.
     """
 
     links: tuple[Link, ...]

@@ -63,7 +63,7 @@ class FeatureCodec(Coding):
     """A coding that a run may name.
 
     Attributes:
-        bits: of a value in a message, at least; None: Sylvie's controller decides for each epoch.
+        bits: bits of a value in a message, at least; None: Sylvie's controller decides for each epoch.
         summable: whether a switch can add the codes of several workers.
         samples: whether messages may hold other vertices in each training step.
     """

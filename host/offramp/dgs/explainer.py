@@ -22,9 +22,9 @@ class Coefficients:
     Attributes:
         size: of the node mask: mean, or sum where ``mean`` is not set. A sum outweighs the prediction's gradient where
             remote vertices are many.
-        entropy: of the node mask, mean.
-        feature_size: of the feature mask, mean.
-        feature_entropy: of the feature mask, mean.
+        entropy: entropy of the node mask, mean.
+        feature_size: feature size of the feature mask, mean.
+        feature_entropy: feature entropy of the feature mask, mean.
     """
 
     size: float = 0.5
@@ -93,12 +93,12 @@ def terms(
 
     Args:
         model: the model, whose weights are frozen.
-        graph: of ``g`` pooled and ``r`` remote vertices.
+        graph: graph of ``g`` pooled and ``r`` remote vertices.
         features: ``(g + r, F)``.
         target: ``(g, C)`` probabilities that the model gives the pooled vertices.
         nodes: ``(r + 1,)``; 0 is the self-loop.
         columns: ``(F,)``.
-        coefficients: of the regularisers.
+        coefficients: coefficients of the regularisers.
     """
     m, s = torch.sigmoid(nodes), torch.sigmoid(columns)
     graph.mask = m
@@ -139,7 +139,7 @@ class Explanation:
         features: ``(F,)``.
         steps: steps that the explanation took.
         loss: total of the last.
-        divergence: of the prediction from the target.
+        divergence: divergence of the prediction from the target.
     """
 
     nodes: torch.Tensor

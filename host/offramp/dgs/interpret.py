@@ -38,7 +38,7 @@ class Interpreter:
 
     Args:
         shard: the worker's part of the graph.
-        model: of the run; its weights are set for each explanation.
+        model: model of the run; its weights are set for each explanation.
     """
 
     def __init__(self, shard: Shard, model: Model | None = None) -> None:
@@ -58,7 +58,7 @@ class Interpreter:
         Args:
             places: ``(r,)`` of the halo that are explained, ascending; the others get their mean.
             rows: ``(r, F)`` features of these.
-            version: of the masks.
+            version: version of the masks.
 
         Raises:
             OfframpError: the model's weights or the rows are no numbers, and so are the masks.

@@ -24,7 +24,7 @@ class Record:
         kind: one of :mod:`offramp.dgs.wire`.
         source: worker that sends.
         layer, batch: of a draw.
-        version: of the masks of who pulls.
+        version: version of the puller's masks.
         ids: ``(rows,)`` or ``(items,)`` vertices.
         counts: ``(rows,)`` neighbours drawn of each.
         values: ``(rows, columns)`` features, or ``(rows,)`` node mask.

@@ -50,7 +50,7 @@ class Sampler:
         Others hear of it before the next request.
 
         Args:
-            version: of both.
+            version: version of both.
             masks: None: the draws stay as they are.
             columns: ascending; None: all.
         """
@@ -122,10 +122,10 @@ class Sampler:
         """Features of ``ids`` from each worker, in order; by another version than the published one: all columns.
 
         Args:
-            ids: of vertices that the worker in this place owns; none for this one.
+            ids: ids of vertices that the worker in this place owns; none for this one.
             batch: number.
-            version: of the masks to go by.
-            kind: of bytes that this counts as: ``features`` or ``explanation``.
+            version: version of the masks to go by.
+            kind: kind of bytes that this counts as: ``features`` or ``explanation``.
 
         Raises:
             OfframpError: vertices of this worker.

@@ -86,8 +86,8 @@ def uniform(graph: LocalAdjacency, rows: IntArray, ids: IntArray, fanout: int, s
         graph: adjacency.
         rows: ``(r,)`` rows of it.
         ids: ``(r,)`` vertices that they are: with ``stream`` they decide what is drawn.
-        fanout: of each row, or :data:`ALL`.
-        stream: of :func:`stream_of`.
+        fanout: fanout of each row, or :data:`ALL`.
+        stream: stream of :func:`stream_of`.
     """
     if fanout == ALL:
         return every(graph, rows)

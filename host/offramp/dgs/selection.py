@@ -65,7 +65,7 @@ def answer(
         features: ``(n, F)`` of the owner's vertices.
         vertices: ``(n,)`` ascending: which they are.
         columns: columns that the requester has chosen in ``version``; None: all.
-        version: of the requester's masks that the owner knows.
+        version: version of the requester's masks that the owner knows.
         worker: the owner.
 
     Raises:

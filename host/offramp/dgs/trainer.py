@@ -35,7 +35,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
     """Data-parallel training: every worker's batch of a step, and the sum of their gradients.
 
     Attributes:
-        model: with the same weights on every worker.
+        model: model with the same weights on every worker.
         masks: masks by which the sampler draws.
         batches: trained, over all epochs.
     """

@@ -52,7 +52,7 @@ def critical_path(
 
     Args:
         problem: tasks and machines.
-        machine: of each task.
+        machine: machine of each task.
         drawn: bytes of each edge in each iteration.
         alone: weigh flows as if each were alone on the network (a lower bound of any schedule).
     """

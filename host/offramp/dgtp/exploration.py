@@ -41,7 +41,7 @@ class Exploration:
 
     Attributes:
         steps: I, transitions.
-        beta: of equation 29, divided by the cost of the start: 20 accepts a cost 5 % higher with probability 1/e.
+        beta: beta of equation 29, divided by the cost of the start: 20 accepts a cost 5 % higher with probability 1/e.
         gamma: feasible placements whose critical path is within this share of the shortest are simulated.
         mu: share by which capacities may be exceeded on the way.
         by_makespan: walk by simulated time instead of the critical path (figure 9).

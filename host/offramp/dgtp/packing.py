@@ -36,7 +36,7 @@ class Classes:
     Attributes:
         members: task indices of each class, ascending.
         names: kinds.
-        demand: of one task of each class.
+        demand: demand of one task of each class.
     """
 
     members: list[list[int]]

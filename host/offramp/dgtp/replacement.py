@@ -80,10 +80,10 @@ def place_again(
 
     Args:
         problem: the job on the machines of now.
-        before: of :func:`carried_over`.
+        before: result of :func:`carried_over`.
         evaluator: judges placements.
         moves: tasks that may move beyond those that must.
-        seed: of the changes that are tried.
+        seed: seed of the changes that are tried.
         within: seconds after which no other change is tried.
 
     Raises:

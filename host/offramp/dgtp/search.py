@@ -62,12 +62,12 @@ class Search:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
             both starts at several temperatures, after each the load of network cards annealed, then refined by feasible
             moves and swaps; a policy of :data:`PLACEMENTS`: what that says, without a search.
-        walks: of the portfolio; 4, and 2 for large jobs, if None.
-        steps: of each walk; 10,000, and fewer for large jobs, if None.
+        walks: walks of the portfolio; 4, and 2 for large jobs, if None.
+        steps: steps of each walk; 10,000, and fewer for large jobs, if None.
         reliefs: changes that each annealing tries; 40,000, and fewer for large jobs, if None. The paper has none.
         trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
-        iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
-        how: of each walk.
+        iterations: iterations of training, simulated for each candidate; 20, and fewer for large jobs, if None.
+        how: how each walk searches.
         within: seconds for the whole search, from its call on and whatever the size: the best by then is what it finds,
             and another run, or another machine, may find another one. It is late by less than one simulation, and where
             not even a start's fits. Without, counts as above stop it, and the same seed finds the same.
@@ -102,7 +102,7 @@ class Found:
     """The outcome of a search.
 
     Attributes:
-        machine: of every task.
+        machine: machine of every task.
         makespan: its simulated seconds over ``iterations`` of the search's volumes.
         walks: results of each walk, in order.
     """

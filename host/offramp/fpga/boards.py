@@ -164,8 +164,8 @@ def build(
     Args:
         board: the board for which it is.
         folder: made if it is not there.
-        seed: of nextpnr's placement.
-        address: of a board on Ethernet; by default its top's.
+        seed: seed of nextpnr's placement.
+        address: address of a board on Ethernet; by default its top's.
         parameters: of the card on a board on Ethernet, beside the board's own (:mod:`offramp.fpga.card_parameters`).
 
     Raises:

@@ -15,7 +15,7 @@ class Rule(NamedTuple):
     Attributes:
         least, most: bounds; in between powers of two.
         optional: whether 0, which leaves the engine out, is a value.
-        bits: of memory for each, at least.
+        bits: bits of memory for each, at least.
         of: the parameter that adds the engine; the rule counts only where that one is not 0.
     """
 

@@ -26,7 +26,7 @@ class Depth(NamedTuple):
     """The longest paths of a module.
 
     Attributes:
-        levels: on the path with the most.
+        levels: levels on the path with the most.
         carry: bits on the path with the most.
         deepest: the cells of the first of these paths, from its begin.
         longest_carry: those of the second.

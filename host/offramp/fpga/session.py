@@ -43,7 +43,7 @@ class Session:
         closed: whether the card is known to have been given back.
         window: requests that may be on their way.
         clock_hz: the card's.
-        lines: of the card's table.
+        lines: lines of the card's table.
         requests: requests that were sent, each counted once.
         resent: datagrams that were sent again.
     """
@@ -52,7 +52,7 @@ class Session:
         """A session that is not open yet.
 
         Args:
-            number: of the session, 32 bits, new for each.
+            number: number of the session, 32 bits, new for each.
             now: the time.
             most_rto_s: the longest time before something is sent again.
         """

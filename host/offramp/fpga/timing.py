@@ -107,9 +107,9 @@ def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64,
     """Cycles of look-ups; a packet's words are its keys.
 
     Args:
-        packets: in order.
-        width: of the engine.
-        flight: of the engine.
+        packets: packets in order.
+        width: width of the engine.
+        flight: flight of the engine.
         memory: cycles from a read to its line.
     """
     taken: list[int] = []

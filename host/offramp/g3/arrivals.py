@@ -18,7 +18,7 @@ class Arrivals:
 
     Args:
         mailbox: the mailbox in which they arrive.
-        labels: of the messages, by number.
+        labels: labels of the messages, by number.
         accept: called with the number and the bytes of each.
     """
 
@@ -31,7 +31,7 @@ class Arrivals:
         """Each bin once, the first that is ready first.
 
         Args:
-            needs: for each bin the numbers of the messages that it needs.
+            needs: needs for each bin the numbers of the messages that it needs.
             eager: a bin is ready when its own messages are there, otherwise when all are.
 
         Raises:

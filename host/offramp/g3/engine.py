@@ -60,10 +60,10 @@ class HaloEngine:
         plan: this worker's rows and bins.
         features: ``(n + h, F)`` of the own vertices and of the others.
         schedule: when what is computed and sent.
-        mailbox: to and from the other workers.
-        codec: of messages and their gradients, in training.
-        dtype: of both.
-        device: of the features and everything that is computed; main memory by default.
+        mailbox: mailbox to and from the other workers.
+        codec: codec of messages and their gradients, in training.
+        dtype: dtype of both.
+        device: device of the features and everything that is computed; main memory by default.
         """
         self._model, self._plan, self._schedule = model, plan, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
@@ -167,7 +167,7 @@ class HaloEngine:
         """Gradients of what stage ``number`` was given: ``(n + h, w)`` of messages, ``(n, v)`` of own parts.
 
         Args:
-            number: of the stage.
+            number: number of the stage.
             state: gradient of the state from the readout.
             after: gradients of what it prepared; other workers' share of the messages' is added.
             first: that of first states, which is added to.

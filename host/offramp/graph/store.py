@@ -46,8 +46,8 @@ class Manifest:
     """The contents of a store, as its manifest lists them.
 
     Attributes:
-        format: of the store.
-        name: of the graph.
+        format: format of the store.
+        name: name of the graph.
         vertices, edges, parts: number of each.
         method: method of partitioning.
         cut_edges: edges whose ends have different owners.
@@ -106,7 +106,7 @@ def write_store(
         owner: ``(vertices,)`` part of each vertex; of several types those of one after those of the other.
         parts: number of parts.
         folder: empty, or not there yet.
-        method: for the manifest.
+        method: method for the manifest.
 
     Raises:
         OfframpError: the folder is not empty, or cannot be written.
@@ -327,7 +327,7 @@ class StoredPart:
     """One part of a store.
 
     Attributes:
-        manifest: of the store.
+        manifest: manifest of the store.
         vertices, edges: by type.
     """
 
@@ -340,7 +340,7 @@ def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> St
     """One of ``parts`` parts.
 
     Args:
-        folder: of the store.
+        folder: folder of the store.
         part: which.
         parts: number of parts that the reader expects.
         verify: compare the checksums of everything that is opened; features are read once for that.

@@ -92,7 +92,7 @@ def typed_in_memory(
     """A graph whose arrays are there, in memory or mapped from files.
 
     Args:
-        name: of the graph.
+        name: name of the graph.
         counts: vertices of each type.
         vertices: arrays with one row for each vertex, by type and name.
         edges: ``edge_index`` of shape (2, edges), and arrays with one row for each edge, by type and name.

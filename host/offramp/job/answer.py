@@ -22,12 +22,12 @@ class Circumstances:
 
     Attributes:
         plain: name of the alternative without an offload.
-        seconds: of each whole run, start-up included.
+        seconds: seconds of each whole run, start-up included.
         sent: bytes that hosts sent in each run; those that nobody counted are absent.
         uncalibrated: why the plan rests on models alone; empty: a calibration has ended, or none was wanted.
         others: tasks of others that wanted a processor when the runs began; None: unknown.
         processors: that this machine has.
-        unit: of work whose seconds are compared.
+        unit: unit of work whose seconds are compared.
     """
 
     plain: str

@@ -22,7 +22,7 @@ class Deadline:
     """A moment until which something has to be done.
 
     Attributes:
-        seconds: from now.
+        seconds: seconds from now.
         clock: tells the time in seconds.
     """
 
@@ -62,7 +62,7 @@ def within(seconds: float, work: Callable[[], T], stop: Callable[[], None]) -> T
     Work that is not is told to stop, and left to end by itself; :func:`wait_for_abandoned` waits for that.
 
     Args:
-        seconds: for the work.
+        seconds: seconds for the work.
         work: runs in a thread of its own.
         stop: tells the work to stop.
 

@@ -99,7 +99,7 @@ class Floors:
         """The largest floor.
 
         Args:
-            traffic: of a step.
+            traffic: traffic of a step.
             measured: the prediction was measured here, with all that processors had to do.
         """
         between = self._between_hosts(traffic)

@@ -34,7 +34,7 @@ class GnnOnSwitch(ProgramOnSwitch):
     """SwitchGNN's program with the plans of one job, which needs a switch's memory for itself.
 
     Attributes:
-        text: of the program, with room for the plans.
+        text: text of the program, with room for the plans.
         load: writes them.
     """
 

@@ -33,7 +33,7 @@ class Measured:
     """The measurements of a calibration.
 
     Attributes:
-        seconds: by each way that works, of each round, in which all ways took turns.
+        seconds: seconds by each way that works, of each round, in which all ways took turns.
         failed: why others could not be measured.
     """
 
@@ -112,7 +112,7 @@ class Prediction:
     Attributes:
         ways: all of them, the plain one first.
         step_s: predicted, of those that can be taken.
-        model_s: of what is offloaded, by models alone.
+        model_s: time of what is offloaded, by models alone.
         corrections: measured values over the model's.
         refused: why others cannot be taken.
         gains: whether the job says enough for an offload to gain anything for certain.
@@ -143,7 +143,7 @@ class Deployment:
     """The changes to switches and agents that a way needs, and the file that ranks read.
 
     Attributes:
-        steps: on switches and agents, checked, in the order in which they are applied.
+        steps: steps on switches and agents, checked, in the order in which they are applied.
         network: text of the file for ``OFFRAMP_NETWORK``; None where ranks need none.
     """
 
@@ -156,7 +156,7 @@ class Start:
     """One start of a job's ranks.
 
     Attributes:
-        folder: for logs, results and checkpoints.
+        folder: folder for logs, results and checkpoints.
         attempt: number of earlier starts.
         rounds: steps to run in place of all, for a calibration.
     """
@@ -263,7 +263,7 @@ class Epochs:
 
     Attributes:
         model: seconds of an epoch; raises why a way cannot be taken.
-        apart_s: of these the seconds that are no communication.
+        apart_s: seconds of these that are no communication.
     """
 
     ways: Sequence[str]
@@ -299,7 +299,7 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
 
     Args:
         ways: the plain one first.
-        timeout_s: for all of it; only the first round is begun without knowing how long one takes.
+        timeout_s: timeout for all of it; only the first round is begun without knowing how long one takes.
         one: measures a way within this many seconds; None: it said nothing.
     """
     deadline = time.monotonic() + timeout_s

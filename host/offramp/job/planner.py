@@ -34,7 +34,7 @@ class Choice:
         step_s: predicted time of a step; None where it cannot be used.
         taken: whether the job uses it.
         reason: a sentence.
-        model_s: of what is offloaded by the model alone.
+        model_s: time of what is offloaded, by the model alone.
         correction: measured time over the model's, by calibration; None: nothing was measured.
         bound: what decides :attr:`step_s`: the model (corrected where that was measured), or what forbids less.
         decided: what the prediction supposes of the ranks' network, which they read, by the field of their file.

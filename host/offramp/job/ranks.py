@@ -39,7 +39,7 @@ class Ranks:
     Attributes:
         job, cluster, hosts: the job, its cluster, and its hosts in rank order.
         network: file for ``OFFRAMP_NETWORK``; None: without our backend's settings.
-        folder: for logs, ``rank-0.log`` and so on.
+        folder: folder for logs, ``rank-0.log`` and so on.
         attempt: number of earlier starts of the job.
         leading: number of ranks, from 0, that end by themselves; the others serve them. None: all.
     """

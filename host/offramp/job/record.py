@@ -25,7 +25,7 @@ class Record:
     """What the ranks of a run wrote.
 
     Attributes:
-        seconds: of each step but the first, which makes connections, on its slowest rank; empty: unknown.
+        seconds: seconds of each step but the first, which makes connections, on its slowest rank; empty: unknown.
         parts: mean seconds of these steps by what the ranks did; empty: unknown.
         curve: progress of training.
         begin_ns: begin of the first of these steps, by the system's clock; None: unknown.

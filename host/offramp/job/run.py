@@ -43,10 +43,10 @@ class RunResult:
     """The result of a run.
 
     Attributes:
-        seconds: from the start of the ranks to the end of the last one, of the attempt that ended well.
+        seconds: seconds from the start of the ranks to the end of the last one, of the attempt that ended well.
         attempts: number of starts.
         bytes_by_link: sent and received by each host on its links, while the ranks ran.
-        steps: of deploying, in order.
+        steps: steps of deploying, in order.
         links: bytes from the first end and from the second of each link that is counted, meanwhile.
         begun_ns: when the ranks of that attempt started, by the system's clock; None: unknown.
         others: tasks of others that wanted a processor of this machine just before; None: unknown.
@@ -242,10 +242,10 @@ def calibrate(
     Args:
         job: the job.
         cluster: where it is to run.
-        ways: to measure.
+        ways: ways to measure.
         size: bytes of an all-reduce, where that matters.
         folder: takes logs, and files of the ranks.
-        timeout_s: for everything but taking it away again.
+        timeout_s: timeout for everything but taking it away again.
         note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
         stopped: whether nobody waits for the measurements any more.
 

@@ -153,7 +153,7 @@ class JobOnSwitch(ProgramOnSwitch):
     Attributes:
         role: the switch's part.
         pages: pages of slots for the job.
-        segments: of a frame, where the program is brought.
+        segments: segments of a frame, where the program is brought.
     """
 
     program = PROGRAM

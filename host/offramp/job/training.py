@@ -26,7 +26,7 @@ class Training(Kind):
     """A training command; a step is an epoch.
 
     Attributes:
-        words: of the command, behind ``offramp``.
+        words: words of the command, behind ``offramp``.
         workers: its field that says how many ranks there are.
         options: fields that a way sets.
         lossy: ways that the job has to allow.

@@ -37,8 +37,8 @@ class SwitchLook:
 
     Attributes:
         answers: whether it does.
-        pages: of slots, if it runs all-reduce.
-        taken: of them, by job.
+        pages: pages of slots, if it runs all-reduce.
+        taken: pages in use, by job.
         verdicts: packets by what they came to.
         queues: of a port and its queue (``"3/7"``) packets ``sent``, ``marked`` and ``dropped``, where its program
             counts them.
@@ -68,7 +68,7 @@ class AgentLook:
         answers: whether it does.
         clients, requests: connected now, and carried out since it started.
         cut_off: clients that it has cut off.
-        ports: by name.
+        ports: ports by name.
     """
 
     answers: bool
@@ -85,7 +85,7 @@ class RankLook:
     Attributes:
         step: number of the last one that ended.
         seconds: seconds that the step took.
-        mean_s: of all but the first, or of the only one.
+        mean_s: mean of all but the first, or of the only one.
         parts: seconds of the last one of each part that the program names.
     """
 
@@ -110,14 +110,14 @@ class Look:
     """Observations at one moment.
 
     Attributes:
-        at_s: of the monotonic clock.
+        at_s: time on the monotonic clock.
         links: bytes that each host has sent and received on its links.
-        switches: by name.
-        ranks: by number.
+        switches: switches by name.
+        ranks: ranks by number.
         queues: bytes that wait at each host's first link now, and packets that it has dropped.
-        agents: by ``HOST/AGENT``.
+        agents: agents by ``HOST/AGENT``.
         paths: requests of each rank by path, where it runs an application of LEO.
-        plan: by way.
+        plan: plan by way.
     """
 
     at_s: float

@@ -37,7 +37,7 @@ class Link:
 
     Attributes:
         ends: names of two nodes.
-        rate_bps: in each direction; None where nothing limits it.
+        rate_bps: rate in each direction; None where nothing limits it.
         bytes_by: by alternative, the bytes from the first end and those from the second. An alternative whose bytes
             nobody counted is absent.
     """

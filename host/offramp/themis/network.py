@@ -35,7 +35,7 @@ class Dimension:
         size: number of NPUs that communicate along it, P.
         bandwidth_bps: bandwidth of all links of an NPU on it, one direction.
         latency_ns: latency of one step, from NPU to NPU, for a message of minimum size.
-        payload_share: for an in-network dimension, bytes of data per byte on the wire.
+        payload_share: payload share for an in-network dimension, bytes of data per byte on the wire.
         messages: model of dependent messages, or of NCCL's calls; None: the paper's cost model.
         bidirectional: for a ring, whether collectives use both directions, with half of a chunk each, or only one;
             None: the cost model's default, both in the paper's, one with messages.

@@ -25,7 +25,7 @@ class RatedLinks:
 
     Args:
         ranks: how many.
-        rate_bps: of each link, each way.
+        rate_bps: rate of each link, each way.
         mtu: bytes.
 
     Attributes:

@@ -60,7 +60,7 @@ class Laboratory:
     Attributes:
         cluster: the laboratory's cluster.
         ranks: a process on each host.
-        folder: of turns and logs.
+        folder: folder of turns and logs.
     """
 
     cluster: Cluster
@@ -76,7 +76,7 @@ class Laboratory:
             cell: width and bits; number of workers and rate are the laboratory's.
             way: how features travel.
             count: timed exchanges.
-            rates: for ``auto``.
+            rates: rates for ``auto``.
 
         Raises:
             OfframpError: a rank or the switch failed.
@@ -172,7 +172,7 @@ def laboratory(workers: int, rate: str) -> Iterator[Laboratory]:
 
     Args:
         workers: number of hosts.
-        rate: of each link, as a cluster file has it.
+        rate: rate of each link, as a cluster file has it.
 
     Raises:
         OfframpError: no network namespaces here, or something does not start.

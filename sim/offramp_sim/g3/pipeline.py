@@ -28,11 +28,11 @@ class Costs:
     Attributes:
         load_bps, unload_bps: bytes per second between host and device.
         send_bps: bytes per second of a worker's network card, one message after the other.
-        latency_s: of a message.
-        start_s: of each bin's computation.
-        target_s: for each target.
-        edge_s: for each edge into a target.
-        value_bytes: of a number.
+        latency_s: latency of a message.
+        start_s: start of each bin's computation.
+        target_s: time for each target.
+        edge_s: time for each edge into a target.
+        value_bytes: bytes of a number.
 
     Raises:
         OfframpError: a rate that is not positive, or a negative time.
@@ -156,9 +156,9 @@ def simulate(
     Args:
         graph: symmetric.
         owner: ``(n,)`` worker of each vertex.
-        widths: of every layer's input and of the last one's output.
+        widths: widths of every layer's input and of the last one's output.
         mode: one of :data:`MODES`.
-        costs: of bins.
+        costs: costs of bins.
         targets: most of a bin; None: all of a worker in one.
 
     Raises:

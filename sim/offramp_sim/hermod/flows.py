@@ -30,10 +30,10 @@ class Flow:
         pair: its queue pair, the position among all flows.
         task: the coflow's position in the DAG.
         source, sink: NICs.
-        level: at the sender; lower goes first, equal ones in turn.
+        level: level at the sender; lower goes first, equal ones in turn.
         side: 2 waits while its sender has a flow of side 1 (Lina).
         frames, answer: its data packets, and the start of its acknowledgements.
-        before: for a ring, the flow of which the sender must have received as much as it sends.
+        before: in a ring, the flow of which the sender must have received as much as it sends.
         after: flows that wait for this one in that way.
         waiting: whether it is in the sender's queue.
         submitted: whether it may send.

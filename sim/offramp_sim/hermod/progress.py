@@ -20,7 +20,7 @@ class Progress:
     Args:
         network: gives the time.
         loaded: the DAG with its delays.
-        flows: of each task.
+        flows: flows of each task.
         submit: called with a flow that may begin.
 
     Attributes:

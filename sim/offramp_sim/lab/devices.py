@@ -34,7 +34,7 @@ def start_switches(
 
     Args:
         cluster: what to build.
-        folder: for sockets and logs.
+        folder: folder for sockets and logs.
         spaces: that hold its ports' interfaces; None: ports are Unix sockets.
         stack: ends them.
 

@@ -31,9 +31,9 @@ class Keeper:
 
     Attributes:
         lab: the laboratory; its state file counts the restarts.
-        cluster: with the addresses of this laboratory.
-        switches: by name.
-        agents: by host and name.
+        cluster: cluster with the addresses of this laboratory.
+        switches: switches by name.
+        agents: agents by host and name.
         spaces: the hosts' namespaces, if they have any.
     """
 

@@ -86,7 +86,7 @@ class Spaces:
     """Namespaces of a cluster's hosts, joined to this process' one; a context manager.
 
     Attributes:
-        pids: of the process that keeps each host's namespace.
+        pids: PIDs of the process that keeps each host's namespace.
         notes: what the kernel lacks.
 
     Raises:

@@ -33,8 +33,8 @@ class Lab:
     """One laboratory.
 
     Attributes:
-        name: of its cluster.
-        folder: of everything it holds; removed with it.
+        name: name of its cluster.
+        folder: folder of everything it holds; removed with it.
         source: the cluster file that it was made from.
         mode: ``root``, ``user`` (a user namespace) or ``sockets``.
         holder: process that holds it, ``PID.START.WHERE``.

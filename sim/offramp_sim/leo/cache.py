@@ -54,7 +54,7 @@ class Turn:
     Attributes:
         requests: how many there were.
         seconds: that they took.
-        latencies_us: of each.
+        latencies_us: latencies of each.
         by_switch: GETs that the switch answered.
         gets: how many there were.
         wrong: answers for another key, of an outdated version, or with a second value for a version.

@@ -55,9 +55,9 @@ class ChainRun:
 
     Attributes:
         load: requests with many in flight.
-        hops_ns: of sequential requests: median time at each place, and in all, in nanoseconds.
+        hops_ns: hops of sequential requests: median time at each place, and in all, in nanoseconds.
         engine_ns: that the card's RTL worked on one, at 250 MHz.
-        trace: of the median one among them, for Perfetto or Chrome.
+        trace: trace of the median one among them, for Perfetto or Chrome.
         clocks: how far the responder's clock was ahead, and the uncertainty of that, in nanoseconds.
     """
 
@@ -87,9 +87,9 @@ class Network:
     """Two agents, and a switch between them; a context manager in a namespace of its own.
 
     Attributes:
-        agents: of the sides, by rank.
+        agents: agents of the sides, by rank.
         near, far: interfaces of the agents and of the switch, by rank.
-        switch: between them.
+        switch: switch between them.
     """
 
     def __init__(self, program: Path | None = None) -> None:
@@ -141,7 +141,7 @@ def run_chain(
         keys: number of objects.
         seed: random seed for objects and requests.
         card: device name that opens the requester's card.
-        program: of the agents; by default the installed one.
+        program: program of the agents; by default the installed one.
         advance: called with what is being done, and how much of how much is done.
 
     Raises:

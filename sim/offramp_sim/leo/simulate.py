@@ -29,7 +29,7 @@ class Rule:
     """The rule by which paths are chosen.
 
     Attributes:
-        policy: of the selectors.
+        policy: policy of the selectors.
         ahead: if above 0, search for the best of the next k choices instead, with all queues and arrivals known.
         only: take this path alone.
     """
@@ -151,11 +151,11 @@ def simulate(
         routes: the actual paths.
         load: the requests.
         rule: how paths are chosen.
-        seed: of the load.
+        seed: seed of the load.
         believed: the selectors' table, if profiles are wrong.
-        weights: of the tenants at every link and node.
+        weights: weights of the tenants at every link and node.
         one_selector: whether tenants share one selector, which sees all; else each has its own.
-        tolerance: of the selectors.
+        tolerance: tolerance of the selectors.
         slowdowns: at most one of each resource.
 
     Raises:

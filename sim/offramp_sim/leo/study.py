@@ -41,7 +41,7 @@ class Study:
         believed: the selectors' table.
         rules, loads: each with each.
         tenants: who shares.
-        seed: of the requests.
+        seed: seed of the requests.
     """
 
     routes: Routes

@@ -29,8 +29,8 @@ class Evaluation:
     Attributes:
         kind, number, offered, single: of the setting.
         is_open: whether its loop is.
-        costs: by rule, ns.
-        throughput_mrps: by rule.
+        costs: costs by rule, ns.
+        throughput_mrps: throughput by rule.
     """
 
     kind: str

@@ -71,8 +71,8 @@ def measure(link: str, way: str, seconds: float, seed: int = 0, vertices: int = 
         link: one of :data:`offramp_sim.nic.links.LINKS`.
         way: ``python``, ``agent`` or ``testpmd``.
         seconds: least duration.
-        seed: of graph and features.
-        vertices: of the graph, all in one block.
+        seed: seed of graph and features.
+        vertices: vertices of the graph, all in one block.
 
     Raises:
         OfframpError: no root, no testpmd, Python on other links than veth, or a wrong sum.

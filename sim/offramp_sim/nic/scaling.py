@@ -55,7 +55,7 @@ def measure_queues(
         link: one of :data:`LINKS`.
         case: what is measured.
         seconds: duration.
-        vertices: of each worker's graph, all in one block.
+        vertices: vertices of each worker's graph, all in one block.
         first: run at the highest nice level, so that other work on the machine disturbs less. A real-time class is not
             possible: DPDK's threads that wait for each other on one processor would never end.
         program: the agent.

@@ -28,7 +28,7 @@ class Protocol:
         guard_ps: shortest time between two cuts of a host's rate.
         raise_ps: time without a mark after which the rate is raised by 5 Gbit/s.
         passes_pps: pipeline passes per second of each switch; None: free.
-        aggregators: of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
+        aggregators: aggregators of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
     """
 
     acks: bool = True

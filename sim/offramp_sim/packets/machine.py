@@ -114,7 +114,7 @@ class Machine:
     """One simulation's memory.
 
     Attributes:
-        partitions: of the network, one for each core.
+        partitions: partitions of the network, one for each core.
         contexts: their words by name.
         wall_s: time that they have run.
     """

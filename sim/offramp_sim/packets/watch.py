@@ -19,7 +19,7 @@ class Watch:
     """The queue to watch.
 
     Attributes:
-        host: to which the switch's port leads.
+        host: host to which the switch's port leads.
         every_ps: length of an interval.
         intervals: number of intervals, from the beginning.
     """

@@ -60,7 +60,7 @@ class Sample:
         ratio: its vertices over the real graph's; memory and delays shrink by it, times are scaled back.
         indptr, indices: CSR.
         path: the file that it was read from; None: it was generated, with vertices in the order of a ring.
-        seed: of METIS.
+        seed: seed of METIS.
     """
 
     data: Dataset

@@ -37,7 +37,7 @@ def run_bench(
     means ``always``. Waveforms are in ``work``: ``waves.fst`` from Icarus, ``waves.vcd`` from Verilator.
 
     Args:
-        design: to simulate.
+        design: design to simulate.
         simulator: ``icarus`` or ``verilator``.
         bench: a Python file, which can import modules beside it.
         work: folder for logs and results.

@@ -40,7 +40,7 @@ class ExchangeResult:
         packet_bytes: link bytes of a packet of features.
         up_bytes, down_bytes: from and to the workers.
         ack_bytes: acknowledgements in both directions, if they are charged.
-        recirculated_bytes: of passes through the switch's pipeline beyond a packet's first.
+        recirculated_bytes: bytes of passes through the switch's pipeline beyond a packet's first.
         down_vectors: feature vectors delivered: the volume of the paper's figures 2(d) and 18.
         blocks, levels: of the plan; 0 without a plan.
         barrier_s: time for which the switch is idle between blocks.

@@ -36,7 +36,7 @@ class Measured:
 
     Attributes:
         sums: ``(vertices, F)`` sums, zero for vertices without remote neighbours.
-        traffic: of all workers; DONE and GO are counted.
+        traffic: traffic of all workers; DONE and GO are counted.
         data_up, data_down: packets with a payload to and from the switch.
         seconds: processor time of switch and workers; other work on the machine does not count.
         switch_seconds: the switch's part of it.

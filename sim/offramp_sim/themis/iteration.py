@@ -273,7 +273,7 @@ def train(
     Args:
         workload: what is trained.
         network: on what.
-        scheduler: of the collectives; None for the ideal network.
+        scheduler: scheduler of the collectives; None for the ideal network.
         iterations: how many, one after the other.
         chunks: per collective.
 

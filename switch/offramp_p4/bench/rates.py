@@ -26,7 +26,7 @@ class Rate:
         links: ``memory``, or ``veth`` for packets through interfaces.
         packets, passes: packets in, times that ingress ran (recirculation and resubmission count).
         seconds: seconds that the packets took.
-        load_s: to compile the program; None where that is not known.
+        load_s: time to compile the program, seconds; None where that is not known.
     """
 
     workload: str

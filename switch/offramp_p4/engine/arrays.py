@@ -35,7 +35,7 @@ class ArraysTarget(Protocol):
 
     Attributes:
         clock: virtual time in microseconds.
-        colours: of its meters.
+        colours: colours of its meters.
     """
 
     colours: Colours

@@ -70,7 +70,7 @@ class Chip:
     """Properties of a switch that do not come from its program.
 
     Attributes:
-        seed: of everything that is random.
+        seed: seed of everything that is random.
         cpu_port: the port of the control plane, if it has one.
         recirculation_ports: ports whose packets come in again, beside those of the architecture.
         host_ports: the ports of a card towards its host.

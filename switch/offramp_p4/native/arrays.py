@@ -32,7 +32,7 @@ class ArraysTarget(Protocol):
     """A target as counters and meters need it.
 
     Attributes:
-        colours: of its meters.
+        colours: colours of its meters.
         length: the field with the bytes that a packet counts as.
     """
 

@@ -24,7 +24,7 @@ class MemberBits:
     Attributes:
         word: index in the context of the address of rows.
         stride: bytes of a row; each has the byte of one member.
-        offset: of that byte.
+        offset: offset of that byte.
     """
 
     word: int
@@ -45,7 +45,7 @@ class TablePlan:
         member_size: bytes of a member's row.
         registers: index in the context of the address of each entry's direct register: a number, and whether it has
             been used, a word each; None without one.
-        status: of the profile's members; None where all take packets.
+        status: status of the profile's members; None where all take packets.
     """
 
     words: int

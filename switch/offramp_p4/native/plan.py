@@ -36,7 +36,7 @@ class Column:
     Attributes:
         word: index in the context of the rows' address.
         stride: bytes from row to row.
-        offset: of the column in a row.
+        offset: offset of the column in a row.
         width: bits of a cell.
     """
 
@@ -56,7 +56,7 @@ class Plan:
 
     Attributes:
         tables, value_sets: look-up structures.
-        columns: by name of the register.
+        columns: columns by name of the register.
         arrays: by extern instance, the address of a counter array or a meter array.
         profiles: by extern instance, the words that :attr:`TablePlan.profile` describes.
         member_sizes: bytes of a member's row, by extern instance.

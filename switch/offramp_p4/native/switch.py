@@ -56,7 +56,7 @@ class NativeSwitch(PlainSwitch):
     looped. The GIL is released while packets run.
 
     Attributes:
-        cache: of its machine code; None: the user's.
+        cache: cache of its machine code; None: the user's.
         queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
 
     Raises:

@@ -37,7 +37,7 @@ class PortableTarget(ActionTarget):
 
     Attributes:
         digests: the cell of the digests of this pass, 0 or a tuple.
-        length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
+        length: length for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 
     colours = COLOURS

@@ -42,7 +42,7 @@ class Forwarder:
 
     Args:
         device: the switch.
-        ports: by number.
+        ports: ports by number.
         workers: threads that move the frames of some of the ports by themselves; closed with the ports.
 
     Attributes:

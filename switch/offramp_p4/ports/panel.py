@@ -57,7 +57,7 @@ class GatedPort:
     Attributes:
         enabled: whether frames pass; may be set from any thread.
         received, sent: frames taken in from the link, and those that the switch asked to send, whatever became of them.
-        received_bytes: of all frames that have arrived, those of a disabled port too.
+        received_bytes: bytes of all frames that have arrived, those of a disabled port too.
     """
 
     def __init__(self, port: Port) -> None:

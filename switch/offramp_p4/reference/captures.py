@@ -51,7 +51,7 @@ def run(
         like: a switch in the state that bmv2 is to be in.
         packets: (microseconds, port, bytes), sent at these times after the first, as far as bmv2 keeps up.
         ports: all ports, also those that only send.
-        target_options: of simple_switch.
+        target_options: target options of simple_switch.
         include: folders for p4c's preprocessor.
         defines: its macros.
         quiet_s: time without a frame after which the last one has left.

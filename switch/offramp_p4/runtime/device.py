@@ -47,7 +47,7 @@ class Device:
         device_id: P4Runtime device.
         make_switch: the switch for a program.
         cpu_port: packets that leave by it go to the controllers; None: there is no CPU port.
-        translations: of the types with ``@p4runtime_translation``.
+        translations: translations of the types with ``@p4runtime_translation``.
         compiler: compiles what controllers push within a budget; None: this process does, without one.
 
     Attributes:

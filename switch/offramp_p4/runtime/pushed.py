@@ -25,7 +25,7 @@ def build_pushed(device: Device, config: DeviceConfig, name: str, p4_config: Any
     Args:
         device: the device, with the budget and the recipe for the switch.
         config: the configuration that was pushed.
-        name: of the file in messages.
+        name: name of the file in messages.
         p4_config: the P4Runtime message that the configuration came in.
 
     Raises:

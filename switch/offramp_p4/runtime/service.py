@@ -61,7 +61,7 @@ class Service:
         """Call a method of the service by name.
 
         Raises:
-            RpcError: with the status of the call.
+            RpcError: the call failed; it carries the status.
         """
         del metadata
         methods: dict[str, Callable[[Any], Any]] = {

@@ -23,7 +23,7 @@ class Finder(Protocol):
     could hide an entry, but replaced.
 
     Attributes:
-        find: from the key values to the winning entry; another one after each change.
+        find: function from the key values to the winning entry; another one after each change.
     """
 
     find: Lookup

@@ -62,7 +62,7 @@ class TableState:
     One thread may change it while another one runs packets: a packet finds what there was before a change or after it.
 
     Attributes:
-        lookup: from the unsigned key values (``selector`` keys left out) to the winning entry or None.
+        lookup: function from the unsigned key values (``selector`` keys left out) to the winning entry or None.
         hits, misses: look-ups since the last reset.
         default: action that a miss runs.
         default_entry: metadata and direct counter of the default entry.

@@ -65,7 +65,7 @@ class TrafficManager(Generic[T]):
 
     Attributes:
         observer: called with time, port, queue, packets and bytes of it whenever a depth changes.
-        held_bytes: of the frames in all queues.
+        held_bytes: bytes of the frames in all queues.
         misdirected: frames dropped because their queue does not exist.
     """
 

@@ -82,9 +82,9 @@ class FilterState:
             fall_ns: the time constant of levels that fall.
             rate: whether values add up, as bytes do, and decay.
             scale: bits by which the result is shifted right.
-            low: of Wred, the level below which no packet is dropped.
-            high: of Wred, the level from which on all packets are dropped.
-            probability: of Wred, the share of packets that is dropped just below ``high``.
+            low: level of Wred below which no packet is dropped.
+            high: level of Wred from which on all packets are dropped.
+            probability: share of packets that Wred drops just below ``high``.
 
         Raises:
             StateError: there is no such filter.

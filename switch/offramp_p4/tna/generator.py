@@ -40,7 +40,7 @@ class App:
     """The configuration of an application, the same in every pipe.
 
     Attributes:
-        timer_ns: from its being enabled to the first trigger, and between those of a periodic one.
+        timer_ns: time from its being enabled to the first trigger, and between those of a periodic one.
         pattern, mask: of the first four bytes of a recirculated packet; bits that are 0 in the mask do not matter.
         batches, packets: number of batches that a trigger makes, and of packets in each.
         batch_gap_ns, packet_gap_ns: at least so long from the start of one to that of the next.

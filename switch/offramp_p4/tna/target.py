@@ -26,10 +26,10 @@ class TnaTarget(ActionTarget):
     """Everything that generated code of one gress refers to.
 
     Attributes:
-        seed: of the hashes that are random functions.
+        seed: seed of the hashes that are random functions.
         port_metadata_bytes: bytes between the intrinsic metadata and the packet.
         deposits: checksums that ``subtract_all_and_deposit`` completes when the parser has ended.
-        length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
+        length: length for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 
     colours = COLOURS

@@ -25,7 +25,7 @@ class Notes:
     """Rules on the events that are noted of an architecture's externs.
 
     Attributes:
-        size: of arrays, whose cells note themselves; an index that is out of range is noted here.
+        size: size of arrays, whose cells note themselves; an index that is out of range is noted here.
         silent: whether a call's effects are noted where they show.
         emits: whether the headers that a deparser puts into the packet are noted.
     """

@@ -24,7 +24,7 @@ class Spans:
 
     Attributes:
         recorder: the recorder of instrumented code.
-        trace: of the packet under way.
+        trace: trace of the packet under way.
         current: the span that runs; None before the first.
     """
 

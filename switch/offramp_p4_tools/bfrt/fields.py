@@ -19,13 +19,13 @@ class Field:
 
     Attributes:
         kind: ``bytes``, ``string``, ``container``, or a key of :data:`WIDTHS`.
-        width: in bits; 0 for text and containers.
+        width: width in bits; 0 for text and containers.
         repeated: the value is a list.
         default: value in an entry that does not give the field; None: 0, false, empty.
         choices: the texts that a string may be; empty: any.
-        match: of a key: Exact, Ternary, LPM, Range or Optional.
+        match: match kind of a key: Exact, Ternary, LPM, Range or Optional.
         oneof: data fields next to each other with the same mark exclude each other.
-        parts: of a container.
+        parts: parts of a container.
     """
 
     id: int

@@ -82,7 +82,7 @@ class BfrtService:
         """Call a method of the service by name.
 
         Raises:
-            RpcError: with the status of the call.
+            RpcError: the call failed; it carries the status.
         """
         match method:
             case "Write":

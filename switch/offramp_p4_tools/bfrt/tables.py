@@ -35,8 +35,8 @@ class Tables:
     """The tables that BF-RT clients see while one program runs.
 
     Attributes:
-        name: of the program, that of its file.
-        stores: by the id of the table.
+        name: name of the program, that of its file.
+        stores: stores by the id of the table.
         pipe_names: the pipelines of the program, in the order of their pipes.
     """
 

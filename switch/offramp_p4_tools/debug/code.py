@@ -41,7 +41,7 @@ class Location:
 
     Attributes:
         entry: whether it is the first of its frame, which breakpoints by name mean.
-        variables: in scope, those declared further in last.
+        variables: variables in scope, those declared further in last.
     """
 
     pos: Pos
@@ -69,7 +69,7 @@ class Code:
     """The debuggable code of a pipeline, or of a gress of one.
 
     Attributes:
-        locations: by number; 0 is none.
+        locations: locations by number; 0 is none.
         armed: numbers of those with breakpoints.
         file: the name under which Python knows the generated module.
         expressions: evaluates what clients ask about packets in this code.

@@ -72,7 +72,7 @@ class Session:
     """Reads requests until the client ends or is lost; then whatever is held goes on.
 
     Args:
-        debugger: of the switch.
+        debugger: debugger of the switch.
         starter: carries out launch and attach.
         reader, writer: the client's stream.
         on_start: called when the client has launched or attached.

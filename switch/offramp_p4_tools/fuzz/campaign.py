@@ -43,7 +43,7 @@ class Campaign:
         engine: makes the switch that is compared with the Python engine; None compares it with p4c and bmv2, on
             programs that these take.
         write: writes the program of a seed; None: programs for v1model.
-        seed: of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
+        seed: seed of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
         shrink_s: time to spend on each finding's reproducer.
         jobs: trials at a time.
     """

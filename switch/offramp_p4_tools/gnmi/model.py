@@ -51,7 +51,7 @@ class Leaf:
 
     Attributes:
         names: below the interface, such as ``("state", "counters", "in-octets")``.
-        value: of a port, from the panel and its number.
+        value: value of a port, from the panel and its number.
         counts: it changes with packets, so that it is sampled where the target may choose.
     """
 

@@ -55,7 +55,7 @@ class GnmiService:
         """Call a method of the service by name.
 
         Raises:
-            RpcError: with the status of the call.
+            RpcError: the call failed; it carries the status.
         """
         del metadata
         check_extensions(request)

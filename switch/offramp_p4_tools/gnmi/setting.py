@@ -25,7 +25,7 @@ class Setting:
     """The operations of one SetRequest.
 
     Attributes:
-        wanted: by port whether it is to be enabled.
+        wanted: whether each port is to be enabled.
         results: an UpdateResult for each operation.
     """
 

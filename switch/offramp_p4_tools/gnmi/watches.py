@@ -30,8 +30,8 @@ class Watch:
     """Leaves that are sampled, or told when they change.
 
     Args:
-        interval_ns: between samples; None: changes are told.
-        heartbeat_ns: between two times that values are told even if they are the same; None: never.
+        interval_ns: interval between samples; None: changes are told.
+        heartbeat_ns: period of updates even of unchanged values; None: none are sent.
         suppress: tell only those samples that have changed.
         now_ns: when it begins.
     """

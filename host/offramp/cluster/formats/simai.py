@@ -48,7 +48,7 @@ class Topology:
     """The contents of a topology file.
 
     Attributes:
-        gpus: in all, numbered from 0.
+        gpus: gpus in all, numbered from 0.
         per_server: GPUs of a server.
         nvswitches, switches: their numbers.
         wires: the links.

@@ -27,7 +27,7 @@ class Bars:
     """Stretches of one replica.
 
     Attributes:
-        stretches: by lane (:data:`LANES` for each rank of the pipeline) and colour.
+        stretches: stretches by lane (:data:`LANES` for each rank of the pipeline) and colour.
         held_up: by lane, the time that coflows took beyond what they would have taken alone, from their starts on.
     """
 

@@ -28,7 +28,7 @@ class Dimensions(Fabric):
     There is one path between any two NPUs, and there are no leaves.
 
     Attributes:
-        network: of Themis; ranks count along its first dimension fastest.
+        network: network of Themis; ranks count along its first dimension fastest.
     """
 
     network: Network = field(kw_only=True)

@@ -25,7 +25,7 @@ class Load:
 
     Attributes:
         resource, amount: bytes that it puts where.
-        weight: of it in fair sharing.
+        weight: its weight in fair sharing.
     """
 
     resource: Array

@@ -53,7 +53,7 @@ class _Table:
     """The engine's loads, in sequence.
 
     Attributes:
-        numbers: of the engine's load, by the DAG's number.
+        numbers: numbers of the engine's load, by the DAG's number.
         uses, resources, amounts, weights: how many resources each load has, these, bytes on them, and its weight.
     """
 

@@ -30,7 +30,7 @@ class FlowResult:
 
     Attributes:
         start, end: of each task of the DAG, in seconds.
-        iteration_ends: of each iteration (:func:`iteration_ends`).
+        iteration_ends: end of each iteration (:func:`iteration_ends`).
         events: that the engine worked through.
     """
 

@@ -30,14 +30,14 @@ class LabResult:
     """Measurements of one run in the laboratory.
 
     Attributes:
-        scenario: of the run.
+        scenario: scenario of the run.
         start_s, end_s: of each coflow of the first round, from its first rank's start to its last rank's end.
         rounds: seconds of each coflow in each round.
         rank_bytes: what each rank's endpoint handed to the kernel.
         dscp, queue: of each coflow.
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
-        host_bytes: by DSCP, as the endpoints of all ranks count what they hand to the kernel.
+        host_bytes: bytes by DSCP, as the endpoints of all ranks count what they hand to the kernel.
         abused: frames that the abuser sent.
         demoted: frames of both that became best effort: they arrived at others' ports, or exceeded a limit.
     """

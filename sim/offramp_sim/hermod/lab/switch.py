@@ -61,7 +61,7 @@ class LabSwitch:
     Args:
         scenario: gives rates and queues.
         priorities: priorities of the plan.
-        folder: for the socket of its P4Runtime server.
+        folder: folder for the socket of its P4Runtime server.
     """
 
     def __init__(self, scenario: Scenario, priorities: Priorities, folder: Path) -> None:

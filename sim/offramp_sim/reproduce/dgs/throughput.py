@@ -34,7 +34,7 @@ class Rates:
     """Rates that the thesis does not give.
 
     Attributes:
-        link_gbps: of a worker's network card (the thesis's 10).
+        link_gbps: link of a worker's network card (the thesis's 10).
         vertex_us: time to sample and load a vertex, in microseconds.
         flops: operations per second of a GPU on these layers.
     """

@@ -46,7 +46,7 @@ class Conditions:
     """Parameters that the thesis leaves open, or that favour baselines.
 
     Attributes:
-        link_gbps: of a worker's card.
+        link_gbps: link of a worker's card.
         overlapped: whether the stages of mini-batches overlap; else they follow each other.
         sampling_cores: cores that draw a worker's mini-batches.
         tuned: whether every system gets its best number of bins; else G3 gets :data:`BINS`, and others one.
@@ -94,10 +94,10 @@ class Bed:
     """A data set at a size that fits this machine.
 
     Attributes:
-        name: of the data set.
+        name: name of the data set.
         graph: that stands for it.
-        seed: of partitions and samples.
-        conditions: of all systems.
+        seed: seed of partitions and samples.
+        conditions: conditions of all systems.
     """
 
     name: str

@@ -59,7 +59,7 @@ class Row:
     """The results of one case.
 
     Attributes:
-        values: by what is compared; empty if there is an ``error``.
+        values: values by what is compared; empty if there is an ``error``.
         seconds: that it took.
     """
 

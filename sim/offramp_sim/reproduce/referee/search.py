@@ -41,7 +41,7 @@ def search(
     Args:
         item: that gives the number.
         what: is compared.
-        rows: of a referee.
+        rows: rows of a referee.
         tries: most runs.
         run: returns the rows of cases.
 

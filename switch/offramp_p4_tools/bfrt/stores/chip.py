@@ -21,7 +21,7 @@ class Records(Store):
     """Entries that are kept; ``changed`` is called after each change.
 
     Args:
-        check: of the values that an entry is going to have.
+        check: check of the values that an entry is going to have.
         leaving: called before the entry with a key is removed; raises if it may not be.
     """
 

@@ -27,7 +27,7 @@ class Errors:
     """The errors of a document: their numbers are what its expressions compare.
 
     Attributes:
-        names: by number.
+        names: names by number.
         none: the number of NoError.
     """
 
@@ -75,7 +75,7 @@ class ParserReader:
         """The parser ``node``, which runs ``before`` first; without one every packet is accepted.
 
         Args:
-            name: of the parser.
+            name: name of the parser.
             node: its place in the document, or None.
             params: its parameters behind the packet.
             before: statements in front of its first state.

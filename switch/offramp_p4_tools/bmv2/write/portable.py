@@ -25,7 +25,7 @@ class PortableDocument(Document):
     Args:
         program: the program.
         blocks: its blocks, each with the role or the metadata header of each parameter; "" is the packet.
-        prefix: of the names of metadata headers.
+        prefix: prefix of the names of metadata headers.
     """
 
     def __init__(self, program: ir.Program, blocks: Iterable[tuple[Block, Sequence[str]]], prefix: str) -> None:

@@ -35,7 +35,7 @@ class Statements:
 
     Attributes:
         code: the code written so far.
-        expressions: for operands without effects.
+        expressions: expressions for operands without effects.
     """
 
     def __init__(self, document: Document, code: Code | None = None) -> None:

@@ -95,7 +95,7 @@ def _near(path: Path) -> str:
 
 
 def _missing_requirements(extra: str) -> list[str]:
-    """What an extra of the installed distribution asks for and this Python lacks, as pip takes it."""
+    """Requirements of an extra of the installed distribution that this Python lacks, in pip's form."""
     try:
         rows = requires("offramp") or []
     except PackageNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one process made and others may take: a file for each key, in a folder that is this user's alone."""
+"""Results that processes of one user share: one file per key, in a private folder."""
 
 from __future__ import annotations
 

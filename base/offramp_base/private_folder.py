@@ -25,7 +25,7 @@ def user_folder(variable: str, usual: str) -> Path:
         usual: where it is in the home folder without the variable.
 
     Raises:
-        NoHomeFolder: there is no home folder, as where a container runs under a number that no user has.
+        NoHomeFolder: there is no home folder, as in a container whose user number nobody has.
     """
     base = os.environ.get(variable, "")
     if base and Path(base).is_absolute():
@@ -49,7 +49,7 @@ def check_owned(path: Path, *, folder: bool) -> None:
     """Check that a folder or file is writable by this user alone, and is not a link.
 
     Raises:
-        OfframpError: it is not; naming whose it is.
+        OfframpError: another user owns it; the message names that user.
         OSError: it is not there, or cannot be looked at.
     """
     status = path.lstat()
@@ -94,7 +94,7 @@ def make_private(folder: Path) -> None:
 
 
 def make_cache(folder: Path) -> None:
-    """As :func:`make_private`, for a folder in the user's cache without which a command cannot go on.
+    """Make a private folder in the user's cache that a command needs, like :func:`make_private`.
 
     Raises:
         OfframpError: it cannot be made, or is not this user's alone.

@@ -20,7 +20,7 @@ WORTH_S = 0.3
 
 
 def remembered(files: KeptFiles, key: str, kind: type[T], make: Callable[[], T]) -> T:
-    """What ``files`` hold for ``key``, or what ``make`` returns, which is then kept if it took long.
+    """Return the value kept for ``key``, or that of ``make``, which is kept if it took long.
 
     Nothing is kept in a command that has fallen back for want of a package: it must say so each time.
 

@@ -122,7 +122,7 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
 
 
 def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) -> float:
-    """What an item takes on this machine, or the referee's runs of it."""
+    """The time that an item, or the referee's runs of it, takes on this machine."""
     from offramp_sim.reproduce.duration import cases_seconds, item_seconds
     from offramp_sim.reproduce.referee.run import cases_to_examine
 
@@ -132,7 +132,7 @@ def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) 
 
 
 def _crowded() -> str:
-    """What is added to an estimate while other programs use the cores; empty at rest."""
+    """Note on an estimate while other programs use the cores; empty at rest."""
     from offramp_sim.reproduce.duration import crowding
 
     return f"; other programs use its cores now: {crowding():.1f} times as long" if crowding() > _CROWDED else ""

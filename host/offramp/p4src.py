@@ -38,7 +38,7 @@ def p4_source(name: str) -> Path:
 
 
 def p4_text(name: str, defines: Mapping[str, int | str] | None = None) -> str:
-    """A source with its own includes expanded and macros defined at the top; system includes stay as they are.
+    """A source with its own includes expanded and macros defined at the top; system includes stay unexpanded.
 
     Raises:
         OfframpError: there is no such source, or it includes one that is missing.

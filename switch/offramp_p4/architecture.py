@@ -19,7 +19,7 @@ class Architecture:
     Attributes:
         name: name in P4Info.
         packages: the types of ``main``.
-        options: those of :class:`~offramp_p4.switch.Switch` that only some architectures take, and this one does.
+        options: those of :class:`~offramp_p4.switch.Switch` that this architecture takes, unlike some others.
         traced: whether the Python engine writes traces of it.
     """
 

@@ -28,7 +28,7 @@ def number(i: ir.ExternInstance, name: str) -> int:
 
 
 def member(i: ir.ExternInstance, name: str) -> str:
-    """The name of the enum member that a constructor argument is."""
+    """The name of the enum member given as a constructor argument."""
     arg = argument(i, name)
     label = None
     if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):

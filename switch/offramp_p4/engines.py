@@ -21,7 +21,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
-"""Options that only the Python engine has."""
+"""Options of the Python engine alone."""
 _NATIVE_ONLY: Final = frozenset({"cache", "queued"})
 
 

@@ -37,7 +37,7 @@ class PythonJoint:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing in the queues, time 0."""
+        """Empty the queues and set the time to 0."""
         self.tm: TrafficManager[tuple[Any, _Budget]] = TrafficManager(self._config)
         self._now_ps = 0
         self._budget = _Budget(0)

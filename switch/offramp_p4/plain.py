@@ -90,7 +90,7 @@ class PlainSwitch(ABC):
         """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order.
 
         Raises:
-            OfframpError: a length of ``batch`` is negative or more than its rows have.
+            OfframpError: a length in ``batch`` is negative or exceeds its rows.
         """
         if self.generator is not None and self.generator.active:
             return run_with_generated(self, self.generator, batch)

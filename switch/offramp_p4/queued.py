@@ -89,7 +89,7 @@ class QueuedSwitch:
         return self._joint.advance_batch(until_ps)
 
     def pass_batch(self, times_ps: Times, batch: PacketBatch, until_ps: int) -> tuple[Times, PacketBatch]:
-        """As :meth:`receive_batch`, then :meth:`advance_batch`, in one call.
+        """Call :meth:`receive_batch`, then :meth:`advance_batch`.
 
         Raises:
             OfframpError: as of :meth:`receive_batch`.

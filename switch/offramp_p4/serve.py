@@ -208,7 +208,7 @@ def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict
     """Bind a server for each address that is asked for; protocols of the same address share it.
 
     Raises:
-        OfframpError: an address cannot be bound; ``servers`` has those that were.
+        OfframpError: an address cannot be bound; ``servers`` holds those that could.
     """
     from offramp_p4.runtime.server import Server
     from offramp_p4.runtime.service import Service

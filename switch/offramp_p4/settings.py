@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offramp_p4.ir import Program
 
 PEER = "peer:"
-"""Before the path of a port that is a link to the Unix socket of another switch's port."""
+"""Prefix of a port's path: a link to the Unix socket of another switch's port."""
 _PACKET_PORTS = 512
 """Ports that a packet can be sent to for a test; v1model has 9 bits for them."""
 ENGINES = {"auto": "native where it can", "native": "machine code", "python": "readable, traces"}

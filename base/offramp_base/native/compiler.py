@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From LLVM assembly to machine code in this process: optimisation, code generation, the cache, linking."""
+"""Compiles LLVM assembly to machine code in this process: optimises, generates, caches and links."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def interface_index(ifname: str) -> int:
     """The kernel's number of an interface.
 
     Raises:
-        OfframpError: there is no such interface; the message lists those there are.
+        OfframpError: there is no such interface; the message lists those that exist.
     """
     try:
         return socket.if_nametoindex(ifname)

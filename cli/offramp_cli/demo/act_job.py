@@ -46,7 +46,7 @@ def play(scene: Scene) -> Outcome:
 
 
 def ways_of(plan: JobPlan) -> list[str]:
-    """What was chosen, the plain way, and sums in the switches, as far as they are possible."""
+    """The chosen way, the plain way, and sums in the switches where they are possible."""
     possible = {each.way for each in plan.choices if each.step_s is not None}
     wanted = dict.fromkeys((plan.taken.way, plan.plain.way, SWITCH))
     return [way for way in wanted if way in possible]

@@ -65,14 +65,14 @@ class Path:
 
     @property
     def name(self) -> str:
-        """As the report shows it."""
+        """The alternative's name in the report."""
         if len(self.devices) == 1:
             return NAMES[self.devices[0]]
         return f"chosen of {'+'.join(NAMES[each] for each in self.devices)}"
 
     @property
     def shares(self) -> str:
-        """Where requests went, in words."""
+        """The paths that requests took, in words."""
         total = max(1, sum(self.by_device.values()))
         parts = (f"{NAMES[each]} {count / total:.0%}" for each, count in self.by_device.items() if each in self.devices)
         return ", ".join(parts)
@@ -163,7 +163,7 @@ def outcome_of(paths: Sequence[Path], rtl: Mapping[str, Any], notes: Sequence[st
 
 
 def verdict_of(compared: Sequence[Alternative], every: Sequence[Alternative], others: float | None) -> Verdict:
-    """By what was measured; unknown if only models stand beside the processor."""
+    """Verdict from the measurements; unknown if only models stand beside the processor."""
     if len(compared) > 1:
         known = Circumstances(NAMES[CPU], {}, {}, others=others, processors=processors(), unit="request")
         return verdict(compared, known)

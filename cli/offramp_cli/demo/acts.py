@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scene:
-    """What an act gets.
+    """The inputs of an act.
 
     Attributes:
         settings: settings of the demo.

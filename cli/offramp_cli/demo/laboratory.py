@@ -81,7 +81,7 @@ class Laboratory:
         return self.lab().mode != "sockets"
 
     def description(self) -> str:
-        """What runs, in a line; and what is missing for better."""
+        """One line on the laboratory in use, and what a better one lacks."""
         from offramp.report.units import si
 
         if self.rated:

@@ -60,7 +60,7 @@ class _Status:
 
 
 class Stage:
-    """Where acts are shown.
+    """The display of acts.
 
     Args:
         console: prints; one is made if there is none.
@@ -116,7 +116,7 @@ class Stage:
         self._show(name, None, None)
 
     def advance(self, name: str, done: int, total: int) -> None:
-        """Show how far a part is."""
+        """Show the progress of a part."""
         self._part = f"{name} {done:,}/{total:,}"
         self._show(name, done, total)
 

@@ -34,7 +34,7 @@ _FAULTS: Final = ("dropped", "malformed", "missed", "strangers")
 
 @dataclass(frozen=True)
 class Start:
-    """Settings that only the command has."""
+    """Settings of the command alone."""
 
     no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Program")] = False
     translation: Annotated[

@@ -63,7 +63,7 @@ class CardControl:
 
     @property
     def pages(self) -> int:
-        """Pages of slots that the card has."""
+        """Pages of slots on the card."""
         return self._card.read(REGISTERS["SIZE"])
 
     def admit(self, job: int, role: SwitchRole, pages: int = 1) -> list[int]:

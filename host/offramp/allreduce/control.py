@@ -33,14 +33,14 @@ class JobControl(Protocol):
 
     @property
     def pages(self) -> int:
-        """Pages of slots that there are."""
+        """Pages of slots in all."""
 
     @property
     def segments(self) -> int:
         """Segments of a packet."""
 
     def admit(self, job: int, role: SwitchRole, pages: int = 1) -> list[int]:
-        """Give a job pages that no other has."""
+        """Give a job pages of its own."""
 
     def release(self, job: int) -> None:
         """Give up what a job has, if it has anything."""
@@ -67,7 +67,7 @@ class AllReduceControl:
 
     @property
     def pages(self) -> int:
-        """Pages of slots that the program has."""
+        """Pages of slots in the program."""
         return int(self._session.index.registers[self._chunk].size) // PAGE
 
     @property
@@ -141,7 +141,7 @@ class AllReduceControl:
         return next(int.from_bytes(m.exact.value, "big") for m in entry.match if m.field_id == 2)
 
     def _taken(self) -> dict[int, int]:
-        """The job that has each page, where one has."""
+        """The job that owns each page in use."""
         jobs = {}
         for entry in self._session.read_table(self._prefix + entries.SOURCES):
             params = self._params(entry)

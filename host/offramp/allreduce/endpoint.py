@@ -64,7 +64,7 @@ class Endpoint:
 
     Args:
         rank: this rank.
-        ranks: how many there are.
+        ranks: number of ranks.
         job: number of the job.
         pages: number of pages of slots that the job has.
         segments: number of segments in a packet.

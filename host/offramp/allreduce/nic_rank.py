@@ -44,7 +44,7 @@ class NicRank:
     Args:
         link: ``nic:SOCKET#PORT``.
         rank: this rank.
-        world: how many there are.
+        world: number of ranks.
         job: number of the job.
         timeout_s: how long nothing new may come before a sum fails.
         pages: number of pages of slots that the job has.

@@ -101,7 +101,7 @@ def integer_bits(values: Array) -> int:
 
 
 def exponents(chunks: Array) -> tuple[Array, Array]:
-    """For each row, the biased exponent that bounds its finite numbers and whether it has others; both ``(n,)``."""
+    """Per row, the biased exponent that bounds its finite numbers, and whether it has infinities or NaN; ``(n,)``."""
     sizes = np.abs(chunks)
     greatest = sizes.max(axis=1, initial=0)
     wild = ~np.isfinite(greatest)

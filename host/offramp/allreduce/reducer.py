@@ -68,9 +68,9 @@ class AllReducer:
     All ranks must sum tensors of the same type and size in the same order.
 
     Args:
-        network: where the switch is.
+        network: network of the switch.
         rank: this rank.
-        world: how many there are.
+        world: number of ranks.
         job: number of the job, 32 bits; each run needs its own.
         timeout_s: how long nothing new may come before a collective fails.
         io: the link, where it is open already.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port of each switch that leads to each host: what plain frames need, whatever else a program does."""
+"""The port of each switch towards each host, by which plain frames are forwarded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ comes."""
 
 
 def ports_of_hosts(cluster: Cluster) -> dict[str, dict[int, int]]:
-    """For each switch the port by MAC address of each host that has one.
+    """Per switch, the port towards each host that has a MAC address, by that address.
 
     Raises:
         OfframpError: a host without an address where a switch should know it; names file and line.

@@ -69,7 +69,7 @@ def _joined(numbers: list[int], width: int) -> str:
 
 
 def some(things: Iterable[object], most: int = _SHOWN) -> str:
-    """The first few, for a message, and how many others there are."""
+    """The first few names, for a message, and the number of the others."""
     rows = [str(each) for each in things]
     rest = len(rows) - most
     return ", ".join(rows) if rest <= 1 else f"{', '.join(rows[:most])} and {rest} more"

@@ -13,7 +13,7 @@ from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
 
 NAMESPACE: Final = "namespace:"
-"""Before ``PID.START.WHERE`` of a process in whose network namespace a host of a laboratory is."""
+"""Prefix of ``PID.START.WHERE``, a process in the network namespace of a laboratory's host."""
 _SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 
 

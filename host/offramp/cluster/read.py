@@ -308,7 +308,7 @@ def require(cluster: Cluster, names: Sequence[str]) -> None:
     """Refuse names of hosts that the cluster lacks.
 
     Raises:
-        OfframpError: names the first, and those that there are.
+        OfframpError: a name is unknown; the message lists the known ones.
     """
     for name in names:
         if name not in {host.name for host in cluster.hosts}:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which dimensions leave hosts: ranks are numbered host by host, and the first dimension varies fastest."""
+"""Finds the dimensions that cross hosts: ranks are numbered host by host, the first dimension fastest."""
 
 from __future__ import annotations
 

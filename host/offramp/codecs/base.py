@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Key
 
 UNCOMPRESSED: Final = 32
-"""Bits of a value that travels as it is."""
+"""Bits of a value that is sent unchanged."""
 
 
 class CodecSettings(Protocol):
@@ -23,7 +23,7 @@ class CodecSettings(Protocol):
 
     @property
     def codec(self) -> str:
-        """Its name in :data:`CODECS`."""
+        """The codec's name in :data:`CODECS`."""
 
     @property
     def dtype(self) -> str:

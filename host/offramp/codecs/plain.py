@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features as they are."""
+"""Sends features unchanged."""
 
 from __future__ import annotations
 

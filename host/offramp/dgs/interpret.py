@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a worker's model to its masks: inference, pooling, explanation (algorithm 1, lines 14 to 22)."""
+"""Computes a worker's masks from its model: inference, pooling, explanation (algorithm 1, lines 14 to 22)."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def compact(rows: npt.NDArray[np.float32]) -> Any:
 
 
 def _stacked(first: Any, second: Any) -> Any:
-    """One above the other; sparse where either is."""
+    """Stack two matrices of rows; the result is sparse if either is."""
     if sp.issparse(first) or sp.issparse(second):
         return sp.vstack([sp.csr_matrix(first), sp.csr_matrix(second)], format="csr")
     return stacked(first, second)

@@ -110,7 +110,7 @@ def uniform(
 
 @inlined
 def insert(keys: Doubles, places: Words, length: int, limit: int, key: float, place: int) -> int:
-    """Into the sorted list of the ``limit`` least keys; returns its length."""
+    """Insert into the sorted list of the ``limit`` least keys; returns its length."""
     if length == limit and keys[length - 1] <= key:
         return length
     at = min(length, limit - 1)

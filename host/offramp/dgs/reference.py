@@ -93,7 +93,7 @@ def weighted(
     weights: Doubles,
     stream: int,
 ) -> tuple[IntArray, IntArray]:
-    """As :func:`uniform`, by weight; ``remote`` says of each vertex whether it is of another worker."""
+    """Like :func:`uniform`, by weight; ``remote`` marks vertices of other workers."""
     degree = np.diff(indptr)[rows]
     counts = np.minimum(degree, fanout)
     entries, _ = entries_of(indptr, rows)

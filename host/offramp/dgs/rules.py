@@ -26,7 +26,7 @@ class Request(NamedTuple):
     Attributes:
         graph: adjacency that the rows are of.
         rows: ``(r,)`` rows of it.
-        ids: ``(r,)`` vertices that they are.
+        ids: ``(r,)`` vertex ids.
         requester: worker that draws.
         batch: its number, from 1.
         layer: hop from the batch's vertices, from 1.

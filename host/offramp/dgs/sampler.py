@@ -45,13 +45,13 @@ class Sampler:
         self._rule.prepare(messenger)
 
     def publish(self, version: int, masks: Masks | None, columns: IntArray | None) -> None:
-        """From the next batch on: draw by these masks and fetch these columns alone.
+        """Draw by these masks and fetch only these columns, from the next batch on.
 
         Others hear of it before the next request.
 
         Args:
             version: version of both.
-            masks: None: the draws stay as they are.
+            masks: masks to draw by; None leaves the draws unchanged.
             columns: ascending; None: all.
         """
         shard = self._shard

@@ -31,7 +31,7 @@ class Server:
         """Answers to the requests of one message, in order.
 
         Raises:
-            OfframpError: a request for what this worker does not have.
+            OfframpError: a request names data that this worker lacks.
         """
         replies = []
         for record in decode(message):

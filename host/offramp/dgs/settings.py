@@ -204,7 +204,7 @@ class DgsSettings(GraphSettings):
         """Number of ``features`` columns that travel: ``max(1, round(share * features))`` (specification section 7.2).
 
         Raises:
-            SettingsError: more than there are.
+            SettingsError: more are wanted than exist.
         """
         count = max(1, round(self.columns * features)) if self.columns <= 1 else int(self.columns)
         if count > features:

@@ -30,7 +30,7 @@ class Shard:
 
     Attributes:
         settings: settings of the run.
-        worker: the worker whose share it is.
+        worker: the worker that owns the shard.
         owner: ``(N,)`` int32 worker of each vertex.
         degree: ``(N,)`` int64 neighbours of each vertex.
         vertices: ``(n,)`` own ones, ascending.

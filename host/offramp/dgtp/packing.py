@@ -88,7 +88,7 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
     Args:
         problem: the problem whose tasks are placed.
         order: machines in the order in which they are filled.
-        groups: classes to keep together as often as possible; None: any feasible counts do.
+        groups: classes to keep together as often as possible; None: any feasible counts will do.
 
     Raises:
         OfframpError: no placement is feasible; the message names the resource that is short.

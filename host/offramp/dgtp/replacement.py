@@ -35,7 +35,7 @@ class Moves:
 
     Attributes:
         kept, moved: tasks that stay, and that go to another machine though theirs is still there.
-        lost: tasks whose machine has left. new: those that the plan did not have.
+        lost: tasks whose machine has left. new: tasks that are not in the plan.
         bytes: memory of the tasks that have moved, which is the most that has to travel.
         seconds: seconds that the busiest network card takes for it.
     """

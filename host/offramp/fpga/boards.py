@@ -162,7 +162,7 @@ def build(
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
 
     Args:
-        board: the board for which it is.
+        board: the target board.
         folder: made if it is not there.
         seed: seed of nextpnr's placement.
         address: address of a board on Ethernet; by default its top's.

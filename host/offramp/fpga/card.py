@@ -79,7 +79,7 @@ class CardRegisters:
     Args:
         at: ``HOST`` or ``HOST:PORT``.
         engine: whose.
-        version: the version that its register map must have.
+        version: required version of its register map.
         timeout_s: seconds that the card may be silent.
 
     Raises:

@@ -44,7 +44,7 @@ RULES: Final = {
     "EBS_LINES": Rule(2, 65536, bits=4 * 512),
     "QUANTPACK_DEPTH": Rule(2, 4096, bits=2 * 256),
 }
-"""By name; the preconditions are those of the modules in ``fpga/rtl``."""
+"""Parameters by name; the preconditions are those of the modules in ``fpga/rtl``."""
 
 BLOCK_BITS: Final = 18 * 1024
 """Bits of an ECP5's block RAM."""
@@ -59,7 +59,7 @@ def check_parameters(board: str, blocks: int, present: Mapping[str, int], given:
     Args:
         board: its name, for the messages.
         blocks: block RAMs of its chip.
-        present: the values of all parameters that its top has.
+        present: the values of all of its top's parameters.
         given: values to be set.
 
     Raises:

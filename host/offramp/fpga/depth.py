@@ -39,7 +39,7 @@ class Depth(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether neither path is longer than engines may have."""
+        """Whether both paths are within the limits for engines."""
         return self.levels <= MOST_LEVELS and self.carry <= MOST_CARRY
 
 

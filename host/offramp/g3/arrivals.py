@@ -32,7 +32,7 @@ class Arrivals:
 
         Args:
             needs: needs for each bin the numbers of the messages that it needs.
-            eager: a bin is ready when its own messages are there, otherwise when all are.
+            eager: whether a bin is ready once its own messages have arrived, rather than all messages.
 
         Raises:
             OfframpError: a message does not come.

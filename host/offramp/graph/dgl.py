@@ -302,7 +302,7 @@ def _csr(reader: _Reader) -> tuple[int, int, Array, Array]:
 
 
 def _by_number(values: Array, numbers: Array) -> Array:
-    """Values in the order of their edges' numbers; without numbers they are."""
+    """Values in the order of their edges' numbers; unchanged without numbers."""
     if not numbers.size:
         return values
     if numbers.shape != values.shape or not np.array_equal(np.sort(numbers), np.arange(len(values))):

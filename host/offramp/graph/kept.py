@@ -35,7 +35,7 @@ PLANS: Final = KeptFiles(
 
 
 def kept_partition(graph: Adjacency, workers: int, method: str, seed: int, racks: int) -> npt.NDArray[np.int32]:
-    """As :func:`~offramp.graph.partition.partition`, made once for a graph; files and others' methods may change.
+    """Like :func:`~offramp.graph.partition.partition`, computed once for a graph; files and others' methods may change.
 
     Raises:
         OfframpError: as :func:`~offramp.graph.partition.partition`.

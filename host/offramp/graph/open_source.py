@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs from files, as :class:`~offramp.graph.source.GraphSource`: whoever names one says by its name what it is.
+"""Graphs from files, as :class:`~offramp.graph.source.GraphSource`: the kind of file follows from its name.
 
 A folder of ``.npy`` files, Parquet files, PyG's ``Data`` in a file, DGL's files, partitions of either, OGB's raw
 files, or what :func:`offramp.graph.load.load` reads, whose edges have both directions.

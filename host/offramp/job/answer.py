@@ -18,7 +18,7 @@ QUESTION: Final = "Does an offload pay for this job?"
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What else is known of a comparison.
+    """Further facts about a comparison.
 
     Attributes:
         plain: name of the alternative without an offload.
@@ -26,7 +26,7 @@ class Circumstances:
         sent: bytes that hosts sent in each run; those that nobody counted are absent.
         uncalibrated: why the plan rests on models alone; empty: a calibration has ended, or none was wanted.
         others: tasks of others that wanted a processor when the runs began; None: unknown.
-        processors: that this machine has.
+        processors: processors of this machine.
         unit: unit of work whose seconds are compared.
     """
 

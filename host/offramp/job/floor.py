@@ -37,7 +37,7 @@ included."""
 
 
 class Bound(StrEnum):
-    """What decides a prediction."""
+    """The bound that decides a prediction."""
 
     MODEL = "model"
     LINKS = "links of the hosts"
@@ -48,7 +48,7 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What a step has to move at least, in whatever order; ranks are numbered as the job's.
+    """The least traffic of a step, in whatever order; ranks are numbered as in the job.
 
     Attributes:
         across: bytes that cross every cut between hosts, each way: what one side has of a sum, and what it gets.

@@ -188,11 +188,11 @@ class Kind(ABC):
         """
 
     def traffic(self, placed: Placed, way: str) -> Traffic:  # noqa: ARG002
-        """What a step by a way has to move at least, of those that :meth:`predict` can take."""
+        """The least traffic of a step by a way that :meth:`predict` accepts."""
         return Traffic()
 
     def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
-        """What the prediction of a way supposes of the ranks' network, by the field of their file."""
+        """Assumptions of a way's prediction about the ranks' network, by the field of their file."""
         return {}
 
     @abstractmethod
@@ -272,7 +272,7 @@ class Epochs:
     refused: dict[str, str] = field(default_factory=dict)
 
     def predict(self, measure: Measure | None) -> Prediction:
-        """Predict by the model, or by measurements of those ways that the model has."""
+        """Predict by the model, or by measurements of the ways that the model covers."""
         alone: dict[str, float] = {}
         for way in self.ways:
             try:

@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Record:
-    """What the ranks of a run wrote.
+    """The records that the ranks of a run wrote.
 
     Attributes:
         seconds: seconds of each step but the first, which makes connections, on its slowest rank; empty: unknown.

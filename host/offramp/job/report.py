@@ -131,7 +131,7 @@ def _lead(content: Mapping[str, Any]) -> str:
 
 
 def _model_table(content: Mapping[str, Any]) -> str:
-    """What the plan rests on: models, and by how much a calibration corrected them."""
+    """The basis of the plan: models, and by how much a calibration corrected them."""
     rows = [
         [
             row["offload"],

@@ -185,7 +185,7 @@ class JobOnSwitch(ProgramOnSwitch):
         return _control(session) is not None
 
     def admit(self, session: Session) -> None:
-        """Pages that no other job has."""
+        """Pages of this job alone."""
         control = AllReduceControl(session)
         if control.segments != self.segments:
             problem = f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"

@@ -27,7 +27,7 @@ class Training(Kind):
 
     Attributes:
         words: words of the command, behind ``offramp``.
-        workers: its field that says how many ranks there are.
+        workers: its field for the number of ranks.
         options: fields that a way sets.
         lossy: ways that the job has to allow.
     """

@@ -36,7 +36,7 @@ class SwitchLook:
     """The answer of a switch to one look.
 
     Attributes:
-        answers: whether it does.
+        answers: whether it answers.
         pages: pages of slots, if it runs all-reduce.
         taken: pages in use, by job.
         verdicts: packets by what they came to.
@@ -65,7 +65,7 @@ class AgentLook:
     """The answer of a smartNIC's agent to one look.
 
     Attributes:
-        answers: whether it does.
+        answers: whether it answers.
         clients, requests: connected now, and carried out since it started.
         cut_off: clients that it has cut off.
         ports: ports by name.

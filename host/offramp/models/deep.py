@@ -116,7 +116,7 @@ class RevGat(Reversible):
     by_sums = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """Make weights as :class:`Deep` does."""
+        """Create weights like :class:`Deep`."""
         super().__init__(widths, seed=seed, dropout=dropout)
         self.sources = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
         self.targets = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))

@@ -23,7 +23,7 @@ class Sage(Model):
     sampled = True
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """Make weights as :class:`~offramp.models.gcn.Gcn` does."""
+        """Create weights like :class:`~offramp.models.gcn.Gcn`."""
         shapes = list(pairwise(widths))
         super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)
         self.own = nn.ParameterList(self.weight(*shape) for shape in shapes)

@@ -28,7 +28,7 @@ TERMS = {
     "pass": "one packet's way through the switch; a recirculated packet takes several",
     "overflow": "a packet that found no free aggregator",
 }
-"""What the page's terms mean."""
+"""Explanations of the page's terms."""
 
 
 def answer(report: Report) -> str:

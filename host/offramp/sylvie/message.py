@@ -50,7 +50,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of one width: their positions among all rows, and where their bounds and codes are."""
+    """Rows of one width: their positions among all rows, and those of their bounds and codes."""
 
     bits: int
     places: Rows

@@ -22,11 +22,11 @@ class Algorithm(StrEnum):
     """Algorithm of a dimension, by ASTRA-sim's names."""
 
     RING = "ring"
-    """To the next NPU, step by step in one direction; or to both neighbours, half of a chunk each."""
+    """Ring: to the next NPU, step by step in one direction; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
     """Directly to all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
-    """With partners at distances 1, 2, 4, …"""
+    """Exchanges with partners at distances 1, 2, 4, …"""
 
 
 Algorithms = tuple[str, str, str, str]

@@ -72,7 +72,7 @@ class Place:
         return group
 
     def close(self) -> None:
-        """Release the groups, unless ``destroy_process_group`` already has."""
+        """Release the groups that ``destroy_process_group`` has left."""
         for group in self._groups.values():
             name = c10d._world.pg_names.pop(group, None)
             for known in (c10d._world.pg_map, c10d._world.pg_group_ranks, c10d._world.pg_backend_config):

@@ -26,7 +26,7 @@ class Clusters:
     Attributes:
         bounds: ``(k + 1,)`` first token of each stretch, and the end of the last; tokens beyond belong to none.
         pairs: ``(k, k)`` scattered pairs in each cluster.
-        cells: ``(k, k)`` pairs that each could have.
+        cells: ``(k, k)`` possible pairs in each cluster.
     """
 
     bounds: IntArray

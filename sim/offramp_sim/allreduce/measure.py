@@ -37,7 +37,7 @@ def measure(experiment: Experiment, note: Callable[[str], None] = lambda _: None
     """Sum tensors of every size, alternating between ours and gloo.
 
     Args:
-        experiment: what to do.
+        experiment: the experiment to run.
         note: called with what is being done.
 
     Raises:

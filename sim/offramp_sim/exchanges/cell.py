@@ -9,7 +9,7 @@ from statistics import median
 
 
 class Way(StrEnum):
-    """How boundary features travel."""
+    """The ways that boundary features are exchanged."""
 
     P2P = "p2p"
     SWITCH = "switch"
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Load:
-    """What one exchange puts where, from the workers' counters and the plan.
+    """Traffic of one exchange at each place, from the workers' counters and the plan.
 
     Attributes:
         link_bytes: bytes of the busiest direction of the busiest link.

@@ -22,12 +22,12 @@ _LEAST, _MOST = (7.0, 7.0, 14.0), (21.0, 21.0, 26.0)
 """Bounds of a fit: cells that never wait for one of the rates do not tell it."""
 
 Measured = dict[Cell, dict[Way, Timed]]
-"""What was measured of each cell, by its ways."""
+"""Measurements of each cell, by way."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast this machine's cores serve the exchanges of all workers together.
+    """The speed at which this machine's cores serve the exchanges of all workers together.
 
     Attributes:
         passes_pps: passes per second of the switch's program, p.

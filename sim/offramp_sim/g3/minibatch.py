@@ -24,9 +24,9 @@ class Work:
 
     Attributes:
         rows: input features that it loads.
-        remote: those of them that other workers have.
+        remote: vertices among them that other workers own.
         targets: vertices computed, over all layers.
-        edges: into them.
+        edges: edges into them.
     """
 
     rows: int = 0

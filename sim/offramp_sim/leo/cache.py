@@ -52,11 +52,11 @@ class Turn:
     """Accumulated rounds with the cache, or without it.
 
     Attributes:
-        requests: how many there were.
+        requests: number of requests.
         seconds: that they took.
         latencies_us: latencies of each.
         by_switch: GETs that the switch answered.
-        gets: how many there were.
+        gets: number of gets.
         wrong: answers for another key, of an outdated version, or with a second value for a version.
     """
 

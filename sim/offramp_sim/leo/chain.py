@@ -136,7 +136,7 @@ def run_chain(
     """Send requests through the whole chain and compare every byte; some go one after the other, with times by hop.
 
     Args:
-        requests: how many, with as many in flight as the application has.
+        requests: number of requests; the application says how many are in flight.
         traced: further requests, one after the other.
         keys: number of objects.
         seed: random seed for objects and requests.

@@ -28,7 +28,7 @@ class Evaluation:
 
     Attributes:
         kind, number, offered, single: of the setting.
-        is_open: whether its loop is.
+        is_open: whether its loop is open.
         costs: costs by rule, ns.
         throughput_mrps: throughput by rule.
     """
@@ -106,7 +106,7 @@ def run_sweep(
 
 
 def by_class(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, dict[str, float]]]:
-    """For each class the cost of the default rule over those of the others: median, 95th percentile, most."""
+    """Per class, the default rule's cost over the others': median, 95th percentile, maximum."""
     costs: dict[str, dict[str, dict[str, float]]] = {}
     for kind in dict.fromkeys(v.kind for v in evaluations):
         these = [v for v in evaluations if v.kind == kind]

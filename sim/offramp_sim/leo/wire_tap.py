@@ -110,6 +110,6 @@ class _Lead:
 
 
 def _reading() -> tuple[int, int]:
-    """How long the clocks took to read, and the lead."""
+    """The time to read the clocks, and the lead."""
     before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
     return after - before, there - (before + after) // 2

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 VERTICES: Final = 4000
-"""Vertices of the graph; half are the worker's, in one block: longer runs of frames than most blocks have."""
+"""Vertices of the graph; half are the worker's, in one block, with longer runs of frames than most blocks."""
 FEATURES: Final = 128
 WAYS: Final = ("python", "agent", "testpmd")
 _TIMEOUT_S: Final = 20.0

@@ -104,7 +104,7 @@ def _joined(parts: list[npt.NDArray[np.int64]] | list[npt.NDArray[np.int32]]) ->
 
 
 def _uploads(plan: Plan, base: npt.NDArray[np.int64], hosts: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Vertices by block, host and upload order; where each block's and host's begin; how many there are."""
+    """Vertices by block, host and upload order; the start of each block's and host's; their number."""
     parts, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for block, start in zip(plan.blocks, base[:-1].tolist(), strict=True):
         owner = block.owner[block.order]

@@ -159,7 +159,7 @@ def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
 
 @native
 def time_out(ctx: Context, me: int) -> None:
-    """If nothing has happened for too long, ask for everything that is missing, or report again."""
+    """After too long without progress, ask for all missing packets, or report again."""
     host = host_of(ctx, me)
     host.timer = NEVER_PS
     which = host.at_round

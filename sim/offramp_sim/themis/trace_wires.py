@@ -109,7 +109,7 @@ class TraceWires:
         return [int(each) for each in now]
 
     def _steps(self, ring: Sequence[int], messages: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
-        """For each step and position, the messages that a rank waits for: their senders, and the time they take."""
+        """Per step and position, the messages that a rank waits for: their senders and durations."""
         places, name = np.arange(len(ring)), messages.algorithm(kind)
         for distance, sent, added in messages.steps(kind, chunk, len(ring)):
             if name == Algorithm.RING:

@@ -33,7 +33,7 @@ Keys = tuple[Match, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Weights of the forms that addresses, ports and protocols of entries have.
+    """Weights of the forms of addresses, ports and protocols in entries.
 
     Attributes:
         source, destination: weights by length of the prefix.

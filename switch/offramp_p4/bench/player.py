@@ -54,7 +54,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """``wrong`` says what was wrong with the answers to the first batch, if anything was."""
+    """``wrong`` describes the first error in the answers to the first batch; empty if there is none."""
 
     trials: list[Trial]
     wrong: str = ""
@@ -102,7 +102,7 @@ class Host:
         return count
 
     def wait(self, count: int, timeout_s: float) -> int:
-        """Until ``count`` frames have come back, or none has for so long; how many are missing."""
+        """Wait until ``count`` frames have come back, or none for ``timeout_s``; return the number missing."""
         last, since = -1, time.monotonic()
         while (now := self.received()) < count:
             if now != last:

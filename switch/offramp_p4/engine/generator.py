@@ -135,7 +135,7 @@ class Generator:
         raise Unsupported(expr.pos, f"{type(expr).__name__} as an expression")
 
     def condition(self, expr: ir.Expr) -> str:
-        """Text that is true or false as ``expr`` is."""
+        """Text of a Boolean expression with the value of ``expr``."""
         rule = _CONDITIONS.get(type(expr))
         return self._spill(rule(self, expr)) if rule is not None else self.value(expr)
 
@@ -229,7 +229,7 @@ class Generator:
 
     @contextmanager
     def function(self, name: str, params: str = "m", *, returns_code: bool = False) -> Iterator[None]:
-        """Write a function of the module, wherever the current text is."""
+        """Write a function at module level, whatever is being written now."""
         outer = self._lines, self._indent, self.loops, self.returns_code
         self._lines, self._indent, self.loops, self.returns_code = [], 0, [], returns_code
         with self.indented(f"def {name}({params}):"):
@@ -254,7 +254,7 @@ class Generator:
     # --- names
 
     def name(self, hint: str) -> str:
-        """A name that nothing else has."""
+        """A unique name."""
         self._serial += 1
         return f"{hint}_{self._serial}"
 

@@ -157,7 +157,7 @@ class _Analysis:
         return state
 
     def _passed(self, args: list[ir.Arg], state: State) -> State:
-        """After headers have been passed to something that may change them."""
+        """The state after headers have been passed to something that may change them."""
         for arg in args:
             path = self._path(arg.expr) if arg.expr is not None and arg.direction in {"out", "inout"} else None
             if path is not None:

@@ -88,7 +88,7 @@ class Architecture:
 
     Attributes:
         objects: makes the state of a program's objects.
-        ways: those that it has.
+        ways: ways that it supports.
         translate: makes the module of a program for one way of packets.
             The plan is the same for all, and whichever switch of the program the objects are of.
     """

@@ -30,7 +30,7 @@ class Leaf:
 
     @property
     def width(self) -> int:
-        """Its bits in a packet; 0 for what has none, and for varbits."""
+        """Width in a packet, bits; 0 for varbits and for types without bits."""
         return 0 if self.header or isinstance(self.type, Varbit) else scalar_bits(self.type).width
 
 

@@ -181,17 +181,17 @@ class Emitter:
 
     @property
     def b(self) -> Any:
-        """Its builder."""
+        """The builder of the function."""
         return self.f.builder
 
     @property
     def context(self) -> Value:
-        """Its first argument."""
+        """The function's first argument."""
         return self.f.llvm.args[0]
 
     @property
     def memory(self) -> Value:
-        """Its second argument."""
+        """The function's second argument."""
         return self.f.llvm.args[1]
 
     @contextmanager
@@ -209,7 +209,7 @@ class Emitter:
 
     @contextmanager
     def plain_function(self, name: str, kind: Any) -> Iterator[Value]:
-        """Write a function of any type, wherever the current one is."""
+        """Write a function of any type, while another one is being written."""
         function = ll.Function(self.module, kind, f"{self._name}.{name}")
         function.linkage = "internal"
         entry, start = function.append_basic_block("entry"), function.append_basic_block("start")

@@ -157,7 +157,7 @@ class NativeJoint:
         return times, self._switch._outputs()
 
     def reset(self) -> None:
-        """Nothing in the queues, time 0."""
+        """Empty the queues and set the time to 0."""
         self.tm.reset()
         for buffer in (at.Context.out, at.Context.index):
             self._context.empty(buffer)

@@ -38,7 +38,7 @@ class TablePlan:
 
     Attributes:
         words: index in the context of its first word.
-        row_size: bytes of what each entry does.
+        row_size: size of each entry's action data, bytes.
         profile: index in the context of its profile's words: address of the members' rows, address of the
             groups (address of the numbers of their members and how many these are; with ``status`` also that of the
             members' places in it); None without a profile.

@@ -200,7 +200,7 @@ def write_copy(g: Emitter, at: MemoryLValue, source: Value) -> None:
 
 
 def drop_rivals(g: Emitter, at: MemoryLValue) -> None:
-    """After a store to a header of a union: if it is valid, the others are not (section 8.20)."""
+    """After a store to a header of a union, invalidate its siblings if it is valid (section 8.20)."""
     if at.rivals and isinstance(strip(at.type), Header):
         with g.when(is_valid(g, at.header)):
             for rival in at.rivals:

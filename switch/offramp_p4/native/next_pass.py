@@ -37,7 +37,7 @@ Places = Mapping[int, tuple["Column", ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an entry with this action leads to: rows at an index."""
+    """The rows that an entry with this action leads to, at an index."""
 
     choice: ir.TableAction
     index: ir.Expr
@@ -59,7 +59,7 @@ def indexed_places(g: Emitter, columns: Mapping[ir.ExternInstance, Column]) -> P
 
 
 def reaches(g: Emitter, table: ir.Table, places: Places) -> tuple[Reach, ...]:
-    """What the entries of a table lead to."""
+    """The rows that a table's entries lead to."""
     return tuple(
         Reach(choice, stmt.value, places[place])
         for choice in table.actions

@@ -113,7 +113,7 @@ class FlowCache:
         return self._due[0][0] if self._due else None
 
     def watch(self, state: TableState, entry: TableEntry) -> None:
-        """Remove an entry when its time is over, if it ever is."""
+        """Remove an entry once its timeout, if it has one, expires."""
         if not entry.idle_timeout_ns:
             return
         end_us, known_us = _end_us(entry), self._watched.get(id(entry))

@@ -161,7 +161,7 @@ class PortablePipeline(EnginePipeline):
         self.stats.dropped += 1
 
     def _lose(self, copy: Copy) -> None:
-        """Count a copy to a port that the switch does not have."""
+        """Count a copy to a port that does not exist."""
         del copy
         self.stats.dropped += 1
 
@@ -220,7 +220,7 @@ class PortableStages(EngineStages):
         return len(copy.frame)
 
     def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
-        """Nothing: no metadata tell of it."""
+        """Do nothing: no metadata reports it."""
 
     def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
-        """Nothing: no metadata tell of it."""
+        """Do nothing: no metadata reports it."""

@@ -24,7 +24,7 @@ COLOURS: Final = (1, 2, 0)
 DPDK: Final = (("Meter", "execute"), ("DirectMeter", "execute"))
 """Methods of which DPDK has another name where the length is given."""
 MoreExterns = Callable[["PortableTarget"], "dict[tuple[str, str], Builder]"]
-"""The builders of externs that one of the architectures has beside those that both have."""
+"""Builders of externs that only one of the two architectures has."""
 
 
 def no_more(_: PortableTarget) -> dict[tuple[str, str], Builder]:

@@ -119,7 +119,7 @@ class UnixPort:
             self.stats.sent_bytes += len(message.payload)
 
     def rest(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     @property
     def congested(self) -> bool:
@@ -137,7 +137,7 @@ class UnixPort:
         return True
 
     def tick(self, now: float) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def close(self) -> None:
         """Close the link and remove the socket."""

@@ -136,7 +136,7 @@ class _Job:
             self._next()
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         self._timer.cancel()
         _end(self._process)
 

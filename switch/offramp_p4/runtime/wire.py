@@ -40,7 +40,7 @@ class Stream(Protocol):
 
     @property
     def arbitrated(self) -> bool:
-        """Whether the stream has said who it is."""
+        """Whether the stream has identified itself."""
 
     def receive(self, request: Any) -> None:
         """Handle one message."""

@@ -191,7 +191,7 @@ class RandomControl:
         return tuple(Replica(self.rng.randrange(PORTS), instance) for instance in range(1, count + 1))
 
     def _filters(self) -> None:
-        """Low-pass filters, which TNA has."""
+        """Low-pass filters of TNA."""
         for _, state in sorted(self.switch.filters.items()):
             for index in range(state.size):
                 low, high = sorted(self.rng.choice((0, 1, 200, 1 << 20)) for _ in range(2))

@@ -223,7 +223,7 @@ class TableState:
             self.lookup = self._finder.find
 
     def _modified(self, entry: TableEntry) -> None:
-        """Nothing to do: the finder depends on keys and priorities only."""
+        """Do nothing: the finder depends on keys and priorities only."""
 
     def _holds(self, identity: tuple[object, ...], keys: tuple[Match, ...]) -> bool:
         del keys

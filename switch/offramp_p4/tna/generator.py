@@ -21,7 +21,7 @@ APPS: Final = 8
 BUFFER_BYTES: Final = 16384
 _ALIGNMENT: Final = 16
 PATTERN_BYTES: Final = 4
-"""At the beginning of a recirculated packet; the last three of them are the key in the header of what it triggers."""
+"""Bytes compared at the start of a recirculated packet; the last three are the key in the generated header."""
 _MASK16: Final = 0xFFFF
 _MASK24: Final = 0xFFFFFF
 
@@ -156,7 +156,7 @@ class PacketGenerator:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing is configured."""
+        """Delete the configuration."""
         self._apps = [_State(App(), [Counts() for _ in range(self.pipes)]) for _ in range(APPS)]
         self._events: list[tuple[int, int, _Timer | _Burst]] = []
         self._watched: set[int] = set()

@@ -65,7 +65,7 @@ class TnaTarget(ActionTarget):
         }
 
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
-        """Nothing: TNA's direct externs are called by actions."""
+        """Do nothing: actions call TNA's direct externs."""
 
     def selector_hash(self, g: Generator, table: ir.Table) -> str:
         """Text of the hash of an action selector; "0" without one."""

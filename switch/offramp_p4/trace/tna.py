@@ -26,7 +26,7 @@ _OUTSIDE: Final[tuple[None, Cause]] = None, "arrival"
 
 
 class TracedThread(Thread):
-    """A gress that tells a recorder what its blocks do."""
+    """A gress whose blocks report to a recorder."""
 
     def __init__(self, program: ir.Program, *args: Any, recorder: Recorder, pipe: str, **options: Any) -> None:
         self._recorder, self._pipe, self._errors = recorder, pipe, program.errors

@@ -44,7 +44,7 @@ class Breakpoint:
         line: the line that was asked for; ``actual`` is the line at which it stands (0: none).
         hits: number of times that a packet has reached it with its condition true.
         message: written instead of holding the packet; ``{expression}`` in it is replaced.
-        fault: why it cannot be set; empty if it is.
+        fault: why it cannot be set; empty if it is set.
     """
 
     number: int
@@ -91,7 +91,7 @@ class Breakpoint:
         return self._count()(self.hits)
 
     def text(self, code: Code, number: int, m: Memory) -> str:
-        """Its message, filled in."""
+        """The breakpoint's message, filled in."""
         _, parts = self._watches.get(code, {}).get(number, (None, []))
         return "".join(part if isinstance(part, str) else part.text(m) for part in parts)
 

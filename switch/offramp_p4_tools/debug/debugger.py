@@ -51,8 +51,8 @@ class Debugger:
 
     Attributes:
         stepping: whether every location is looked at.
-        stop: the packet that is held, if one is.
-        program: loaded last.
+        stop: the packet at which execution has stopped, or None.
+        program: the program loaded last.
         errors, drops: whether parser errors, and packets that are dropped, are held.
     """
 
@@ -184,7 +184,7 @@ class Debugger:
             self._steps.put(None if how is None else Step(how, len(stop.stack), self._run, stop.packet.number))
 
     def pause(self, reason: Reason = "pause") -> None:
-        """Hold the next packet, or the one that runs, wherever it is."""
+        """Stop the next packet, or the running one wherever it is."""
         self._set_step(Step("in", reason=reason))
 
     def set_breakpoints(self, wanted: Sequence[Breakpoint]) -> None:

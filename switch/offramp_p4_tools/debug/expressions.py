@@ -163,7 +163,7 @@ class Watch:
             return False
 
     def text(self, m: Memory) -> str:
-        """Its value, or why it has none."""
+        """The value, or why there is none."""
         try:
             read = self._read(m)
         except OfframpError as error:

@@ -20,7 +20,7 @@ _KINDS: dict[type, Kind] = {ir.Table: "table", ir.Action: "action", ir.Function:
 
 
 class DebugGenerator(Generator):
-    """Generates code that tells an observer where it is.
+    """Generates code that reports its position to an observer.
 
     Attributes:
         code: the code that it generates, with its locations.

@@ -32,7 +32,7 @@ WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {
 }
 """Writers of a seed's program, by architecture (None: the writer for v1model, which suits the tested engine)."""
 TRIAL_S: Final = 60.0
-"""Seconds that a comparison may take: far more than any does."""
+"""Seconds that a comparison may take: far more than any needs."""
 
 
 @dataclass(slots=True)

@@ -105,7 +105,7 @@ class Shapes:
         return [*parts, "hdr.either"] if self.has_union else parts
 
     def fields_of(self, header: str) -> list[str]:
-        """The unsigned fields of a header other than those every ``h0`` has."""
+        """The unsigned fields of a header beyond those of every ``h0``."""
         own = [(f, t) for f, t in self.types[header] if f not in {"kind", "next", "sum"}]
         return [f"hdr.{header}.{f}" for f, t in own if isinstance(t, Bits) and not t.signed]
 

@@ -144,7 +144,7 @@ LEAVES: Final = (
     ),
 )
 ENABLED: Final = next(leaf for leaf in LEAVES if leaf.names == ("config", "enabled"))
-"""The leaf that can be written; the others of ``config`` are what they are."""
+"""The only leaf of ``config`` that can be written."""
 BY_NAMES: Final = {leaf.full: leaf for leaf in LEAVES}
 CONTAINERS: Final = {full[:end] for full in BY_NAMES for end in range(len(full))}
 """The names from the root of everything that holds leaves, the root itself among them."""

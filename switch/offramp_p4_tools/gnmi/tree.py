@@ -32,7 +32,7 @@ class Reply:
         self._leaves = 0
 
     def count(self, leaves: int) -> None:
-        """So many leaves more are asked for.
+        """Count ``leaves`` more requested leaves.
 
         Raises:
             RpcError: RESOURCE_EXHAUSTED, these are too many.

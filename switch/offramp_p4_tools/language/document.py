@@ -62,7 +62,7 @@ class _Opened(FolderIncludes):
         self._opened = opened
 
     def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
-        """As :class:`FolderIncludes`, with the text of the editor where it has the file open."""
+        """Like :class:`FolderIncludes`, with the editor's text of a file that is open there."""
         included = super().find(name, folder, pos)
         text = self._opened.get(included.identity)
         return included if text is None else replace(included, text=text)

@@ -70,7 +70,7 @@ def applicable() -> dict[str, Symbol]:
 
 
 def ends_of_parsers() -> dict[str, Symbol]:
-    """The states that every parser has."""
+    """The states of every parser."""
     return {name: Symbol(name, "state", NOWHERE, f"state {name}") for name in ("accept", "reject")}
 
 

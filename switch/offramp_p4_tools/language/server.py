@@ -345,7 +345,7 @@ def _path(uri: str) -> Path:
 
 
 def _uri(pos: Pos) -> str | None:
-    """The URI of the file that holds a place; None where no file does."""
+    """The URI of the file that holds a place; None where there is no file."""
     if pos == NOWHERE or not pos.file or pos.file.startswith("<"):
         return None
     return Path(pos.file).absolute().as_uri()

@@ -25,7 +25,7 @@ from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, MOST_FRAMES
 from offramp_base.transport.shm.ring import reserve_or_want
 
 TOO_LONG: Final = -1
-"""In place of how many frames were put: one is longer than a link carries, or than its row."""
+"""Returned in place of a count: a frame is longer than its row, or than a link carries."""
 
 
 @native

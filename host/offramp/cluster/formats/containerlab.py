@@ -96,7 +96,7 @@ def write(cluster: Cluster) -> str:
     """A topology of Linux containers: hosts with addresses and rates, switches with bmv2's image.
 
     Raises:
-        OfframpError: a target that no container is.
+        OfframpError: a switch's target has no container image.
     """
     nodes: dict[str, Any] = {}
     for number, host in enumerate(cluster.hosts):

@@ -195,7 +195,7 @@ def _dimensions(topology: Topology) -> list[Dimension]:
 
 
 def _rail(topology: Topology, near: dict[int, list[_Wire]], servers: int) -> Dimension:
-    """Among the first GPUs of all servers, without a way through NVSwitches or other GPUs."""
+    """Delays among the first GPUs of all servers, without paths through NVSwitches or other GPUs."""
     uplinks = [wire for wire in near[0] if not {wire.a, wire.b} & topology.nvswitches]
     leaves = {wire.a + wire.b for wire in uplinks}
     peers = range(topology.per_server, topology.gpus, topology.per_server)

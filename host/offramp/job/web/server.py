@@ -89,7 +89,7 @@ class Watcher:
                 self._news.notify_all()
 
     async def after(self, seen: int) -> int:
-        """Wait until there are more looks than ``seen``; how many there are."""
+        """Wait until there are more looks than ``seen``; returns their number."""
         async with self._news:
             await self._news.wait_for(lambda: self.looks > seen)
             return self.looks

@@ -79,7 +79,7 @@ class Judgement:
     Attributes:
         claim: that was judged.
         published: the paper's number, as text.
-        evidence: what kind of number ours is.
+        evidence: the kind of our number.
         here: our number in the first setting.
         low, middle, high: over the settings for which it is claimed; None without numbers.
         settings, failed: number of these settings, and of those that failed.

@@ -94,7 +94,7 @@ def _from_stores(problem: Problem) -> Any:
 
 
 def _all(scale: float, seed: int, *, ratios: bool, compute: float) -> tuple[dict[str, FloatArray], dict[str, int]]:
-    """By data set: clusters by values by schemes; and the number of clusters that could not host the job."""
+    """Per data set: (clusters, values, schemes), and the number of clusters that could not host the job."""
     clusters = _clusters(scale)
     placed = _placed(clusters, seed, compute)
     values = _RATIOS if ratios else _BATCHES

@@ -31,7 +31,7 @@ SIZES: Final = (1024, 8192)
 _AT_MOST: Final = 2
 """Most jobs at a time: one of 8,192 GPUs takes about a gigabyte."""
 _LARGER: Final[dict[str, dict[str, Any]]] = {name: {"tp": 8} for name in ("qwen-moe-12l", "mixtral-8x7b")}
-"""Models that the testbed ran without TP have it inside a server here, as jobs of this size do."""
+"""Models that the testbed ran without TP use it inside a server here, as usual at this size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the switch pays, measured: exchanges in laboratories with rated links, beside the formula that they fit."""
+"""Measures where the switch pays: exchanges in laboratories with rated links, beside the fitted formula."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from offramp_sim.exchanges.laboratory import Laboratory
 
 CENTRE: Final = Cell(8, 5.0, 300_000_000)
-"""Where one axis at a time is varied."""
+"""The cell around which one axis at a time is varied."""
 RATES: Final = (1_000_000_000, 300_000_000, 100_000_000)
 COPIES: Final = {8: (1.5, 3.0, 5.0), 4: (1.5, 2.5)}
 """Mean copies by the number of workers, which must be more than one more."""

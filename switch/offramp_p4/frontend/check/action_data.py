@@ -15,7 +15,7 @@ _VALID = "$valid$"
 
 
 def is_data(t: Type) -> bool:
-    """Whether an entry can hold a value of this type as it is."""
+    """Whether an entry can hold a value of this type unchanged."""
     return isinstance(t, Bits | Enum) or t == BOOL
 
 

@@ -102,7 +102,7 @@ class Packages(ExternObjects):
             self.scope = outer
 
     def _wanted_types(self, p: ast.Param, wanted: Template, scope: Scope) -> list[Type]:
-        """The types of the parameters that the block at a place of the package must have."""
+        """The parameter types required of the block at a position in the package."""
         assert isinstance(p.type, ast.NamedType)
         if not isinstance(wanted.decl, ast.ParserDecl | ast.ControlDecl):
             return []
@@ -124,7 +124,7 @@ class Packages(ExternObjects):
     def _check_package_argument(
         self, p: ast.Param, value: Entity, scope: Scope, bindings: Bindings, node: ast.Expr
     ) -> None:
-        """The instance must have the parameters that its place in the package asks for."""
+        """Check that an instance has the parameters that its position in the package requires."""
         wanted = scope.find(p.type.name) if isinstance(p.type, ast.NamedType) else None
         if isinstance(wanted, TypeVar):
             return

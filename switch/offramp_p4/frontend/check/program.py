@@ -29,7 +29,7 @@ class Elaborator(Blocks):
         """Elaborate a program.
 
         Raises:
-            P4Error: the program is wrong, or uses what this switch does not have.
+            P4Error: the program is wrong, or uses a feature that this switch lacks.
         """
         main: ir.PackageInstance | None = None
         for d in decls:

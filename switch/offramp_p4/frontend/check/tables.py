@@ -30,7 +30,7 @@ PROPERTIES: Final = {
         ("idle_timeout", "support_timeout"),
     )
 }
-"""Properties of tables by the names that PSA and PNA have for them, and the names that the IR has."""
+"""Table properties: their names in PSA and PNA, and in the IR."""
 
 
 class Tables(Statements):

@@ -131,7 +131,7 @@ def insert_new(table: Table, keys: Words, words: int, numbers: Words, count: int
 
 @native
 def remove_all(slots: Words, mask: int, keys: Words, words: int, count: int) -> int:
-    """Forget ``count`` keys; returns how many there were."""
+    """Forget ``count`` keys; returns how many were present."""
     removed = 0
     for i in range(count):
         if remove(slots, mask, keys + i * words, words) != 0:

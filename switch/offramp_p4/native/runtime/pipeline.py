@@ -327,7 +327,7 @@ def _multicast(ctx: Context, m: Memory, group: int) -> None:
 
 @native
 def _replicate(ctx: Context, m: Memory, row: Words) -> None:
-    """Send copies as a row says: address of pairs of port and replication id, and how many they are."""
+    """Send the copies of a row: address of its (port, replication id) pairs, and their number."""
     replica = Words(row[0])
     count = row[1]
     if count == 0:

@@ -131,7 +131,7 @@ def gives_back() -> int:
 
 @supplied
 def start_beside_headers(m: Memory) -> None:
-    """Make the memory that of a fresh packet, but leave its headers as they are."""
+    """Reset the memory to that of a fresh packet, except for its headers."""
     raise NotImplementedError
 
 

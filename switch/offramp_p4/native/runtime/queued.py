@@ -68,7 +68,7 @@ def hold(ctx: Context, m: Memory, number: int) -> None:
 
 @native
 def hold_or_leave(ctx: Context, m: Memory, number: int) -> None:
-    """As :func:`hold`; but a frame that would leave its queue before anything else happens goes on at once."""
+    """Like :func:`hold`, but a frame that would leave its queue at once skips it."""
     port = Port(find_port(ctx, number))
     if ctx.waiting == 0 and is_next(ctx, port):
         size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])

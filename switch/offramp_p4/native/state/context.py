@@ -32,7 +32,7 @@ _LEVELS: Final = 96  # copies of copies that may be under way at once
 
 
 def line_zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Zeros that begin at a line of the cache, so that what is to share a line does."""
+    """Zeros aligned to a cache line: fields that are read together share one."""
     size = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + LINE, np.uint8)
     skip = -address(raw) % LINE

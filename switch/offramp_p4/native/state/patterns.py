@@ -113,7 +113,7 @@ class _Index:
                 self._make_room(2 * int(self._record.fields.blocks_there))
 
     def remove(self, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
         self._calls.drop_pattern(self._record.address, number)
 
     def _build_tuples(self, left: Words) -> Words:
@@ -206,7 +206,7 @@ class PatternSearch:
         self._note_changes(len(numbers))
 
     def remove(self, entry: Entry, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
         del entry
         self._index.remove(number)
         self._there[number - 1] = False
@@ -215,7 +215,7 @@ class PatternSearch:
 
     @property
     def wants_time(self) -> bool:
-        """Whether :meth:`prepare` has something to do."""
+        """Whether :meth:`prepare` has work to do."""
         return self._changes > self._bearable
 
     def prepare(self, capacity: int) -> None:

@@ -36,11 +36,11 @@ class Search(Protocol):
         """Find these entries, too, which follow all others in the order of insertion."""
 
     def remove(self, entry: Entry, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
 
     @property
     def wants_time(self) -> bool:
-        """Whether :meth:`prepare` has something to do."""
+        """Whether :meth:`prepare` has work to do."""
 
     def prepare(self, capacity: int) -> None:
         """Rebuild a structure beside the one that packets use; nothing changes until it is used.
@@ -66,7 +66,7 @@ class BatchSearch(Search, Protocol):
         """
 
     def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
-        """No longer find these entries."""
+        """Remove these entries from the index."""
 
     def find(self, keys: tuple[Match, ...]) -> int:
         """The number of the entry with these keys; 0 if there is none."""

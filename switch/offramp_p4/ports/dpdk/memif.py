@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The listener of a memif port (version 2.0), which looks at what a client says before DPDK's driver does.
+"""The listener of a memif port (version 2.0), which checks a client's messages before DPDK's driver reads them.
 
 The driver ends the process when strangers come and go, and believes the sizes that it is told. So it listens in a
 folder of this process, and connections come by way of this guard: a client of this user that greets properly is

@@ -73,10 +73,10 @@ class Table:
         return match
 
     def check_default(self, entry: Any) -> None:
-        """Whether a message for the default entry has no key and no time-out.
+        """Check that a message for the default entry has no key and no time-out.
 
         Raises:
-            RpcError: it has.
+            RpcError: it has one of them.
         """
         if entry.match or entry.priority:
             raise invalid(f"{self.what}: the default entry has neither match nor priority")

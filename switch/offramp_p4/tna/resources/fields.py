@@ -43,7 +43,7 @@ class FieldPath:
         return FieldPath(self.root, (*self.path, index), f"{self.name}.{name}", t, inside)
 
     def leaves(self) -> Fields:
-        """Its scalars; a header has a validity too."""
+        """The scalars of the value; a header has a validity too."""
         t = strip(self.type)
         if isinstance(t, Structure):
             parts = frozenset(x for i, f in enumerate(t.fields) for x in self.part(i, f.name, f.type).leaves())

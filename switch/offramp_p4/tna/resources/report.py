@@ -122,7 +122,7 @@ def _cautions(phv: HeaderVector, chip: Chip) -> list[str]:
 
 
 def _chain(placement: Placement, needs: list[Dependency]) -> list[Link]:
-    """The chain from a table of the last stage back through what held each table where it is."""
+    """The chain of links that puts a table in the last stage."""
     if not placement.where:
         return []
     before: dict[LogicalTable, list[Dependency]] = {}

@@ -172,7 +172,7 @@ class ParameterStore(Store):
         return Data(None, {"value": self._state.read(0)})
 
     def clear(self) -> None:
-        """As :meth:`reset_default`."""
+        """Clear the array, like :meth:`reset_default`."""
         self.reset_default()
 
     def usage(self) -> int:

@@ -97,7 +97,7 @@ class AppStore(Store):
 
 
 class BufferStore(Store):
-    """``pktgen.pkt_buffer``: parts of the buffer, by where they begin and how long they are."""
+    """``pktgen.pkt_buffer``: parts of the buffer, by offset and length."""
 
     def __init__(self, spec: TableSpec, generator: PacketGenerator) -> None:
         super().__init__(spec)

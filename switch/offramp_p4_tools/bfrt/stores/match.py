@@ -26,7 +26,7 @@ from offramp_p4_tools.bfrt.stores.sharing import action_data, data_of
 from offramp_p4_tools.bfrt.values import Data, Key, Value, not_found
 
 _TOP: Final = (1 << 31) - 1
-"""The priority that BF-RT calls 0: there the smallest number wins, here the greatest does."""
+"""The priority that BF-RT calls 0: the smallest number wins there, the greatest here."""
 DEFAULT_HANDLE: Final = 1
 """The handle of the default entry."""
 Action = ActionData | Member | Group

@@ -67,7 +67,7 @@ class PortMetadataStore(Store):
         self._state, self._octets = state, octets
 
     def insert(self, key: Key, data: Data) -> None:
-        """As :meth:`modify`."""
+        """Set the fields of a port, like :meth:`modify`."""
         self.modify(key, data)
 
     def modify(self, key: Key, data: Data) -> None:

@@ -217,7 +217,7 @@ class DeviceStore(Store):
         self._writable = {f.name: cast("Value", f.default) for f in self.spec.data if not f.read_only}
 
     def clear(self) -> None:
-        """As :meth:`reset_default`."""
+        """Clear the settings, like :meth:`reset_default`."""
         self.reset_default()
 
     def usage(self) -> int:

@@ -15,7 +15,7 @@ from offramp_p4_tools.bmv2.read.v1model import V1modelReader
 
 VERSION: Final = 2
 _BY_PARSER: Final[dict[str, Callable[..., ProgramReader]]] = {"ingress_parser": PsaReader, "main_parser": PnaReader}
-"""The readers by the name of a parser that only documents of their architecture have."""
+"""Readers by the name of a parser that only documents of their architecture contain."""
 
 
 def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:

@@ -87,7 +87,7 @@ class Node:
 
     @property
     def hex(self) -> int:
-        """The value as the number that a hexadecimal string is."""
+        """The value of a hexadecimal string."""
         if not _HEX.fullmatch(self.text) or len(self.text) > MAX_BITS // 4:
             self.fail("expected a hexadecimal number")
         return int(self.text, 16)

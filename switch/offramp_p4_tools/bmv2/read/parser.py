@@ -50,7 +50,7 @@ class Errors:
         self.none = self.names.index("NoError")
 
     def extend(self, number: int) -> None:
-        """Have a name for an error that the document uses and does not list, as p4c's for PSA do."""
+        """Name an error that the document uses but does not list, as p4c's for PSA do."""
         self.names += [f"error_{i}" for i in range(len(self.names), number + 1)]
 
 
@@ -230,7 +230,7 @@ class ParserReader:
 
 
 def _free(word: str, taken: Collection[str]) -> str:
-    """A name like ``word`` that no state has."""
+    """A name like ``word`` that is free."""
     while word in taken:
         word += "_"
     return word

@@ -85,7 +85,7 @@ class PortableReader(ProgramReader):
                     choice.action = ir.Action(action.name, action.params, ir.Block([*before, action.body]))
 
     def check_metadata(self, block: ir.ParserInstance | ir.ControlInstance) -> None:
-        """Refuse metadata of the architecture that a block does not have."""
+        """Refuse metadata that a block of the architecture lacks."""
         own = set(block.params)
         for name, var in self.layout.standard.items():
             if var not in own and mentions(block, var):

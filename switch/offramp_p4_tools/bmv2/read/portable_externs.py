@@ -121,7 +121,7 @@ def _given(node: Node, attributes: dict[str, Node], name: str) -> Node:
 
 
 def _plain(node: Node) -> int:
-    """A number that compilers write as a hexadecimal string or as it is."""
+    """A number that compilers write as a hexadecimal string or a plain number."""
     return node.hex if isinstance(node.value, str) else node.number(0, MAX_SIZE)
 
 

@@ -225,4 +225,4 @@ CARD_RULES: Final[dict[str, Rule]] = {
     "send_to_port": PortablePrimitives.send,
     "drop_packet": PortablePrimitives.drop,
 }
-"""Primitives that only a card (PNA) has."""
+"""Primitives of a card (PNA) alone."""

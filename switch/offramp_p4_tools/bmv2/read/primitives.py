@@ -21,7 +21,7 @@ Rule = Callable[[Any, Node], list[ir.Stmt]]
 
 
 class Primitives:
-    """Turns calls of primitives into statements: those that every architecture has.
+    """Turns calls of the primitives of all architectures into statements.
 
     Attributes:
         rules: translations of primitives, by name.

@@ -51,7 +51,7 @@ class V1modelReader(ProgramReader):
         return self.program(main, blocks, readers)
 
     def _only(self, key: str) -> Node | None:
-        """The one element that a list may have."""
+        """The only element that a list may have."""
         nodes = list(self.document.each(key))
         if len(nodes) > 1:
             nodes[1].fail(f"a second {key[:-1]}")

@@ -45,7 +45,7 @@ class Handles:
         """The entry of a handle.
 
         Raises:
-            Refused: it has gone, or never was.
+            Refused: there is no such entry.
         """
         entry = self._entries.get(handle)
         if entry is None or table.get(entry.keys, entry.priority) is not entry:

@@ -34,7 +34,7 @@ def add_flow(ctx: Context, site: int, table: int, key: int, data: int, profile: 
 
 @native
 def give_flow_id(ctx: Context) -> int:
-    """A flow id that nothing else has."""
+    """A unique flow id."""
     identifier = ctx.flow_ids
     ctx.flow_ids = identifier + 1
     return identifier

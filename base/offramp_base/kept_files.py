@@ -24,7 +24,7 @@ class KeptFiles:
     """Bytes by key. A file that is damaged, of another key or unreadable counts as absent; writing may fail silently.
 
     What is kept is trusted. A folder that is not this user's alone is not used, nor a file in it that is somebody
-    else's; a line in the log says so, once for each.
+    else's; the log has one line for each.
 
     Files are written aside and renamed, so that processes at the same time see whole files only. A file
     begins with the digest of its key and contents.

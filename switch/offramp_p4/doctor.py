@@ -20,7 +20,7 @@ _DEFAULT_PORT: Final = 9559  # of P4Runtime servers
 
 
 def checks() -> Iterator[Check]:
-    """All checks, none of which changes anything on the machine."""
+    """All checks; they change nothing on the machine."""
     for check in _CHECKS:
         yield from check()
 

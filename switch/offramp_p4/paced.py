@@ -24,7 +24,7 @@ HOLD_US: Final = 1000
 
 
 class PacedSwitch:
-    """A switch with a traffic manager, driven by whoever moves :attr:`now_us`; the rest is as of a switch without.
+    """A switch with a traffic manager, driven by :attr:`now_us`; otherwise like a switch without one.
 
     :meth:`process` takes frames that have arrived by now and returns those that have left by now; it is to be
     called again, with or without frames, when :attr:`next_us` has come. A call that comes late delays frames but

@@ -271,7 +271,7 @@ def die_with_parent(end: Callable[[], None], pipe: IO[str] | None = None) -> Non
 def main() -> None:
     """Entry of a child process: settings in, one line of JSON out (``address`` and ``links``, or ``error``).
 
-    Another line, ``ending``, goes out before the ports close: whoever relies on them then knows whose fault it is.
+    Another line, ``ending``, goes out before the ports close: their users then know the cause.
     """
 
     def announce(running: Running) -> None:

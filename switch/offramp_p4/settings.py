@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a switch that runs as a process, and how it is told them."""
+"""Settings of a switch that runs as a process, and their transfer to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENGINES = {"auto": "native where it can", "native": "machine code", "python": "r
 
 
 def parse_port(text: str) -> tuple[int, str]:
-    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a number and what it is attached to.
+    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a port number and an attachment.
 
     Raises:
         ValueError: not of this form, or the number is out of range.

@@ -49,7 +49,7 @@ class Switch(PlainSwitch):
     fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see.
 
     A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
-    (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
+    (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped there and counted.
 
     With ``trace``, which gets the trace of each packet when all its copies have left, or a ``debugger``, other code is
     generated: a switch without does nothing for the sake of either.

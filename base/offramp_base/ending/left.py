@@ -38,7 +38,7 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
 
 @contextmanager
 def namespaces(names: list[str]) -> Iterator[list[str]]:
-    """Network namespaces of these names, made longer by whose they are; they end with the context.
+    """Network namespaces of these names, extended by their owner's; they end with the context.
 
     If this process is killed, the next one that calls this function removes them.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes on which running work relies: whoever waits for something else learns at once when one of them dies."""
+"""Processes on which running work relies: a wait for something else ends at once when one of them dies."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Greeting:
     Attributes:
         content: the greeting: an object of JSON, not yet checked field by field.
         peer: its address, for people.
-        descriptors: descriptors that came with it; whoever accepts the greeting owns them.
+        descriptors: descriptors that came with it; the caller that accepts the greeting owns them.
     """
 
     def __init__(self, listener: Listener, sock: socket.socket, peer: str, content: dict[str, Any], fds: list[int]):
@@ -117,7 +117,7 @@ class Listener:
 
     Attributes:
         address: the address at which it listens.
-        refused: connections that were turned away, by reason; the reasons are few, whatever peers say.
+        refused: connections that were refused, by reason; the reasons are few, whatever peers say.
 
     Raises:
         OfframpError: the address is none, cannot be had, or is not served without a token.

@@ -108,7 +108,7 @@ class BundleSocket(AfPacketSocket):
 
 
 class _Places:
-    """The indices of the words of a :class:`Leaving` and its arrays, for so many frames."""
+    """The indices of the words of a :class:`Leaving` and its arrays, for that many frames."""
 
     def __init__(self, count: int) -> None:
         self.rows = Leaving.WORDS

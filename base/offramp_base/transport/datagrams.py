@@ -116,7 +116,7 @@ class Inbox:
     def receive(self, sock: socket.socket, peer: bytes | None = b"", admit: Admit | None = None) -> PacketBatch:
         """The datagrams of one recvmmsg(2), unpadded, valid until the next call. OSError as there.
 
-        Those of others than ``peer``, a struct sockaddr, are among them where ``admit`` says so.
+        Those of others than ``peer``, a struct sockaddr, are among them if ``admit`` returns true.
         """
         self._headers["controllen"], self._headers["namelen"] = _CONTROL.itemsize, _NAME_BYTES
         count = receive_many(sock, self._headers)

@@ -38,7 +38,7 @@ _SO_RCVBUFFORCE, _SO_SNDBUFFORCE, _SO_MEMINFO, _DROPS = 33, 32, 55, 8
 _PATH_MTU: Final = {socket.AF_INET: (socket.IPPROTO_IP, 14, 28), socket.AF_INET6: (socket.IPPROTO_IPV6, 24, 48)}
 """Level and name of the option, and bytes of the headers."""
 _TELL_ERRORS: Final = {socket.AF_INET: (socket.IPPROTO_IP, 11), socket.AF_INET6: (socket.IPPROTO_IPV6, 25)}
-"""IP_RECVERR: a socket that is not connected hears of its closed peer, too."""
+"""IP_RECVERR: an unconnected socket, too, is notified of its closed peer."""
 _IPV6_NAME_BYTES: Final = 28
 
 
@@ -77,7 +77,7 @@ class UdpSocket:
 
         Args:
             where: the port's address.
-            token: that both prove; by default that of OFFRAMP_TOKEN_FILE. Without one the port gets to know that there
+            token: that both prove; by default that of OFFRAMP_TOKEN_FILE. Without one the port learns that there
                 is a host, which it believes processes of its own user on its machine.
 
         Raises:

@@ -90,7 +90,7 @@ class Named:
 
 
 class First:
-    """Whoever comes first, until its socket is closed: for networks on which everyone is trusted."""
+    """The first sender, until its socket is closed: for networks on which everyone is trusted."""
 
     proved = False
 

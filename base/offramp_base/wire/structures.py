@@ -16,7 +16,7 @@ _TYPE: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
 def type_and_count(member: str) -> tuple[str, int]:
-    """The type of a member and how many of it there are, 0 where it is not an array.
+    """A member's type and its number of elements, 0 if it is not an array.
 
     Raises:
         OfframpError: there is no such type.
@@ -34,7 +34,7 @@ class Structure:
 
     Args:
         name: as in C++.
-        text: what it is for; a sentence or two.
+        text: its purpose, in a sentence or two.
         members: type of each member by name, in order; :data:`CODES` has the types.
 
     Raises:

@@ -184,7 +184,7 @@ def lacks_agent() -> str:
 
 
 def rtl_or_why(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], str]:
-    """Results of look-ups in the FPGA's RTL; or nothing, and the reason in a sentence."""
+    """Results of look-ups in the FPGA's RTL; or nothing and the reason in a sentence."""
     if shutil.which("iverilog") is None:
         return {}, "No iverilog on PATH, so the FPGA is its model alone."
     if find_spec("cocotb") is None:

@@ -36,7 +36,7 @@ class Scene:
     out: Path
 
     def again(self, turns: int, most: int, budget_s: float) -> bool:
-        """Whether there is time for a further turn, after so many, of at most so many, in the act's budget."""
+        """Whether the act's budget has time for a further turn after ``turns`` of at most ``most``."""
         return turns < most and self.stage.elapsed_s * (turns + 1) / turns <= budget_s
 
 

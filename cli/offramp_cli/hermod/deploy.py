@@ -190,7 +190,7 @@ class DeploySettings:
 
 @command(DeploySettings, Result, example="hermod deploy plan.json --target p4 --switch 127.0.0.1:9559 --ports 1-4")
 def deploy(settings: DeploySettings, result: Result) -> None:
-    """Deploy a plan to a P4 switch, a SONiC switch or Linux interfaces, all or nothing, and read it back.
+    """Deploy a plan to a P4 switch, a SONiC switch or Linux interfaces, atomically, and read it back.
 
     P4 switches run p4/hermod; for SONiC, run this on the switch, or apply its files; Linux gets strict classes of tc.
     """

@@ -20,7 +20,7 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class MatchSettings:
-    """An all-to-all, and how it is cut."""
+    """An all-to-all and its decomposition."""
 
     matrix: Annotated[Path, Field("A file: rows of integers (commas or blanks), JSON or .npy", position=True)]
     algorithm: Annotated[str, Field("Algorithm", choices=("bottleneck", "paper_literal", "matched_minimum"))] = (

@@ -33,7 +33,7 @@ class _Text(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A tensor that is summed: what the library reads and writes must live so long.
+    """A tensor that is summed: the arrays that the library reads and writes must outlive it.
 
     Attributes:
         array: array of the caller.
@@ -121,7 +121,7 @@ class CompiledEndpoint:
         return self._said(_Text.NAME)
 
     def state(self) -> str:
-        """The ranks of which nothing came, or that nothing does, for an error message."""
+        """The silent ranks, or a note that nothing arrives, for an error message."""
         return self._said(_Text.STATE)
 
     def outgoing(self, limit: int) -> PacketBatch:
@@ -162,7 +162,7 @@ class CompiledEndpoint:
         self._require_success()
 
     def tick(self, now_s: float) -> None:
-        """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
+        """Repeat what may have been lost once nothing new has come for a time-out; times are on the caller's clock."""
         self._library.offramp_rank_tick(self._rank, round(1e9 * now_s))
 
     def _numbers(self) -> list[int]:

@@ -121,7 +121,7 @@ class AllReducer:
 
         Raises:
             OfframpError: an array that cannot be summed, which changes nothing. Ranks sum different tensors; a sum that
-                does not fit its type; nothing new within the time-out, naming the ranks of which nothing came; a link
+                does not fit its type; nothing new within the time-out, naming the silent ranks; a link
                 that is gone: after these no later call succeeds.
         """
         with self._lock:

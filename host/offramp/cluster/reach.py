@@ -23,7 +23,7 @@ def is_here(host: Host) -> bool:
 
 
 def command_on(host: Host | Switch, words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
-    """The command that runs ``words`` on a host, or on a switch whose file says how it is reached.
+    """The command that runs ``words`` on a host, or on a switch, as its file says.
 
     Args:
         host: where.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PlainCodec(FeatureCodec):
-    """The values as they are: 4 or 8 bytes each."""
+    """The values unchanged: 4 or 8 bytes each."""
 
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:  # noqa: ARG003

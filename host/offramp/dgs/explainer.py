@@ -161,7 +161,7 @@ def optimise(
     threshold: float = 0.01,
     coefficients: Coefficients = Coefficients(),
 ) -> Explanation:
-    """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights stay as they are.
+    """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights do not change.
 
     Stops early where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
     The loss itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the

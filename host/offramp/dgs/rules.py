@@ -47,7 +47,7 @@ class Rule:
     """Draws neighbours of rows that are here: each neighbour alike, unless a subclass says otherwise.
 
     Attributes:
-        masked: whether draws go by masks that explanations make.
+        masked: whether draws follow masks from explanations.
         complete: whether every neighbour is drawn with all of its features.
         weighs: whether drawn neighbours count differently, which attention cannot use.
     """

@@ -47,7 +47,7 @@ class Sampler:
     def publish(self, version: int, masks: Masks | None, columns: IntArray | None) -> None:
         """Draw by these masks and fetch only these columns, from the next batch on.
 
-        Others hear of it before the next request.
+        Other workers are told before the next request.
 
         Args:
             version: version of both.
@@ -124,7 +124,7 @@ class Sampler:
         Args:
             ids: ids of vertices that the worker in this place owns; none for this one.
             batch: number.
-            version: version of the masks to go by.
+            version: version of the masks to use.
             kind: kind of bytes that this counts as: ``features`` or ``explanation``.
 
         Raises:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Online execution and flow scheduling (section IV, algorithm 1): what may start, and how fast flows run.
 
-The scheduler hears of what has ended and never of sizes that lie ahead.
+The scheduler sees what has ended, and never sizes that lie ahead.
 """
 
 from __future__ import annotations

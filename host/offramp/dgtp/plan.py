@@ -25,7 +25,7 @@ class Role:
 
     Attributes:
         rank: rank in the whole job; ranks of a machine follow each other.
-        machine: name. address: where it is reached. local_rank: among the processes of the machine.
+        machine: name. address: network address. local_rank: rank among the machine's processes.
         kind: ``store``, ``sampler``, ``worker`` or ``ps``. index: among its kind.
         gpu: gpu on the machine, if the task takes any.
         feeds: ranks of the tasks that its results go to over the same iteration.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task graph on a cluster as arrays: what fits where, how long tasks take, which flows cross the network."""
+"""A task graph on a cluster as arrays: possible placements, durations of tasks, and flows across the network."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Board(NamedTuple):
     parameters: Mapping[str, int] = {}
     """Parameters of the top module, by name."""
     cage: str = ""
-    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links where it is asked to.
+    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links on request.
 
     It has no registers, so its name does not end as those of engines do."""
 

@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 class Session:
-    """Requests of a host to a card, each of which is answered once.
+    """Requests of a host to a card, each answered once.
 
     Attributes:
         opened: whether the card has agreed.
@@ -178,7 +178,7 @@ class Session:
     def close(self) -> None:
         """Give the card back: from now on :meth:`due` says so until the card has answered, and requests are forgotten.
 
-        A card that does not hear of it serves nobody else until it has waited five seconds.
+        A card that misses this serves nobody else for five seconds.
         """
         self._closing = True
 

@@ -105,7 +105,7 @@ def ultrascale(
 ) -> Synthesis:
     """The UltraScale+ resources that ``top`` takes, and the depth of its logic.
 
-    Modules are optimised by themselves, or together where ``flatten`` says so.
+    Modules are optimised separately, or together with ``flatten``.
 
     Raises:
         OfframpError: yosys fails, its report has no cells, or its netlist has a combinational loop.

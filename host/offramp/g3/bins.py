@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Bins:
-    """Messages go by their number in ``plan.sends`` and ``plan.receives``.
+    """Messages are numbered as in ``plan.sends`` and ``plan.receives``.
 
     Attributes:
         blocks: one for each bin.

@@ -163,7 +163,7 @@ def _pyg_file(path: Path) -> GraphSource | TypedSource:
 
 
 def _ogb(path: Path) -> GraphSource:
-    """OGB's node property data sets as they are downloaded: ``raw/*.csv.gz``, ``split/*/*.csv.gz``."""
+    """OGB's node property data sets as downloaded: ``raw/*.csv.gz``, ``split/*/*.csv.gz``."""
 
     def table(name: str, dtype: str) -> Any:
         with gzip.open(path / name, "rt") as file:

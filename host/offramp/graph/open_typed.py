@@ -76,7 +76,7 @@ def is_typed_ogb(path: Path) -> bool:
 
 
 def open_typed_ogb(path: Path) -> TypedSource:
-    """OGB's heterogeneous node property data sets (``ogbn-mag``) as they are downloaded.
+    """OGB's heterogeneous node property data sets (``ogbn-mag``) as downloaded.
 
     Raises:
         OfframpError: a file that is missing or malformed.

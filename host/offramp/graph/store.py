@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A partitioned graph in a folder: written once, of which each rank opens its part.
+"""A partitioned graph in a folder: written once; each rank opens its part.
 
 ``manifest.json`` says what there is, with the CRC-32 of every file; ``owner.npy`` has the part of each vertex. The
 folder of a part has ``ids.npy`` (its vertices, ascending), ``indptr.npy`` and ``sources.npy`` (the edges into them, by

@@ -77,7 +77,7 @@ class TypedSource:
 
 
 def as_typed(source: GraphSource | TypedSource) -> TypedSource:
-    """A graph of one type as one of several, of which there is one."""
+    """A graph of one type as a typed graph with a single type."""
     if isinstance(source, TypedSource):
         return source
     edges = Relation(source.edges, source.chunks, source.edge_fields)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that may take so long, and no longer: who waits for it goes on in time, whatever the work is busy with."""
+"""Work with a time limit: a waiting thread resumes in time, whatever the work is busy with."""
 
 from __future__ import annotations
 

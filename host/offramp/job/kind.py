@@ -2,7 +2,7 @@
 """The interface of a kind of job: its ways, the cost of each, its needs of switches, and the program of its ranks.
 
 The planner and the runner know kinds by :data:`KINDS` only, where each module of :mod:`offramp.job.kinds` registers one
-under the name of the job file's field that it is about.
+under the name of the job file's field.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def make_job_plan(job: JobSettings, cluster: Cluster, measure: Measure | None = 
 
     Args:
         job: the job.
-        cluster: the cluster that it is to run on.
+        cluster: the cluster to run on.
         measure: measures ways on the cluster; None: models alone decide. Where it fails, the plan says why, and keeps
             to the plain way unless another is :data:`FAR` better.
 

@@ -241,7 +241,7 @@ def calibrate(
 
     Args:
         job: the job.
-        cluster: where it is to run.
+        cluster: the cluster to run on.
         ways: ways to measure.
         size: bytes of an all-reduce, where that matters.
         folder: takes logs, and files of the ranks.

@@ -35,7 +35,7 @@ _SCORES: Final = ("loss", "accuracy")
 
 @contextmanager
 def step(number: int, what: str = STEP) -> Iterator[None]:
-    """Time a part of a rank's work, a whole step unless ``what`` says something else."""
+    """Time a part of a rank's work, a whole step unless ``what`` names another part."""
     folder = os.environ.get(FOLDER)
     begun = time.time_ns()
     yield

@@ -45,7 +45,7 @@ class ProgramOnSwitch(ABC):
     """Installs a program where it is not installed yet, and a job's state in it.
 
     The first job that brings a program keeps what was there. A switch that was started anew meanwhile has lost both;
-    whoever comes next brings the program again.
+    the next job brings the program again.
 
     Attributes:
         switch: the switch.
@@ -118,7 +118,7 @@ class ProgramOnSwitch(ABC):
             ledger.jobs = {**ledger.jobs, self.job: owner()}
         except BaseException:
             if alone:
-                with contextlib.suppress(OfframpError):  # it is gone, too: whoever comes next puts back what was kept
+                with contextlib.suppress(OfframpError):  # it is gone, too: the next job restores what was kept
                     _put_back(session, ledger)
             raise
 

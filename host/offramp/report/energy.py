@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Energy of the processor packages by RAPL, through Linux's powercap interface (Intel and AMD).
 
-It counts the energy of the whole package, whoever uses it. Counters wrap at ``max_energy_range_uj``; they have to be
+It counts the energy of the whole package, for all processes. Counters wrap at ``max_energy_range_uj``; they have to be
 read at least once per wrap, which takes minutes at full load.
 """
 

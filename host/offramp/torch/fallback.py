@@ -242,5 +242,5 @@ class PythonGroup(dist.ProcessGroup):
         except RuntimeError as error:
             self._recorder.end(record, str(error))
             raise
-        self._recorder.end(record)  # begun: Python hears of no end without slowing it down
+        self._recorder.end(record)  # begun: Python cannot observe the end without slowing it down
         return pending

@@ -171,7 +171,7 @@ def _watch(
 
 def _end(processes: list[BaseProcess]) -> None:
     for process in processes:
-        process.kill()  # they hold nothing, and one that is stopped would not hear anything else
+        process.kill()  # they hold nothing, and a stopped one would ignore any other signal
     for process in processes:
         process.join()
 

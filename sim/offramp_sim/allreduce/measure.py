@@ -107,7 +107,7 @@ def _rank(pipe: Connection, rank: int, *work: Any) -> None:
     ends_with_parent()
     try:
         _work(pipe, rank, *work)
-    except Exception as error:  # whatever it is, the parent must hear of it
+    except Exception as error:  # the parent must learn of any failure
         pipe.send(f"rank {rank}: {str(error) or type(error).__name__}")
 
 

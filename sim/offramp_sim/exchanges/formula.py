@@ -80,7 +80,7 @@ def switch_wins(measured: dict[Way, Timed]) -> bool:
 
 
 def named_right(measured: Measured, cells: Sequence[Cell], speed: Speed) -> int:
-    """Number of cells of which the formula names the winner between p2p and the switch."""
+    """Number of cells for which the formula names the right winner between p2p and the switch."""
     right = 0
     for cell in cells:
         right += (expected_ratio(measured[cell], cell, speed) < 1) == switch_wins(measured[cell])
@@ -106,7 +106,7 @@ def neighbours_of(copies: float, workers: int) -> float:
 
 
 def load_of(cell: Cell, way: Way, vertices: float = 1.0) -> Load:
-    """The load of one exchange of so many boundary vertices per worker, in full packets."""
+    """The load of one exchange of that many boundary vertices per worker, in full packets."""
     if way is Way.P2P:
         bytes_up = vertices * cell.copies * cell.width * cell.bits / 8 * _PACKET / HOST_PAYLOAD_BYTES
         return Load(bytes_up, 2 * cell.workers * bytes_up, cell.workers * bytes_up / _PACKET)

@@ -33,7 +33,7 @@ def boundary_with(workers: int, each: int, copies: float, seed: int) -> Boundary
     """A random graph in which ``copies`` other workers need a boundary vertex in the mean.
 
     Raises:
-        OfframpError: no number of neighbours gives so many copies.
+        OfframpError: no number of neighbours gives that many copies.
     """
     low, high = 0.5, float(each)
     for _ in range(_STEPS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default rule on random settings of each class, beside other rules and, where it is known, the optimum."""
+"""The default rule on random settings of each class, beside other rules and, where known, the optimum."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Partition(RecordArrays[at.Context]):
         self._give_starts()
 
     def reserve(self) -> None:
-        """Double the room where it is short, to at least what one event may need."""
+        """Double the room if it is short, to at least the need of one event."""
         context = self.fields
         needed = context.heap_used + context.margin
         if needed > context.heap_size:

@@ -39,7 +39,7 @@ class Case:
         tokens, degree: of the graph, self-loops apart.
         heads, width: of the attention; ``width`` of all heads together.
         block: side of the blocks.
-        repeat: number of measurements, of which the fastest counts.
+        repeat: number of measurements; the fastest counts.
     """
 
     kind: str

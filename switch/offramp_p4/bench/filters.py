@@ -118,7 +118,7 @@ def random_entries(count: int, seed: int = 1) -> list[Keys]:
 
 
 def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_384, seed: int = 1) -> Workload:
-    """Packets of which nine in ten match one of the entries, whose priorities are random."""
+    """Packets, nine in ten of which match an entry; priorities are random."""
     rng = random.Random(seed)
     priorities = [rng.randint(1, 1 << 16) for _ in keys]
     frames = []
@@ -141,7 +141,7 @@ def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_
 
 
 class _Addresses:
-    """Addresses of which some turn up much more often than others."""
+    """Addresses, some much more frequent than others."""
 
     def __init__(self, rng: random.Random, networks: Sequence[int], count: int) -> None:
         self._rng = rng

@@ -34,7 +34,7 @@ PACES: Final = (500, 1000, 2000, 4000, 20_000, 100_000, 0)
 _BURST: Final = 16
 _LOST_S: Final = 2.0
 _LONG_S: Final = 20.0
-"""A switch may be busy for so long with a whole batch before anything leaves it."""
+"""Time that a switch may spend on a whole batch before anything leaves it."""
 _POLL_S: Final = 20e-6
 _INTERFACES: Final = Path("/proc/self/net/dev")
 

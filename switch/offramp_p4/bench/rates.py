@@ -12,7 +12,7 @@ from offramp_p4.bench.workload import Workload
 from offramp_p4.engines import AnySwitch, make_switch
 
 SHARES: Final = 4
-"""Parts of a measurement, of which the fastest counts: other work on the machine only ever makes a part slower."""
+"""Parts of a measurement; the fastest counts: other work on the machine only ever makes a part slower."""
 _WITH_SET_UP: Final = 3
 """Times as long as packets may run altogether."""
 

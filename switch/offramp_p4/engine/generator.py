@@ -100,7 +100,7 @@ class Generator:
         memo: names of what has been generated, by whatever it was generated from.
         loops: for each loop around the current statement, what ``continue`` must run first.
         returns_code: whether ``exit`` may be told to the caller by returning 1 from the current function.
-        exiting: tables of which an action may meet ``exit``.
+        exiting: tables with an action that may reach ``exit``.
         work: number of steps that the statements in a loop take.
         addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
@@ -191,7 +191,7 @@ class Generator:
         """Called where a packet reaches ``node``; ``values`` name those of a select. A tracing generator notes it."""
 
     def entry(self, block: walk.Block, run: Run) -> Run:
-        """The function with which the architecture runs ``block``; a debugging generator's also hears of errors."""
+        """The function with which the architecture runs ``block``; a debugging generator's also observes errors."""
         del block
         return run
 

@@ -104,7 +104,7 @@ def pack(g: Emitter, numbers: Sequence[Value], into: Value) -> int:
 
 
 def _pack_group(g: Emitter, numbers: list[Value], into: Value) -> None:
-    """Write numbers, none but the last of which ends at a byte: one of them whole, more of them in pieces."""
+    """Write numbers, of which only the last ends at a byte boundary: a single one whole, several in pieces."""
     bits: int = sum(n.type.width for n in numbers)
     size = (bits + 7) // 8
     step = size if len(numbers) == 1 else _PIECE

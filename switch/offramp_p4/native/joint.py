@@ -41,7 +41,7 @@ def _has_events(words: npt.NDArray[np.int64]) -> bool:
 
 
 class NativeJoint:
-    """As :class:`offramp_p4.tm.joint.Joint`, packet for packet; observers and digests hear of a call afterwards.
+    """Equals :class:`offramp_p4.tm.joint.Joint` packet for packet; observers and digests are called afterwards.
 
     Attributes:
         tm: queues and their counts.

@@ -107,7 +107,7 @@ def _follows(g: Emitter, e: ir.Expr, data: set[ir.Var]) -> bool:
 
 
 def _value(g: Emitter, e: ir.Expr, choice: ir.TableAction, row: Value) -> Value:
-    """The value of an expression with the data of a row; fields are taken as they are in this pass."""
+    """The value of an expression with the data of a row; fields have their values in this pass."""
     bits = bits_of(e.type)
     assert bits is not None
     if isinstance(e, ir.VarRef):

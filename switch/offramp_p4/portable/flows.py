@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PNA's flow cache: entries that the data plane adds to a table that has missed, and their time to live.
 
-A hit restarts an entry's timer only where the program says so. What expires is removed from tables whose
+A hit restarts an entry's timer only if the program asks for it. Expired entries are removed from tables whose
 ``pna_idle_timeout`` is AUTO_DELETE (or which have the older ``idle_timeout_with_auto_delete``).
 """
 

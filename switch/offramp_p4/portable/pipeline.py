@@ -115,7 +115,7 @@ class PortablePipeline(EnginePipeline):
         """One pass through ingress."""
 
     def split(self, deliver: Deliver) -> Stages:
-        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return PortableStages(self)
 

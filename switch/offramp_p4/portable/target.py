@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COLOURS: Final = (1, 2, 0)
 """Values of PSA_MeterColor_t and PNA_MeterColor_t for green, yellow and red."""
 DPDK: Final = (("Meter", "execute"), ("DirectMeter", "execute"))
-"""Methods of which DPDK has another name where the length is given."""
+"""Methods for which DPDK has another name if the length is given."""
 MoreExterns = Callable[["PortableTarget"], "dict[tuple[str, str], Builder]"]
 """Builders of externs that only one of the two architectures has."""
 

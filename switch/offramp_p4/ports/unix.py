@@ -29,7 +29,7 @@ HIGH_WATER = 8 << 20
 """Bytes kept for a host that is slow to read, beyond which the switch holds back."""
 _WAITING = 1
 STALL_S = 10.0
-"""A host that reads nothing for so long loses frames instead of holding back everyone."""
+"""Seconds after which a host that reads nothing loses frames instead of holding back everyone."""
 
 _LOG = logging.getLogger(__name__)
 

@@ -108,7 +108,7 @@ class Arbitration:
             controller.device_id, controller.role, controller.election_id = self._device_id, name, number
             if becomes:
                 seat.highest, seat.rights = number, rights
-            # Everyone hears of a change and of the primary's own updates, else only the one who asked.
+            # A change and the primary's own updates go to everyone, anything else only to the controller that asked.
             primary = seat.primary
             everyone = primary is not was or primary is controller
             listeners = seat.controllers if everyone else [controller]

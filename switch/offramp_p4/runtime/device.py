@@ -51,11 +51,11 @@ class Device:
         compiler: compiles what controllers push within a budget; None: this process does, without one.
 
     Attributes:
-        inject: set by whoever moves packets; takes what the controller sends into the switch.
+        inject: set by the loop that moves packets; takes the controller's packets into the switch.
         to_controller, notify: set by the P4Runtime service; take each frame that left by the CPU port with its
             pipeline, and what the primaries are told about the object with an id in P4Info, as the field of
             StreamMessageResponse.
-        observers: other control protocols, which hear of digests, time and links.
+        observers: other control protocols, notified of digests, time and links.
         no_pipeline: frames dropped because no pipeline was loaded.
         start_ns: when the device was made, CLOCK_MONOTONIC.
         threads: whether threads that are not Python's run packets too; then requests of the control plane settle with

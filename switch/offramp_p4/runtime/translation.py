@@ -36,7 +36,7 @@ class Codec(Protocol):
 
 
 class Plain:
-    """Numbers as they are; ``width`` 0 is any width."""
+    """Untranslated numbers; ``width`` 0 is any width."""
 
     plain = True
 

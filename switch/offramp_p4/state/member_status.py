@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The members of a selector's groups that take packets, as bits that a data plane reads and writes.
 
-Tofino keeps them in lines of 128 bits, of which 120 are members' and the others the chip's own. A group has a block of
+Tofino keeps them in lines of 128 bits: 120 for members, the others for the chip. A group has a block of
 whole lines, and a member of it one bit.
 """
 

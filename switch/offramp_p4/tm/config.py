@@ -124,7 +124,7 @@ class TmConfig:
             rate_bps: rate of every port that ``rates`` does not name.
             rates: rates by port.
             weights: weights by queue.
-            shares: shares by queue, percent of the line that it is guaranteed.
+            shares: guaranteed share of the line by queue, percent.
             queue: limits and marks of every queue.
             buffer_bytes: shared by all.
             recirculation_bps: rate of recirculation.

@@ -43,7 +43,7 @@ class App:
         timer_ns: time from its being enabled to the first trigger, and between those of a periodic one.
         pattern, mask: of the first four bytes of a recirculated packet; bits that are 0 in the mask do not matter.
         batches, packets: number of batches that a trigger makes, and of packets in each.
-        batch_gap_ns, packet_gap_ns: at least so long from the start of one to that of the next.
+        batch_gap_ns, packet_gap_ns: least time between the starts of two.
         length, offset: of the part of the buffer that is behind the header.
         source_port: within the pipe, where the packets come in.
         counts_ports: whether the port is one more for each packet of a batch.

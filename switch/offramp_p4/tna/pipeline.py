@@ -102,7 +102,7 @@ class TnaPipeline(EnginePipeline):
         return Arrival(port, frame)
 
     def split(self, deliver: Deliver) -> TnaStages:
-        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return TnaStages(self)
 
@@ -115,7 +115,7 @@ class TnaPipeline(EnginePipeline):
     # --- ingress
 
     def _enter(self, arrival: Arrival, emit: Emit) -> None:
-        """One pass through ingress, and the egress of every copy that comes of it."""
+        """One pass through ingress, and the egress of every copy that results."""
         self.stats.passes += 1
         self._steps.take(PASS_STEPS)
         thread = self._ingress[self._pipe(arrival.port)]

@@ -42,7 +42,7 @@ class Attributes:
         self._kept: dict[tuple[int, str], Any] = {}  # what was written, by table and field
 
     def wants_port_changes(self, port_table: int) -> bool:
-        """Whether clients asked to hear of ports that come up or go down."""
+        """Whether clients subscribed to ports that come up or go down."""
         setting = self._kept.get((port_table, "port_status_notify"))
         return setting is not None and bool(setting.port_status_notify.enable)
 

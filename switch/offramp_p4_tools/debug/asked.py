@@ -16,7 +16,7 @@ _MAX_NUMBER: Final = (1 << 31) - 1
 class Asked:
     """The arguments of a request; names that are not asked for do not matter.
 
-    Every method raises OfframpError, which names the argument, where it is not what it should be.
+    Every method raises an OfframpError that names the argument if it is invalid.
     """
 
     def __init__(self, given: object, path: str = "arguments") -> None:

@@ -114,7 +114,7 @@ class Debugger:
     # --- what the generated code calls
 
     def reached(self, code: Code, number: int, m: Memory, frame: FrameType) -> None:
-        """Hold the packet, if this is where it is wanted."""
+        """Stop the packet if it should stop here."""
         reason: Reason | None = None
         step = self._step
         if step is not None:

@@ -52,7 +52,7 @@ class Leaf:
     Attributes:
         names: below the interface, such as ``("state", "counters", "in-octets")``.
         value: value of a port, from the panel and its number.
-        counts: it changes with packets, so that it is sampled where the target may choose.
+        counts: whether it changes with packets, and is therefore sampled where the target may choose.
     """
 
     names: tuple[str, ...]

@@ -31,7 +31,7 @@ def accept(sock: socket.socket, name: str) -> SharedMemory:
     """The rings of the switch at the other end.
 
     Raises:
-        OfframpError: it is not a switch with such a port, or its memory is not what it should be.
+        OfframpError: it is not a switch with such a port, or its memory has another layout.
     """
     deadline = time.monotonic() + GREETING_S
     sock.settimeout(GREETING_S)

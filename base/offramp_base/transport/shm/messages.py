@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of frames into and out of a ring, in compiled code; :mod:`.rings` says what they are.
 
-What is taken here is what nearly all links carry nearly always: frames of one length. All else is left where it is,
+Only frames of one length are taken here, as nearly all links carry nearly always. All else is left in place,
 for Python to look at.
 """
 

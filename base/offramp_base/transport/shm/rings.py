@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames in a pair of rings that two processes share: one for each direction, messages of many frames in each.
 
-An entry's message is frames without gaps, a byte that makes their length even where it is odd, then the 16-bit length
+An entry's message is frames without gaps, a padding byte if their length is odd, then the 16-bit length
 of each, big-endian; the entry's ``id`` says how many frames there are. The other side may write anything there at any
 time: positions and lengths are read once and checked, frames are copied before anybody looks at them.
 """

@@ -23,8 +23,8 @@ class Claim:
         document: path of the document from the root of the repository.
         says: its words there, regardless of line ends and columns.
         least, most: bounds of the number wherever the claim holds; None: no such bound.
-        where: values of options, by name, for which it is claimed; others are judged separately.
-        sizes: scales for which it is claimed, from and to.
+        where: option values, by name, to which the claim applies; others are judged separately.
+        sizes: range of scales to which the claim applies.
         headline: whether the paper's summary rests on the number.
     """
 
@@ -52,7 +52,7 @@ class Claim:
 
     @property
     def conditions(self) -> str:
-        """The conditions under which it is claimed, as text for people; empty: everywhere."""
+        """The conditions of the claim as text; empty: everywhere."""
         said = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
         low, high = self.sizes
         if low > 0:
@@ -81,11 +81,11 @@ class Judgement:
         published: the paper's number, as text.
         evidence: the kind of our number.
         here: our number in the first setting.
-        low, middle, high: over the settings for which it is claimed; None without numbers.
+        low, middle, high: over the settings to which the claim applies; None without numbers.
         settings, failed: number of these settings, and of those that failed.
         ruling: whether the number is as claimed in all of them.
-        turns: those in which it is not.
-        elsewhere: settings for which it is not claimed, and would not hold.
+        turns: those in which it does not hold.
+        elsewhere: settings outside the claim in which it would not hold.
         nearest, distance: as in :class:`~offramp_sim.reproduce.referee.verdict.Verdict`, over all settings.
     """
 

@@ -57,7 +57,7 @@ def claimed(claim: Claim) -> str:
 
 
 def settings_of(each: Judgement) -> str:
-    """Settings for which it is not claimed, and would not hold."""
+    """Settings outside the claim in which it would not hold."""
     return _first(each.elsewhere)
 
 

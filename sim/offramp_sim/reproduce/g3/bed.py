@@ -23,7 +23,7 @@ HIDDEN: Final = 16
 BINS: Final = 24
 """Bins of each worker: initial bins of 1,000 and 5,000 vertices give more."""
 _TUNED: Final = (1, 4, BINS)
-"""Numbers of bins, of which every system gets its best."""
+"""Numbers of bins; every system uses its best one."""
 _BATCHES: Final = 32
 """Batches of each worker that are sampled and represent all others."""
 

@@ -21,7 +21,7 @@ STEPS: Final = {
     "EP > PP > DP": "ep-pp-dp",
     "by microbatch: Hermod": "hermod",
 }
-"""Steps from Megatron to Hermod, each of which removes one effect."""
+"""Steps from Megatron to Hermod; each removes one effect."""
 _BASES: Final = ("fifo", "fair", "lina-fifo")
 _AT_MOST: Final = 2
 

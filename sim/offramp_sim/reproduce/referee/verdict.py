@@ -21,7 +21,7 @@ class Ruling(StrEnum):
     TURNS = "turns"
     """In some settings the opposite is true."""
     VARIES = "no sign"
-    """The number has an interval, but there is no value on one side of which it should lie."""
+    """The number has an interval, but no threshold that it should stay above or below."""
     NO_CLAIM = "no claim"
     """The number is fitted, assumed, restated or context."""
     MISSING = "no number"
@@ -36,7 +36,7 @@ class Verdict:
         what: is compared.
         published: the paper's number as text.
         here: ours in the first case.
-        evidence, source: what kind of number it is, and what it is fitted to or taken from.
+        evidence, source: the kind of number, and what it is fitted to or taken from.
         low, middle, high: over the settings; None without numbers.
         ruling: what it may be used for.
         turns: settings on the other side of the turning point than most.

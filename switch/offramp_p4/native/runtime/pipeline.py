@@ -121,7 +121,7 @@ def _take_memory(ctx: Context) -> int:
 
 @native
 def pass_ingress(ctx: Context, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
-    """One way through parser and ingress, and the egress of every copy that comes of it."""
+    """One pass through parser and ingress, and the egress of every copy that results."""
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
         return
@@ -141,7 +141,7 @@ def _pass_with(
 
 @native
 def _pass_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
-    """Ingress, and the egress of every copy that comes of it."""
+    """Ingress, and the egress of every copy that results."""
     ctx.passes += 1
     if ingress(ctx, m) == CHECK_FAILED:
         _failed(ctx)
@@ -263,7 +263,7 @@ def send_whole(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 @native
 def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
-    """Send the headers and note the rest of the frame, which stays where it is. Waiting frames leave as a whole."""
+    """Send the headers and note the rest of the frame, which stays in place. Waiting frames leave as a whole."""
     skipped = -1
     rest = 0
     if m[RECIRCULATE] != 0:

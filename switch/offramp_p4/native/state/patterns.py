@@ -117,7 +117,7 @@ class _Index:
         self._calls.drop_pattern(self._record.address, number)
 
     def _build_tuples(self, left: Words) -> Words:
-        """Make tuples as long as they are worth it; returns the entries that none of them has taken."""
+        """Make tuples while they are worthwhile; returns the entries that none of them takes."""
         total = len(left)
         draw = np.random.default_rng(0)
         most = min(max(total // 16, _SAMPLE[0]), _SAMPLE[1])

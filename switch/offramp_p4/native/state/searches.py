@@ -53,7 +53,7 @@ class Search(Protocol):
 
 
 class BatchSearch(Search, Protocol):
-    """A search that takes rows of words for entries, of which it can be asked for all."""
+    """A search over rows of words as entries, which can list all of them."""
 
     @property
     def nbytes(self) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The listener of a memif port (version 2.0), which checks a client's messages before DPDK's driver reads them.
 
-The driver ends the process when strangers come and go, and believes the sizes that it is told. So it listens in a
+The driver ends the process when strangers come and go, and trusts the sizes that it receives. So it listens in a
 folder of this process, and connections come by way of this guard: a client of this user that greets properly is
 connected to the driver, and each message is checked, with the memory that it brings, before it is passed on. What lies
 in shared memory later, the driver reads by itself.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resource report of a program, and how it is reached."""
+"""The resource report of a program, and its derivation."""
 
 from __future__ import annotations
 

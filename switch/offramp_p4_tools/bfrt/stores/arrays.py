@@ -113,7 +113,7 @@ class MeterStore(_Array):
 
 
 class RegisterStore(_Array):
-    """A register; every value is a list with one for each pipe, of which there is one."""
+    """A register; every value is a list with one element for the only pipe."""
 
     def __init__(self, spec: TableSpec, state: RegisterState) -> None:
         super().__init__(spec)

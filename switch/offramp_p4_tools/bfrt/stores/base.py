@@ -105,7 +105,7 @@ class Store:
         raise self.refusal("it has no default entry")
 
     def canonical(self, key: Key) -> Key:
-        """The form of a key in which it is kept."""
+        """The stored form of a key."""
         return key
 
     def refusal(self, what: str) -> RpcError:

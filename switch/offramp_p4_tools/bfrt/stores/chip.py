@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the chip: entries that are kept as they are given, and what follows from them."""
+"""Tables of the chip: entries stored unchanged, and the state that follows from them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Mirrors(Records):
         self._pre = pre
 
     def apply(self) -> None:
-        """Set up the sessions that are enabled, with the multicast groups as they are now."""
+        """Set up the enabled sessions with the present multicast groups."""
         known = self.by_number()
         _replace(self._pre.clones, {n: _session(self._pre, v) for n, v in known if v["$session_enable"]})
 
@@ -171,7 +171,7 @@ class Replication:
                 raise self.mgid.wrong(f"{names[0]} has {lengths[0]} values, {names[1]} and {names[2]} have others")
 
     def _forget_node(self, key: Key) -> None:
-        """A node that is removed leaves the groups that it is in."""
+        """Remove a deleted node from its groups."""
         number = only(key)
         for store in (self.mgid, self.ecmp):
             for owner, data in store.entries.items():

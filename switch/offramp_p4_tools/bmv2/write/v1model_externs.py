@@ -140,7 +140,7 @@ class V1modelExterns(Externs):
         s.primitive("truncate", s.expressions.value(s.pure(argument(e, 0))), pos=e.pos)
 
     def digest(self, s: Statements, e: ir.ExternCall) -> None:
-        """``digest``: the values as they are now, in variables that bmv2 reads at the end of ingress."""
+        """``digest``: copies of the present values, in variables that bmv2 reads at the end of ingress."""
         number = self.learn_list(s, argument(e, 1))
         receiver = s.expressions.value(s.pure(argument(e, 0)))
         s.primitive("generate_digest", receiver, hexstr(number), pos=e.pos)

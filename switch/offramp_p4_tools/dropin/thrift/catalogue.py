@@ -197,7 +197,7 @@ def _param(word: str, kind: str, width: int) -> dict[str, Any]:
 
 
 def shown(param: Mapping[str, Any], text: str = "") -> tuple[str, str]:
-    """Kind and value of a key as they are shown; ``text`` stands between the octets."""
+    """Kind and value of a key for display; ``text`` stands between the octets."""
     kind = ("exact", "lpm", "ternary", "valid", "range")[param["type"]]
     inner = param[kind]
     if kind == "exact":

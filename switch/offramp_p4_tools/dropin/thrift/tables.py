@@ -141,7 +141,7 @@ class Tables:
     bm_mt_indirect_delete_entry = bm_mt_delete_entry
 
     def bm_mt_set_entry_ttl(self, table_name: str, entry_handle: int, timeout_ms: int) -> None:
-        """Let an entry be notified of when it has not been hit for so long."""
+        """Set the time without hits after which an entry is reported."""
         table, entry = self._entry(table_name, entry_handle)
         if not table.notes_hits:
             raise Refused(TableCode.AGEING, f"table {table.name} has no support_timeout")

@@ -117,7 +117,7 @@ def take_up(ctx: Context, task: Task) -> None:
 
 @native
 def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: int, size: int) -> None:
-    """One pass through ingress, and the egress of every copy that comes of it."""
+    """One pass through ingress, and the egress of every copy that results."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:

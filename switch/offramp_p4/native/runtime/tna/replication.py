@@ -29,7 +29,7 @@ class Copy(Record):
 
 
 class Member(Record):
-    """Ports of which one gets a copy."""
+    """Ports, one of which gets a copy."""
 
     count: int
     ports: Words
@@ -45,7 +45,7 @@ class Node(Record):
 
 
 class Choice(Record):
-    """Nodes of which one makes copies."""
+    """Nodes, one of which makes copies."""
 
     count: int
     nodes: At[Node]

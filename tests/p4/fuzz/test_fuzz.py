@@ -146,8 +146,10 @@ def test_tofino_programs_exercise_the_architecture() -> None:
 def test_bmv2_agrees() -> None:
     if reference.missing():
         pytest.skip(f"{', '.join(reference.missing())} not on PATH")
-    made = random_program(203, portable=True)
-    assert against_bmv2(made.text, Case(tuple(random_packets(Random(203), 8, made.hints)), 203)) == FuzzVerdict("same")
+    drawn = random_program(203, portable=True)
+    assert against_bmv2(drawn.text, Case(tuple(random_packets(Random(203), 8, drawn.hints)), 203)) == FuzzVerdict(
+        "same"
+    )
 
 
 class Wrong:

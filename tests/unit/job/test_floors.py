@@ -279,9 +279,9 @@ def _check_one(draw: Random, folder: Path, monkeypatch: pytest.MonkeyPatch, seen
         seen[f"{choice.way}: {choice.bound}"] += 1
         if choice.way in (Way.THEMIS, Way.GLOO):
             placed_so = replace(placed, decided=choice.decided)
-            told = yaml.safe_load(kind.deployment(placed_so, [choice.way], 1, folder).network)
+            network = yaml.safe_load(kind.deployment(placed_so, [choice.way], 1, folder).network)
             if choice.way == Way.THEMIS:
-                _same_plan(cluster, job, told, choice.model_s)
+                _same_plan(cluster, job, network, choice.model_s)
     if outcome == "bad" and plan.taken is not plan.plain:
         assert plan.gain >= 2
 
@@ -291,8 +291,8 @@ def _same_plan(cluster, job, told, model_s):
     ranks = len(cluster.ranks)
     size = -(-job.all_reduce // (job.collectives * 4 * ranks)) * 4 * ranks
     demand = Demand(Collective.ALL_REDUCE, size)
-    made = make_plan(network_of(cluster), [demand], told["scheduler"], told["chunks"], unit=4 * ranks)
-    exchanges = model_s - job.collectives * made.finish_ps / 1e12
+    plan = make_plan(network_of(cluster), [demand], told["scheduler"], told["chunks"], unit=4 * ranks)
+    exchanges = model_s - job.collectives * plan.finish_ps / 1e12
     assert exchanges >= -1e-9 * model_s
     if not job.all_to_all:
         assert exchanges == pytest.approx(0, abs=1e-9 * model_s)

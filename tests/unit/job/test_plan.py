@@ -51,9 +51,9 @@ def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
     assert sizes == [0]
     # 1 MiB was exchanged in 0.1 s, the step has two of 4 MB
     assert (plan.taken.way, plan.taken.step_s) == (Way.HERMOD, pytest.approx(0.1 * 8e6 / (1 << 20)))
-    both = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
-    assert row(both, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
-    assert both.taken.way == Way.SWITCH
+    combined = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
+    assert row(combined, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
+    assert combined.taken.way == Way.SWITCH
 
 
 def test_loss_must_be_allowed(racks, job):
@@ -103,10 +103,10 @@ def test_rounds_take_turns_until_the_time_is_over(monkeypatch):
             raise OfframpError("gone")
         return None if way == "c" else clock[0]
 
-    found = measure_each(["a", "b", "c"], 60, one)
+    measured = measure_each(["a", "b", "c"], 60, one)
     assert asked == [("a", 60), ("b", 50), ("c", 40), ("a", 30), ("b", 20)]  # a third round might not end in time
-    assert found.seconds == {"a": [10, 40], "b": [20]}
-    assert found.failed == {"b": "gone", "c": "its run did not say how long it took"}
+    assert measured.seconds == {"a": [10, 40], "b": [20]}
+    assert measured.failed == {"b": "gone", "c": "its run did not say how long it took"}
 
 
 def _predicts(monkeypatch, known):
@@ -162,17 +162,17 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
 
 @pytest.mark.parametrize("kind", KINDS.names())
 def test_every_kind_has_a_plain_way_and_ways_of_its_own(kind):
-    made = KINDS.get(kind)
-    assert len(set(made.ways)) == len(made.ways) >= 2
+    job_kind = KINDS.get(kind)
+    assert len(set(job_kind.ways)) == len(job_kind.ways) >= 2
     assert kind in JobSettings.__dataclass_fields__
 
 
 def test_roles_of_leaves_and_spine(racks, job):
-    found = roles(racks, racks.hosts)
-    assert list(found) == ["leaf1", "leaf2", "spine"]
-    assert [(c.port, c.rank, c.ranks) for c in found["leaf2"].members] == [(1, 2, (2,)), (2, 3, (3,))]
-    assert [(c.port, c.rank, c.ranks) for c in found["spine"].members] == [(1, 0, (0, 1)), (2, 2, (2, 3))]
-    assert (found["leaf1"].uplink, found["spine"].uplink) == (3, None)
+    roles_by_switch = roles(racks, racks.hosts)
+    assert list(roles_by_switch) == ["leaf1", "leaf2", "spine"]
+    assert [(c.port, c.rank, c.ranks) for c in roles_by_switch["leaf2"].members] == [(1, 2, (2,)), (2, 3, (3,))]
+    assert [(c.port, c.rank, c.ranks) for c in roles_by_switch["spine"].members] == [(1, 0, (0, 1)), (2, 2, (2, 3))]
+    assert (roles_by_switch["leaf1"].uplink, roles_by_switch["spine"].uplink) == (3, None)
     assert list(roles(racks, racks.hosts[:2])) == ["leaf1"]
     assert bottleneck_bps(racks, racks.hosts) == 100e6
 

@@ -25,9 +25,9 @@ from offramp_p4.ports.udp import UdpPort
 
 @pytest.fixture
 def port():
-    made = UdpPort("127.0.0.1:0")
-    yield made
-    made.close()
+    opened = UdpPort("127.0.0.1:0")
+    yield opened
+    opened.close()
 
 
 def stranger():

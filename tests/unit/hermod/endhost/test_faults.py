@@ -269,11 +269,11 @@ class Slow(dict):
         self.other = other
 
     def get(self, *key: Any) -> Any:
-        found = super().get(*key)
+        value = super().get(*key)
         if self.other.ident is None:
             self.other.start()
             self.other.join(0.5)
-        return found
+        return value
 
 
 def test_a_transfer_that_is_submitted_while_its_peer_says_that_it_waits_is_sent():

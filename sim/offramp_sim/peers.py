@@ -65,10 +65,10 @@ def answers(group: list[StepWorker], what: str, timeout_s: float) -> list[Any]:
     replies: dict[int, Any] = {}
     deadline = time.monotonic() + timeout_s
     while pending:
-        heard = wait(list(pending), max(0.0, deadline - time.monotonic()))
-        if not heard:
+        ready = wait(list(pending), max(0.0, deadline - time.monotonic()))
+        if not ready:
             raise OfframpError(f"{what}: worker {min(pending.values())} does not answer")
-        for pipe in heard:
+        for pipe in ready:
             assert isinstance(pipe, Connection)
             index = pending.pop(pipe)
             try:

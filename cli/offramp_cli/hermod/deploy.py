@@ -172,9 +172,9 @@ class DeploySettings:
     ] = Path()
 
     def __post_init__(self) -> None:
-        given = [name for name in _ACTIONS if getattr(self, name)]
-        if len(given) > 1:
-            raise SettingsError(given[0], f"expected without {{{given[1]}}}")
+        actions = [name for name in _ACTIONS if getattr(self, name)]
+        if len(actions) > 1:
+            raise SettingsError(actions[0], f"expected without {{{actions[1]}}}")
         if self.police and self.rate_bps is None and self.target != "linux":
             raise SettingsError("police", "expected {rate} of the line too")
         if self.job_cgroup and self.target != "linux":

@@ -67,8 +67,8 @@ def serve(served: Served, settings: object, cache: object) -> None:
         _serve_application(served, settings)
     else:
         for name in ("device", "code", "data_folder"):
-            if given := getattr(served, name):
-                raise SettingsError(name, "expected with an application", ", ".join(given))
+            if values := getattr(served, name):
+                raise SettingsError(name, "expected with an application", ", ".join(values))
         cache.check_access(settings.insecure)
         _serve_store(settings, cache)
 

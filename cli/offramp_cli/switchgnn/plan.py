@@ -195,8 +195,8 @@ def _adopted(settings: PlanSettings, planner: Planner, cut: Scheme, features: in
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
     """The settings as they were given, ready for JSON."""
     names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
-    given = {name: getattr(settings, name) for name in names}
-    return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
+    values = {name: getattr(settings, name) for name in names}
+    return {**values, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
 
 
 def _schemes(

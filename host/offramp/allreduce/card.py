@@ -85,13 +85,13 @@ class CardControl:
         place = next((place for place, each in enumerate(jobs) if not each.ranks), None)
         if place is None:
             raise OfframpError(f"job {job}: the card knows {JOBS} jobs, and has them")
-        taken = {page for each in jobs if each.ranks for page in range(each.first, each.first + each.pages)}
+        used = {page for each in jobs if each.ranks for page in range(each.first, each.first + each.pages)}
         size = self.pages
-        starts = (at for at in range(size - pages + 1) if taken.isdisjoint(range(at, at + pages)))
+        starts = (at for at in range(size - pages + 1) if used.isdisjoint(range(at, at + pages)))
         first = next(starts, None)
         if first is None:
             raise OfframpError(
-                f"job {job}: needs {pages} pages of slots that follow each other, the card has {size - len(taken)} of "
+                f"job {job}: needs {pages} pages of slots that follow each other, the card has {size - len(used)} of "
                 f"{size} left beside {sum(bool(each.ranks) for each in jobs)} other jobs"
             )
         for page in range(first, first + pages):

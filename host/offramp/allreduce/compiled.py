@@ -92,9 +92,9 @@ class CompiledEndpoint:
         """
         require_in_place(array, self.name)
         form = numbers.format_of(array.dtype, self.ranks)
-        given, summed = numbers.carried(form)
-        apart = given != summed  # else in place
-        running = _Running(array, array.astype(given, copy=apart), np.empty(array.shape, summed) if apart else array)
+        source, summed = numbers.carried(form)
+        apart = source != summed  # else in place
+        running = _Running(array, array.astype(source, copy=apart), np.empty(array.shape, summed) if apart else array)
         self._running.append(running)
         self._library.offramp_rank_begin(
             self._rank, form.code, array.size, running.values.ctypes.data, running.sums.ctypes.data

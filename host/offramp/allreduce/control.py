@@ -86,12 +86,12 @@ class AllReduceControl:
             OfframpError: other jobs have too many of them, or a switch that refuses.
         """
         self.release(job)
-        taken = self._taken()
-        free = [page for page in range(self.pages) if page not in taken][:pages]
+        used = self._taken()
+        free = [page for page in range(self.pages) if page not in used][:pages]
         if len(free) < pages:
             raise OfframpError(
                 f"job {job}: needs {pages} pages of slots, the switch has {len(free)} of {self.pages} left "
-                f"beside {len(set(taken.values()))} other jobs"
+                f"beside {len(set(used.values()))} other jobs"
             )
         group = self._free_group()
         session = self._session

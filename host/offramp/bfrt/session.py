@@ -135,11 +135,11 @@ class BfrtSession:
         self._connection.unary("SetForwardingPipelineConfig", request, max(self._timeout_s, 60.0))
 
 
-def _named(what: str, fields: Mapping[str, Field], given: Mapping[str, Any]) -> list[tuple[Field, Any]]:
-    strangers = given.keys() - fields.keys()
+def _named(what: str, fields: Mapping[str, Field], values: Mapping[str, Any]) -> list[tuple[Field, Any]]:
+    strangers = values.keys() - fields.keys()
     if strangers:
         raise OfframpError(f"{what} {min(strangers)}: expected {', '.join(fields)}")
-    return [(fields[name], value) for name, value in given.items()]
+    return [(fields[name], value) for name, value in values.items()]
 
 
 def _data_field(field: Field, value: Value) -> Any:

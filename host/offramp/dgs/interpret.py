@@ -140,9 +140,9 @@ class Interpreter:
             (np.ones(kept.sum(), np.float32), (row[kept], column[kept])), (len(shard.vertices), len(remotes))
         )
         members = (groups > 0).astype(np.float32)
-        heard = np.asarray(members @ edges) + 1 / len(remotes)  # beyond the first hop: a little, alike
-        heard = np.column_stack([heard.mean(1), heard])
-        return torch.from_numpy((heard / heard.sum(1, keepdims=True)).astype(np.float32))
+        reach = np.asarray(members @ edges) + 1 / len(remotes)  # beyond the first hop: a little, alike
+        reach = np.column_stack([reach.mean(1), reach])
+        return torch.from_numpy((reach / reach.sum(1, keepdims=True)).astype(np.float32))
 
 
 def compact(rows: npt.NDArray[np.float32]) -> Any:

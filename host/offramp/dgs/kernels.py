@@ -100,11 +100,11 @@ def uniform(
     for i in range(count):
         start = indptr[rows[i]]
         degree = indptr[rows[i] + 1] - start
-        taken = draw_places(start, degree, fanout, mixed(stream ^ mixed(ids[i])), out, total)
-        for p in range(total, total + taken):
+        drawn = draw_places(start, degree, fanout, mixed(stream ^ mixed(ids[i])), out, total)
+        for p in range(total, total + drawn):
             out[p] = indices[out[p]]
-        counts[i] = taken
-        total += taken
+        counts[i] = drawn
+        total += drawn
     return total
 
 

@@ -127,10 +127,10 @@ def _machine(fields: Mapping[str, Any], where: str, name: str, address: str) -> 
     speeds = fields.get("network")
     bandwidth = []
     for way in ("in", "out"):
-        given = fields.get(way, speeds)
-        if given is None:
+        rates = fields.get(way, speeds)
+        if rates is None:
             raise OfframpError(f"{where}: expected network, or in and out, such as 10Gbps")
-        bandwidth.append(amount(given, f"{where}.{way if way in fields else 'network'}", "bps"))
+        bandwidth.append(amount(rates, f"{where}.{way if way in fields else 'network'}", "bps"))
     speed = fields.get("speed", {})
     if isinstance(speed, dict):
         faster = {kind: amount(f, f"{where}.speed.{kind}") for kind, f in _mapping(speed, f"{where}.speed").items()}

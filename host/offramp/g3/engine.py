@@ -192,8 +192,8 @@ class HaloEngine:
                 payload, key = came.pop(message_number), labels[message_number][1]
                 self._used.decode(payload, expected[message_number], key, after.message, add=True)
             targets = bins.blocks[index].targets
-            given = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
-            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
+            upstream = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
+            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(upstream, parameters)
             of_messages[index], own, of_first = of_inputs
             if own is not None:
                 of_own[index] = own

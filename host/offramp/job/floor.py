@@ -131,8 +131,8 @@ class Floors:
             return 0.0
         inside = np.diag(between)
         sent = between.sum(axis=1) - inside + self._of_hosts(traffic.up)
-        got = between.sum(axis=0) - inside + self._of_hosts(traffic.down)
-        alone = float((8 * (np.maximum(sent, got) + traffic.across) / self._rate).max())
+        received = between.sum(axis=0) - inside + self._of_hosts(traffic.down)
+        alone = float((8 * (np.maximum(sent, received) + traffic.across) / self._rate).max())
         return max(alone, 8 * float(sent.sum() + traffic.total) / float(self._rate.sum()))
 
     def _cut_s(self, traffic: Traffic, between: Matrix) -> float:

@@ -244,10 +244,10 @@ def _switch(switch: Switch) -> SwitchLook:
             control = AllReduceControl(session)
         except OfframpError:  # another program
             return SwitchLook(answers=True, queues=_switch_queues(session))
-        taken: dict[int, int] = {}
+        pages_used: dict[int, int] = {}
         for job in control._taken().values():
-            taken[job] = taken.get(job, 0) + 1
-        return SwitchLook(True, control.pages, taken, control.outcomes())
+            pages_used[job] = pages_used.get(job, 0) + 1
+        return SwitchLook(True, control.pages, pages_used, control.outcomes())
     except OfframpError:
         return SwitchLook(answers=False)
     finally:

@@ -110,7 +110,7 @@ class Model(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """``(t, …)`` states ``h^number`` of the view's targets."""
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -181,9 +181,9 @@ class Layout:
         return head + b"".join(COUNT.encode({"rows": count}) for count in self.counts)
 
     def _check(self, message: Bytes, label: Label) -> None:
-        got, base = read_label(message)
-        if got != label:
-            raise OfframpError(f"expected {label}, got {got}")
+        label_read, base = read_label(message)
+        if label_read != label:
+            raise OfframpError(f"expected {label}, got {label_read}")
         if base != self.base:
             raise OfframpError(f"{label}: expected base width {self.base}, got {base}")
         if message[: self.header].tobytes() != self.head(label):

@@ -110,10 +110,10 @@ class Messages:
         """
         if peers == 1:
             return 0
-        taken = self.endpoint_ns
+        total = self.endpoint_ns
         for distance, sent, added in self.steps(stage, size, peers):
-            taken += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
-        return taken * 1000
+            total += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
+        return total * 1000
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
         """Picoseconds that the bytes of a stage take on a link, with the messages of a chunk one after the other."""

@@ -107,7 +107,7 @@ class System:
         links = {Kind.RING: 2 if d.size > 2 else 1, Kind.FULLY_CONNECTED: max(1, d.size - 1)}.get(d.kind, 1)
         hop_ns = d.latency_ns / 2 if d.kind is Kind.SWITCH else d.latency_ns
         usual = usual_algorithms(d.kind)
-        first, second, third, fourth = (given or name for given, name in zip(named, usual, strict=True))
+        first, second, third, fourth = (kind or name for kind, name in zip(named, usual, strict=True))
         chosen: Algorithms = (first, second, third, fourth)
         link_bps, two_way = d.bandwidth_bps / links, bool(d.bidirectional) and d.size > 2
         messages = Messages(d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, two_way)

@@ -84,12 +84,12 @@ class NetworkSettings:
         name = os.environ.get(VARIABLE, "")
         if not name:
             return None
-        given = read_settings(Path(name), (cls,))
+        file_settings = read_settings(Path(name), (cls,))
         try:
-            settings = cls(**{key: each.value for key, each in given.items()})
+            settings = cls(**{key: each.value for key, each in file_settings.items()})
             return settings if settings.cluster is None else settings._on(settings.cluster, Path(name).parent)
         except SettingsError as error:
-            place = given[error.field].place if error.field in given else name
+            place = file_settings[error.field].place if error.field in file_settings else name
             raise OfframpError(f"{place}: {error}") from None
 
     def _on(self, cluster: Path, folder: Path) -> Self:

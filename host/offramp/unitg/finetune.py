@@ -235,8 +235,8 @@ class FineTuner:
         Raises:
             OfframpError: another rank has ended early.
         """
-        gone = [(other, Key(_NEVER, _GONE, False, 0)) for other in self._peers()]
-        self._mailbox.wait([(peer, key), *gone])
+        departed = [(other, Key(_NEVER, _GONE, False, 0)) for other in self._peers()]
+        self._mailbox.wait([(peer, key), *departed])
         if self._mailbox.take((peer, key)) is None:
             raise OfframpError(f"rank {peer} has ended its part")
 

@@ -138,9 +138,9 @@ def _work(
         while (step := pipe.recv()) is not None:
             way, megabytes, _ = step
             if known is None or known[0] != megabytes:
-                given = [tensor(each, megabytes, experiment.seed) for each in range(experiment.ranks)]
-                known = (megabytes, given[rank], np.sum(given, axis=0, dtype=np.float64))
-                del given
+                tensors = [tensor(each, megabytes, experiment.seed) for each in range(experiment.ranks)]
+                known = (megabytes, tensors[rank], np.sum(tensors, axis=0, dtype=np.float64))
+                del tensors
             array = known[1].copy()
             start = time.perf_counter()
             reducer.all_reduce(array) if way == "offramp" else gloo(array)  # type: ignore[misc]

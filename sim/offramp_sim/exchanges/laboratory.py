@@ -96,11 +96,11 @@ class Laboratory:
         with Transaction() as transaction:
             for step in steps:
                 transaction.apply(step)
-            said = self._turn(planned.jobs(links), {"width": cell.width, "count": count})
-        moved = np.array(said["moved"])
+            report = self._turn(planned.jobs(links), {"width": cell.width, "count": count})
+        moved = np.array(report["moved"])
         packets, passes = load or (0, 0)
         return Timed(
-            [float(seconds) for seconds in said["seconds"]],
+            [float(seconds) for seconds in report["seconds"]],
             Load(
                 float(moved[:, :2].max()),
                 float(moved[:, :2].sum()),
@@ -109,7 +109,7 @@ class Laboratory:
                 float(passes),
             ),
             scheme,
-            str(said["digest"]),
+            str(report["digest"]),
         )
 
     def _planned(self, boundary: Boundary, cell: Cell, way: Way, rates: Rates | None) -> PlannedRun:

@@ -255,6 +255,6 @@ def _run(command: list[str], given: str | None = None) -> None:
     except FileNotFoundError as error:
         raise OfframpError(f"no {error.filename} on PATH; it comes with iproute2 or util-linux") from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
+        errors = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
         tool = next(word for word in command if word in ("ip", "tc", "bridge"))
-        raise OfframpError(f"{tool}: {' '.join(said[:2]) or 'failed'}")
+        raise OfframpError(f"{tool}: {' '.join(errors[:2]) or 'failed'}")

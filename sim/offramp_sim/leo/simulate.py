@@ -217,12 +217,12 @@ def _arrays(
     pairs = [steps or () for row in routes.steps for steps in row]
     places = [s for steps in pairs for s in steps]
     times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
-    given = {getattr(at.Context, field.name): getattr(drawn, field.name) for field in fields(drawn)}
+    values = {getattr(at.Context, field.name): getattr(drawn, field.name) for field in fields(drawn)}
     rooms = dict.fromkeys(_OF_REQUESTS, n) | dict.fromkeys(_OF_RESOURCES, resources)
     rooms |= {at.Context.heap: 3 * (n + 2), at.Context.ends: queues, at.Context.gaps: ahead, at.Context.choice: ahead}
     nobody = {at.Context.heads: queues, at.Context.tails: queues, at.Context.chosen: n}
     return {
-        **given,
+        **values,
         at.Context.memories: memories,
         at.Context.first: np.cumsum([0, *map(len, pairs)]),
         at.Context.places: [s.resource for s in places],

@@ -69,11 +69,11 @@ class WireTap:
         while True:
             # What was received before the end is still read: this thread may be behind.
             ready, _, _ = select.select([*self._sockets, self._end_read], [], [], 0 if ended else None)
-            heard = [sock for sock in ready if sock is not self._end_read]
-            if ended and not heard:
+            readable = [sock for sock in ready if sock is not self._end_read]
+            if ended and not readable:
                 return
             ended |= self._end_read in ready
-            for sock in heard:
+            for sock in readable:
                 self._receive(sock)
 
     def _receive(self, sock: socket.socket) -> None:

@@ -133,8 +133,8 @@ def run_exchange(
     seconds = time.process_time() - start
     sums: npt.NDArray[np.generic] = np.zeros(values.shape, np.int64 if plan.scheme.bits == LANE_BITS else np.float64)
     total = Traffic()
-    for worker, (got, traffic) in enumerate(outcomes):
-        sums[own_boundary(plan, worker)] = got
+    for worker, (result, traffic) in enumerate(outcomes):
+        sums[own_boundary(plan, worker)] = result
         total += traffic
     stats = [shared.stats(worker) for worker in range(boundary.workers)]
     return Measured(

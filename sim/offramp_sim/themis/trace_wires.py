@@ -133,6 +133,6 @@ class TraceWires:
 def _through(steps: Sequence[_Step], starts: Times, endpoint_ps: int) -> Times:
     """Time at which each rank has the last message of a chunk."""
     now = starts + endpoint_ps
-    for heard, after in steps:
-        now = np.max([now, *(now[sender] + took for sender, took in heard)], axis=0) + after
+    for received, after in steps:
+        now = np.max([now, *(now[sender] + took for sender, took in received)], axis=0) + after
     return now

@@ -45,8 +45,8 @@ class Golden(Model):
     def _kept(self, number, h):
         return h
 
-    def combine(self, number, view, given):
-        return given.own + (view.sum(given.message) - view.of_targets(given.message)) / view.neighbours
+    def combine(self, number, view, inputs):
+        return inputs.own + (view.sum(inputs.message) - view.of_targets(inputs.message)) / view.neighbours
 
 
 @pytest.mark.parametrize("schedule", ["sequential", "inter", "intra", "g3"])

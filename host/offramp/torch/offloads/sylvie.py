@@ -59,10 +59,10 @@ class Sylvie(Offload):
         sent = np.stack([self._encode(part, call, to) for to, part in enumerate(mine)])
         for to in range(ranks):
             mine[to] -= self._decode(sent[to], rows)
-        got = torch.empty(sent.shape, dtype=torch.uint8)
-        dist.all_to_all_single(got, torch.from_numpy(sent), group=self._place.control)
+        received = torch.empty(sent.shape, dtype=torch.uint8)
+        dist.all_to_all_single(received, torch.from_numpy(sent), group=self._place.control)
         total = lost_sum.copy()
-        for part in got.numpy():
+        for part in received.numpy():
             total += self._decode(part, rows)
         out = self._encode(total, call, ranks)
         self._lost[key] = mine, total - self._decode(out, rows)

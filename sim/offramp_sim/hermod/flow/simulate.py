@@ -140,8 +140,8 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
     context = records.fields
     context.tasks, context.ports, context.slack = tasks, ports, slack_s
     context.fifo, context.ordered = order.fifo, order.host is not None
-    for given, array in arrays.items():
-        records.give(given, array)
+    for place, array in arrays.items():
+        records.give(place, array)
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
     records[Context.heap_time][: len(by)] = loaded.delay[by]

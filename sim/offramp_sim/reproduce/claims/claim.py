@@ -53,13 +53,13 @@ class Claim:
     @property
     def conditions(self) -> str:
         """The conditions of the claim as text; empty: everywhere."""
-        said = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
+        parts = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
         low, high = self.sizes
         if low > 0:
-            said.append(f"scale from {low:g}")
+            parts.append(f"scale from {low:g}")
         if high < float("inf"):
-            said.append(f"scale to {high:g}")
-        return ", ".join(said)
+            parts.append(f"scale to {high:g}")
+        return ", ".join(parts)
 
     def covers(self, case: Case, item: Item) -> bool:
         """Whether it is claimed for the settings of a case of its item."""

@@ -36,8 +36,8 @@ def gain(scale: float, seed: int) -> Reproduction:
         wrong = sum(row.wrong for row in comparison.rows)
         rates = {_name(row): row.rate for row in comparison.rows}
         lines[name] = list(rates), list(rates.values())
-        said = ", ".join(f"{row} {rate:,.0f}" for row, rate in rates.items())
-        comparisons.append(Comparison(f"{name}: requests per second", None, said))
+        listed = ", ".join(f"{row} {rate:,.0f}" for row, rate in rates.items())
+        comparisons.append(Comparison(f"{name}: requests per second", None, listed))
         gains = {_name(row): _over_better(row, comparison.alone) for row in comparison.rows if len(row.paths) > 1}
         for row, factor in gains.items():
             published = "1.2 to 2" if row == _name(comparison.rows[-1]) else None

@@ -59,11 +59,11 @@ def _settings(scale: float) -> dict[str, Any]:
 def _rows(what: str, paths: Paths, published: str | None) -> tuple[list[Comparison], dict[str, float]]:
     """Rates, the default rule over the better path alone and over the others' rules, wrong answers."""
     rates = {_name(row): row.rate for row in paths.rows}
-    said = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+    listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
     leo, better = paths.rows[-1], max(paths.alone, key=lambda row: row.rate)
     rivals = paths.rows[len(paths.alone) : -1]
     comparisons = [
-        Comparison(f"{what}: requests per second", None, said),
+        Comparison(f"{what}: requests per second", None, listed),
         Comparison(f"{what}: LEO over the better path", published, f"{leo.over(better):.2f}"),
     ]
     comparisons += [
@@ -133,10 +133,10 @@ def figure610_measured(scale: float, seed: int) -> Reproduction:
                         lines[name][1].append(outcome.latency_us())
                         wrong += outcome.wrong
         panels.append(Curves(f"YCSB-{mix}", "requests per second offered", "median, us", lines))
-        said = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+        listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
         better = max(rate for name, rate in rates.items() if name != "LEO")
         comparisons += [
-            Comparison(f"YCSB-{mix}: sustained requests per second", None, said),
+            Comparison(f"YCSB-{mix}: sustained requests per second", None, listed),
             Comparison(f"YCSB-{mix}: LEO over the better path", "1.2 to 2", f"{rates['LEO'] / max(better, 1.0):.2f}"),
             Comparison(f"YCSB-{mix}: wrong answers", None, str(wrong)),
         ]

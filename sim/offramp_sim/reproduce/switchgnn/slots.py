@@ -164,8 +164,8 @@ def figure18(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
             }
             panels.append(Curves(f"{name}, {workers} workers", "memory, MB", "vectors of a layer", lines))
             data[f"{name}/{workers}"] = lines
-            for place, memory, said in ((0, 10, "-23 %"), (-1, 100, "-81 %")):
-                published = said if (name, workers) == ("reddit", 128) else None
+            for place, memory, printed in ((0, 10, "-23 %"), (-1, 100, "-81 %")):
+                published = printed if (name, workers) == ("reddit", 128) else None
                 what = f"{name}, {workers} workers, {memory} MB: SwitchGNN against host-based"
                 comparisons.append(Comparison(what, published, less(switch[place], host)))
     bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=conditions)

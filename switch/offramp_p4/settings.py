@@ -110,7 +110,7 @@ class Settings(Preprocessor):
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
         address: address of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
-        bfrt, gnmi: of the BF-RT and the gNMI server, which may be that of P4Runtime; None: there is none.
+        bfrt, gnmi: addresses of the BF-RT and the gNMI server, which may be that of P4Runtime; None: there is none.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
         log_like_bmv2: the log has bmv2's lines in place of trees.

@@ -48,7 +48,7 @@ class Turns:
     """The runs of one way.
 
     Attributes:
-        runs, records: of each turn.
+        runs, records: runs and records of each turn.
         epochs: results of the first turn; those of the others are equal.
         equal: whether each turn's results are the reference's.
     """

@@ -26,7 +26,7 @@ class ModelEvaluator:
 
     Attributes:
         model: the model, whose weights are set for each evaluation.
-        features, view: of the whole graph.
+        features, view: features and view of the whole graph.
     """
 
     def __init__(self, graph: Graph, settings: DgsSettings) -> None:

@@ -23,7 +23,7 @@ class Record:
     Attributes:
         kind: one of :mod:`offramp.dgs.wire`.
         source: worker that sends.
-        layer, batch: of a draw.
+        layer, batch: layer and batch of a draw.
         version: version of the puller's masks.
         ids: ``(rows,)`` or ``(items,)`` vertices.
         counts: ``(rows,)`` neighbours drawn of each.

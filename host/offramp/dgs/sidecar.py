@@ -37,7 +37,7 @@ class Memory:
 
     Attributes:
         weights: weights of the model, one after the other.
-        rows, known: of the :class:`~offramp.dgs.cache.FeatureCache`.
+        rows, known: fields of the :class:`~offramp.dgs.cache.FeatureCache`.
         nodes, features: the masks.
     """
 

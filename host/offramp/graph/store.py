@@ -328,7 +328,7 @@ class StoredPart:
 
     Attributes:
         manifest: manifest of the store.
-        vertices, edges: by type.
+        vertices, edges: vertices and edges by type.
     """
 
     manifest: Manifest

@@ -26,7 +26,7 @@ class Layout:
 
     Attributes:
         places: centre of each node.
-        width, height: of the drawing.
+        width, height: width and height of the drawing.
         racks: names of the members of each rack, its switch included, if one has the rack's name.
     """
 

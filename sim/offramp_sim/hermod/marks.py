@@ -24,7 +24,7 @@ class Marks:
     """A policy made ready for packets.
 
     Attributes:
-        level, side: of each coflow at its senders, as in :class:`Order`.
+        level, side: level and side of each coflow at its senders, as in :class:`Order`.
         fifo: the order of submission in place of ``level``.
         dscp: DSCP of each coflow.
         answer_dscp: DSCP of acknowledgements.

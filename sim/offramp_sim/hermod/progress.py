@@ -24,7 +24,7 @@ class Progress:
         submit: called with a flow that may begin.
 
     Attributes:
-        start, end: of each task, in seconds.
+        start, end: start and end of each task, in seconds.
         done: tasks that have ended.
         computing: tasks that need only time to end.
         waiting: flows that have not arrived, by task.

@@ -67,7 +67,7 @@ class QueueModelResult:
     """Times in ns, a row for each request.
 
     Attributes:
-        kind, path, owner: of each request.
+        kind, path, owner: kind, path and owner of each request.
         came, began, ended: when it arrived, when it began, and when its answer arrived.
         jct: intra-host JCT.
         worked_ns: busy time of each resource's servers.

@@ -27,7 +27,7 @@ class Evaluation:
     """Results of a setting; costs are mean JCTs in an open loop, times between answers in a closed one.
 
     Attributes:
-        kind, number, offered, single: of the setting.
+        kind, number, offered, single: those of the setting.
         is_open: whether its loop is open.
         costs: costs by rule, ns.
         throughput_mrps: throughput by rule.

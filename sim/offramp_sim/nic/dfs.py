@@ -26,7 +26,7 @@ class Throughput(NamedTuple):
     """Chunks of 256 KB per second, medians.
 
     Attributes:
-        cpu, nic: by number of cores, from 1 on; each on its own cores.
+        cpu, nic: rates by number of cores, from 1 on; each on its own cores.
         mix: by cores of each, where there are twice as many.
     """
 

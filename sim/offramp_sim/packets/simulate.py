@@ -49,12 +49,12 @@ class PacketRun:
     Attributes:
         end_ps: when the last host learnt that the exchange is over, or the last flow arrived.
         finish_ps: ``(f,)`` when each flow arrived, -1 where it did not.
-        up_bytes, down_bytes: from and to hosts, acknowledgements and control included.
+        up_bytes, down_bytes: bytes from and to hosts, acknowledgements and control included.
         core_bytes: bytes between switches.
         ack_bytes: bytes of acknowledgements on all links.
         peak_port_bytes: longest queue at one port of a switch.
         packets: put on any link.
-        dropped, lost, marked: by full buffers, on links, by long queues.
+        dropped, lost, marked: frames affected by full buffers, on links, by long queues.
         fetches, timeouts, cuts: events of recovery and of rate control.
         passes: passes of the switches' pipelines.
         events: simulated.

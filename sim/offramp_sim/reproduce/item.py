@@ -105,7 +105,7 @@ class Reproduction:
         settings: settings of the run.
         note: assumptions, and reasons why numbers differ.
         data: all numbers behind the plot, ready for JSON.
-        evidence, source: of the numbers that do not say it themselves.
+        evidence, source: evidence and source of the numbers that do not say it themselves.
         markdown: a table for a page of the documents, written beside the plot, which is then drawn as SVG as well.
     """
 
@@ -149,7 +149,7 @@ class Item:
         title: contents of the figure or table.
         seconds: approximate duration on two cores at scale 1.
         run: called with scale and seed, with a folder of data sets if ``files`` is set, and with options by name.
-        evidence, source: of the numbers that do not say it themselves.
+        evidence, source: evidence and source of the numbers that do not say it themselves.
         options: settings that the paper leaves open, or that we chose: values by name; without a referee, the first.
         sizes: scales at which a referee runs it; options vary at the first one.
         seeded: whether it has randomness.

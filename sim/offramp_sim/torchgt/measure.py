@@ -36,8 +36,8 @@ class Case:
         kind: ``dense``: all pairs without bias, by PyTorch's fused kernel (GP-Flash); ``biased``: with Graphormer's
             bias, which that kernel does not take (GP-Raw); ``topology``: a graph of communities, in their order;
             ``shuffled``: the same, in random order; ``blocks``: as many pairs in dense blocks at random.
-        tokens, degree: of the graph, self-loops apart.
-        heads, width: of the attention; ``width`` of all heads together.
+        tokens, degree: tokens and degree of the graph, self-loops apart.
+        heads, width: heads and width of the attention; ``width`` of all heads together.
         block: side of the blocks.
         repeat: number of measurements; the fastest counts.
     """

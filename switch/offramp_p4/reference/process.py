@@ -50,7 +50,7 @@ class SimpleSwitch:
         folder: folder for the compiled program and the log; bmv2 runs in it.
         options: more of them, before the program.
         target_options: those of simple_switch itself, such as ``--priority-queues``.
-        include, defines: for p4c's preprocessor.
+        include, defines: folders and macros for p4c's preprocessor.
 
     Attributes:
         started_s: ``time.monotonic()`` when the process was started.

@@ -45,7 +45,7 @@ class Pipeline:
         program, switch: the program, and the switch that runs it.
         config: the ForwardingPipelineConfig as the controller set it, P4Info filled in.
         packet_in, packet_out: the controller headers.
-        tables, selectors: by control-plane name.
+        tables, selectors: tables and selectors by control-plane name.
     """
 
     def __init__(

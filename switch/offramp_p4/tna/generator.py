@@ -41,10 +41,10 @@ class App:
 
     Attributes:
         timer_ns: time from its being enabled to the first trigger, and between those of a periodic one.
-        pattern, mask: of the first four bytes of a recirculated packet; bits that are 0 in the mask do not matter.
+        pattern, mask: compared with the first four bytes of a recirculated packet, where the mask's bits are 1.
         batches, packets: number of batches that a trigger makes, and of packets in each.
         batch_gap_ns, packet_gap_ns: least time between the starts of two.
-        length, offset: of the part of the buffer that is behind the header.
+        length, offset: length and offset of the part of the buffer that is behind the header.
         source_port: within the pipe, where the packets come in.
         counts_ports: whether the port is one more for each packet of a batch.
     """

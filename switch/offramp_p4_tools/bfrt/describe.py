@@ -32,7 +32,7 @@ class Description:
     """Everything that a control plane is told about a program or about the chip.
 
     Attributes:
-        tables, digests: by name.
+        tables, digests: tables and digests by name.
     """
 
     tables: dict[str, TableSpec]

@@ -29,7 +29,7 @@ class FlowResult:
     """Times of everything that happened.
 
     Attributes:
-        start, end: of each task of the DAG, in seconds.
+        start, end: start and end of each task of the DAG, in seconds.
         iteration_ends: end of each iteration (:func:`iteration_ends`).
         events: that the engine worked through.
     """

@@ -34,7 +34,7 @@ class LabResult:
         start_s, end_s: of each coflow of the first round, from its first rank's start to its last rank's end.
         rounds: seconds of each coflow in each round.
         rank_bytes: what each rank's endpoint handed to the kernel.
-        dscp, queue: of each coflow.
+        dscp, queue: DSCP and queue of each coflow.
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
         host_bytes: bytes by DSCP, as the endpoints of all ranks count what they hand to the kernel.

@@ -66,7 +66,7 @@ class Assembly:
         program: the program that is translated.
         plan: positions of the program's objects in the context.
         supplied: functions that the run-time system calls, by name.
-        digests, events: of :class:`~offramp_p4.native.architecture.Module`.
+        digests, events: those of :class:`~offramp_p4.native.architecture.Module`.
         size: bytes of the memory of one packet, so far.
     """
 

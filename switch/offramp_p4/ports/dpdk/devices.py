@@ -41,7 +41,7 @@ class Memif(Device):
     Attributes:
         path: path of the socket at which the server listens.
         client: whether it is the end that connects.
-        number, secret: of the interface; client and server must have the same.
+        number, secret: number and secret of the interface; client and server must have the same.
     """
 
     path: str = ""

@@ -67,7 +67,7 @@ class MemifGuard:
     Args:
         path: path of the socket to which clients connect.
         inner: path of the socket at which the driver listens.
-        number, secret: of the interface, which a client must name.
+        number, secret: number and secret of the interface, which a client must name.
         free: whether the driver has no client.
 
     Raises:

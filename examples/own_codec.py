@@ -42,9 +42,9 @@ def main() -> None:
     for codec in ("fp32", "bfloat16"):
         settings = TrainSettings(graph="karate", workers=2, partition="hash", epochs=5, hidden=16, propagator="p2p",
                                  schedule="g3", codec=codec)  # fmt: skip
-        found = train_graph(settings.load(), settings).as_dict()
-        sent.append(found["bytes_up"])
-        print(f"{codec:8} loss {found['loss']:.4f} payload {found['bytes_up']} bytes")
+        numbers = train_graph(settings.load(), settings).as_dict()
+        sent.append(numbers["bytes_up"])
+        print(f"{codec:8} loss {numbers['loss']:.4f} payload {numbers['bytes_up']} bytes")
     print("half of the bytes:", sent[1] * 2 == sent[0])
 
 

@@ -25,13 +25,13 @@ def main() -> None:
         kvs.Index(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
         for key in (7, 8):
             device.submit(kvs.NAME, key, struct.pack("<Q", key))
-        found = {}
-        while len(found) < 2:
-            found |= {done.request: done for done in device.poll()}
+        completions = {}
+        while len(completions) < 2:
+            completions |= {done.request: done for done in device.poll()}
             time.sleep(0.01)
-        for key, done in sorted(found.items()):
+        for key, done in sorted(completions.items()):
             print(f"key {key} lies at {struct.unpack('<Q', done.message[:8])[0]}")
-        print(f"the engine took {max(done.busy_ns for done in found.values()) // 4} cycles")
+        print(f"the engine took {max(done.busy_ns for done in completions.values()) // 4} cycles")
     finally:
         device.close()
 

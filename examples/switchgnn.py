@@ -26,9 +26,9 @@ def main() -> None:
             links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
             fabric = partial(SwitchFabric, SwitchEndpoint(switch.address, links), propagator, settings.target)
             result = train_graph(settings.load(), settings, open_fabric=fabric)
-        found = result.as_dict()
-        losses.append(found["loss"])
-        print(f"{propagator:6} loss {found['loss']:.4f}  payload {found['bytes_up'] + found['bytes_down']} bytes")
+        numbers = result.as_dict()
+        losses.append(numbers["loss"])
+        print(f"{propagator:6} loss {numbers['loss']:.4f}  payload {numbers['bytes_up'] + numbers['bytes_down']} bytes")
     print("same loss:", losses[0] == losses[1])
 
 

@@ -108,8 +108,8 @@ def open_archive(path: Path) -> Iterator[Archive]:
             members = zipfile.ZipFile(file)
         except Exception:  # whatever zipfile makes of damaged directories
             file.seek(0)
-            found = ", found a single array" if file.read(6) == b"\x93NUMPY" else ""
-            raise OfframpError(f"{path}: expected a NumPy .npz file{found}") from None
+            kind = ", found a single array" if file.read(6) == b"\x93NUMPY" else ""
+            raise OfframpError(f"{path}: expected a NumPy .npz file{kind}") from None
         with members:
             yield Archive(path, members)
 

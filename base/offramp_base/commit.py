@@ -15,6 +15,6 @@ def commit() -> str:
         if (folder / "commit.txt").exists():
             return (folder / "commit.txt").read_text().strip()
         if (folder.parents[1] / ".git").exists():
-            asked = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-            return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+            command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     return ""

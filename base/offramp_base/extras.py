@@ -95,13 +95,13 @@ def _near(path: Path) -> str:
 
 
 def _missing_requirements(extra: str) -> list[str]:
-    """What an extra of the installed distribution asks for and this Python lacks, as pip takes it."""
+    """Requirements of an extra of the installed distribution that this Python lacks, in pip's form."""
     try:
         rows = requires("offramp") or []
     except PackageNotFoundError:
         return []
-    asked = [row.partition(";")[0].strip() for row in rows if re.search(rf"extra == ['\"]{extra}['\"]", row)]
-    return [row for row in asked if not _is_installed(re.split(r"[^\w.-]", row)[0])]
+    wanted = [row.partition(";")[0].strip() for row in rows if re.search(rf"extra == ['\"]{extra}['\"]", row)]
+    return [row for row in wanted if not _is_installed(re.split(r"[^\w.-]", row)[0])]
 
 
 def _is_installed(distribution: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one process made and others may take: a file for each key, in a folder that is this user's alone."""
+"""Results that processes of one user share: one file per key, in a private folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeptFiles:
     """Bytes by key. A file that is damaged, of another key or unreadable counts as absent; writing may fail silently.
 
     What is kept is trusted. A folder that is not this user's alone is not used, nor a file in it that is somebody
-    else's; a line in the log says so, once for each.
+    else's; the log has one line for each.
 
     Files are written aside and renamed, so that processes at the same time see whole files only. A file
     begins with the digest of its key and contents.
@@ -32,7 +32,7 @@ class KeptFiles:
     Args:
         what: what is kept, for the log.
         folder: gives the folder; it may raise :class:`~offramp_base.private_folder.NoHomeFolder`.
-        suffix: of the files' names.
+        suffix: suffix of the files' names.
         most_files: most files that the folder keeps; the least recently used go first.
         most_bytes: most bytes that they have together.
     """
@@ -97,8 +97,8 @@ class KeptFiles:
         files = [(file, file.stat()) for file in folder.glob(f"*{self._suffix}")]
         files.sort(key=lambda one: one[1].st_mtime_ns, reverse=True)
         size = 0
-        for number, (file, found) in enumerate(files):
-            size += found.st_size
+        for number, (file, status) in enumerate(files):
+            size += status.st_size
             if number >= self._most_files or (number and size > self._most_bytes):
                 file.unlink(missing_ok=True)
 

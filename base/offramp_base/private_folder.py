@@ -26,7 +26,7 @@ def user_folder(variable: str, usual: str) -> Path:
         usual: where it is in the home folder without the variable.
 
     Raises:
-        NoHomeFolder: there is no home folder, as where a container runs under a number that no user has.
+        NoHomeFolder: there is no home folder, as in a container whose user number nobody has.
     """
     base = os.environ.get(variable, "")
     if base and Path(base).is_absolute():
@@ -62,17 +62,17 @@ def check_owned(path: Path, *, folder: bool) -> None:
     """Check that a folder or file is writable by this user alone, and is not a link.
 
     Raises:
-        OfframpError: it is not; naming whose it is.
+        OfframpError: another user owns it; the message names that user.
         OSError: it is not there, or cannot be looked at.
     """
-    found = path.lstat()
+    status = path.lstat()
     right = stat.S_ISDIR if folder else stat.S_ISREG
-    if not right(found.st_mode):
+    if not right(status.st_mode):
         raise OfframpError(f"{path}: refused: expected a {'folder' if folder else 'file'}, not a link or a device")
-    if found.st_uid != os.geteuid():
-        raise OfframpError(f"{path}: refused: it belongs to user {found.st_uid}, not to {os.geteuid()}")
-    if found.st_mode & _OTHERS:
-        raise OfframpError(f"{path}: refused: other users may write it (mode {stat.S_IMODE(found.st_mode):04o})")
+    if status.st_uid != os.geteuid():
+        raise OfframpError(f"{path}: refused: it belongs to user {status.st_uid}, not to {os.geteuid()}")
+    if status.st_mode & _OTHERS:
+        raise OfframpError(f"{path}: refused: other users may write it (mode {stat.S_IMODE(status.st_mode):04o})")
 
 
 def check_way(path: Path) -> None:
@@ -85,10 +85,10 @@ def check_way(path: Path) -> None:
         OSError: a parent cannot be looked at.
     """
     for parent in path.absolute().parents:
-        found = parent.stat()
-        if found.st_uid not in (0, os.geteuid()):
-            raise OfframpError(f"{path}: refused: {parent} belongs to user {found.st_uid}")
-        if found.st_mode & _OTHERS and not found.st_mode & stat.S_ISVTX:
+        status = parent.stat()
+        if status.st_uid not in (0, os.geteuid()):
+            raise OfframpError(f"{path}: refused: {parent} belongs to user {status.st_uid}")
+        if status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX:
             raise OfframpError(f"{path}: refused: other users may write {parent}")
 
 
@@ -107,7 +107,7 @@ def make_private(folder: Path) -> None:
 
 
 def make_cache(folder: Path) -> None:
-    """As :func:`make_private`, for a folder in the user's cache without which a command cannot go on.
+    """Make a private folder in the user's cache that a command needs, like :func:`make_private`.
 
     Raises:
         OfframpError: it cannot be made, or is not this user's alone.

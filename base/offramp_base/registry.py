@@ -27,7 +27,7 @@ class Registry(Generic[T]):
 
     Args:
         kind: the kind's name in messages, such as ``model``.
-        group: of entry points, such as ``offramp.models``.
+        group: group of entry points, such as ``offramp.models``.
         package: package whose modules register things, subpackages included; they are imported at the first look-up.
         partial: whether modules that need a package of an extra are left out where it is not installed.
 
@@ -97,14 +97,14 @@ class Registry(Generic[T]):
 
     @cached_property
     def _brought(self) -> dict[str, EntryPoint]:
-        found: dict[str, EntryPoint] = {}
+        points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
-            other = found.setdefault(point.name, point)
+            other = points.setdefault(point.name, point)
             if other.value != point.value:
                 raise OfframpError(f"{self.kind} {point.name}: both {_origin(other)} and {_origin(point)} bring it")
-        for name in self._things.keys() & found.keys():
-            raise OfframpError(f"{self.kind} {name}: Offramp has one, and {_origin(found[name])} brings another")
-        return found
+        for name in self._things.keys() & points.keys():
+            raise OfframpError(f"{self.kind} {name}: Offramp has one, and {_origin(points[name])} brings another")
+        return points
 
     def _discover(self) -> None:
         if self._package is not None and not self._whole:

@@ -20,7 +20,7 @@ WORTH_S = 0.3
 
 
 def remembered(files: KeptFiles, key: str, kind: type[T], make: Callable[[], T]) -> T:
-    """What ``files`` hold for ``key``, or what ``make`` returns, which is then kept if it took long.
+    """Return the value kept for ``key``, or that of ``make``, which is kept if it took long.
 
     Nothing is kept in a command that has fallen back for want of a package: it must say so each time.
 
@@ -33,11 +33,11 @@ def remembered(files: KeptFiles, key: str, kind: type[T], make: Callable[[], T])
     kept = files.get(key)
     if kept is not None:
         with contextlib.suppress(OfframpError):  # of another version's form
-            found: T = unpack(bytearray(kept), kind, "the cache")
-            return found
+            value: T = unpack(bytearray(kept), kind, "the cache")
+            return value
     start = time.monotonic()
-    made = make()
+    fresh = make()
     if time.monotonic() - start > WORTH_S and not fallbacks():
         with contextlib.suppress(OfframpError):  # too large for a message
-            files.put(key, pack(made, kind))
-    return made
+            files.put(key, pack(fresh, kind))
+    return fresh

@@ -17,7 +17,7 @@ ANSWER_S: Final = 3.0
 
 
 class UnreachableError(OfframpError):
-    """Nothing answers at an address; the message says what should, and which command starts it.
+    """Nothing answers at an address; the message names the missing server and the command that starts it.
 
     No line of the program is at fault. If the program does not catch it, Python therefore prints the message alone.
     """

@@ -48,10 +48,10 @@ class LateGroup(Late, TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """The command or group of a name, which may be an older one."""
         name = self.group.aliases.get(cmd_name, cmd_name)
-        found = self.group.members.get(name)
-        if isinstance(found, Group):
-            return LateGroup(found, name)
-        return found and LateCommand(imported(found), name)
+        member = self.group.members.get(name)
+        if isinstance(member, Group):
+            return LateGroup(member, name)
+        return member and LateCommand(imported(member), name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command, or the group itself.

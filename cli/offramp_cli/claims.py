@@ -97,8 +97,8 @@ def _searched(
     from offramp_sim.reproduce.referee.search import search
 
     numbers = dict.fromkeys(claim.number for claim in claims if claim.headline)
-    found = (search(item, number, rows, tries, ran) for number in numbers)
-    return [each for each in found if each is not None]
+    searches = (search(item, number, rows, tries, ran) for number in numbers)
+    return [each for each in searches if each is not None]
 
 
 def _show(console: Console, judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> None:
@@ -123,9 +123,9 @@ def _show(console: Console, judged: Sequence[Judgement], nearest: Sequence[Neare
         near = show.table(
             "headline number", "paper", "nearest", "distance", "settings", left=("headline number", "settings")
         )
-        for found in nearest:
-            what = f"{found.item}: {found.what}"
-            near.add_row(what, found.published, found.ours, f"{found.distance:.3g}", found.case.name)
+        for case in nearest:
+            what = f"{case.item}: {case.what}"
+            near.add_row(what, case.published, case.ours, f"{case.distance:.3g}", case.case.name)
         show.print_table(console, near)
 
 

@@ -77,16 +77,16 @@ class Command:
     @cached_property
     def fields(self) -> dict[str, Declared]:
         """Every field, by attribute."""
-        found = [each for one in self.classes for each in declared(one)]
-        fields = {each.attribute: each for each in found}
-        assert len(fields) == len(found), f"{self.__name__}: two fields of one name"
+        all_fields = [each for one in self.classes for each in declared(one)]
+        fields = {each.attribute: each for each in all_fields}
+        assert len(fields) == len(all_fields), f"{self.__name__}: two fields of one name"
         return fields
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
         by_position = sorted(self.fields.values(), key=lambda each: not each.field.position)
         parameters = [_parameter("context", typer.Context)]
-        parameters += [made for each in by_position for made in _parameters(each)]
+        parameters += [parameter for each in by_position for parameter in _parameters(each)]
         note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options override it.")
         parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
         if rare := [each for each in self.fields.values() if each.field.rare]:
@@ -113,7 +113,7 @@ class Command:
             self._run(given, read)
         except SettingsError as error:
             place = f"{read[error.field].place}: " if error.field in read and error.field not in given else ""
-            raise OfframpError(place + error.told(partial(self._name, read.keys() - given.keys()))) from None
+            raise OfframpError(place + error.line(partial(self._name, read.keys() - given.keys()))) from None
 
     def _read(self, file: Path) -> dict[str, Given]:
         from offramp_base.settings.document import read_settings
@@ -121,7 +121,7 @@ class Command:
         return read_settings(Path(file), self.classes)
 
     def _run(self, given: dict[str, Any], read: dict[str, Given]) -> None:
-        chosen = {name: found.value for name, found in read.items()}
+        chosen = {name: field.value for name, field in read.items()}
         chosen |= {name: _value(self.fields[name], value) for name, value in given.items()}
         for each in self.fields.values():
             if each.default is REQUIRED and each.attribute not in chosen:
@@ -145,12 +145,12 @@ class Command:
     def _name(self, from_file: set[str], field: str, value: object) -> str:
         """A field as the user knows it: a flag, a key of the file, or the name of an argument."""
         each = self.fields.get(field) or next((f for f in self.fields.values() if f.key == field), None)
-        said = "" if value is None else f" {shown(value)}"
+        suffix = "" if value is None else f" {shown(value)}"
         if each is None or each.field.position or each.attribute in from_file:
-            return (field if each is None else each.key) + said
+            return (field if each is None else each.key) + suffix
         if each.kind is bool and isinstance(value, bool):
             return _flag(each.key if value else f"no_{each.key}")
-        return _flag(each.key) + said
+        return _flag(each.key) + suffix
 
 
 def command(*classes: type | str, example: str, **context: Any) -> Callable[[Callable[..., None]], Command]:
@@ -170,7 +170,7 @@ class Late:
     declaration: Command | None = None
 
     @cached_property
-    def _made(self) -> Any:
+    def _command(self) -> Any:
         alone = typer.Typer(add_completion=False)
         alone.command()(self.declaration)  # type: ignore[type-var]
         return typer.main.get_command(alone)
@@ -178,7 +178,7 @@ class Late:
     @property
     def params(self) -> Any:
         """Options of the command, made when they are first asked for."""
-        return self._made.params if self.declaration else self.__dict__["params"]
+        return self._command.params if self.declaration else self.__dict__["params"]
 
     @params.setter
     def params(self, value: Any) -> None:
@@ -187,7 +187,7 @@ class Late:
     @property
     def callback(self) -> Any:
         """The function that runs with the options."""
-        return self._made.callback if self.declaration else self.__dict__["callback"]
+        return self._command.callback if self.declaration else self.__dict__["callback"]
 
     @callback.setter
     def callback(self, value: Any) -> None:
@@ -286,12 +286,12 @@ def _attribute_of(alias: str) -> str:
 
 def help_of(each: Declared) -> str:
     """The field's help with its choices and range."""
-    field, said = each.field, each.field.help.rstrip(".")
+    field, text = each.field, each.field.help.rstrip(".")
     if options := field.options():
-        said += ": " + " | ".join(name + (f" ({meaning})" if meaning else "") for name, meaning in options.items())
+        text += ": " + " | ".join(name + (f" ({meaning})" if meaning else "") for name, meaning in options.items())
     elif field.range() and not field.unit:
-        said += f" ({field.range()})"
-    return said + "."
+        text += f" ({field.range()})"
+    return text + "."
 
 
 def _completion(each: Declared) -> Callable[[str], list[tuple[str, str]]] | None:
@@ -299,7 +299,7 @@ def _completion(each: Declared) -> Callable[[str], list[tuple[str, str]]] | None
         return None
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
-        return [(name, said) for name, said in each.field.options().items() if name.startswith(incomplete)]
+        return [(name, meaning) for name, meaning in each.field.options().items() if name.startswith(incomplete)]
 
     return complete
 

@@ -41,22 +41,22 @@ def nic_doctor(ports: Ports, result: Result) -> None:
     from offramp.nic.doctor import checks
     from offramp.nic.port_doctor import port_checks
 
-    found = [*checks(), *(check for port in ports.port for check in port_checks(port, ports.queues))]
-    _show(found, "offramp.nic.doctor/1", result)
+    results = [*checks(), *(check for port in ports.port for check in port_checks(port, ports.queues))]
+    _show(results, "offramp.nic.doctor/1", result)
 
 
 def _show(checks: Iterable[Check], schema: str, result: Result) -> None:
     from rich.table import Table
 
-    found = list(checks)
+    results = list(checks)
     table = Table(box=None, pad_edge=False)
     for heading in ("", "what", "found", "what to do"):
         table.add_column(heading, overflow="fold", min_width=22 if heading == "what to do" else None)
-    for check in found:
+    for check in results:
         colour = "green" if check.ok else "red" if check.needed else "yellow"
         state = f"[{colour}]{'ok' if check.ok else 'missing'}[/]"
         table.add_row(state, check.name, check.found, "" if check.ok else check.advice)
     show.console().print(table)
-    result.write(schema, {"checks": [check._asdict() for check in found]})
-    if any(check.needed and not check.ok for check in found):
+    result.write(schema, {"checks": [check._asdict() for check in results]})
+    if any(check.needed and not check.ok for check in results):
         raise typer.Exit(1)

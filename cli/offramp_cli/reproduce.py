@@ -108,21 +108,21 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
                 name = f"{item.name} ({place} of {len(items)}; {estimate})"
                 stage(name)
                 with listen(partial(_advance, stage, name)):
-                    made = _made(console, item, settings, referee, folder)
+                    entry = _run_or_resumed(console, item, settings, referee, folder)
         except OfframpError as error:
             if len(items) == 1:
                 raise
             failed.append(item.name)
             console.print(f"{item.name}: {error}", markup=False)
             continue
-        written.append(made)
+        written.append(entry)
     outputs.write(f"offramp.{'referee' if referee.referee else 'reproduce'}/1", {"items": written})
     if failed:
         raise OfframpError(f"not reproduced here: {', '.join(failed)}")
 
 
 def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) -> float:
-    """What an item takes on this machine, or the referee's runs of it."""
+    """The time that an item, or the referee's runs of it, takes on this machine."""
     from offramp_sim.reproduce.duration import cases_seconds, item_seconds
     from offramp_sim.reproduce.referee.run import cases_to_examine
 
@@ -132,13 +132,13 @@ def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) 
 
 
 def _crowded() -> str:
-    """What is added to an estimate while other programs use the cores; empty at rest."""
+    """Note on an estimate while other programs use the cores; empty at rest."""
     from offramp_sim.reproduce.duration import crowding
 
     return f"; other programs use its cores now: {crowding():.1f} times as long" if crowding() > _CROWDED else ""
 
 
-def _made(
+def _run_or_resumed(
     console: Console, item: Item, settings: ReproduceSettings, referee: RefereeSettings, folder: Path
 ) -> dict[str, Any]:
     """Run an item, or with ``--resume`` take its results from the folder; returns the result for JSON."""
@@ -150,32 +150,32 @@ def _made(
     if referee.referee:  # it has a file of its own (--rows), and goes to Dask run by run
         return _examined(console, item, settings, referee, folder)
     path = folder / f"{item.name.replace('/', '-')}.json"
-    asked = {"version": __version__, "scale": settings.scale, "seed": settings.seed, "data": str(settings.data)}
+    inputs = {"version": __version__, "scale": settings.scale, "seed": settings.seed, "data": str(settings.data)}
     if settings.resume and path.exists():
         kept = parse_json(read_text(path, _MOST_BYTES))
-        if isinstance(kept, dict) and kept.get("asked") == asked and isinstance(kept.get("item"), dict):
+        if isinstance(kept, dict) and kept.get("asked") == inputs and isinstance(kept.get("item"), dict):
             console.print(f"{item.name}: kept from {path}")
             return dict(kept["item"])
     with on_dask(referee.dask):
-        made = _reproduced(console, item, settings, folder)
+        entry = _reproduced(console, item, settings, folder)
     beside = path.with_suffix(".part")
-    beside.write_text(json.dumps({"asked": asked, "item": made}, indent=2) + "\n", encoding="utf-8")
+    beside.write_text(json.dumps({"asked": inputs, "item": entry}, indent=2) + "\n", encoding="utf-8")
     beside.replace(path)  # a run that is killed leaves whole items only
-    return made
+    return entry
 
 
 def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folder: Path) -> dict[str, Any]:
     """Run an item, draw and show it; returns the result for JSON."""
     from offramp_base.ending.files import write_text
 
-    found = item.reproduce(settings.scale, settings.seed, settings.data)
+    reproduction = item.reproduce(settings.scale, settings.seed, settings.data)
     path = folder / f"{item.name.replace('/', '-')}.png"
-    drawn = draw_if_possible(console, found.panels, f"{item.name}: {item.title}", path)
-    if found.markdown:
-        draw_if_possible(console, found.panels, item.title, path.with_suffix(".svg"))
-        write_text(path.with_suffix(".md"), found.markdown)
-    _show(console, item, found, path if drawn else None)
-    return found.as_json(item.name)
+    drawn = draw_if_possible(console, reproduction.panels, f"{item.name}: {item.title}", path)
+    if reproduction.markdown:
+        draw_if_possible(console, reproduction.panels, item.title, path.with_suffix(".svg"))
+        write_text(path.with_suffix(".md"), reproduction.markdown)
+    _show(console, item, reproduction, path if drawn else None)
+    return reproduction.as_json(item.name)
 
 
 def _examined(
@@ -189,14 +189,14 @@ def _examined(
     from offramp_sim.reproduce.referee.verdict import verdicts
 
     rows = examine(item, referee, settings.scale, settings.seed, settings.data)
-    found = verdicts(rows)
+    judged = verdicts(rows)
     path = folder / f"{item.name.replace('/', '-')}-referee.png"
-    shown = panel(found)
+    shown = panel(judged)
     drawn = shown is not None and draw_if_possible(console, [shown], f"{item.name}: {len(rows)} settings", path)
-    _show_verdicts(console, item, rows, found, path if drawn else None)
+    _show_verdicts(console, item, rows, judged, path if drawn else None)
     return {
         "name": item.name,
-        "verdicts": [asdict(verdict) for verdict in found],
+        "verdicts": [asdict(verdict) for verdict in judged],
         "rows": [row.to_plain() for row in rows],
     }
 
@@ -205,25 +205,25 @@ def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None
     stage.advance(f"{name}: {what}", done, total)
 
 
-def _show(console: Console, item: Item, found: Reproduction, path: Path | None) -> None:
+def _show(console: Console, item: Item, reproduction: Reproduction, path: Path | None) -> None:
     table = show.table("", "paper", "here", "", title=f"{item.name}: {item.title}", left=("", " "))
-    for line in found.comparisons:
-        table.add_row(line.what, line.published or "\N{EN DASH}", line.ours, found.evidence_of(line).value)
+    for line in reproduction.comparisons:
+        table.add_row(line.what, line.published or "\N{EN DASH}", line.ours, reproduction.evidence_of(line).value)
     console.print(table)
-    console.print(f"settings: {', '.join(f'{name} {value}' for name, value in found.settings.items())}")
-    console.print(found.note)
+    console.print(f"settings: {', '.join(f'{name} {value}' for name, value in reproduction.settings.items())}")
+    console.print(reproduction.note)
     _show_path(console, path)
 
 
 def _show_verdicts(
-    console: Console, item: Item, rows: Sequence[Row], found: Sequence[Verdict], path: Path | None
+    console: Console, item: Item, rows: Sequence[Row], judged: Sequence[Verdict], path: Path | None
 ) -> None:
     table = show.table("", "paper", "from", "median", "to", "", "verdict", title=f"{item.name}: {item.title}")
-    for each in found:
+    for each in judged:
         spread = [_number(value) for value in (each.low, each.middle, each.high)]
         table.add_row(each.what, each.published or "\N{EN DASH}", *spread, each.evidence, each.ruling.value)
     console.print(table)
-    for each in found:
+    for each in judged:
         if each.turns:
             console.print(f"{each.what}: turns at {'; '.join(each.turns)}", markup=False)
     for row in rows:

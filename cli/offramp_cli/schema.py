@@ -29,8 +29,8 @@ def schema(settings: SchemaSettings) -> None:
     """Print the JSON Schema of the file that a command's --settings reads, for editors and checkers."""
     from offramp_base.settings.schema import json_schema
 
-    found, names = member(settings.words)
-    found = found.itself if isinstance(found, Group) else found
-    if found is None:
+    node, names = member(settings.words)
+    node = node.itself if isinstance(node, Group) else node
+    if node is None:
         raise SettingsError("words", "expected the words of a command", " ".join(settings.words))
-    typer.echo(json.dumps(json_schema(f"offramp {' '.join(names)}", imported(found).classes), indent=2))
+    typer.echo(json.dumps(json_schema(f"offramp {' '.join(names)}", imported(node).classes), indent=2))

@@ -32,18 +32,18 @@ def table(*headings: str, left: Collection[str] | None = None, title: str | None
     """Make an empty table.
 
     Args:
-        headings: of the columns.
+        headings: headings of the columns.
         left: headings of left-aligned columns; by default only the first.
         title: printed above the table, to the left.
         whole: cut long cells rather than wrap them.
     """
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    drawn = Table(box=None, pad_edge=False, title=title, title_justify="left")
     for heading in headings:
         words = heading in (headings[:1] if left is None else left)
-        made.add_column(heading, justify="left" if words else "right", no_wrap=whole)
-    return made
+        drawn.add_column(heading, justify="left" if words else "right", no_wrap=whole)
+    return drawn
 
 
 def print_table(console: Console, table: Table) -> None:
@@ -66,11 +66,11 @@ def print_table(console: Console, table: Table) -> None:
 
 def facts(rows: Iterable[tuple[str, object]]) -> Table:
     """Print names and values, one pair per line."""
-    made = table("", " ")
-    made.show_header = False
+    drawn = table("", " ")
+    drawn.show_header = False
     for name, value in rows:
-        made.add_row(name, str(value))
-    return made
+        drawn.add_row(name, str(value))
+    return drawn
 
 
 def count(number: int, noun: str) -> str:

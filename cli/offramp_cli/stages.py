@@ -19,7 +19,7 @@ class Stages:
     """The stages of a command; call it with the name of each stage as it begins.
 
     Attributes:
-        seconds: of each stage that has ended: wall-clock time, and processor time of this process.
+        seconds: seconds of each stage that has ended: wall-clock time, and processor time of this process.
     """
 
     def __init__(self, progress: Progress) -> None:

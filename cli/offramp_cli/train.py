@@ -131,7 +131,7 @@ def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *
 
     Args:
         graph: the graph that the settings name.
-        settings: of the run.
+        settings: settings of the run.
         open_fabric: opens the switch, if one is needed.
         lines: whether to print a line for each epoch too.
     """
@@ -196,8 +196,8 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
         raise SettingsError("p4info", "goes with {device_config} only, and vice versa")
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 
-    given = parse_ports(options.ports or "", settings.workers)
-    links = [(port, str(parse_link(link, transport))) for port, link in given]
+    links_by_port = parse_ports(options.ports or "", settings.workers)
+    links = [(port, str(parse_link(link, transport))) for port, link in links_by_port]
     endpoint = SwitchEndpoint(address, links, compiled, options.loaded or "")
     return partial(SwitchFabric, endpoint, settings.propagator, settings.target)
 

@@ -14,7 +14,7 @@ class Group:
 
     Attributes:
         help: a sentence.
-        members: by name; ``module:attribute`` of a command.
+        members: members by name; ``module:attribute`` of a command.
         aliases: older names, which still work but are not shown.
         itself: the command that runs if no member is named.
     """
@@ -118,11 +118,11 @@ OFFRAMP: Final = Group(
 
 def member(words: Sequence[str]) -> tuple[Group | str | None, list[str]]:
     """The command or group that ``words`` name, None if none, and its present names; older names are known too."""
-    found: Group | str | None = OFFRAMP
+    node: Group | str | None = OFFRAMP
     names: list[str] = []
     for word in words:
-        if not isinstance(found, Group):
+        if not isinstance(node, Group):
             return None, names
-        names.append(found.aliases.get(word, word))
-        found = found.members.get(names[-1])
-    return found, names
+        names.append(node.aliases.get(word, word))
+        node = node.members.get(names[-1])
+    return node, names

@@ -23,9 +23,9 @@ def kept_folder(name: str, root: Path, variant: str, without: Sequence[str] = ()
     """The folder in which a build of the sources under ``root`` is kept.
 
     Args:
-        name: of the folder in the cache.
-        root: of the sources.
-        variant: of the build.
+        name: name of the folder in the cache.
+        root: root of the sources.
+        variant: variant of the build.
         without: folders directly under ``root`` that do not belong to it.
     """
     digest = hashlib.sha256(f"{root.resolve()}\0".encode())  # where CMake installs headers from
@@ -40,9 +40,9 @@ def run_cmake(root: Path, folder: Path, options: Sequence[str] = (), target: str
     """Build the sources under ``root`` in ``folder``.
 
     Args:
-        root: with CMakeLists.txt.
-        folder: of the build, made where it is not there.
-        options: for CMake.
+        root: folder with CMakeLists.txt.
+        folder: folder of the build, made where it is not there.
+        options: options for CMake.
         target: what to build; None: all.
 
     Raises:

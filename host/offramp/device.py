@@ -73,7 +73,7 @@ class CompiledFunction(NamedTuple):
     """A function in machine code, as :mod:`offramp.leo.native.serve` calls it; changes but the device's tables.
 
     Attributes:
-        address: of the code.
+        address: address of the code.
         context: its words, which it finds at OWN.
         keep: what must live as long.
     """
@@ -113,7 +113,7 @@ class Device(Protocol):
         """Queue a request; False where the queue is full and nothing happened.
 
         Args:
-            function: to call.
+            function: function to call.
             request: the host's number for it, 64 bits, returned in the completion.
             message: the message, whose memory may be reused as soon as this returns.
 
@@ -141,5 +141,5 @@ class Device(Protocol):
 def compiled_function(device: Device | None, name: str) -> CompiledFunction | None:
     """A function of a device that compiled loops may call themselves, where it offers one by ``compiled(name)``."""
     offer = getattr(device, "compiled", None)
-    found: CompiledFunction | None = None if offer is None else offer(name)
-    return found
+    function: CompiledFunction | None = None if offer is None else offer(name)
+    return function

@@ -38,7 +38,7 @@ def p4_source(name: str) -> Path:
 
 
 def p4_text(name: str, defines: Mapping[str, int | str] | None = None) -> str:
-    """A source with its own includes expanded and macros defined at the top; system includes stay as they are.
+    """A source with its own includes expanded and macros defined at the top; system includes stay unexpanded.
 
     Raises:
         OfframpError: there is no such source, or it includes one that is missing.
@@ -48,10 +48,10 @@ def p4_text(name: str, defines: Mapping[str, int | str] | None = None) -> str:
 
 
 def _inlined(path: Path) -> str:
-    def replace(found: re.Match[str]) -> str:
-        target = (path.parent / found[1]).resolve()
+    def replace(match: re.Match[str]) -> str:
+        target = (path.parent / match[1]).resolve()
         if not target.is_file():
-            raise OfframpError(f"P4 source {path.name}: includes {found[1]}, which is missing")
+            raise OfframpError(f"P4 source {path.name}: includes {match[1]}, which is missing")
         return _inlined(target)
 
     return _INCLUDE.sub(replace, path.read_text(encoding="utf-8"))

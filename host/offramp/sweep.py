@@ -61,14 +61,14 @@ def sweep(
     """
     if processes is not None and processes < 1:
         raise SettingsError("processes", "expected at least 1", processes)
-    told = _Teller(what, len(cases), each)
+    teller = _Teller(what, len(cases), each)
     dask = dask or _everywhere.get()
     if dask is not None:
-        return _on_dask(function, cases, dask, told)
+        return _on_dask(function, cases, dask, teller)
     count = min(processes or available_cores(), len(cases))
     if count <= 1:
-        return [told(function(case)) for case in cases]
-    return _in_processes(function, cases, count, told)
+        return [teller(function(case)) for case in cases]
+    return _in_processes(function, cases, count, teller)
 
 
 def available_cores() -> int:
@@ -91,12 +91,12 @@ class _Teller:
         return result
 
 
-def _in_processes(function: Callable[[_C], _R], cases: Sequence[_C], count: int, told: _Teller) -> list[_R]:
-    results = {number: told(result) for number, result in each_in_process(function, cases, count)}
+def _in_processes(function: Callable[[_C], _R], cases: Sequence[_C], count: int, teller: _Teller) -> list[_R]:
+    results = {number: teller(result) for number, result in each_in_process(function, cases, count)}
     return [results[number] for number in range(len(cases))]
 
 
-def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, told: _Teller) -> list[_R]:
+def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, teller: _Teller) -> list[_R]:
     from importlib import import_module
 
     try:
@@ -110,6 +110,6 @@ def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, to
     with client, client.as_current():
         futures = client.map(function, list(cases), pure=False)
         for future in distributed.as_completed(futures):
-            told(future.result())
+            teller(future.result())
         gathered: list[_R] = client.gather(futures)
         return gathered

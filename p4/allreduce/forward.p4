@@ -16,7 +16,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             EACH_SEGMENT(CUT)
         }
         if (meta.harvests == 1 && meta.climbs == 1) {
-            // A leaf keeps no sums of the spine: whoever lacks one has the leaf ask there.
+            // A leaf keeps no sums of the spine; it asks there for a rank that lacks one.
             hdr.allreduce.rank = meta.as_rank;
             standard_metadata.egress_spec = meta.uplink;
         } else if (meta.harvests == 1 || meta.pulls == 1 || meta.descends == 1) {

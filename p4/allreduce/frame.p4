@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_ALLREDUCE_FRAME_P4
 #define OFFRAMP_ALLREDUCE_FRAME_P4
-// What every target shares: the packet, and what a packet can come to.
+// Shared by all targets: the packet and its possible outcomes.
 
 #include "../include/ethernet.p4"
 #include "../include/ipv4.p4"
@@ -14,7 +14,7 @@
 // Number of outcomes.
 #define OUTCOMES 12
 
-// What a packet came to: exactly one of these, counted once.
+// Outcomes of a packet: exactly one, counted once.
 enum bit<8> outcome_t {
     FOREIGN    = 0,   // not of all-reduce
     MALFORMED  = 1,   // truncated, or of no kind

@@ -3,7 +3,7 @@
 #define OFFRAMP_ALLREDUCE_PARSER_P4
 #include "types.p4"
 
-// What is not of all-reduce is accepted without its header; what is too short ends in a parser error.
+// Packets of other protocols are accepted without its header; short ones end in a parser error.
 parser AllReduceParser(packet_in packet,
                        out headers_t hdr,
                        inout metadata_t meta,

@@ -3,7 +3,7 @@
 #define OFFRAMP_ALLREDUCE_SLOT_P4
 #include "types.p4"
 
-// What a slot knows of its chunk: its number, whose contributions are in the sum, their greatest exponent, all their
+// State of a slot's chunk: its number, whose contributions are in the sum, their greatest exponent, all their
 // flags. A slot whose chunk is older than the packet's is taken over, so nothing is ever cleaned: ranks run at most half
 // the slots apart, and nobody lacks the sum that is overwritten. Chunk numbers are serial numbers; 0 is an empty slot.
 control Slot(inout headers_t hdr, inout metadata_t meta) {

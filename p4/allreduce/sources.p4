@@ -6,7 +6,7 @@
 // Who may send what: a port speaks for one rank of a job, and reaches the job's pages alone. What is not in the table is a
 // stranger's, and no register is touched. On a leaf the port to the spine brings sums down.
 control Sources(inout headers_t hdr, inout metadata_t meta, in bit<9> port) {
-    // Of the job's root: sums go to everybody in ``group``.
+    // Action of the job's root: sums go to everybody in ``group``.
     action contribute(bit<8> base, bit<32> mask, bit<32> all, bit<16> group) {
         meta.member = 1;
         meta.index = (bit<32>)(base ++ hdr.allreduce.line);
@@ -15,7 +15,7 @@ control Sources(inout headers_t hdr, inout metadata_t meta, in bit<9> port) {
         meta.group = group;
     }
 
-    // Of a leaf: sums go on to the switch behind ``uplink``.
+    // Action of a leaf: sums go on to the switch behind ``uplink``.
     action climb(bit<8> base, bit<32> mask, bit<32> all, bit<16> group, bit<9> uplink, bit<8> as_rank) {
         contribute(base, mask, all, group);
         meta.climbs = 1;

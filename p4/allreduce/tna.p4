@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // All-reduce in the switch for Tofino: what v1model.p4 does with one segment, in 12 stages of one pipe.
 // Each pass of a packet accesses each register at most once.
-// Of the first pipe; pipe n has 128 n + 68. All ranks' ports are in the pipe that it belongs to.
+// Recirculation port of the first pipe; pipe n has 128 n + 68. All ranks' ports are in its pipe.
 #ifndef RECIRCULATION_PORT
 #define RECIRCULATION_PORT 68
 #endif
@@ -75,7 +75,7 @@ control AllReduceIngress(inout headers_t hdr,
     }
 }
 
-// Nothing passes egress.
+// Egress does nothing.
 struct nothing_t { }
 
 parser NoEgressParser(packet_in packet, out nothing_t hdr, out nothing_t meta, out egress_intrinsic_metadata_t intrinsic) {

@@ -3,7 +3,7 @@
 #define OFFRAMP_HERMOD_GATE_TNA_P4
 #include "types.p4"
 
-// As gate.p4 does. The ports of a job have to be in one pipe, as each pipe has registers of its own.
+// Like gate.p4. A job's ports must be in one pipe, as each pipe has registers of its own.
 control Gate(inout metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<9> port) {
     Register<bit<32>, bit<9>>(PORTS) closed_at;
     Register<bit<32>, bit<9>>(PORTS) opened_at;

@@ -3,7 +3,7 @@
 #define OFFRAMP_HERMOD_PARSER_P4
 #include "types.p4"
 
-// What says IP and is of another version is forwarded like any frame.
+// A frame of type IP with another version is forwarded like any frame.
 parser FrameParser(packet_in packet, out headers_t hdr) {
     state start {
         packet.extract(hdr.ethernet);

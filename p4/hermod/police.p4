@@ -3,7 +3,7 @@
 #define OFFRAMP_HERMOD_POLICE_P4
 #include "types.p4"
 
-// What is more than a port of the job may send in a class is demoted. A cell without a rate takes everything.
+// Demotes traffic above the rate of the port's class. A cell without a rate takes everything.
 control Police(inout metadata_t meta, in bit<9> port) {
     meter(PORT_QUEUES, MeterType.bytes) by_source;  // (port << 3) + queue
     counter(PORT_QUEUES, CounterType.packets_and_bytes) policed;

@@ -3,10 +3,10 @@
 #define OFFRAMP_HERMOD_POLICE_TNA_P4
 #include "types.p4"
 
-// Of the check sequence, which Tofino counts and v1model does not: neither program does.
+// Bytes of the check sequence, which Tofino's meter counts and v1model's does not; neither program does.
 #define FCS_BYTES 4
 
-// As police.p4 does.
+// Like police.p4.
 control Police(inout metadata_t meta, in bit<9> port) {
     Meter<bit<12>>(PORT_QUEUES, MeterType_t.BYTES) by_source;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) policed;

@@ -3,7 +3,7 @@
 #define OFFRAMP_HERMOD_ROLES_P4
 #include "types.p4"
 
-// What a frame is to the gates of its job (UniTG: Zhang, 2026, chapter 5), by its DSCP. The first packet of a pipeline's
+// The role of a frame at the gates of its job (UniTG: Zhang, 2026, chapter 5), by its DSCP. The first packet of a pipeline's
 // first microbatch closes the gate of the port that it leaves by: the stage there will compute. The first packet of
 // its last microbatch opens that of the port that it came in by: the stage there has nothing to do. What is held (the
 // gradients of the language model) waits for an open gate. Without entries there are no gates.

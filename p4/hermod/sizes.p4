@@ -18,7 +18,7 @@
 
 #define PORTS 512
 
-// Of a closed gate, in ticks of about 64 microseconds: a second. May be set with -D.
+// Time-out of a closed gate, in ticks of about 64 microseconds: one second. May be set with -D.
 #ifndef LEASE
 #define LEASE 15625
 #endif

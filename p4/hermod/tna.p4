@@ -14,7 +14,7 @@
 #include "gate_tna.p4"
 #include "congestion.p4"
 
-// What ingress tells egress: stands before Ethernet in between, and nowhere else.
+// From ingress to egress: a header before Ethernet, which never leaves the switch.
 header bridge_t {
     bit<7> reserved;
     bit<9> came_from;
@@ -142,7 +142,7 @@ control HermodEgress(inout headers_t hdr,
                      in egress_intrinsic_metadata_from_parser_t from_parser,
                      inout egress_intrinsic_metadata_for_deparser_t to_deparser,
                      inout egress_intrinsic_metadata_for_output_port_t to_port) {
-    // By port and queue: (port << 3) + queue. Bytes as they leave.
+    // Index: (port << 3) + queue. Bytes as they leave.
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) sent;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS) marked;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) dropped;

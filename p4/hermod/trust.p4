@@ -3,7 +3,7 @@
 #define OFFRAMP_HERMOD_TRUST_P4
 #include "types.p4"
 
-// Whose DSCPs count: those of the job's ports. What comes in by another port is best effort, whatever it says, and so
+// Only DSCPs from the job's ports count. A frame from another port is best effort, whatever it says, and so
 // is what does not say anything, such as ARP. Without entries every port is the job's.
 control Trust(inout metadata_t meta, in bit<9> port) {
     action trust() {
@@ -25,7 +25,7 @@ control Trust(inout metadata_t meta, in bit<9> port) {
     }
 }
 
-// What is demoted goes by the lowest queue, and its DSCP says so, for the switches behind this one: best effort (RFC 2474).
+// Demoted frames use the lowest queue, with best effort as DSCP for the switches behind this one (RFC 2474).
 // The header's sum falls by what is taken from its word, and the checksum grows by as much, with an end-around carry
 // (RFC 1624): where it comes to all ones, it is 0.
 control Remark(inout headers_t hdr, inout metadata_t meta) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_TYPES_P4
 #define OFFRAMP_HERMOD_TYPES_P4
-// What every target shares: the frame, and what is known of it.
+// Shared by all targets: the frame and its metadata.
 
 #include "../include/ethernet.p4"
 #include "../include/ipv4.p4"

@@ -81,7 +81,7 @@ control HermodIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 }
 
 control HermodEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // By port and queue: (port << 3) + queue. Bytes as they leave.
+    // Index: (port << 3) + queue. Bytes as they leave.
     counter(PORT_QUEUES, CounterType.packets_and_bytes) sent;
     counter(PORT_QUEUES, CounterType.packets) marked;
     counter(PORT_QUEUES, CounterType.packets_and_bytes) dropped;

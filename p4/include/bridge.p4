@@ -6,7 +6,7 @@
 #define BRIDGED_HOSTS 1024
 #endif
 
-// What is not of the program goes to its host's port, as it came; without entries it is dropped. Included behind the
+// Frames of other protocols go to their host's port unchanged; without entries they are dropped. Included behind the
 // program's types.
 control Bridge(in headers_t hdr, inout standard_metadata_t standard_metadata) {
     action forward(bit<9> port) {

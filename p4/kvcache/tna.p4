@@ -169,7 +169,7 @@ control KvCacheDeparser(packet_out packet,
     }
 }
 
-// Nothing passes egress.
+// Egress does nothing.
 struct nothing_t { }
 
 parser NoEgressParser(packet_in packet, out nothing_t hdr, out nothing_t meta, out egress_intrinsic_metadata_t intrinsic) {

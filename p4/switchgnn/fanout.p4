@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_FANOUT_P4
 #include "types.p4"
 
-// From a vertex and a hop to the aggregator of one of its neighbours: a hop for each neighbour.
+// Finds the aggregator of a vertex's neighbour by hop: one hop per neighbour.
 control Fanout(inout headers_t hdr, inout metadata_t meta, out bool found) {
     action aggregate(bit<32> base, bit<16> need, bit<9> port, bit<32> dst_id, bit<1> last) {
         meta.index = base + (bit<32>)hdr.switchgnn.chunk_id;

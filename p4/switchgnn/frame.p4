@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_FRAME_P4
 #define OFFRAMP_SWITCHGNN_FRAME_P4
-// What every target shares: the packet, and what a pass of it can come to.
+// Shared by all targets: the packet and the possible outcomes of a pass.
 
 #include "../include/ethernet.p4"
 #include "../include/ipv4.p4"
@@ -24,7 +24,7 @@ struct headers_t {
     EACH_SEGMENT(SEGMENT_HEADER)
 }
 
-// What a pass of a packet came to: exactly one of these, counted once.
+// Outcomes of a pass of a packet: exactly one, counted once.
 enum bit<8> outcome_t {
     FOREIGN       = 0,   // not SwitchGNN, or of a type that this program does not serve
     MALFORMED     = 1,   // truncated, or a chunk that its vertex does not have

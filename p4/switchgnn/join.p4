@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_JOIN_P4
 #include "types.p4"
 
-// At the leaf of a vertex's owner: finds the aggregator of a partial sum of another rack, and lets each in once.
+// Runs at the leaf of a vertex's owner: finds the aggregator of a partial sum of another rack, and lets each in once.
 control Join(inout headers_t hdr, inout metadata_t meta, out bool accepted) {
     register<bit<32>>(PARTIALS) joined;  // round (16 bits), leaves whose partial sums came (a bit each)
 

@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_PARSER_P4
 #include "types.p4"
 
-// What is not SwitchGNN is accepted without a SwitchGNN header; what is too short ends in a parser error.
+// Packets of other protocols are accepted without a SwitchGNN header; short ones end in a parser error.
 parser SwitchGnnParser(packet_in packet,
                        out headers_t hdr,
                        inout metadata_t meta,

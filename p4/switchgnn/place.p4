@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_PLACE_P4
 #include "types.p4"
 
-// Where this switch stands among several: a leaf adds up what its rack contributes and joins the partial sums of other
+// Role of this switch among several: a leaf adds up what its rack contributes and joins the partial sums of other
 // racks for its own vertices; a spine passes on. Without an entry it is the only switch.
 control Place(inout metadata_t meta) {
     action leaf(bit<4> index) {

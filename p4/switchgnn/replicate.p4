@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_REPLICATE_P4
 #include "types.p4"
 
-// Has the replication engine make a copy for each neighbour, towards the port of its owner; its replication id is the
+// Makes the replication engine copy the packet for each neighbour, towards the port of its owner; its replication id is the
 // hop. Vertices whose neighbours are behind the same ports share a group.
 control Replicate(inout headers_t hdr, inout metadata_t meta, out bool found) {
     action copies(bit<16> group) {

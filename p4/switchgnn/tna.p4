@@ -6,7 +6,7 @@
 #define SEGMENTS 2
 #endif
 
-// Of the first pipe; pipe n has 128 n + 68. All workers' ports are in the pipe that it belongs to.
+// Recirculation port of the first pipe; pipe n has 128 n + 68. All workers' ports are in its pipe.
 #ifndef RECIRCULATION_PORT
 #define RECIRCULATION_PORT 68
 #endif

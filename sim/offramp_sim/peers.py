@@ -62,21 +62,21 @@ def answers(group: list[StepWorker], what: str, timeout_s: float) -> list[Any]:
         OfframpError: a worker failed, died or does not answer; begins with ``what``.
     """
     pending = {peer.pipe: index for index, peer in enumerate(group)}
-    found: dict[int, Any] = {}
+    replies: dict[int, Any] = {}
     deadline = time.monotonic() + timeout_s
     while pending:
-        heard = wait(list(pending), max(0.0, deadline - time.monotonic()))
-        if not heard:
+        ready = wait(list(pending), max(0.0, deadline - time.monotonic()))
+        if not ready:
             raise OfframpError(f"{what}: worker {min(pending.values())} does not answer")
-        for pipe in heard:
+        for pipe in ready:
             assert isinstance(pipe, Connection)
             index = pending.pop(pipe)
             try:
-                found[index] = pipe.recv()
+                replies[index] = pipe.recv()
             except (EOFError, ConnectionError):
                 group[index].process.join()
                 died = ended_as(f"worker {index}", group[index].process.exitcode)
                 raise OfframpError(f"{what}: {died}") from None
-            if isinstance(found[index], str):
-                raise OfframpError(f"{what}: {found[index]}")
-    return [found[index] for index in range(len(group))]
+            if isinstance(replies[index], str):
+                raise OfframpError(f"{what}: {replies[index]}")
+    return [replies[index] for index in range(len(group))]

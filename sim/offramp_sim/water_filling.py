@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def water_filling(uses: Sequence[Sequence[int]], room: Sequence[float]) -> list[float]:
-    """The rate of each flow, which uses these resources; ``room`` is what each resource has."""
+    """The rate of each flow over its resources; ``room`` is the capacity of each resource."""
     left = list(room)
     rates: list[float] = [0] * len(uses)
     rising = set(range(len(uses)))

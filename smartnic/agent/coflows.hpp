@@ -15,12 +15,12 @@ namespace offramp {
 
 class Coflows {
   public:
-    // Nothing, and why, where the ranks are not in the memory.
+    // Returns nothing and the reason if the ranks are not in the memory.
     static std::unique_ptr<Coflows> open(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
                                          std::string& why);
     ~Coflows();
 
-    // A request begins; false, and why.
+    // Begins a request; returns false and the reason if it cannot.
     bool submit(std::uint64_t request, Bytes message, const Region& region, std::string& why);
     // Moves frames; whether there was anything to do.
     bool poll(hermod::Time now);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t segment = 60 << 10, header = 2, trailer = 4, most = std::size_t{1} << 24;
 constexpr unsigned inflight = 16;
 
-// Of RFC 1950, over `length` bytes more.
+// The checksum of RFC 1950 over `length` further bytes.
 std::uint32_t adler32(std::uint32_t sum, const std::byte* at, std::size_t length) {
     std::uint32_t a = sum & 0xFFFF, b = sum >> 16;
     while (length > 0) {

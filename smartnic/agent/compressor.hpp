@@ -14,10 +14,10 @@
 
 namespace offramp {
 
-// The device, configured for so many cores.
+// The device, configured for that many cores.
 class CompressDevice {
   public:
-    // By name, or the first that there is; nothing, and why.
+    // The device by name, or the first one; nothing and the reason on failure.
     static std::unique_ptr<CompressDevice> open(const std::string& name, unsigned cores, std::string& why);
     ~CompressDevice();
 

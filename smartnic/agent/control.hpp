@@ -29,9 +29,9 @@ class Control {
     Control(const Control&) = delete;
     Control& operator=(const Control&) = delete;
 
-    // Listens; false, and why, where the path is taken or cannot be used.
+    // Listens; returns false and the reason if the path is taken or cannot be used.
     bool listen(const std::string& path, unsigned mode, std::string& why);
-    // Takes the place of the agent that listens there, with its clients; false, and why, where that goes on itself.
+    // Replaces the agent that listens there, with its clients; returns false and the reason if that one goes on.
     bool take_over(const std::string& path, std::string& why);
     // Serves clients until `stop` is readable or another agent has taken over.
     void run(int stop);

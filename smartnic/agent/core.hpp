@@ -20,10 +20,10 @@ class Core {
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;
 
-    // Until `stop`.
+    // Runs until `stop`.
     void run();
     void stop();
-    // Until `run` has returned. DPDK waits for its threads, too, where sanitizers cannot see what that orders.
+    // Waits until `run` has returned. DPDK waits for its threads, too, where sanitizers cannot see what that orders.
     void join() const { ended_.wait(false, std::memory_order_acquire); }
 
     // Plays the other end of a link from now on; to be called before `run`.

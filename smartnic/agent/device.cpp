@@ -31,7 +31,7 @@ std::string value_of(const std::string& arguments, const std::string& name) {
     return arguments.substr(from, arguments.find(',', from) - from);
 }
 
-// Takes "@VLAN" off the end; false where it is none that there can be.
+// Takes "@VLAN" off the end; returns false if the VLAN is out of range.
 bool take_vlan(std::string& text, unsigned& vlan, std::string& why) {
     const auto at = text.rfind('@');
     if (at == std::string::npos || text.find_first_not_of("0123456789", at + 1) != std::string::npos) return true;

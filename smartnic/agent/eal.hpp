@@ -17,7 +17,7 @@ class Eal {
     static constexpr const char* isal = "compress_isal";
     static constexpr const char* loop = "loop";  // the port whose other end is in this process
 
-    // Nothing, and why, where it does not start.
+    // Returns nothing and the reason if it does not start.
     static std::unique_ptr<Eal> start(const Options& options, std::string& why);
     ~Eal();
     Eal(const Eal&) = delete;

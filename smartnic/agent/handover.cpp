@@ -62,7 +62,7 @@ class Reader {
         const auto values = get_all<T>();
         return values.empty() ? std::nullopt : std::optional<T>(values.front());
     }
-    // Of parts of so many bytes at least.
+    // Parts have at least that many bytes.
     std::size_t count(std::size_t bytes) {
         const auto found = get<std::uint64_t>();
         good_ = good_ && found <= most_bytes && found * bytes <= bytes_.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent leaves to the one that takes its place: sockets, memory and where queues stand, in messages of the control
+// State that an agent hands to its successor: sockets, memory and positions of queues, in messages of the control
 // protocol whose bodies only agents read.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of a port's pairs of queues, with whoever has it: used by one core at a time.
+// One of a port's pairs of queues, with its owner: used by one core at a time.
 //
 // Frames come from three places: the pair's own queue, queues of the port that nobody has, and an inbox into which other
 // cores put frames that the port's rules give to this lane. What the rules give to nobody is counted and freed.
@@ -75,7 +75,7 @@ class Lane {
     }
 
     // Has each frame that has arrived at the own queue, whatever it is, changed by `answer(Room)` and sent back, but for
-    // those of which it says false: for ends of links in measurements.
+    // those for which it returns false: for ends of links in measurements.
     template <typename Answer>
     std::size_t turn_round(const Answer& answer) {
         Frames frames;
@@ -118,7 +118,7 @@ class Lane {
 
     // Frames that wait, and room for more.
     [[nodiscard]] std::size_t waiting() const { return waiting_.waiting(); }
-    // Frames for whoever has it that the device, or a lack of buffers, lost; the device counts for all of its queues.
+    // Frames for the owner that the device, or a lack of buffers, lost; the device counts for all of its queues.
     [[nodiscard]] std::uint64_t lost() const;
     [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -142,7 +142,7 @@ class Lane {
     unsigned sort(Frames& frames, unsigned count, Frames& kept);
     // A frame in one piece; false where there is no buffer for it. Memif chains one for each of its buffers.
     bool whole(rte_mbuf* frame);
-    // What the device is to add to a frame that leaves.
+    // Fields that the device adds to a frame that leaves.
     void dress(rte_mbuf* frame);
     bool refill();
 

@@ -54,7 +54,7 @@ void watch(int epoll, int fd) {
     ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-// What there is, as JSON.
+// The agent's state as JSON.
 void describe(const Agent& agent) {
     std::string text;
     for (const auto& port : agent.ports) text += (text.empty() ? "" : ", ") + port->abilities();

@@ -27,7 +27,7 @@ struct PortOptions {
 
 class Port {
   public:
-    // Starts it; nothing, and why, where the driver refuses.
+    // Starts it; returns nothing and the reason if the driver refuses.
     static std::unique_ptr<Port> open(std::uint16_t number, std::string name, const PortOptions& options,
                                       std::string& why);
     ~Port();
@@ -37,14 +37,14 @@ class Port {
     [[nodiscard]] std::uint16_t lanes() const { return static_cast<std::uint16_t>(lanes_.size()); }
     [[nodiscard]] Lane& lane(std::uint16_t number) const { return *lanes_[number]; }
 
-    // Gives a lane to somebody whose frames go to that address; nothing, and why, where all are taken, the address is
+    // Gives a lane to a client with that address; returns nothing and the reason if all are taken, the address is
     // another's, or the device does not hear it. One caller at a time.
     Lane* take(const rules::Destination& destination, std::string& why);
     void release(Lane& lane);
 
     // Which lanes a frame is for. To be called with `changes_` held.
     [[nodiscard]] rules::Targets match(rte_mbuf* frame, Lane::Counts& counts) const;
-    // What the device is to add to a frame that leaves, or what is added here.
+    // Fields that the device adds to a frame that leaves, or that are added here.
     void dress(rte_mbuf*& frame) const;
 
     // Counts, and what the driver can do, as JSON.

@@ -26,7 +26,7 @@ class Queue {
     Queue(std::shared_ptr<Region> region, Descriptor bell, const QueueState& state);
 
     void add(std::shared_ptr<Region> region) { regions_.push_back(std::move(region)); }
-    // Gives a function its tables; false, and why.
+    // Gives a function its tables; returns false and the reason on failure.
     bool set_tables(const protocol::Tables& asked, std::string& why);
     bool open_transport(const protocol::Transport& asked, Port& port, std::string& why);
     bool open_coflows(const protocol::Coflows& asked, Port& port, std::string& why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a queue stands between two requests: enough to go on with it in another process that has its memory.
+// Position of a queue between two requests: enough to continue it in another process that has its memory.
 #pragma once
 
 #include <optional>

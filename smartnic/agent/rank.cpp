@@ -80,7 +80,7 @@ bool Rank::send() {
         if (frames.empty()) break;
         const std::size_t length = endpoint_.frame_bytes();
         for (std::size_t at = 0; at < frames.size(); at += length) {
-            // What finds no buffer is lost, as on a wire, and repeated.
+            // A frame that finds no buffer is lost, as on a wire, and sent again.
             sent_ += lane_.queue([&](Room to) {
                 std::memcpy(to.data(), frames.data() + at, length);
                 return Lane::Made{length};

@@ -16,7 +16,7 @@ namespace offramp {
 
 class Rank {
   public:
-    // Nothing, and why, where the port does not have it.
+    // Returns nothing and the reason if the port does not have it.
     static std::unique_ptr<Rank> open(const protocol::Rank& asked, Port& port, std::string& why);
     ~Rank();
 
@@ -25,7 +25,7 @@ class Rank {
         Time since;
         Room answer;
     };
-    // A tensor is to be summed behind those before it; false, and why, where the memory does not hold it.
+    // Queues a tensor to be summed; returns false and the reason if the memory does not hold it.
     bool submit(const Request& request, const queue::Sum& asked, std::shared_ptr<Region> region, std::string& why);
     // Moves frames; whether there was anything to do.
     bool poll(Time now);

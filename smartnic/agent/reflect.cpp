@@ -16,7 +16,7 @@ using namespace switchgnn;
 constexpr unsigned looks = 4096;   // between looks at `stop`
 constexpr unsigned patience = 256;  // looks in vain before it sleeps
 
-// To whom the frame came from. The sum over a header stays the same when its addresses change places.
+// Returns a frame to its sender. The sum over a header stays the same when its addresses change places.
 void send_back(std::byte* frame) {
     const std::uint64_t from_mac = ethernet::src_addr(frame);
     ethernet::src_addr.set(frame, ethernet::dst_addr(frame));

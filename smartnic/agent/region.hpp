@@ -14,7 +14,7 @@ class Region {
   public:
     static constexpr std::uint64_t most = std::uint64_t{1} << 36;
 
-    // Maps a memfd of just this size; nothing, and why, where it is another kind of file, another size, or could
+    // Maps a memfd of just this size; returns nothing and the reason if it is another kind of file, another size, or could
     // shrink under the agent's feet.
     static std::shared_ptr<Region> map(Descriptor fd, std::uint64_t size, std::string& why);
     Region(const Region&) = delete;

@@ -16,12 +16,12 @@ namespace offramp {
 
 class Transport {
   public:
-    // Nothing, and why, where what the host wrote is no plan.
+    // Returns nothing and the reason if the host wrote no valid plan.
     static std::unique_ptr<Transport> open(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
                                            std::string& why);
     ~Transport();
 
-    // A request begins; false, and why, where another runs or it is none.
+    // Begins a request; returns false and the reason if another one runs or it is malformed.
     bool start(std::string& why);
     bool exchange(Bytes message, const Region& region, std::string& why);
 
@@ -29,7 +29,7 @@ class Transport {
     bool poll(Time now);
 
     enum class Outcome { none, running, done, failed };
-    // Of the request; `why` says why it failed. Asking ends one that is over.
+    // Status of the request; `why` is the reason for a failure. Asking ends a finished request.
     Outcome outcome(Time now, std::string& why);
     [[nodiscard]] bool active() const { return active_; }
 

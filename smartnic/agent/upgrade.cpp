@@ -73,7 +73,7 @@ std::string Control::hinders(const Client& client, const protocol::Takeover& ask
     return "";
 }
 
-// Of the state of all clients but the one that asks for it; whether the other has it, and this agent is to end.
+// Hands over the state of all clients but the asking one; returns whether the other has it and this agent must end.
 bool Control::hand_over(Client& successor) {
     handover::Line line(successor.socket.get());
     const handover::Counts counts{accepted_, cut_off_, requests_before_, clients_.size() - 1, others_, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client can send: messages of the control protocol, and requests to the offloads.
+// Fuzzes what a client can send: messages of the control protocol, and requests to the offloads.
 #include <algorithm>
 #include <vector>
 

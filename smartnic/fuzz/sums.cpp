@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a port feeds to a rank of all-reduce: frames of any bytes while tensors of any type are summed.
+// Fuzzes a rank of all-reduce: frames of any bytes while tensors of any type are summed.
 //
 // The input is the first tensor's type and length, then frames: a length of one byte, then the bytes. Of those with an
 // even length the bytes are a header's, of this job, with lanes behind it, so that the fuzzer soon reaches the protocol.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to repeat what may have been lost (offramp.backoff).
+// Timing of retransmissions (offramp.backoff).
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ class Crc {
   private:
     using Table = std::array<std::array<std::uint32_t, 256>, 8>;
 
-    // What a byte adds to the register when 7 - place more bytes follow.
+    // A byte's contribution to the register when 7 - place more bytes follow.
     static constexpr Table make() {
         Table tables{};
         for (std::uint32_t byte = 0; byte < 256; ++byte) {

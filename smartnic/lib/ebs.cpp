@@ -21,7 +21,7 @@ Place ended(Outcome outcome) {
     return {static_cast<std::uint32_t>(outcome), 0, 0};
 }
 
-// Nothing where a table's entry names memory that is not there.
+// Returns nothing if a table's entry names memory that does not exist.
 bool find(const EbsTables& tables, const Request& asked, const Volume& volume, Place& place) {
     if (asked.blocks == 0 || asked.blocks > volume.blocks || asked.start > volume.blocks - asked.blocks) {
         place = ended(Outcome::out_of_range);

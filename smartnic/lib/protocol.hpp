@@ -23,7 +23,7 @@ struct Takeover {
 
 using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows, Rank, Takeover>;
 
-// Reads a body; false, and why, where it is no message. `descriptors` came with it.
+// Reads a body; returns false and the reason if it is no message. `descriptors` came with it.
 [[nodiscard]] bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why);
 
 // Bytes that a queue's rings take: counters, submissions, completions.

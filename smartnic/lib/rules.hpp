@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames of a port are for whom. What no rule matches is for nobody. Without DPDK: ports whose drivers have no
+// Assigns a port's frames to owners. A frame that matches no rule is for nobody. Without DPDK: ports whose drivers have no
 // flow rules are filtered by this, and the others once more.
 #pragma once
 
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t broadcast_ip = 0xFFFF'FFFF;
 // frames are UDP datagrams to one host.
 enum class Protocol : std::uint8_t { switchgnn, hermod, allreduce };
 
-// Where a frame goes, as its headers say.
+// The destination of a frame by its headers.
 struct Destination {
     Protocol protocol;
     std::uint64_t mac;

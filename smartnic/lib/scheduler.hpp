@@ -18,7 +18,7 @@ inline constexpr unsigned classes = 8;
 template <typename Frame>
 class StrictPriority {
   public:
-    // So many frames of each class may wait.
+    // Frames of each class that may wait.
     explicit StrictPriority(std::size_t most) : most_(most), mask_(std::bit_ceil(most) - 1) {
         for (auto& queue : queues_) queue.frames.resize(mask_ + 1);
     }
@@ -45,7 +45,7 @@ class StrictPriority {
         }
         return count;
     }
-    // The first so many have left; `of` hears of each class how many of its frames did.
+    // The first `count` frames have left; `of` is called with each class's number of them.
     template <typename Of>
     void drop(std::size_t count, const Of& of) {
         waiting_ -= count;

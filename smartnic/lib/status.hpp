@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function says at its end.
+// Status with which a function ends.
 #pragma once
 
 #include <cstddef>

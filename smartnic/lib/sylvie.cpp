@@ -21,7 +21,7 @@ std::uint64_t mix(std::uint64_t word) {
     return word ^ word >> 31;
 }
 
-// What rounds 32 columns: multiples of 2^-16, plus 2^-17 so that their mean is 1/2.
+// Rounding offsets of 32 columns: multiples of 2^-16, plus 2^-17 so that their mean is 1/2.
 void fractions(std::uint64_t key, std::uint32_t number, float* to) {
     for (std::uint32_t i = 0; i < words; ++i) {
         std::uint32_t word = (number * words + i) * golden_32 + static_cast<std::uint32_t>(key);
@@ -45,7 +45,7 @@ struct Bounds {
     float least, greatest;
 };
 
-// Nothing where the row holds NaN or infinity, or its range is beyond float32.
+// Returns nothing if the row holds NaN or infinity, or its range is beyond float32.
 bool bounds(const std::byte* row, std::size_t columns, bool compact, Bounds& found) {
     float least = load<float>(row), greatest = least;
     bool finite = true;

@@ -15,7 +15,7 @@ namespace offramp {
 
 class Exceptions {
   public:
-    // Nothing is kept where there is no memory.
+    // Keeps nothing if there is no memory.
     void open(int socket) {
         if (ring_ == nullptr) ring_ = rte_ring_create("exceptions", 8192, socket, RING_F_SC_DEQ);
         if (event_ < 0) event_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flow a frame is of, as a number: the same for all frames that must stay in order.
+// The number of a frame's flow: the same for all frames that must stay in order.
 #pragma once
 
 #include <cstdint>

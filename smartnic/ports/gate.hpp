@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where workers wait: for frames, and while others change what they use.
+// Waiting of workers: for frames, and while others change shared state.
 #pragma once
 
 #include <atomic>

@@ -20,7 +20,7 @@ constexpr unsigned burst = 64, most_ports = 512, most_workers = 16;
 
 class Port {
   public:
-    // Starts the device; nothing, and why, where that fails.
+    // Starts the device; returns nothing and the reason if that fails.
     static std::unique_ptr<Port> open(const char* name, const char* arguments, unsigned workers, rte_mempool* buffers,
                                       std::string& why);
     ~Port();
@@ -34,7 +34,7 @@ class Port {
     // Sends what the device takes and drops the rest.
     void send(unsigned worker, rte_mbuf** frames, unsigned count);
 
-    // What comes from elsewhere: given by any thread, sent by the worker that has the port.
+    // Frames from elsewhere: queued by any thread, sent by the worker that has the port.
     [[nodiscard]] rte_ring* injected() const { return injected_; }
     void stats(offramp_port_stats& into) const;
 

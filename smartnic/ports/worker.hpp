@@ -17,7 +17,7 @@ namespace offramp {
 
 class Worker;
 
-// What all workers share. Changed while they pause.
+// State shared by all workers, changed while they pause.
 struct Plant {
     std::array<std::unique_ptr<Port>, most_ports> ports;  // by number
     std::vector<std::unique_ptr<Worker>> workers;

@@ -25,7 +25,7 @@ struct Entry {
     [[nodiscard]] std::string_view value() const { return {bytes() + key_length, value_length}; }
     [[nodiscard]] char* value_bytes() { return bytes() + key_length; }
 
-    // With room for a value of `room` bytes, or more.
+    // Creates an entry with room for a value of `room` bytes or more.
     static Entry* make(std::uint64_t hash, std::string_view key, std::size_t room) {
         const std::size_t need = sizeof(Entry) + key.size() + room;
         auto* made = static_cast<Entry*>(std::malloc(need));

@@ -74,7 +74,7 @@ class Guards {
 
     [[nodiscard]] bool empty() const { return members_.empty(); }
     [[nodiscard]] std::size_t keys() const { return keys_; }
-    // Of the last change that a guard is told.
+    // Number of the last change that a guard is sent.
     [[nodiscard]] std::uint64_t number() const { return number_; }
     // The last change up to which all guards have released everything.
     [[nodiscard]] std::uint64_t released() const {

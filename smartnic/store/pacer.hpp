@@ -62,7 +62,7 @@ class Pacer {
         return now.tv_sec * 1'000'000'000 + now.tv_nsec;
     }
 
-    // The first period after a change tells of both ways, so that it does not count.
+    // The first period after a change mixes both ways, so it does not count.
     void evaluate(const Way& now) {
         if (fresh_) {
             fresh_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What logs and snapshots are made of: records, each some changes that happen together, with a checksum over all of it.
+// Records of logs and snapshots: changes that happen together, with a checksum over all of them.
 //
 //   record: length of the body (4), CRC-32C of what follows (4), number (8), number known to be on disk then (8), body
 //   change: kind (4), flags or offset (4), expiry in ms (8), lengths of key and value (4 each), key, value

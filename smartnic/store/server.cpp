@@ -339,7 +339,7 @@ void Server::tell_guards() {
             }
 }
 
-// What was not logged must not be acknowledged: whether it survives is not known. Reads go on.
+// A change that was not logged must not be acknowledged: it may not survive. Reads go on.
 void Server::give_up_log() {
     for (auto& [socket, each] : connections_)
         if (!each->marks.empty() && each->marks.back().number > disk_->log().durable()) {

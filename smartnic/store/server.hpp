@@ -3,7 +3,7 @@
 //
 // A round is: read from all that are readable and execute; write the log; send answers. An answer leaves when everything that
 // it may have seen survives what the log's policy promises, so that with `always` all connections share one sync (group commit), and
-// when whoever serves its keys elsewhere as well has it, too (`guards.hpp`).
+// once all guards of its keys have it, too (`guards.hpp`).
 #pragma once
 
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sessions of all protocols share: the store, who may use it, and what the server around it can do.
+// Shared by the sessions of all protocols: the store, access rights, and the server's services.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct Service {
             differ |= static_cast<unsigned char>(shown[i] ^ password[password.empty() ? 0 : i % password.size()]);
         return differ == 0;
     }
-    // Whether the log has room for a change of so many bytes; where not, `fault` says why.
+    // Whether the log has room for a change of that many bytes; if not, `fault` is the reason.
     [[nodiscard]] bool loggable(std::size_t bytes) {
         return store.log() == nullptr || store.log()->reserve(bytes);
     }

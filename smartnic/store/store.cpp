@@ -51,7 +51,7 @@ Entry* Store::set(std::string_view key, std::string_view value, std::int64_t exp
 Entry* Store::put(Entry* old, std::uint64_t hash, std::string_view key, std::string_view value, std::int64_t expires_ms,
                   std::uint32_t flags) {
     Entry* entry = old;
-    // What is much too long is given back; what is a little longer is used again.
+    // An entry that is much too long is freed; one that is a little longer is reused.
     if (old == nullptr || old->room < value.size() || old->room / 2 > value.size() + 64) {
         entry = Entry::make(hash, key, value.size());
         if (old == nullptr) {

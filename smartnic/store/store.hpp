@@ -56,7 +56,7 @@ class Store {
     // Whether the memory lets values be added.
     [[nodiscard]] bool full() const { return limits_.memory != 0 && used() > limits_.memory; }
     [[nodiscard]] std::size_t used() const { return bytes_ + index_.footprint(); }
-    // Of the last change; those of entries are not above it.
+    // Version of the last change; those of entries are not above it.
     [[nodiscard]] std::uint64_t version() const { return version_; }
     [[nodiscard]] std::size_t size() const { return index_.size(); }
     [[nodiscard]] std::size_t expiring() const { return expiring_; }
@@ -71,7 +71,7 @@ class Store {
     // A while of work that nobody waits for: removes what has expired, moves buckets. Whether there is more to do.
     bool tidy();
 
-    // Does a change that a log or snapshot has, without regard to the clock. False: it is none.
+    // Applies a change from a log or snapshot, without regard to the clock. False if it is malformed.
     bool apply(const Change& change);
 
     [[nodiscard]] bool expired(const Entry* entry) const {

@@ -21,7 +21,7 @@ struct Host {
     std::unique_ptr<Endpoint> endpoint;
     std::size_t used = 0, unfinished = 0;
 
-    // Of a new piece of memory.
+    // Creates a new piece of memory.
     std::size_t place(std::size_t length) {
         const std::size_t at = used;
         used += length;

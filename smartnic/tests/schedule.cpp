@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Hermod's scheduler chooses: `offramp-nic-schedule FILE`, whose lines Python made and whose answers it compares.
+// Prints the choices of Hermod's scheduler: `offramp-nic-schedule FILE`, whose lines Python made and whose answers it compares.
 //
 //   add NUMBER IN_ORDER DSCP KEYS KEY… PIECES (PEER MESSAGE START STOP)…     ready PEER MESSAGE
 //   block PEER DSCP     unblock PEER DSCP     next MOST: prints peer, message, start and bytes of a frame, or "-"

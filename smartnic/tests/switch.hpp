@@ -17,11 +17,11 @@ struct Frame {
     std::vector<std::byte> bytes;
 };
 
-// What it must know of plans it learns from all workers' shares.
+// It derives the plans from all workers' shares.
 class Switch {
   public:
     explicit Switch(const std::vector<std::vector<Plan>>& workers);
-    // What leaves when a frame comes in.
+    // Frames that leave when a frame comes in.
     void process(Bytes frame, std::vector<Frame>& out);
 
   private:

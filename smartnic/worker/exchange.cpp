@@ -47,7 +47,7 @@ Endpoint& endpoint_of(void* exchanger) { return static_cast<Exchanger*>(exchange
 
 }  // namespace
 
-// A worker with these plans; nothing, and why, where they are none.
+// Creates a worker with these plans; returns nothing and the reason if they are malformed.
 OFFRAMP_API void* offramp_exchange_open(const offramp_worker_settings* settings, const char* plans, std::size_t size,
                                         char* why) {
     std::vector<Plan> read;
@@ -95,7 +95,7 @@ OFFRAMP_API void offramp_exchange_tick(void* exchanger, std::int64_t now) {
     if (!endpoint_of(exchanger).has_outgoing()) endpoint_of(exchanger).tick(now);
 }
 
-// What the endpoint counted, then its progress: 64-bit numbers.
+// The endpoint's counters, then its progress: 64-bit numbers.
 OFFRAMP_API void offramp_exchange_numbers(void* exchanger, std::uint64_t* to) {
     const Endpoint& of = endpoint_of(exchanger);
     const Stats stats = of.stats();
@@ -104,7 +104,7 @@ OFFRAMP_API void offramp_exchange_numbers(void* exchanger, std::uint64_t* to) {
     std::memcpy(reinterpret_cast<std::byte*>(to) + sizeof stats, &progress, sizeof progress);
 }
 
-// What is waited for, for an error message.
+// Describes what is awaited, for an error message.
 OFFRAMP_API void offramp_exchange_state(void* exchanger, char* text) { say(text, endpoint_of(exchanger).state()); }
 
 OFFRAMP_API void offramp_exchange_close(void* exchanger) { delete static_cast<Exchanger*>(exchanger); }

@@ -12,7 +12,7 @@ namespace offramp {
 
 class Link {
   public:
-    // What became of a call that does not wait. `lie`: the other side wrote what cannot be.
+    // Outcome of a call that does not wait. `lie`: the other side wrote something impossible.
     enum class Outcome { done, busy, gone, lie };
     using Take = std::function<void(Bytes)>;
 
@@ -21,9 +21,9 @@ class Link {
     Link& operator=(const Link&) = delete;
     virtual ~Link() = default;
 
-    // Room for the next frame, of at most `longest` bytes; nothing where the message is full, or the link is.
+    // Room for the next frame, of at most `longest` bytes; nothing if the message or the link is full.
     [[nodiscard]] virtual std::byte* room() = 0;
-    // The frame in the room has so many bytes.
+    // Sets the length of the frame in the room.
     virtual void add(std::size_t length) = 0;
     // Whether a message is begun.
     [[nodiscard]] virtual bool holds() const = 0;
@@ -33,7 +33,7 @@ class Link {
     virtual Outcome send() = 0;
     // The frames of the next message, each given to `take`.
     virtual Outcome receive(const Take& take) = 0;
-    // Waits until the link can be read, or, if `writing`, written, for so many nanoseconds at most; false if a signal came.
+    // Waits until the link can be read, or, if `writing`, written, for at most that many nanoseconds; false if a signal came.
     virtual bool wait(bool writing, std::int64_t ns) = 0;
 
     std::uint64_t received = 0, sent = 0, malformed = 0;  // frames; messages that were none

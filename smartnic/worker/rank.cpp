@@ -35,7 +35,7 @@ OFFRAMP_API void offramp_rank_incoming(void* rank, const std::byte* frames, std:
 
 OFFRAMP_API void offramp_rank_tick(void* rank, std::int64_t now) { static_cast<Endpoint*>(rank)->tick(now); }
 
-// What the endpoint counted, then its progress and how many tensors are finished: 64-bit numbers.
+// The endpoint's counters, its progress and the number of finished tensors: 64-bit numbers.
 OFFRAMP_API void offramp_rank_numbers(const void* rank, std::uint64_t* to) {
     const auto& of = *static_cast<const Endpoint*>(rank);
     const Stats& stats = of.stats();

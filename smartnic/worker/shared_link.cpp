@@ -113,7 +113,7 @@ Link::Outcome SharedLink::receive(const Take& take) {
 
 bool SharedLink::wait(bool writing, std::int64_t ns) {
     if (!hear()) gone_ = true;
-    // What was rung for until now is there by now: only what comes later may be waited for.
+    // Everything announced so far has arrived: only later frames may be awaited.
     if (gone_ || down_.word(0).load(std::memory_order_acquire) != down_.position || (writing && has_room())) return true;
     return wait_for(bell_, false, ns);
 }

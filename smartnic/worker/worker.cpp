@@ -16,7 +16,7 @@ using namespace offramp::switchgnn;
 
 namespace {
 
-constexpr Time stall = 60'000'000'000;  // a switch that takes no frame for so long is given up
+constexpr Time stall = 60'000'000'000;  // a switch that takes no frame for this long is given up
 constexpr double line_bps = 100e9;
 constexpr double burst_ns = 50e3;  // that a worker may be behind its pace
 static_assert(most_bytes <= Link::longest);
@@ -31,7 +31,7 @@ Time clock_now() {
 
 extern "C" {
 
-// What a call came to.
+// Outcome of a call.
 enum offramp_worker_outcome { worker_done = 0, worker_interrupted = 1, worker_silent = 2, worker_gone = 3, worker_stalled = 4, worker_lied = 5 };
 }
 
@@ -151,7 +151,7 @@ class Worker {
 
 }  // namespace
 
-// A worker on the socket `descriptor`, with `memory` through that: both stay the caller's. Nothing, and why, where `plans`
+// A worker on the socket `descriptor`, with `memory` through that: both stay the caller's. Returns nothing and the reason if `plans`
 // are none. It is one thread's at a time.
 OFFRAMP_API void* offramp_worker_open(const offramp_worker_settings* settings, const char* plans, std::size_t size,
                                       int descriptor, std::byte* memory, char* why) {
@@ -186,7 +186,7 @@ OFFRAMP_API int offramp_worker_run(void* worker, char* why) {
     return outcome;
 }
 
-// What the endpoint counted, then frames received and sent, and messages that were none: 64-bit numbers.
+// The endpoint's counters, then frames received and sent, and malformed messages: 64-bit numbers.
 OFFRAMP_API void offramp_worker_stats(const void* worker, std::uint64_t* to) {
     const auto& of = *static_cast<const Worker*>(worker);
     const Stats stats = of.stats();

@@ -17,9 +17,9 @@ class Architecture:
     """One architecture.
 
     Attributes:
-        name: in P4Info.
+        name: name in P4Info.
         packages: the types of ``main``.
-        options: those of :class:`~offramp_p4.switch.Switch` that only some architectures take, and this one does.
+        options: those of :class:`~offramp_p4.switch.Switch` that this architecture takes, unlike some others.
         traced: whether the Python engine writes traces of it.
     """
 

@@ -28,11 +28,11 @@ def number(i: ir.ExternInstance, name: str) -> int:
 
 
 def member(i: ir.ExternInstance, name: str) -> str:
-    """The name of the enum member that a constructor argument is."""
+    """The name of the enum member given as a constructor argument."""
     arg = argument(i, name)
-    found = None
+    label = None
     if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
-        found = arg.type.member(arg.value)
-    if found is None:
+        label = arg.type.member(arg.value)
+    if label is None:
         raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not an enum member")
-    return found
+    return label

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm.stages import Emit
 
 Dropped = Callable[["ir.ControlInstance", "Memory"], str | None]
-"""At the end of a control: the reason that its packet is dropped, or None."""
+"""Called at the end of a control with the reason for dropping its packet, or None."""
 
 
 class EngineDebugger(Protocol):

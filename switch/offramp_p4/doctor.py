@@ -20,7 +20,7 @@ _DEFAULT_PORT: Final = 9559  # of P4Runtime servers
 
 
 def checks() -> Iterator[Check]:
-    """All checks, none of which changes anything on the machine."""
+    """All checks; they change nothing on the machine."""
     for check in _CHECKS:
         yield from check()
 
@@ -88,8 +88,8 @@ def _veth() -> Check:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("veth pairs", False, str(error), advice)
-    said = done.stderr.strip().splitlines()
-    reason = said[-1].removeprefix("unshare: ") if said else ""
+    errors = done.stderr.strip().splitlines()
+    reason = errors[-1].removeprefix("unshare: ") if errors else ""
     return Check("veth pairs", done.returncode == 0, reason or "can be made", advice)
 
 

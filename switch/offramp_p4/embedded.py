@@ -47,7 +47,7 @@ class EmbeddedSwitch:
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
-        address: of its P4Runtime server.
+        address: address of its P4Runtime server.
         port_specs: the host's ends of the ports, in order, for :func:`offramp_base.transport.open_io`; of ``udp`` once
             the switch runs. Of ``interfaces`` these names.
         port_numbers: the numbers of the same ports.

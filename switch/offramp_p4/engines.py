@@ -21,7 +21,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
-"""Options that only the Python engine has."""
+"""Options of the Python engine alone."""
 _NATIVE_ONLY: Final = frozenset({"cache", "queued"})
 
 
@@ -30,12 +30,12 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
 
     ``engine`` is ``native`` (machine code), ``python`` (readable, traces, every architecture) or ``auto``: native
     where llvmlite is installed and the engine executes the program with these options, else Python. The switch says
-    which one it is (``.engine``) and why (``.why``).
+    which one it is (``.engine``) and why (``.engine_reason``).
 
     Args:
         program: a v1model, TNA, PSA or PNA program.
         engine: one of :data:`ENGINES`.
-        options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
+        options: options of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
             ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and
             ``cache``, of the machine code, and ``queued``: code for :class:`~offramp_p4.queued.QueuedSwitch` is made at
             once, the rest when it is first needed.
@@ -70,17 +70,17 @@ def _missing(options: dict[str, Any]) -> str | None:
     return None
 
 
-def _python(program: ir.Program, why: str, options: dict[str, Any]) -> Switch:
+def _python(program: ir.Program, reason: str, options: dict[str, Any]) -> Switch:
     from offramp_p4.switch import Switch
 
     switch = Switch(program, **{name: value for name, value in options.items() if name not in _NATIVE_ONLY})
-    switch.why = why
+    switch.engine_reason = reason
     return switch
 
 
-def _native(program: ir.Program, why: str, options: dict[str, Any]) -> NativeSwitch:
+def _native(program: ir.Program, reason: str, options: dict[str, Any]) -> NativeSwitch:
     from offramp_p4.native import NativeSwitch
 
     switch = NativeSwitch(program, **{name: value for name, value in options.items() if name not in _PYTHON_ONLY})
-    switch.why = why
+    switch.engine_reason = reason
     return switch

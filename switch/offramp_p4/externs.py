@@ -13,7 +13,7 @@ from offramp_base.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Extern:
-    """An extern function or extern type of v1model, PSA and PNA programs, by whose name the registry knows it.
+    """An extern function or extern type of v1model, PSA and PNA programs, registered under its name.
 
     Attributes:
         declaration: the P4 text that ``#include <NAME.p4>`` stands for.

@@ -229,7 +229,7 @@ class ApplyCall(Expr):
 
 @dataclass(eq=False, slots=True)
 class TableApply(Expr):
-    """``table.apply()``: ``want`` says what the expression is.
+    """``table.apply()``, with the result that ``want`` selects.
 
     ``""`` void; ``"hit"`` and ``"miss"`` bool; ``"action_run"`` only as the subject of :class:`SwitchAction`.
     """

@@ -37,7 +37,7 @@ class PythonJoint:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing in the queues, time 0."""
+        """Empty the queues and set the time to 0."""
         self.tm: TrafficManager[tuple[Any, _Budget]] = TrafficManager(self._config)
         self._now_ps = 0
         self._budget = _Budget(0)
@@ -99,9 +99,9 @@ class PythonJoint:
                 _, _, arrival, budget = heappop(self._returning)
                 self._enter(arrival, budget)
                 continue
-            taken = self.tm.dequeue(event_ps)
-            assert taken is not None, "a port is ready"
-            self._serve(taken)
+            departure = self.tm.dequeue(event_ps)
+            assert departure is not None, "a port is ready"
+            self._serve(departure)
 
     def _at(self, now_ps: int) -> None:
         self._now_ps = now_ps
@@ -112,33 +112,33 @@ class PythonJoint:
         self._stages.ingress(arrival)
         self._again()
 
-    def _serve(self, taken: Dequeued[tuple[Any, _Budget]]) -> None:
-        item, budget = taken.item
-        if taken.port == RECIRCULATION:
-            finish_ps = self.tm.transmit(taken, taken.frame_bytes)
+    def _serve(self, departure: Dequeued[tuple[Any, _Budget]]) -> None:
+        item, budget = departure.item
+        if departure.port == RECIRCULATION:
+            finish_ps = self.tm.transmit(departure, departure.frame_bytes)
             heappush(self._returning, (finish_ps, next(self._order), item, budget))
             return
-        waited_us = taken.start_ps // PS_PER_US - taken.enqueued_ps // PS_PER_US
-        left_bytes = self.tm.queue(taken.port, taken.queue).bytes
-        self._stages.leaves_queue(item, waited_us, taken.depth, left_bytes)
+        waited_us = departure.start_ps // PS_PER_US - departure.enqueued_ps // PS_PER_US
+        left_bytes = self.tm.queue(departure.port, departure.queue).bytes
+        self._stages.leaves_queue(item, waited_us, departure.depth, left_bytes)
         self._budget = budget
         sent: list[tuple[int, bytes]] = []
-        self._stages.egress(item, taken.port, sent.append)
+        self._stages.egress(item, departure.port, sent.append)
         for port, frame in sent:
-            frame = self._marked(taken, frame)
-            self._departures.append(Departure(self.tm.transmit(taken, len(frame)), port, frame))
+            frame = self._marked(departure, frame)
+            self._departures.append(Departure(self.tm.transmit(departure, len(frame)), port, frame))
         if not sent:
-            self.tm.skip(taken)
+            self.tm.skip(departure)
         for arrival in filter(self._stages.recirculated, self._stages.again):
-            arrival.frame = self._marked(taken, arrival.frame)
+            arrival.frame = self._marked(departure, arrival.frame)
         self._again()
 
-    def _marked(self, taken: Dequeued[Any], frame: bytes) -> bytes:
-        if not taken.congested:
+    def _marked(self, departure: Dequeued[Any], frame: bytes) -> bytes:
+        if not departure.congested:
             return frame
         marked = check_marked(frame, self._mark(frame))
         if marked is not frame:
-            self.tm.queue(taken.port, taken.queue).stats.marked += 1
+            self.tm.queue(departure.port, departure.queue).stats.marked += 1
         return marked
 
     def _hold(self, memory: Any, port: int, _: object) -> None:

@@ -102,6 +102,6 @@ def _bits(t: Type) -> int:
 
 def _size(instance: ir.ExternInstance) -> int:
     """The number of cells; a size that is not constant is refused where the array is made."""
-    given = dict(zip(instance.params, instance.args, strict=False))
-    value = next((getattr(given[name], "value", None) for name in _SIZES if name in given), None)
+    args = dict(zip(instance.params, instance.args, strict=False))
+    value = next((getattr(args[name], "value", None) for name in _SIZES if name in args), None)
     return value if isinstance(value, int) else 0

@@ -24,7 +24,7 @@ HOLD_US: Final = 1000
 
 
 class PacedSwitch:
-    """A switch with a traffic manager, driven by whoever moves :attr:`now_us`; the rest is as of a switch without.
+    """A switch with a traffic manager, driven by :attr:`now_us`; otherwise like a switch without one.
 
     :meth:`process` takes frames that have arrived by now and returns those that have left by now; it is to be
     called again, with or without frames, when :attr:`next_us` has come. A call that comes late delays frames but
@@ -32,7 +32,7 @@ class PacedSwitch:
 
     Args:
         program, engine, options: as of :func:`~offramp_p4.engines.make_switch`.
-        config: of the traffic manager.
+        config: config of the traffic manager.
 
     Attributes:
         queued: the traffic manager and its counts.
@@ -42,7 +42,7 @@ class PacedSwitch:
     def __init__(self, program: ir.Program, config: TmConfig, engine: str = "auto", **options: Any) -> None:
         switch = self._switch = make_switch(program, engine, queued=True, **options)
         self.program, self.cpu_port, self.now_us = program, switch.cpu_port, 0
-        self.engine, self.why = switch.engine, switch.why
+        self.engine, self.engine_reason = switch.engine, switch.engine_reason
         self.tables, self.registers, self.counters = switch.tables, switch.registers, switch.counters
         self.meters, self.profiles, self.value_sets = switch.meters, switch.profiles, switch.value_sets
         self.filters, self.direct_registers = switch.filters, switch.direct_registers

@@ -42,11 +42,11 @@ class PlainSwitch(ABC):
             and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
         now_us: virtual time in microseconds, which only the caller moves.
         on_digest: called with each digest that the program sends.
-        engine, why: name of the engine, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
+        engine, engine_reason: the engine, and why :func:`~offramp_p4.engines.make_switch` has chosen it.
     """
 
     engine: ClassVar[str]
-    why: str = ""
+    engine_reason: str = ""
     on_digest: Callable[[Digest], None] | None
 
     def __init__(self, program: ir.Program, cpu_port: int | None) -> None:
@@ -90,7 +90,7 @@ class PlainSwitch(ABC):
         """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order.
 
         Raises:
-            OfframpError: a length of ``batch`` is negative or more than its rows have.
+            OfframpError: a length in ``batch`` is negative or exceeds its rows.
         """
         if self.generator is not None and self.generator.active:
             return run_with_generated(self, self.generator, batch)

@@ -28,8 +28,8 @@ class QueuedSwitch:
     triggered it.
 
     Args:
-        switch: of either engine; from now on to be used through this object only; its clock follows.
-        config: of the traffic manager.
+        switch: switch of either engine; from now on to be used through this object only; its clock follows.
+        config: config of the traffic manager.
         mark: marks a frame that found its queue above the threshold, without changing its length; returns the frame
             itself if it cannot.
     """
@@ -89,7 +89,7 @@ class QueuedSwitch:
         return self._joint.advance_batch(until_ps)
 
     def pass_batch(self, times_ps: Times, batch: PacketBatch, until_ps: int) -> tuple[Times, PacketBatch]:
-        """As :meth:`receive_batch`, then :meth:`advance_batch`, in one call.
+        """Call :meth:`receive_batch`, then :meth:`advance_batch`.
 
         Raises:
             OfframpError: as of :meth:`receive_batch`.

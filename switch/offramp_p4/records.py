@@ -14,7 +14,7 @@ class SwitchStats:
         dropped: copies that a drop, an unknown group or a failed check has ended.
         passes: times that ingress has run, ``recirculations`` and ``resubmissions`` included.
         looped: copies dropped because their packet had used up its passes.
-        exhausted: packets of which nothing more was sent because they had used up their steps.
+        exhausted: packets that were cut short because they had used up their steps.
         failed_checks: calls of ``assert`` or ``assume`` that were false.
     """
 

@@ -70,7 +70,7 @@ class Running:
     """A switch with open ports that answers P4Runtime; :meth:`forward` moves packets until :meth:`stop`.
 
     Attributes:
-        servers: by protocol, P4Runtime first; two protocols at one address have the same.
+        servers: servers by protocol, P4Runtime first; two protocols at one address have the same.
     """
 
     device: Device
@@ -208,7 +208,7 @@ def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict
     """Bind a server for each address that is asked for; protocols of the same address share it.
 
     Raises:
-        OfframpError: an address cannot be bound; ``servers`` has those that were.
+        OfframpError: an address cannot be bound; ``servers`` holds those that could.
     """
     from offramp_p4.runtime.server import Server
     from offramp_p4.runtime.service import Service
@@ -271,7 +271,7 @@ def die_with_parent(end: Callable[[], None], pipe: IO[str] | None = None) -> Non
 def main() -> None:
     """Entry of a child process: settings in, one line of JSON out (``address`` and ``links``, or ``error``).
 
-    Another line, ``ending``, goes out before the ports close: whoever relies on them then knows whose fault it is.
+    Another line, ``ending``, goes out before the ports close: their users then know the cause.
     """
 
     def announce(running: Running) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a switch that runs as a process, and how it is told them."""
+"""Settings of a switch that runs as a process, and their transfer to it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from offramp_p4.ir import Program
 
 PEER = "peer:"
-"""Before the path of a port that is a link to the Unix socket of another switch's port."""
+"""Prefix of a port's path: a link to the Unix socket of another switch's port."""
 _PACKET_PORTS = 512
 """Ports that a packet can be sent to for a test; v1model has 9 bits for them."""
 ENGINES = {"auto": "native where it can", "native": "machine code", "python": "readable, traces"}
 
 
 def parse_port(text: str) -> tuple[int, str]:
-    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a number and what it is attached to.
+    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a port number and an attachment.
 
     Raises:
         ValueError: not of this form, or the number is out of range.
@@ -109,8 +109,8 @@ class Settings(Preprocessor):
         program: P4 source file, or bmv2's JSON (``.json``); None: wait for a controller to push one.
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
-        address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
-        bfrt, gnmi: of the BF-RT and the gNMI server, which may be that of P4Runtime; None: there is none.
+        address: address of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
+        bfrt, gnmi: addresses of the BF-RT and the gNMI server, which may be that of P4Runtime; None: there is none.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
         log_like_bmv2: the log has bmv2's lines in place of trees.
@@ -269,5 +269,5 @@ class Settings(Preprocessor):
         raw: dict[str, Any] = json.loads(text)
         ports = {int(number): spec for number, spec in raw.pop("ports").items()}
         tm = raw.pop("tm")
-        made = None if tm is None else TmConfig.from_plain(tm)
-        return cls(ports=ports, include=tuple(raw.pop("include")), tm=made, **raw)
+        tm_config = None if tm is None else TmConfig.from_plain(tm)
+        return cls(ports=ports, include=tuple(raw.pop("include")), tm=tm_config, **raw)

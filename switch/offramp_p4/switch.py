@@ -49,7 +49,7 @@ class Switch(PlainSwitch):
     fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see.
 
     A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
-    (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
+    (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped there and counted.
 
     With ``trace``, which gets the trace of each packet when all its copies have left, or a ``debugger``, other code is
     generated: a switch without does nothing for the sake of either.
@@ -81,7 +81,7 @@ class Switch(PlainSwitch):
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
         super().__init__(program, cpu_port)
         architecture = architecture_of(program)
-        given: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "cpu_port": cpu_port,
             "drop_port": drop_port,
             "recirculation_ports": recirculation_ports,
@@ -96,7 +96,7 @@ class Switch(PlainSwitch):
             max_steps=max_steps,
             clock=lambda: self.now_us,
             generator=Generator if debugger is None else debugger.generator,
-            **{name: value for name, value in given.items() if name in architecture.options},
+            **{name: value for name, value in settings.items() if name in architecture.options},
         )
         objects = self._objects = self._pipeline.objects
         self._show(objects)

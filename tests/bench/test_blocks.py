@@ -60,12 +60,12 @@ def test_updates(changed: float) -> None:
     now = np.concatenate([edges[:, stay], np.stack(ends)], axis=1)
     indptr, indices = symmetric_csr(graph.vertices, *now)
     boundary = Boundary(SimpleNamespace(indptr=indptr, indices=indices), owner, 8)
-    found, seconds = timed(updated, before, boundary)
+    update, seconds = timed(updated, before, boundary)
     fresh, again = timed(make_plan, boundary, 1, memory)
     took = f"plan {whole:.2f} s, updated {seconds:.2f} s, again {again:.2f} s"
-    stayed = f"{found.kept} of {len(before.blocks)} blocks kept"
+    stayed = f"{update.kept} of {len(before.blocks)} blocks kept"
     print(f"\n{changed:.1%} of {edges.shape[1]:,} edges: {took}; {stayed}")  # noqa: T201
-    print(f"uploads {found.plan.uploads:,}, from scratch {fresh.uploads:,}")  # noqa: T201
+    print(f"uploads {update.plan.uploads:,}, from scratch {fresh.uploads:,}")  # noqa: T201
 
 
 def timed(work, *arguments):

@@ -31,8 +31,8 @@ def test_beside_pyg(graph, ranks):
     spec = item[0]
     if spec.endswith(".npz") and not Path(spec).exists():
         pytest.skip(f"{spec} is not there")
-    found = gnn_bench.compare(Group(), item, print) if ranks == 1 else run_workers(gnn_bench.compare, [item] * 2, print)
-    for name, row in found.items():
+    rows = gnn_bench.compare(Group(), item, print) if ranks == 1 else run_workers(gnn_bench.compare, [item] * 2, print)
+    for name, row in rows.items():
         print(  # noqa: T201 - the table of docs/results/training.md
             f"{graph} {name} {ranks} ranks: PyG {row['pyg_ms']:.1f} ms, ours {row['ours_ms']:.1f} ms "
             f"({row['ours_ms'] / row['pyg_ms']:.2f}); accuracy {row['pyg_accuracy']:.4f} and "

@@ -51,7 +51,7 @@ def epochs(group, item, report):
     part = gnn.partition(gnn_bench.data(spec))
     halo = part.vertices[""].halo
     copies = [len(halo.send_rows), len(halo.send_rows.unique())]
-    found = {"copies": [float(group.sum(torch.tensor(float(each)))) for each in copies]}
+    copies_sent = {"copies": [float(group.sum(torch.tensor(float(each)))) for each in copies]}
     for name in ("sage", "gat"):
         with gnn.Switch(address, links, memory=32_000_000) as switch:
             plain = Counted()
@@ -72,14 +72,14 @@ def epochs(group, item, report):
                 "p2p": (plain.up, plain.down),
                 "switch": (stats.up.payload_bytes - up, stats.down.payload_bytes - down),
             }
-        found[name] = {
+        copies_sent[name] = {
             way: (
                 statistics.median(seconds[way][2:]),
                 *(float(group.sum(torch.tensor(float(each) / EPOCHS))) for each in carried[way]),
             )
             for way in runs
         }
-    return found
+    return copies_sent
 
 
 @pytest.mark.parametrize("graph", ["cora", "facebook"])
@@ -90,9 +90,9 @@ def test_through_the_switch(graph, ranks):
         pytest.skip(f"{spec} is not there")
     with EmbeddedSwitch(None, range(1, ranks + 1)) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
-        found = run_workers(epochs, [(switch.address, links, spec)] * ranks, print)
-    rows, vertices = found.pop("copies")
-    for name, ways in found.items():
+        results = run_workers(epochs, [(switch.address, links, spec)] * ranks, print)
+    rows, vertices = results.pop("copies")
+    for name, ways in results.items():
         for way, (seconds, up, down) in ways.items():
             print(  # noqa: T201 - the table of docs/results/training.md
                 f"{graph} {name} {ranks} ranks, {rows / vertices:.2f} copies of a vertex: {way} "

@@ -115,11 +115,11 @@ def test_codes_leave_a_gpu_faster_than_floats(bits: int) -> None:
     def codes() -> Any:
         return triton_kernel.quantise(x, rows, bits, 5, compact=True)
 
-    made = codes()
+    quantised = codes()
     out = torch.empty_like(x)
-    bounds = made.least, made.greatest
+    bounds = quantised.least, quantised.greatest
     quantise = do_bench(codes, return_mode="median")
-    back = do_bench(lambda: triton_kernel.dequantise(made.packed, bounds, bits, out, rows, add=False))
+    back = do_bench(lambda: triton_kernel.dequantise(quantised.packed, bounds, bits, out, rows, add=False))
     leave = do_bench(lambda: to_host(codes().packed), return_mode="median")
     floats = do_bench(lambda: to_host(x[rows]), return_mode="median")
     host, numbers = x.cpu().numpy(), rows.cpu().numpy()
@@ -153,11 +153,11 @@ def test_a_distributed_model_beside_pyg_on_the_same_gpu(name: str) -> None:
 
     part = gnn.partition(data).to(CUDA)
     whole = data.clone().to("cuda")
-    found = {}
-    for label, made, of in (("PyG", model(), whole), ("offramp.gnn", gnn.distribute(model(), part), part)):
-        optimizer = torch.optim.Adam(made.parameters(), lr=0.01)
+    timings = {}
+    for label, network, of in (("PyG", model(), whole), ("offramp.gnn", gnn.distribute(model(), part), part)):
+        optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
 
-        def epoch(made: Any = made, of: Any = of, optimizer: Any = optimizer) -> Any:
+        def epoch(made: Any = network, of: Any = of, optimizer: Any = optimizer) -> Any:
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(made(of.x, of.edge_index), of.y)
             loss.backward()
@@ -165,7 +165,7 @@ def test_a_distributed_model_beside_pyg_on_the_same_gpu(name: str) -> None:
             return loss.detach()
 
         first = float(epoch())
-        found[label] = first, do_bench(epoch, warmup=200, rep=1000, return_mode="median")
-    print(f"\n{name}: " + ", ".join(f"{label} {ms:.1f} ms" for label, (_, ms) in found.items()))  # noqa: T201
-    assert found["PyG"][0] == pytest.approx(found["offramp.gnn"][0], rel=1e-4)
-    assert found["offramp.gnn"][1] < 1.5 * found["PyG"][1]
+        timings[label] = first, do_bench(epoch, warmup=200, rep=1000, return_mode="median")
+    print(f"\n{name}: " + ", ".join(f"{label} {ms:.1f} ms" for label, (_, ms) in timings.items()))  # noqa: T201
+    assert timings["PyG"][0] == pytest.approx(timings["offramp.gnn"][0], rel=1e-4)
+    assert timings["offramp.gnn"][1] < 1.5 * timings["PyG"][1]

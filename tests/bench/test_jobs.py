@@ -123,14 +123,14 @@ def job_of(name: str, folder: Path) -> JobSettings:
 
 @pytest.fixture(scope="module", params=RATES)
 def lab(request, tmp_path_factory):
-    mode, why = possible_mode()
+    mode, reason = possible_mode()
     if mode == "sockets":
-        pytest.skip(f"no network namespaces: {why}")
+        pytest.skip(f"no network namespaces: {reason}")
     path = tmp_path_factory.mktemp("lab") / "cluster.yaml"
     path.write_text(CLUSTER.format(name=f"jobs-{os.getpid()}", rate=request.param, up=UP[request.param]))
-    made, _ = start(path, mode=mode)
-    yield request.param, made.cluster()
-    end(made)
+    state, _ = start(path, mode=mode)
+    yield request.param, state.cluster()
+    end(state)
 
 
 @pytest.mark.parametrize("name", [name for name in [*FILES, *PROGRAMS] if name in CHOSEN])
@@ -158,9 +158,9 @@ def test_the_planners_choice(lab, name, tmp_path):
         except OfframpError as error:
             sys.stdout.write(f"{name}: {each.way}: {error}\n")
             continue
-        found = kind.step_s(mine)
-        if found is not None:
-            measured[each.way] = found
+        step_s = kind.step_s(mine)
+        if step_s is not None:
+            measured[each.way] = step_s
     row = told(name, rate, plan, measured)
     sys.stdout.write(json.dumps(row) + "\n")
     if "OFFRAMP_ROWS" in os.environ:
@@ -185,5 +185,5 @@ def told(name: str, rate: str, plan: Any, measured: dict[str, float]) -> dict[st
         "gain": measured[plain] / measured[taken.way],
         "predicted": {each.way: each.step_s for each in plan.choices},
         "measured": measured,
-        "why": {each.way: each.why for each in plan.choices if each.step_s is None},
+        "why": {each.way: each.reason for each in plan.choices if each.step_s is None},
     }

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.bench
 
 
 def test_a_decision_costs_less_than_the_thesis_allows() -> None:
-    found = overheads(1.0, 0)
-    for comparison in found.comparisons:
+    result = overheads(1.0, 0)
+    for comparison in result.comparisons:
         print(f"{comparison.what}: {comparison.ours}")  # noqa: T201
-    assert found.data["native_ns"] < 150
-    assert found.data["python_ns"] < 1500
-    assert found.data["native_ns"] * 1000 < min(found.data["highs_ms"].values()) * 1e6
+    assert result.data["native_ns"] < 150
+    assert result.data["python_ns"] < 1500
+    assert result.data["native_ns"] * 1000 < min(result.data["highs_ms"].values()) * 1e6

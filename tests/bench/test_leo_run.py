@@ -59,9 +59,9 @@ def test_look_ups_a_second(transport: str, least: float) -> None:
 )
 def test_a_mix_sustains_the_sum_of_its_paths_and_answers_as_soon_as_the_better(name: str, workload: str) -> None:
     """CPU and modelled accelerator, in turns; on a machine with other load it may fail."""
-    found = compare(open_application([name], devices={}, workload=workload), seconds=0.3, rounds=21)
-    rates = ", ".join(f"{'+'.join(row.paths)} {row.rate:,.0f}/s {row.median_us:,.1f} us" for row in found.rows)
-    print(f"{found.name}: {rates}; {found.share_of_sum:.0%}, {found.against_better:.2f}")  # noqa: T201
-    assert not any(row.wrong for row in found.rows)
-    assert found.share_of_sum >= 0.9
-    assert found.against_better <= 1.1
+    comparison = compare(open_application([name], devices={}, workload=workload), seconds=0.3, rounds=21)
+    rates = ", ".join(f"{'+'.join(row.paths)} {row.rate:,.0f}/s {row.median_us:,.1f} us" for row in comparison.rows)
+    print(f"{comparison.name}: {rates}; {comparison.share_of_sum:.0%}, {comparison.against_better:.2f}")  # noqa: T201
+    assert not any(row.wrong for row in comparison.rows)
+    assert comparison.share_of_sum >= 0.9
+    assert comparison.against_better <= 1.1

@@ -25,8 +25,8 @@ def commands(text: str) -> list[str]:
     """Lines that begin with ``offramp``, with what follows a backslash, and without comments."""
     joined = re.sub(r"\\\n\s*", "", text)
     lines = re.findall(r"^(?:    )?(offramp [^\n]*)$", joined, re.MULTILINE)
-    found = [line.split("  #")[0].rstrip() for line in lines]
-    return [line for line in found if not line.startswith(SERVING)]
+    lines_shown = [line.split("  #")[0].rstrip() for line in lines]
+    return [line for line in lines_shown if not line.startswith(SERVING)]
 
 
 @pytest.mark.parametrize("command", [each for page in PAGES for each in commands(page.read_text(encoding="utf-8"))])

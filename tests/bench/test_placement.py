@@ -22,10 +22,10 @@ def timed(what: str, work: Callable[[], Any], times: int = 1) -> Any:
     """Print the time of one of ``times`` calls."""
     wall, processor = time.perf_counter(), time.process_time()
     for _ in range(times):
-        found = work()
+        result = work()
     wall, processor = (time.perf_counter() - wall) / times, (time.process_time() - processor) / times
     print(f"| {what} | {1e3 * wall:,.2f} ms | {1e3 * processor:,.2f} ms |")  # noqa: T201
-    return found
+    return result
 
 
 @pytest.mark.parametrize("name", ["testbed-products-ps", "simulated-products", "simulated-papers100m", "large"])
@@ -38,9 +38,9 @@ def test_a_simulation_and_a_search(name):
     print(f"\n{sizes}, {int(problem.data.sum()):,} transfers an iteration, {len(drawn)} iterations")  # noqa: T201
     timed("critical path", lambda: judge.critical_path(at), 10)
     makespan = timed("online execution", lambda: judge.makespan(at), 3)
-    found = timed("search, one process", lambda: search(problem, FastCluster, Search(), processes=1))
-    reached = FastCluster(problem, draw(problem.graph, found.iterations, 0)).makespan(found.machine)
-    known = bounds(problem, found.machine, draw(problem.graph, found.iterations, 0), judge.critical_path)
+    best = timed("search, one process", lambda: search(problem, FastCluster, Search(), processes=1))
+    reached = FastCluster(problem, draw(problem.graph, best.iterations, 0)).makespan(best.machine)
+    known = bounds(problem, best.machine, draw(problem.graph, best.iterations, 0), judge.critical_path)
     print(f"time {reached:.2f} s, lower bound of the placement {known.lower:.2f} s, colocated {makespan:.2f} s")  # noqa: T201
-    assert problem.feasible(found.machine)
+    assert problem.feasible(best.machine)
     assert known.lower <= reached * (1 + 1e-9)

@@ -113,11 +113,11 @@ def swx(program: Path, count: int, device: str) -> float:
 
 def best_of(measures: dict[str, Callable[[], float]]) -> dict[str, float]:
     """The best rate of each, measured in turns."""
-    found: dict[str, list[float]] = {name: [] for name in measures}
+    samples: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(ROUNDS):
         for name, measure in measures.items():
-            found[name].append(measure())
-    rates = {name: max(values) for name, values in found.items()}
+            samples[name].append(measure())
+    rates = {name: max(values) for name, values in samples.items()}
     lines = [f"| {name} | {rate:.1f} |" for name, rate in rates.items()]
     sys.stdout.write("\n".join(["", "| | M packets per second of processor time |", "|---|---|", *lines, ""]))
     return rates

@@ -49,14 +49,14 @@ TAKEN = os.environ.get("OFFRAMP_WAYS", ",".join(WAYS)).split(",")
 
 @pytest.fixture(scope="module", params=RATES)
 def lab(request, tmp_path_factory):
-    mode, why = possible_mode()
+    mode, reason = possible_mode()
     if mode == "sockets":
-        pytest.skip(f"no network namespaces: {why}")
+        pytest.skip(f"no network namespaces: {reason}")
     path = tmp_path_factory.mktemp("lab") / "cluster.yaml"
     path.write_text(CLUSTER.format(name=f"links-{os.getpid()}", rate=request.param))
-    made, _ = start(path, mode=mode)
-    yield request.param, made.cluster()
-    end(made)
+    state, _ = start(path, mode=mode)
+    yield request.param, state.cluster()
+    end(state)
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -74,9 +74,9 @@ def test_epochs(lab, name, tmp_path):
             path.write_text(JOB.format(graph=graph, epochs=EPOCHS, partition=partition) + settings)
             job = JobSettings(name=f"{name}-{taken}", command=(), train=path)
             result = run_job(job, cluster, way, folder)
-            found = kind_of(job).step_s(folder)
-            assert found is not None
-            seconds[taken].append(found)
+            step_s = kind_of(job).step_s(folder)
+            assert step_s is not None
+            seconds[taken].append(step_s)
             sent[taken] = sum(up for up, _ in result.bytes_by_link.values())
     row = [name, rate]
     for taken in TAKEN:

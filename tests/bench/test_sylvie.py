@@ -54,8 +54,8 @@ def test_quantise_and_pack_beside_a_copy(bits: int, columns: int) -> None:
     }
     for work in works.values():
         work()  # compiled, and every page there
-    found = rates(works, x.nbytes)
-    text = ", ".join(f"{name} {rate:.1f}" for name, rate in found.items())
+    rates_by_name = rates(works, x.nbytes)
+    text = ", ".join(f"{name} {rate:.1f}" for name, rate in rates_by_name.items())
     print(f"{bits} bits, {columns} columns, GB/s of float32: {text}")  # noqa: T201
-    assert found["quantise"] >= found["copy"] / 2
-    assert found["compact"] >= found["copy"] / 2
+    assert rates_by_name["quantise"] >= rates_by_name["copy"] / 2
+    assert rates_by_name["compact"] >= rates_by_name["copy"] / 2

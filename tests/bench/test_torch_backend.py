@@ -17,9 +17,9 @@ pytestmark = pytest.mark.bench
     ("kind", "sizes"), [("all_reduce", [64, 4096, 65536, 1 << 20, 16 << 20]), ("all_to_all", [4096, 1 << 20, 16 << 20])]
 )
 def test_without_an_offload_it_is_as_fast_as_gloo(kind, sizes):
-    found = run_workers(torch_ranks.paces, [(kind, sizes, 60)] * 4, lambda _: None)
-    for size, (gloo, ours) in found.items():
+    paces = run_workers(torch_ranks.paces, [(kind, sizes, 60)] * 4, lambda _: None)
+    for size, (gloo, ours) in paces.items():
         print(  # noqa: T201 - the figures are what the test is for
             f"{kind} of {size} bytes: gloo {gloo * 1e3:.3f} ms, offramp {ours * 1e3:.3f} ms, {gloo / ours:.2f}"
         )
-    assert all(gloo / ours > 0.8 for gloo, ours in found.values())
+    assert all(gloo / ours > 0.8 for gloo, ours in paces.values())

@@ -53,8 +53,8 @@ def test_frames_and_counters(target: Target) -> None:
 def test_a_plan_is_deployed_read_back_and_removed(target: Target) -> None:
     session = target.session()
     empty = HermodControl(session).read()
-    made = load_plan("mixtral-8x22b", ecn_bytes={0: 150_000})
-    deployed = P4Target(session, switch_plan(made, PORTS, {0x0200_0000_0001: 2}))
+    plan = load_plan("mixtral-8x22b", ecn_bytes={0: 150_000})
+    deployed = P4Target(session, switch_plan(plan, PORTS, {0x0200_0000_0001: 2}))
     assert len(deployed.differences()) > 40
     assert deployed.apply()
     assert deployed.differences() == []

@@ -97,8 +97,8 @@ def test_direct_and_indirect_counters_count_packets_and_bytes(target, session):
     assert len(target.receive(2, 3)) == 3
     assert session.read_counter("marked", 3) == {3: (3, 3 * len(frame))}
     wanted = v1.DirectCounterEntry(table_entry=session.table_entry("routes", key).table_entry)
-    (found,) = session.read([v1.Entity(direct_counter_entry=wanted)])
-    data = found.direct_counter_entry.data
+    (entity,) = session.read([v1.Entity(direct_counter_entry=wanted)])
+    data = entity.direct_counter_entry.data
     assert (data.packet_count, data.byte_count) == (3, 3 * len(frame))
     session.write_counter("marked", 3, packets=100, octets=5)
     assert session.read_counter("marked", 3) == {3: (100, 5)}
@@ -120,8 +120,8 @@ def test_const_entries_act_and_can_be_read(target, session):
     assert target.silent(2)
     cells = session.read_counter("marked")
     assert (cells[5][0], cells[6][0]) == (1, 2)
-    found = {e.match[0].exact.value: e.is_const for e in session.read_table("fixed")}
-    assert found.keys() == {b"\x88\xb5", b"\x88\xb6"}
+    const = {e.match[0].exact.value: e.is_const for e in session.read_table("fixed")}
+    assert const.keys() == {b"\x88\xb5", b"\x88\xb6"}
     with pytest.raises(OfframpError, match="refused 1 of 1 updates"):
         session.insert([session.table_entry("fixed", {"hdr.ethernet.type": 1}, "NoAction")])
 

@@ -65,10 +65,10 @@ def check_bytes(ordered: dict[str, Any], shared: dict[str, Any]) -> None:
             assert expected < ordered["host_bytes_by_dscp"][str(row["dscp"])] < 1.05 * expected
             assert expected < bytes_of(ordered, row["queue"]) < HEADERS * expected
     for outcome in (ordered, shared):
-        told = {(r["port"], r["queue"]): r["sent"] for r in outcome["switch_queues"] if r["queue"] < URGENT}
+        sent = {(r["port"], r["queue"]): r["sent"] for r in outcome["switch_queues"] if r["queue"] < URGENT}
         counted = {(r["port"], r["queue"]): r["packets"] for r in outcome["switch_counters"] if r["queue"] < URGENT}
-        assert told.keys() == counted.keys()
-        assert all(0 <= told[at] - counted[at] <= FLOODED for at in counted)
+        assert sent.keys() == counted.keys()
+        assert all(0 <= sent[at] - counted[at] <= FLOODED for at in counted)
     assert set(shared["host_bytes_by_dscp"]) == {"0"}
     assert sum(shared["host_bytes_by_dscp"].values()) < bytes_of(shared, 0)
     assert all(bytes_of(shared, queue) < 10_000 for queue in range(1, 8))

@@ -111,9 +111,11 @@ def test_walking_through_the_pages_leaves_the_checkout_clean() -> None:
         for language in ("console", "sh", "bash"):
             for body in _fenced(page, language):
                 for line in re.sub(r"<<'END'\n.*?^END$", "", body, flags=re.MULTILINE | re.DOTALL).splitlines():
-                    found = OUTPUTS.findall(line.partition("  #")[0])
+                    outputs = OUTPUTS.findall(line.partition("  #")[0])
                     fault += [
-                        (page.name, each) for each in found if not (line.startswith(INSIDE) or each.startswith(OUTSIDE))
+                        (page.name, each)
+                        for each in outputs
+                        if not (line.startswith(INSIDE) or each.startswith(OUTSIDE))
                     ]
     assert fault == []
 

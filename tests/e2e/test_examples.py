@@ -57,8 +57,8 @@ def test_it_prints_what_it_says(name: str) -> None:
     needs(name)
     text = (FOLDER / f"{name}.py").read_text()
     assert len(text.splitlines()) <= 62, "two lines are the licence and an end"
-    expected, found = printed(ast.get_docstring(ast.parse(text)) or ""), run(name)
-    assert re.fullmatch(expected, found.rstrip("\n")), found
+    expected, output = printed(ast.get_docstring(ast.parse(text)) or ""), run(name)
+    assert re.fullmatch(expected, output.rstrip("\n")), output
 
 
 def test_the_index_names_them_all() -> None:

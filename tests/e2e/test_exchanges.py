@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 
 def test_every_way_is_timed_and_the_table_and_the_picture_are_written(tmp_path):
-    mode, why = possible_mode()
+    mode, reason = possible_mode()
     if mode == "sockets":
-        pytest.skip(f"no network namespaces: {why}")
+        pytest.skip(f"no network namespaces: {reason}")
     before = {lab.name for lab in running()}
     path = tmp_path / "found.json"
     command = ["reproduce", "switchgnn/where-measured", "--scale", "0.1", "--out", str(tmp_path), "--json", str(path)]

@@ -121,11 +121,11 @@ def test_two_machines_train_what_one_does(tmp_path: Path) -> None:
         folders.append(folder)
     done = machines(folders, f"{TRAIN} --json there.json")
     assert [each.returncode for each in done] == [0, 0], "\n".join(each.stderr for each in done)
-    found, expected = (
+    trained, expected = (
         [(e["loss"], e["val"]) for e in json.loads(path.read_text())["epochs"]]
         for path in (folders[0] / "there.json", tmp_path / "here.json")
     )
-    assert found == expected
+    assert trained == expected
     assert "epoch" in done[0].stdout
     assert done[1].stdout == ""
 

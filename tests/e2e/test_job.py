@@ -54,9 +54,9 @@ def offramp(*words: str, cwd: Path) -> str:
 
 
 def test_a_program_through_everything(tmp_path):
-    mode, why = possible_mode()
+    mode, reason = possible_mode()
     if mode == "sockets":
-        pytest.skip(f"no network namespaces: {why}")
+        pytest.skip(f"no network namespaces: {reason}")
     name = f"job-{time.monotonic_ns() % 10**9}"
     (tmp_path / "c.yaml").write_text(CLUSTER.format(name=name))
     (tmp_path / "train.py").write_text(PROGRAM)

@@ -71,10 +71,10 @@ def labs() -> list[dict]:
 def mode() -> str:
     """Namespaces without root where they may be had, since that is the harder way."""
     probe = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True, check=False)
-    found = "user" if probe.returncode == 0 else possible_mode()[0]
-    if found == "sockets":
+    probed = "user" if probe.returncode == 0 else possible_mode()[0]
+    if probed == "sockets":
         pytest.skip(f"no network namespaces: {possible_mode()[1]}")
-    return found
+    return probed
 
 
 @pytest.fixture
@@ -151,11 +151,11 @@ def test_after_kill_9_nothing_is_left_or_a_switch_comes_back(up, victim):
         assert lab["name"] not in {each["name"] for each in labs()}
     else:
         while True:
-            (found,) = (each for each in labs() if each["name"] == lab["name"])
-            if found["restarts"] == {victim: 1} or time.monotonic() > deadline + 50:
+            (listed,) = (each for each in labs() if each["name"] == lab["name"])
+            if listed["restarts"] == {victim: 1} or time.monotonic() > deadline + 50:
                 break
             time.sleep(0.1)
-        assert (found["restarts"], found["ended"]) == ({victim: 1}, [])
+        assert (listed["restarts"], listed["ended"]) == ({victim: 1}, [])
         assert transfer(lab, "h2", "h1", "10.90.0.1")[0] == 1_500_000
         offramp("lab", "down", lab["name"])
         assert gone(lab)

@@ -50,15 +50,15 @@ def rows() -> list[Row]:
     section = PAGE.read_text(encoding="utf-8").partition("\n## Listeners\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")][2:]
     assert len(lines) > 5
-    found = []
+    table_rows = []
     for line in lines:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert len(cells) == 5, line
         commands, addresses = (tuple(re.findall("`([^`]+)`", cells[at])) for at in (0, 2))
         assert commands, line
         assert addresses, line
-        found.append(Row(commands, cells[1], addresses))
-    return found
+        table_rows.append(Row(commands, cells[1], addresses))
+    return table_rows
 
 
 def matches(socket: Reachable, address: str) -> bool:

@@ -90,10 +90,10 @@ def test_p2p(local: dict, tmp_path: Path) -> None:
     assert result["settings"]["graph"] == GRAPH
     assert result["passes"] == 0
     assert "Training with features sent" in (tmp_path / "r.html").read_text("utf-8")
-    told = json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"]
-    assert {"schema": "offramp.train/1", **told[0]["result"]} == result
-    assert [way["name"] for way in told] == ["p2p", "local"]
-    assert np.array_equal(losses(told[1]["result"]), losses(local))
+    runs = json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"]
+    assert {"schema": "offramp.train/1", **runs[0]["result"]} == result
+    assert [way["name"] for way in runs] == ["p2p", "local"]
+    assert np.array_equal(losses(runs[1]["result"]), losses(local))
 
 
 @pytest.mark.p4

@@ -27,10 +27,10 @@ pytestmark = pytest.mark.rtl
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_ulx3s_bitstream_meets_its_clock(tmp_path):
-    made = build(BOARDS["ulx3s"], tmp_path)
-    assert made.timing.fmax_mhz >= 25
-    assert 0 < made.timing.used["TRELLIS_COMB"] < 0.5 * made.timing.available["TRELLIS_COMB"]
-    content = made.files[0].read_bytes()
+    built = build(BOARDS["ulx3s"], tmp_path)
+    assert built.timing.fmax_mhz >= 25
+    assert 0 < built.timing.used["TRELLIS_COMB"] < 0.5 * built.timing.available["TRELLIS_COMB"]
+    content = built.files[0].read_bytes()
     assert len(content) > 100_000
     assert b"LFE5U-85F" in content[:200]
 
@@ -59,10 +59,10 @@ def test_yosys_finds_the_sources_of_a_board_built_in_a_relative_folder(tmp_path,
 def test_a_vendors_project_has_all_its_sources(name, tmp_path, monkeypatch):
     pytest.importorskip("peakrdl_etana")
     monkeypatch.setenv("PATH", "/nowhere")
-    made = build(BOARDS[name], tmp_path)
-    assert made.project_only
-    assert all(path.is_file() for path in made.files)
-    names = {path.name for path in made.files}
+    built = build(BOARDS[name], tmp_path)
+    assert built.project_only
+    assert all(path.is_file() for path in built.files)
+    names = {path.name for path in built.files}
     assert {"project.tcl", "kvs_lookup.sv", "kvs_lookup_regs.sv", "reduce.sv", "fp32_add.sv"} <= names
 
 
@@ -127,8 +127,8 @@ def check_the_cage(said):
 
 def check_the_overlay(board, said):
     """Every interface of every cell is joined to one other, and cells have the names that drivers look for."""
-    made = re.findall(r"^create_bd_cell -type (?:module -reference|ip -vlnv) (\S+) (\w+)$", said, re.MULTILINE)
-    cells = {cell: kind for kind, cell in made if cell != "ps"}
+    cells_made = re.findall(r"^create_bd_cell -type (?:module -reference|ip -vlnv) (\S+) (\w+)$", said, re.MULTILINE)
+    cells = {cell: kind for kind, cell in cells_made if cell != "ps"}
     assert cells == {name: f"{name}_core" for name in board.overlay} | {
         dma: "xilinx.com:ip:axi_dma" for name in board.overlay for dma in cores.DMAS[name]
     }
@@ -186,8 +186,8 @@ def test_a_kernel_elaborates_and_has_the_ports_that_vitis_wants(engine, tmp_path
 def test_every_port_of_every_kernel_is_joined_to_memory(tmp_path, monkeypatch):
     pytest.importorskip("peakrdl_etana")
     monkeypatch.setenv("PATH", "/nowhere")
-    made = build(BOARDS["u50"], tmp_path)
-    assert {"Makefile", "link.cfg", "kernels.tcl", "check.cpp", "reduce_regs.h"} <= {path.name for path in made.files}
+    built = build(BOARDS["u50"], tmp_path)
+    assert {"Makefile", "link.cfg", "kernels.tcl", "check.cpp", "reduce_regs.h"} <= {path.name for path in built.files}
     lines = (tmp_path / "link.cfg").read_text().splitlines()
     for engine in BOARDS["u50"].kernels:
         assert f"nk={engine}_kernel:1:{engine}" in lines
@@ -206,8 +206,8 @@ def project_of_the_u50(tmp_path, monkeypatch):
     pytest.importorskip("peakrdl_etana")
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nowhere")
-        made = build(BOARDS["u50"], tmp_path)
-    assert tmp_path / "ethernet" / "udp_card_cmac.sv" in made.files
+        built = build(BOARDS["u50"], tmp_path)
+    assert tmp_path / "ethernet" / "udp_card_cmac.sv" in built.files
     return tmp_path
 
 
@@ -302,9 +302,9 @@ def ecp5_file(part):
 def test_what_is_no_bitstream_for_the_board_is_not_written(content, said, tmp_path):
     bitstream = tmp_path / "some.bit"
     bitstream.write_bytes(content)
-    found = CliRunner().invoke(app, ["fpga", "flash", str(bitstream), "--board", "ecpix-5", "--yes"])
-    assert str(found.exception) == f"{bitstream}: {said}"
-    assert "openFPGALoader" not in found.output
+    result = CliRunner().invoke(app, ["fpga", "flash", str(bitstream), "--board", "ecpix-5", "--yes"])
+    assert str(result.exception) == f"{bitstream}: {said}"
+    assert "openFPGALoader" not in result.output
 
 
 @pytest.mark.slow
@@ -312,10 +312,10 @@ def test_what_is_no_bitstream_for_the_board_is_not_written(content, said, tmp_pa
 @pytest.mark.parametrize(("name", "seed"), [("ecpix-5", 1), ("colorlight-5a-75b", 2), ("colorlight-i5", 2)])
 def test_the_bitstream_of_a_board_on_ethernet_meets_every_clock(name, seed, tmp_path):
     board = BOARDS[name]
-    made = build(board, tmp_path, seed)
-    assert {clock.wanted_mhz for clock in made.timing.clocks} >= {25, 125}
-    assert all(clock.reached_mhz >= clock.wanted_mhz for clock in made.timing.clocks)
-    check_bitstream(board, made.files[0])
+    built = build(board, tmp_path, seed)
+    assert {clock.wanted_mhz for clock in built.timing.clocks} >= {25, 125}
+    assert all(clock.reached_mhz >= clock.wanted_mhz for clock in built.timing.clocks)
+    check_bitstream(board, built.files[0])
 
 
 def test_addresses_are_for_boards_on_ethernet(tmp_path):
@@ -352,8 +352,8 @@ def test_engines_that_a_board_cannot_have_are_refused_before_synthesis(board, pa
 
 @pytest.mark.parametrize("text", ["PAGES", "PAGES=", "PAGES=two", "PAGES=-1", "=1", "PAGES=1.0"])
 def test_parameters_are_names_with_numbers(text):
-    found = CliRunner().invoke(app, ["fpga", "build", "--board", "ecpix-5", "--parameter", text])
-    assert str(found.exception) == f"--parameter {text}: expected NAME=NUMBER, such as AGGREGATORS=1024"
+    result = CliRunner().invoke(app, ["fpga", "build", "--board", "ecpix-5", "--parameter", text])
+    assert str(result.exception) == f"--parameter {text}: expected NAME=NUMBER, such as AGGREGATORS=1024"
 
 
 @pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if board.ethernet])
@@ -402,7 +402,7 @@ def test_bad_boards_and_bitstreams_are_named(tmp_path):
         str(refused.exception)
         == "--board de10: expected one of ulx3s, colorlight-5a-75b, colorlight-i5, ecpix-5, pynq-z2, u50"
     )
-    found = CliRunner().invoke(app, ["fpga", "flash", str(tmp_path / "none.bit"), "--board", "u50"])
-    assert "offramp fpga build --board u50 makes one" in str(found.exception)
+    result = CliRunner().invoke(app, ["fpga", "flash", str(tmp_path / "none.bit"), "--board", "u50"])
+    assert "offramp fpga build --board u50 makes one" in str(result.exception)
     with pytest.raises(OfframpError, match="needs the package no_such_tool"):
         wasm_tool("no_such_tool", "run")

@@ -36,15 +36,15 @@ def flop(data, out):
 
 def test_levels_are_luts_between_registers():
     cells = [flop(9, 2), lut(3, 2, 2), lut(4, 3), flop(4, 5), lut(6, 5), flop(6, 7)]
-    found = depth.depth(netlist(cells), "top")
-    assert (found.levels, found.carry) == (2, 0)
-    assert [name.split()[0] for name in found.deepest] == ["LUT2", "LUT1"]
+    depths = depth.depth(netlist(cells), "top")
+    assert (depths.levels, depths.carry) == (2, 0)
+    assert [name.split()[0] for name in depths.deepest] == ["LUT2", "LUT1"]
 
 
 def test_muxes_of_a_slice_are_no_levels_and_reads_of_lut_ram_are():
     mux = ("MUXF7", {"I0": [3], "I1": [4], "S": [2], "O": [5]})
-    found = depth.depth(netlist([flop(9, 2), lut(3, 2), lut(4, 2), mux, flop(5, 6)]), "top")
-    assert found.levels == 1
+    depths = depth.depth(netlist([flop(9, 2), lut(3, 2), lut(4, 2), mux, flop(5, 6)]), "top")
+    assert depths.levels == 1
     ram = ("RAM32M", {"ADDRA": [2, 3], "ADDRD": [4], "DOA": [5], "DOD": [6], "DIA": [5]})
     assert depth.depth(netlist([ram, lut(7, 5), flop(7, 8)]), "top").levels == 2
     assert depth.depth(netlist([lut(4, 3), ram, flop(5, 8), flop(6, 9)]), "top").levels == 2  # DOD by ADDRD alone
@@ -60,9 +60,9 @@ def carry(bit, entering, bits=4, into=()):
 def test_a_carry_counts_its_bits_and_one_level():
     first, (_, data, _, out) = carry(100, "0")
     second, (_, _, sums, _) = carry(200, out[3])
-    found = depth.depth(netlist([flop(9, 2), lut(data[0], 2), first, second, flop(sums[3], 3)]), "top")
-    assert found.levels == 2
-    assert found.carry == 4 + 3  # from the first bit into the sum of the eighth
+    depths = depth.depth(netlist([flop(9, 2), lut(data[0], 2), first, second, flop(sums[3], 3)]), "top")
+    assert depths.levels == 2
+    assert depths.carry == 4 + 3  # from the first bit into the sum of the eighth
     unloaded = depth.depth(netlist([flop(9, 2), lut(data[0], 2), first, second]), "top")
     assert unloaded.carry == 4  # the second one's outputs go nowhere
 
@@ -101,10 +101,10 @@ def test_planted_depth_is_found(tmp_path, monkeypatch):
     planted.write_text(PLANTED)
     real = sources.modules()
     monkeypatch.setattr(sources, "modules", lambda: real | {"planted": planted})
-    found = synth.ultrascale("planted", {}, tmp_path / "work").depth
-    assert found.carry == 39
-    assert found.levels > depth.MOST_LEVELS
-    assert not found.within
+    depths = synth.ultrascale("planted", {}, tmp_path / "work").depth
+    assert depths.carry == 39
+    assert depths.levels > depth.MOST_LEVELS
+    assert not depths.within
 
 
 @needs_yosys
@@ -113,8 +113,8 @@ def test_planted_depth_is_found(tmp_path, monkeypatch):
     [("fp32_add", {}), ("path_router", {"WIDTH": 64, "DEPTH": 64, "PACKET": 16})],
 )
 def test_small_modules_are_within_the_limits(module, parameters, tmp_path):
-    found = synth.ultrascale(module, parameters, tmp_path).depth
-    assert found.within, found
+    depths = synth.ultrascale(module, parameters, tmp_path).depth
+    assert depths.within, depths
 
 
 @needs_yosys
@@ -122,5 +122,5 @@ def test_small_modules_are_within_the_limits(module, parameters, tmp_path):
 @pytest.mark.parametrize("name", synth.targets())
 def test_engines_are_within_the_limits(name, tmp_path):
     target = synth.targets()[name]
-    found = synth.ultrascale(target.module, target.ultrascale, tmp_path, flatten=target.flatten).depth
-    assert found.within, found
+    depths = synth.ultrascale(target.module, target.ultrascale, tmp_path, flatten=target.flatten).depth
+    assert depths.within, depths

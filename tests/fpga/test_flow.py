@@ -21,20 +21,20 @@ pytest.importorskip("systemrdl")
 
 @pytest.mark.parametrize("name", sources.register_maps())
 def test_every_map_begins_with_magic_and_a_version_of_its_own(name):
-    found = registers.register_map(name)
-    offsets = {entry.name: entry.offset for entry in found.registers}
+    register_set = registers.register_map(name)
+    offsets = {entry.name: entry.offset for entry in register_set.registers}
     assert (offsets["MAGIC"], offsets["VERSION"]) == (0, 4)
     assert offsets.get("CONTROL", 8) == 8
     versions = [registers.register_map(other).version for other in sources.register_maps()]
-    assert versions.count(found.version) == 1
+    assert versions.count(register_set.version) == 1
 
 
 @pytest.mark.parametrize("name", sources.register_maps())
 def test_header_verilog_and_python_say_the_same(name, tmp_path):
-    found = registers.register_map(name)
+    register_set = registers.register_map(name)
     header = registers.write_header(name, tmp_path).read_text()
     assert re.search(rf"typedef struct.*{name}", header, re.DOTALL)
-    for register in found.registers:
+    for register in register_set.registers:
         assert f'"{register.name}": 0x{register.offset:02X},' in registers.python_text()
         assert re.search(rf"\b{register.name}\b", header)
     assert "generated" in Path(drivers.__file__).read_text().splitlines()[1]
@@ -68,9 +68,9 @@ def test_cells_are_weighed_as_the_chip_counts_them(tmp_path):
     report = tmp_path / "stat.json"
     cells = {"LUT6": 10, "RAM32M16": 2, "SRL16E": 1, "FDRE": 7, "RAMB18E2": 3, "RAMB36E2": 1, "URAM288": 2, "CARRY4": 9}
     report.write_text(json.dumps({"design": {"num_cells_by_type": cells}}))
-    found = synth.read_report(report, 6)
-    assert found.counts == {"functions": 10, "LUT": 6 + 17, "FF": 7, "BRAM": 2.5, "URAM": 2, "DSP": 0}
-    assert found.share["URAM"] == pytest.approx(100 * 2 / 640)
+    outcome = synth.read_report(report, 6)
+    assert outcome.counts == {"functions": 10, "LUT": 6 + 17, "FF": 7, "BRAM": 2.5, "URAM": 2, "DSP": 0}
+    assert outcome.share["URAM"] == pytest.approx(100 * 2 / 640)
 
 
 def test_small_functions_share_a_site():
@@ -101,9 +101,9 @@ def test_a_build_that_was_killed_leaves_nothing(tmp_path, monkeypatch, simulator
 def test_yosys_maps_the_fifo(tmp_path, monkeypatch):
     """In a folder relative to the caller's; yosys runs in that folder."""
     monkeypatch.chdir(tmp_path)
-    found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, Path("out")).resources
-    assert 12 <= found.counts["FF"] <= 20  # two pointers of six bits
-    assert 16 < found.counts["LUT"] < 120
+    resources = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, Path("out")).resources
+    assert 12 <= resources.counts["FF"] <= 20  # two pointers of six bits
+    assert 16 < resources.counts["LUT"] < 120
 
 
 @pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
@@ -146,8 +146,8 @@ def test_a_python_without_its_shared_library_is_named(monkeypatch):
 
 def test_names_of_engines_are_whole_at_80_columns(monkeypatch):
     counts = dict.fromkeys(("LUT", "FF", "BRAM", "URAM"), 1)
-    made = synth.Synthesis(synth.Resources(counts, counts), Depth(7, 31, (), ()))
-    monkeypatch.setattr(synth, "ultrascale", lambda *_, **__: made)
+    synthesis = synth.Synthesis(synth.Resources(counts, counts), Depth(7, 31, (), ()))
+    monkeypatch.setattr(synth, "ultrascale", lambda *_, **__: synthesis)
     done = CliRunner().invoke(app, ["fpga", "synth", "path_router", "--no-fmax"], env={"COLUMNS": "80"})
     assert done.exit_code == 0
     assert "\npath_router\n" in done.output

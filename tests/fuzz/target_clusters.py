@@ -68,11 +68,11 @@ def run(rng: random.Random) -> None:
         return
     if kind == "cluster":
         form = rng.choice(("yaml", "toml"))
-        made = read_cluster(render.write(_HERE / f"c.{form}", render.document(rng, _CLUSTER, form)))
+        cluster = read_cluster(render.write(_HERE / f"c.{form}", render.document(rng, _CLUSTER, form)))
     else:
         text = mutate.text(rng, _TEXTS[kind]).encode("utf-8", "surrogatepass")
-        made = import_cluster(kind, [render.write(_HERE / "other", text)], Defaults())
-    for host in made.hosts[:2]:
-        assert distances(made, host.name)[host.name] == 0
-    again = parse_cluster(cluster_text(made))
-    assert (again.hosts, again.switches, again.links) == (made.hosts, made.switches, made.links)
+        cluster = import_cluster(kind, [render.write(_HERE / "other", text)], Defaults())
+    for host in cluster.hosts[:2]:
+        assert distances(cluster, host.name)[host.name] == 0
+    again = parse_cluster(cluster_text(cluster))
+    assert (again.hosts, again.switches, again.links) == (cluster.hosts, cluster.switches, cluster.links)

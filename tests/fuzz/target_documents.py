@@ -43,6 +43,6 @@ def run(rng: random.Random) -> None:
         text = mutate.noise(rng).decode("latin-1")
     else:
         text = render.document(rng, _TREE, form).decode("utf-8", "replace")
-    found = parse(text)
+    document = parse(text)
     if form == "json":
-        assert parse_json(json.dumps(found)) == found
+        assert parse_json(json.dumps(document)) == document

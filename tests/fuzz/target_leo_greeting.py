@@ -74,12 +74,12 @@ def _greeting(rng: random.Random) -> bytes:
 
 def run(rng: random.Random) -> None:
     """One stranger; the responder has to live, and to serve who greets it properly afterwards."""
-    made = _MADE[0]
-    path = made.listener.address.removeprefix("unix:")
+    peer = _MADE[0]
+    path = peer.listener.address.removeprefix("unix:")
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(path)
         sock.setblocking(False)
-        _step(made)
+        _step(peer)
         said = bytes(ANSWER_BYTES) + _greeting(rng)
         cuts = sorted(rng.randrange(len(said)) for _ in range(rng.randrange(3)))
         for start, end in zip([0, *cuts], [*cuts, len(said)], strict=True):
@@ -87,12 +87,12 @@ def run(rng: random.Random) -> None:
                 sock.send(said[start:end])
             except OSError:
                 break
-            _step(made)
-    _step(made)
-    if made.connected > 1 or made.listener.pending > 1:
-        raise AssertionError(f"{made.connected} connections, {made.listener.pending} strangers are left")
+            _step(peer)
+    _step(peer)
+    if peer.connected > 1 or peer.listener.pending > 1:
+        raise AssertionError(f"{peer.connected} connections, {peer.listener.pending} strangers are left")
     if rng.random() < 0.05:
-        _proper(made, path)
+        _proper(peer, path)
 
 
 def _step(made: Responder) -> None:

@@ -45,8 +45,8 @@ def _damage(rng: random.Random, words: np.ndarray[Any, Any]) -> None:
 
 
 def _hostile_requester(rng: random.Random) -> None:
-    made = _MADE[0]
-    good, bad = connected(made, hello(owner=9)), connected(made, hello(owner=7))
+    peer = _MADE[0]
+    good, bad = connected(peer, hello(owner=9)), connected(peer, hello(owner=7))
     try:
         for _ in range(rng.randrange(1, 12)):
             content = rng.randbytes(rng.choice([0, 8, 12, 16, 64, 65, 256, 512]))
@@ -59,16 +59,16 @@ def _hostile_requester(rng: random.Random) -> None:
             _damage(rng, rng.choice([bad.requests, bad.answers]))
         with _Flipping(rng, bad) if rng.random() < 0.1 else ExitStack():
             for _ in range(4):
-                made.step()
+                peer.step()
         good.put(8, b"12345678", (3, 0, 0, ring_info(0)))
         for _ in range(3):
-            made.step()
+            peer.step()
         if answers(good) != [(3, Status.OK, b"12345678")]:
             raise AssertionError("the other requester was not served")
     finally:
-        for connection in list(made._connections):
-            made._drop(connection)
-        for dispatcher in made.service.dispatchers.values():
+        for connection in list(peer._connections):
+            peer._drop(connection)
+        for dispatcher in peer.service.dispatchers.values():
             dispatcher.reset()
             dispatcher.poll()
 

@@ -126,10 +126,10 @@ def run(rng: random.Random) -> None:
     else:
         text = mutate.text(rng, rng.choice(_ASTRA_WORKLOADS)).encode("utf-8", "surrogatepass")
         path = render.write(_HERE / "w.txt", text)
-    made = load_workload(str(path), network)
-    if math.prod((made.model_parallel, made.expert_parallel, made.pipeline)) <= network.npus:
+    workload = load_workload(str(path), network)
+    if math.prod((workload.model_parallel, workload.expert_parallel, workload.pipeline)) <= network.npus:
         with suppress(OfframpError):  # groups need not divide the network
-            made.dims(made.fitted(network))
+            workload.dims(workload.fitted(network))
 
 
 def _run_system(rng: random.Random) -> None:

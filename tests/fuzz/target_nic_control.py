@@ -47,10 +47,10 @@ def run(rng: random.Random) -> None:
 
 
 def _program(rng: random.Random) -> None:
-    found = [p for name in _PROGRAMS for p in cache_folder().glob(f"**/offramp-nic-fuzz-{name}")]
-    if not found:
+    programs = [p for name in _PROGRAMS for p in cache_folder().glob(f"**/offramp-nic-fuzz-{name}")]
+    if not programs:
         return
-    command = [str(rng.choice(found)), f"-runs={_RUNS}", "-max_len=4096", f"-seed={rng.randrange(1, 1 << 31)}"]
+    command = [str(rng.choice(programs)), f"-runs={_RUNS}", "-max_len=4096", f"-seed={rng.randrange(1, 1 << 31)}"]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -29,6 +29,6 @@ def run(rng: random.Random) -> None:
     """One message with a few bytes otherwise, or bytes of any kind."""
     whole, kind = rng.choice(_WHOLE)
     raw = mutate.raw(rng, whole) if rng.random() < 0.9 else rng.randbytes(rng.randrange(4096))
-    found = unpack(bytearray(raw), kind, "rank 1")
-    again = pack(found, kind)
+    value = unpack(bytearray(raw), kind, "rank 1")
+    again = pack(value, kind)
     assert pack(unpack(again, kind, "rank 1"), kind) == again

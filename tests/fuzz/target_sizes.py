@@ -17,8 +17,8 @@ def run(rng: random.Random) -> None:
     """One quantity: whatever is accepted is a finite number of at least 0."""
     given = rng.choice((mutate.text(rng, rng.choice(EXAMPLES)), mutate.value(rng, 1)))
     if rng.random() < 0.5:
-        found = amount(given, "field", rng.choice(("", "B", "bps")))
-        assert math.isfinite(found)
-        assert found >= 0
+        number = amount(given, "field", rng.choice(("", "B", "bps")))
+        assert math.isfinite(number)
+        assert number >= 0
     else:
         assert count(given, "field", 1) >= 1

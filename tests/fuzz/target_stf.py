@@ -32,10 +32,10 @@ def prepare() -> None:
 def run(rng: random.Random) -> None:
     """One test: refused with its line, or run."""
     program, text = rng.choice(_PROGRAMS)
-    made = mutate.mostly(
+    mutated = mutate.mostly(
         rng,
         lambda: mutate.text(rng, text),
         lambda: "\n".join(" ".join(rng.choices(_WORDS, k=rng.randint(1, 6))) for _ in range(4)),
         lambda: mutate.raw(rng, text.encode()).decode("utf-8", "replace"),
     )
-    run_stf(program, made, "fuzzed.stf", seed=0)
+    run_stf(program, mutated, "fuzzed.stf", seed=0)

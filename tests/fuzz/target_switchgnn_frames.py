@@ -45,7 +45,7 @@ def run(rng: random.Random) -> None:
 def _changed(rng: random.Random, known: list[bytes]) -> bytes:
     if rng.random() < 0.2:
         return rng.randbytes(rng.randrange(200))
-    made = bytearray(rng.choice(known))
+    frame = bytearray(rng.choice(known))
     for _ in range(rng.randrange(1, 4)):
-        made[rng.randrange(len(made))] = rng.randrange(256)
-    return bytes(made[: rng.choice([len(made), rng.randrange(len(made))])])
+        frame[rng.randrange(len(frame))] = rng.randrange(256)
+    return bytes(frame[: rng.choice([len(frame), rng.randrange(len(frame))])])

@@ -60,14 +60,14 @@ def _port(rng: random.Random) -> None:
 
 def _guards(rng: random.Random) -> None:
     guard, peer = Proved(_TOKEN), rng.choice((None, _THERE))
-    cookie = guard.hear(_HERE, say(ASK, bytes(32)), peer).reply[5:]
+    cookie = guard.judge(_HERE, say(ASK, bytes(32)), peer).reply[5:]
     proof = say(PROOF, bytes(32), cookie, _TOKEN.proof(LABELS[0], bytes(32), cookie))
     datagram = mutate.raw(rng, proof) if rng.random() < 0.5 else _datagram(rng)
     sender = rng.choice((_HERE, _THERE))
-    verdict = guard.hear(sender, datagram, peer)
+    verdict = guard.judge(sender, datagram, peer)
     assert len(verdict.reply) <= len(datagram)
     assert verdict.meets is (sender == _HERE and datagram == proof)
     assert verdict.frame is (sender == peer and not verdict.reply and not datagram.startswith(b"OFu1")) or verdict.frame
-    local = Local(lambda _: False).hear(sender, datagram, None)
+    local = Local(lambda _: False).judge(sender, datagram, None)
     assert not local.meets
     assert len(local.reply) <= len(datagram)

@@ -21,34 +21,34 @@ def own_group(group: Any, _: None, report: Callable[[Any], None]) -> dict[str, A
 
     device = open_device("cuda", group)
     values = torch.full((5,), float(group.rank + 1), device=device)
-    found: dict[str, Any] = {"device": str(device), "nccl": group.of_gpus is not None}
-    found["sum"] = group.sum(values.clone()).tolist()
+    results: dict[str, Any] = {"device": str(device), "nccl": group.of_gpus is not None}
+    results["sum"] = group.sum(values.clone()).tolist()
     later = values.clone()
     wait = group.start_sum(later)
     wait()
-    found["later"] = later.tolist()
-    found["max"] = group.max(values.clone()).tolist()
+    results["later"] = later.tolist()
+    results["max"] = group.max(values.clone()).tolist()
     rows = torch.arange(6.0, device=device).view(3, 2) + 10 * group.rank
     counts = [1] * group.size
-    found["exchange"] = group.all_to_all(rows[: group.size], counts, counts).tolist()
+    results["exchange"] = group.all_to_all(rows[: group.size], counts, counts).tolist()
     box = group.mailbox(30.0, None)
     peer, key = (group.rank + 1) % group.size, Key(1, 0, False, 0)
     box.post(peer, key, torch.full((4,), group.rank, dtype=torch.uint8, device=device))
     label = (group.rank - 1) % group.size, key
     box.wait([label])
-    found["message"] = box.take(label).tolist()
+    results["message"] = box.take(label).tolist()
     box.close()
-    return found
+    return results
 
 
 def test_groups_of_ranks_that_share_a_gpu() -> None:
-    found = run_workers(own_group, [None] * 3, print)
+    results = run_workers(own_group, [None] * 3, print)
     shared = torch.cuda.device_count() < 3
-    assert found["nccl"] is not shared
-    assert found["sum"] == found["later"] == [6.0] * 5
-    assert found["max"] == [3.0] * 5
-    assert found["exchange"] == [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]]
-    assert found["message"] == [2] * 4
+    assert results["nccl"] is not shared
+    assert results["sum"] == results["later"] == [6.0] * 5
+    assert results["max"] == [3.0] * 5
+    assert results["exchange"] == [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]]
+    assert results["message"] == [2] * 4
 
 
 def over_nccl(group: Any, _: None, report: Callable[[Any], None]) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def test_every_form_of_collective_takes_tensors_of_a_gpu() -> None:
     import torch_ranks
 
     heard: list[Any] = []
-    found = run_workers(torch_ranks.forms, ["cuda"] * 3, heard.append)
+    results = run_workers(torch_ranks.forms, ["cuda"] * 3, heard.append)
     assert heard == []
     for dtype in ("torch.float32", "torch.int64"):
         for fault in ("", "decline", "open"):
-            wrong, kinds, counted = found[f"{dtype} {fault}"]
+            wrong, kinds, counted = results[f"{dtype} {fault}"]
             assert wrong == []
             assert len(kinds) == (0 if fault == "open" else 11)
             assert ("counting" in counted) is not bool(fault)
@@ -94,10 +94,10 @@ def pyg(group: Any, _: None, report: Callable[[Any], None]) -> dict[str, dict[st
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_models_of_pyg_have_the_losses_and_gradients_of_one_process(ranks: int) -> None:
     pytest.importorskip("torch_geometric")
-    found = run_workers(pyg, [None] * ranks, print)
-    assert {name: far for name, far in found["float64"].items() if not far < 1e-10} == {}
-    assert max(found["sylvie"].values()) < 1e-5
-    assert found["q8"]["sage"] < 0.1
+    errors = run_workers(pyg, [None] * ranks, print)
+    assert {name: far for name, far in errors["float64"].items() if not far < 1e-10} == {}
+    assert max(errors["sylvie"].values()) < 1e-5
+    assert errors["q8"]["sage"] < 0.1
 
 
 def sharded(group: Any, _: None, report: Callable[[Any], None]) -> dict[str, float]:
@@ -130,14 +130,14 @@ def sharded(group: Any, _: None, report: Callable[[Any], None]) -> dict[str, flo
         with torch_ranks.backend(group, "gloo"):
             expected = trained(kind, "cpu")
         with torch_ranks.backend(group, "offramp", torch_ranks.COUNTING):
-            found = trained(kind, "cuda")
+            parameters = trained(kind, "cuda")
             carried = torch_ranks.offramp.torch.counters()
         assert "counting" in carried, carried
-        far[kind] = max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True))
+        far[kind] = max(float((a - b).abs().max()) for a, b in zip(parameters, expected, strict=True))
     return far
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is missing")
 def test_ddp_and_fsdp2_on_a_gpu_by_offloads() -> None:
-    found = run_workers(sharded, [None] * 2, print)
-    assert max(found.values()) < 1e-6, found
+    distances = run_workers(sharded, [None] * 2, print)
+    assert max(distances.values()) < 1e-6, distances

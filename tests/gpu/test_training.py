@@ -86,6 +86,6 @@ def test_mixed_precision_and_compiled_layers_stay_near(name: str, tmp_path: Path
 
 def test_a_language_model_in_bubbles_ends_beside_its_pipeline(tmp_path: Path) -> None:
     """The clock decides when embeddings are taken over, from the third epoch on."""
-    expected, found = losses(tmp_path, UNITG), losses(tmp_path, UNITG, "--device", "cuda")
-    assert found[:2] == pytest.approx(expected[:2], rel=1e-3)
-    assert all(map(math.isfinite, found))
+    expected, losses_here = losses(tmp_path, UNITG), losses(tmp_path, UNITG, "--device", "cuda")
+    assert losses_here[:2] == pytest.approx(expected[:2], rel=1e-3)
+    assert all(map(math.isfinite, losses_here))

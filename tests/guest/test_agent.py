@@ -26,10 +26,10 @@ def on(out: Path, bound: Sequence[str], links: Sequence[tuple[str, str]], *tests
         "OFFRAMP_NIC_LINKS": " ".join("=".join(link) for link in links),
         "OFFRAMP_NIC_ARGUMENTS": "--huge --memory 128",
     }
-    found = guest.suite(out, *tests, before=["ci/guest/with-vfio", " ".join(bound)], env=env)
+    run = guest.suite(out, *tests, before=["ci/guest/with-vfio", " ".join(bound)], env=env)
     for card in bound:
-        assert f"{card} vfio-pci, IOMMU group" in found.output
-    return found
+        assert f"{card} vfio-pci, IOMMU group" in run.output
+    return run
 
 
 @pytest.mark.parametrize("kind", CARDS)

@@ -18,15 +18,15 @@ def folders() -> set[Path]:
 
 def children() -> set[int]:
     """Processes of QEMU that hold our kernel."""
-    found = set()
+    pids = set()
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = each.read_bytes().split(b"\0")
         except OSError:
             continue
         if words[0].endswith(b"qemu-system-x86_64") and str(guest.ROOT).encode() in b" ".join(words):
-            found.add(int(each.parent.name))
-    return found
+            pids.add(int(each.parent.name))
+    return pids
 
 
 def test_exit_status_output_and_files_come_back(tmp_path: Path) -> None:

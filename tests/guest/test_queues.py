@@ -10,9 +10,9 @@ import guest
 
 
 def test_hermods_deployment_on_linux(tmp_path: Path) -> None:
-    found = guest.suite(tmp_path, "tests/unit/hermod/deploy/test_linux.py")
-    found.require(least=25)
-    assert sum("prio" in name for name in found.passed) >= 5
+    run = guest.suite(tmp_path, "tests/unit/hermod/deploy/test_linux.py")
+    run.require(least=25)
+    assert sum("prio" in name for name in run.passed) >= 5
 
 
 def test_switchgnn_over_netem(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ import guest
 def test_the_transport_passes_its_suite(tmp_path: Path, tls: str) -> None:
     # What the other transports compile, too, is there when UCX connects, which has ten seconds.
     tests = ["tests/unit/leo/test_transports.py", "-k", "tcp or ucx"]
-    found = guest.suite(tmp_path, *tests, before=["ci/guest/with-rxe", tls])
-    found.require(least=9)
-    assert sum("ucx" in name for name in found.passed) == 5
+    run = guest.suite(tmp_path, *tests, before=["ci/guest/with-rxe", tls])
+    run.require(least=9)
+    assert sum("ucx" in name for name in run.passed) == 5
     # Four conversations, the first of 800 messages each way.
-    assert found.counters["sent_pkts"] > 1000
-    assert found.counters["rcvd_pkts"] > 1000
+    assert run.counters["sent_pkts"] > 1000
+    assert run.counters["rcvd_pkts"] > 1000

@@ -42,8 +42,8 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv(f"{name}_OPTIONS", f"log_path={folder}/{name}")
         patch.setenv("TSAN_OPTIONS", f"log_path={folder}/TSAN:suppressions={source_root() / 'tests' / 'tsan.supp'}")
         yield
-    found = sorted(folder.iterdir())
-    assert not found, found[0].read_text(errors="replace")[:4000]
+    reports = sorted(folder.iterdir())
+    assert not reports, reports[0].read_text(errors="replace")[:4000]
 
 
 @pytest.fixture(scope="session")

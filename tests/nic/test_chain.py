@@ -85,15 +85,15 @@ def test_messages_of_all_sizes_arrive_in_order(ports):
     messages = [rng.bytes(int(rng.integers(0, 4000))) for _ in range(300)]
     made_of = program([[(Trip("back"),)]], "ADDR")
     turned = {"back": lambda m: m[::-1]}
-    with lab(made_of, python=turned, transport="nic", listen="127.0.0.1:0", stride=4000) as made:
+    with lab(made_of, python=turned, transport="nic", listen="127.0.0.1:0", stride=4000) as laboratory:
         sent = 0
-        while len(made.ended) < len(messages):
+        while len(laboratory.ended) < len(messages):
             end = min(sent + int(rng.integers(0, 40)), len(messages))
             keys = [i % 3 for i in range(sent, end)]
-            sent += made.requester.admit(batch(messages[sent:end], keys), np.arange(sent, end))
-            made.step()
-        assert [e[0] for e in made.ended if e[0] % 3 == 0] == list(range(0, len(messages), 3))
-        assert all(e[1:] == (Status.OK, messages[e[0]][::-1]) for e in made.ended)
+            sent += laboratory.requester.admit(batch(messages[sent:end], keys), np.arange(sent, end))
+            laboratory.step()
+        assert [e[0] for e in laboratory.ended if e[0] % 3 == 0] == list(range(0, len(messages), 3))
+        assert all(e[1:] == (Status.OK, messages[e[0]][::-1]) for e in laboratory.ended)
 
 
 def step_until_it_fails(made) -> None:
@@ -102,11 +102,11 @@ def step_until_it_fails(made) -> None:
 
 
 def test_an_agent_that_is_killed_is_a_link_that_is_down(ports):
-    with lab(program([[(Trip("echo"),)]]), transport="nic", listen="127.0.0.1:0") as made:
+    with lab(program([[(Trip("echo"),)]]), transport="nic", listen="127.0.0.1:0") as laboratory:
         ports[1].kill()
-        made.requester.admit(batch([b"x"]), np.array([1]))
+        laboratory.requester.admit(batch([b"x"]), np.array([1]))
         with pytest.raises(OfframpError, match="is gone: coflows: the agent is gone; 1 requests have not ended"):
-            step_until_it_fails(made)
+            step_until_it_fails(laboratory)
 
 
 @pytest.mark.parametrize("text", ["", "unix:x#0", "nic:x#0,02:00:00:00:00:01", "nic:x#0,02,10.0.0.1", "nic:x#0,,10"])

@@ -124,11 +124,11 @@ def raw(agent: AgentProcess) -> socket.socket:
 
 def heard(connected: socket.socket) -> bytes:
     """All until the agent hangs up."""
-    found = b""
+    text = b""
     while part := connected.recv(65536):
-        found += part
+        text += part
     connected.close()
-    return found
+    return text
 
 
 HELLO = wire.HEADER.pack(wire.MAGIC, wire.Kind.HELLO, 4) + wire.HELLO.pack(wire.VERSION)
@@ -238,14 +238,14 @@ def lying(agent: AgentProcess) -> tuple[Connection, Rings, SharedMemory]:
 
 
 def cut_off(connection: Connection, complaint: str) -> None:
-    found, deadline = "", time.monotonic() + 5
-    while not found and time.monotonic() < deadline:
+    text, deadline = "", time.monotonic() + 5
+    while not text and time.monotonic() < deadline:
         try:
             connection.ask(wire.Kind.STATS)
         except OfframpError as error:
-            found = str(error)
+            text = str(error)
         time.sleep(0.01)
-    assert complaint in found
+    assert complaint in text
     connection.close()
 
 
@@ -318,6 +318,6 @@ def test_arena() -> None:
 
 
 def test_doctor_finds_what_the_agent_runs_with(agent: AgentProcess) -> None:
-    found = {check.name: check.ok for check in checks()}
+    by_name = {check.name: check.ok for check in checks()}
     for package in ("cmake", "libdpdk-dev", "libhwy-dev", "librte-compress-zlib23"):
-        assert found[package]
+        assert by_name[package]

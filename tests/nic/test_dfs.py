@@ -42,8 +42,8 @@ def test_through_ucx(agent: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> No
     except OfframpError as error:
         pytest.skip(str(error))
     monkeypatch.setenv("UCX_TLS", "tcp,self")
-    made = dfs.application({dfs.ACCELERATOR: f"nic:{agent.path}"})
-    application = replace(made, settings=replace(made.settings, transport="ucx"))
+    plain = dfs.application({dfs.ACCELERATOR: f"nic:{agent.path}"})
+    application = replace(plain, settings=replace(plain.settings, transport="ucx"))
     with running(application) as run:
         outcome, names = run(("cpu-acc",), {}, Policy.LOOKAHEAD, 1, None, 0.2)
     assert outcome.wrong == 0
@@ -63,13 +63,13 @@ def test_cores_that_compress_at_once(programs: Path) -> None:
             for request in range(16):
                 assert all(device.submit(COMPRESS, request, content) for device in devices)
             for device in devices:
-                found = []
-                while len(found) < 16:
+                completions = []
+                while len(completions) < 16:
                     device.wait(10.0)
-                    found += device.poll()
-                assert {done.status for done in found} == {Status.OK}
-                assert len({done.message for done in found}) == 1
-                assert device.submit(DECOMPRESS, 16, found[0].message)
+                    completions += device.poll()
+                assert {done.status for done in completions} == {Status.OK}
+                assert len({done.message for done in completions}) == 1
+                assert device.submit(DECOMPRESS, 16, completions[0].message)
                 device.wait(10.0)
                 assert device.poll()[0].message == content
         finally:

@@ -86,7 +86,7 @@ def test_a_worker_then_the_agent(programs: Path, tmp_path: Path) -> None:
 
     def work() -> None:
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)  # for the workers' group
-        checkpoint, found = tmp_path / "weights.npz", tmp_path / "resumed.json"
+        checkpoint, report = tmp_path / "weights.npz", tmp_path / "resumed.json"
         whole = tmp_path / "whole.json"
         with EmbeddedSwitch(None, [1, 2], transport="af_packet") as switch:
             interfaces = [spec.partition(":")[2] for spec in switch.port_specs]
@@ -104,7 +104,7 @@ def test_a_worker_then_the_agent(programs: Path, tmp_path: Path) -> None:
                 with np.load(checkpoint) as saved:
                     done = int(saved["epoch"])
                 epochs = str(done + 30)
-                goes_on = ["--epochs", epochs, "--resume", str(checkpoint), "--json", str(found)]
+                goes_on = ["--epochs", epochs, "--resume", str(checkpoint), "--json", str(report)]
                 with Training(*through, *goes_on) as second:
                     second.reach(done + 5)
                     agent.kill()
@@ -112,7 +112,7 @@ def test_a_worker_then_the_agent(programs: Path, tmp_path: Path) -> None:
                     assert second.end() == (0, "")
         with Training("--propagator", "p2p", "--codec", "fixed", "--epochs", epochs, "--json", str(whole)) as plain:
             assert plain.end()[0] == 0
-        resumed, expected = losses(found), losses(whole)
+        resumed, expected = losses(report), losses(whole)
         assert set(resumed) == set(range(done + 1, done + 31))
         assert resumed == {epoch: expected[epoch] for epoch in resumed}
 

@@ -44,10 +44,10 @@ def test_metrics_are_the_statistics(programs: Path, tmp_path: Path) -> None:
             assert family not in declared
             declared.add(family)
         elif not line.startswith("# HELP "):
-            found = LINE.fullmatch(line)
-            assert found is not None, line
-            assert found[1] in declared
-            samples[line.rpartition(" ")[0]] = int(found[3])
+            match = LINE.fullmatch(line)
+            assert match is not None, line
+            assert match[1] in declared
+            samples[line.rpartition(" ")[0]] = int(match[3])
     assert samples["offramp_nic_clients"] == stats["clients"]
     assert samples["offramp_nic_accepted_total"] == stats["accepted"] + 1
     assert samples[f'offramp_nic_port_unmatched_total{{port="{name}"}}'] == 0
@@ -72,16 +72,16 @@ def test_no_agent() -> None:
 @pytest.mark.parametrize("queues", [4, 400])
 def test_what_a_port_lacks(programs: Path, tmp_path: Path, queues: int) -> None:
     port = f"vhost:{tmp_path}/v.sock"
-    found = {check.name: check for check in port_checks(port, queues, programs / "offramp-nic-agent")}
+    by_name = {check.name: check for check in port_checks(port, queues, programs / "offramp-nic-agent")}
     if queues > 64:
-        check = found[f"{port}: driver"]
+        check = by_name[f"{port}: driver"]
         assert check.needed
         assert not check.ok
         return
-    assert found[f"{port}: driver"].found == "net_vhost"
-    assert found[f"{port}: queues"].ok
-    assert not found[f"{port}: rte_flow"].ok
-    assert found[f"{port}: VLAN in"].ok
+    assert by_name[f"{port}: driver"].found == "net_vhost"
+    assert by_name[f"{port}: queues"].ok
+    assert not by_name[f"{port}: rte_flow"].ok
+    assert by_name[f"{port}: VLAN in"].ok
 
 
 def test_a_card_that_is_not_there() -> None:

@@ -58,9 +58,9 @@ def test_a_wrong_vector_is_seen(programs: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def device(agent: AgentProcess) -> NicDevice:
-    made = NicDevice(agent.path, kvs_buckets=16, ebs_layout=ebs.Layout(5, 40, 30), feature_shape=(30, 20))
-    yield made
-    made.close()
+    nic = NicDevice(agent.path, kvs_buckets=16, ebs_layout=ebs.Layout(5, 40, 30), feature_shape=(30, 20))
+    yield nic
+    nic.close()
 
 
 def run_vector(device: NicDevice, vector: Vector) -> None:

@@ -124,9 +124,9 @@ def counts(agent: AgentProcess) -> dict[str, object]:
 def wait_for(agent: AgentProcess, name: str, least: int) -> dict[str, object]:
     """Counts of the port, once one of them has come so far."""
     until = time.monotonic() + 30
-    while (found := counts(agent))[name] < least and time.monotonic() < until:
+    while (now := counts(agent))[name] < least and time.monotonic() < until:
         time.sleep(0.01)
-    return found
+    return now
 
 
 @pytest.mark.netns
@@ -140,11 +140,11 @@ def test_frames_that_match_no_rule_never_arrive(programs: Path, queues: int) -> 
             bad = [*UNMATCHED.values(), *CORRUPT.values()]
             for frame in [*FRAGMENTS, *bad]:
                 heard.send(frame)
-            found = wait_for(agent, "received", len(bad))
-            assert found["received"] == len(bad)
-            assert found["unmatched"] == len(UNMATCHED)
-            assert found["corrupt"] == len(CORRUPT)
-            assert (found["sent"], found["steering"]) == (0, "software")
+            now = wait_for(agent, "received", len(bad))
+            assert now["received"] == len(bad)
+            assert now["unmatched"] == len(UNMATCHED)
+            assert now["corrupt"] == len(CORRUPT)
+            assert (now["sent"], now["steering"]) == (0, "software")
             heard.send(ready())
             assert wait_for(agent, "sent", 4)["sent"] >= 4
             assert counts(agent)["unmatched"] == len(UNMATCHED)
@@ -212,9 +212,9 @@ def test_hosts_that_share_a_port(programs: Path) -> None:
             with ThreadPoolExecutor(4) as pool:
                 list(pool.map(run, range(4), ports))
             for agent in agents:
-                found = counts(agent)
-                assert found["handed"] > 0
-                assert (found["corrupt"], len(found["queues"])) == (0, 3)
+                now = counts(agent)
+                assert now["handed"] > 0
+                assert (now["corrupt"], len(now["queues"])) == (0, 3)
 
     in_namespace(work)
 
@@ -262,9 +262,9 @@ def test_workers_that_share_a_port(programs: Path, tmp_path: Path, link: str, qu
             NicWorker(queues, job.plans, f"nic:{near.path}#0")
         with ThreadPoolExecutor(queues) as pool:
             list(pool.map(run, workers))
-        found = counts(near)
-        assert all(queue["taken"] and queue["sent"] > 0 for queue in found["queues"])
-        assert len(found["queues"]) == queues
+        now = counts(near)
+        assert all(queue["taken"] and queue["sent"] > 0 for queue in now["queues"])
+        assert len(now["queues"]) == queues
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,6 @@ from store_paths import check_device
 
 
 def test_the_agent_is_never_behind_what_somebody_knows(agent) -> None:
-    found = check_device(f"nic:{agent.path}", seconds=2.0)
-    assert found.reads > 100
-    assert found.by_copies > 0.3 * found.reads
+    check = check_device(f"nic:{agent.path}", seconds=2.0)
+    assert check.reads > 100
+    assert check.by_copies > 0.3 * check.reads

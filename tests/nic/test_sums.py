@@ -68,13 +68,13 @@ class Net:
         """All ranks of a job."""
         job = time.monotonic_ns() & 0xFFFF_FFFF
         with ExitStack() as stack:
-            made: list[AllReducer] = []
-            stack.callback(lambda: at_once(made, lambda _, rank: rank.close(5.0)))
+            reducers: list[AllReducer] = []
+            stack.callback(lambda: at_once(reducers, lambda _, rank: rank.close(5.0)))
             for rank, link in enumerate(self.links):
                 address, segments = self.switch.address, self.segments
                 network = AllReduceNetwork(link, address, self.ports, pages=2, segments=segments, retry_s=0.1)
-                made.append(AllReducer(network, rank, len(self.links), job, timeout_s))
-            yield made
+                reducers.append(AllReducer(network, rank, len(self.links), job, timeout_s))
+            yield reducers
 
     @contextmanager
     def nic_ranks(self, timeout_s: float = 30.0, loss: float = 0.0) -> Iterator[list[NicRank]]:

@@ -20,8 +20,8 @@ SETTINGS = ["--graph", "karate", "--workers", "2", "--partition", "hash", "--hid
 def train(path: Path, *arguments: str, launcher: list[str] | None = None) -> dict:
     command = [sys.executable, "-m", "offramp", "train", *SETTINGS, *arguments, "--json", str(path)]
     subprocess.run([*(launcher or []), *command], check=True, capture_output=True, timeout=250)
-    found: dict = json.loads(path.read_text())
-    return found
+    report: dict = json.loads(path.read_text())
+    return report
 
 
 def test_losses_and_duplicates_change_nothing(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

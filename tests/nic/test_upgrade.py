@@ -104,9 +104,9 @@ def test_clients_do_not_notice(programs: Path) -> None:
                 for each in (first, second):
                     each.more()
             answered = first.answered + second.answered
-            found = watcher.stats()
-            assert (found["clients"], found["queues"]) == (3, 2)
-            assert found["requests"] >= answered  # those of the agents before are counted
+            stats = watcher.stats()
+            assert (stats["clients"], stats["queues"]) == (3, 2)
+            assert stats["requests"] >= answered  # those of the agents before are counted
         watcher.close()
         with closing(Connection(agent.path)) as late:  # the listening socket went along, and so did the file
             assert late.stats()["accepted"] == 6

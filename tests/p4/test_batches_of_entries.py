@@ -96,7 +96,7 @@ class Drawn:
         )
 
     def frames(self, count: int = 200) -> PacketBatch:
-        made = []
+        batch = []
         for _ in range(count):
             *values, length = self.rng.choice(self.rows)
             number = 0
@@ -105,8 +105,8 @@ class Drawn:
                 flip = self.rng.random() < 0.1
                 number = number << width | value ^ behind ^ (flip and 1 << self.rng.randrange(width))
             bits = sum(width for _, width in self.keys)
-            made.append((0, (number << -bits % 8).to_bytes((bits + 7) // 8, "big")))
-        return PacketBatch.of(made)
+            batch.append((0, (number << -bits % 8).to_bytes((bits + 7) // 8, "big")))
+        return PacketBatch.of(batch)
 
 
 def held(switch: PlainSwitch) -> Counter[object]:
@@ -182,11 +182,15 @@ def test_all_or_none(make_switch: MakeSwitch, name: str, at: int) -> None:
 
 
 def twice(drawn: Drawn, at: int) -> EntryBatch:
-    made = Drawn.__new__(Drawn)
+    both_ways = Drawn.__new__(Drawn)
     others = [i for i in range(len(drawn.rows)) if i != at]
     order = [*others[: at + 1], others[0], *others[at + 1 :]]
-    made.keys, made.rows, made.data = drawn.keys, [drawn.rows[i] for i in order], [drawn.data[i] for i in order]
-    return made.batch()
+    both_ways.keys, both_ways.rows, both_ways.data = (
+        drawn.keys,
+        [drawn.rows[i] for i in order],
+        [drawn.data[i] for i in order],
+    )
+    return both_ways.batch()
 
 
 WORD = np.zeros(2, np.uint64)

@@ -41,20 +41,20 @@ def test_auto_falls_back_with_a_reason(text: str, options: dict[str, Any], why: 
     assert switch.engine == "python"
     with pytest.raises(OfframpError, match=why) as caught:
         make_switch(loaded, "native", **options)
-    assert switch.why in str(caught.value).replace("error: ", "")
+    assert switch.engine_reason in str(caught.value).replace("error: ", "")
 
 
 @pytest.mark.full
 def test_tna_runs_in_machine_code() -> None:
     switch = make_switch(load(TNA), recirculation_ports=[10])
-    assert (switch.engine, switch.why) == ("native", "executes this program")
+    assert (switch.engine, switch.engine_reason) == ("native", "executes this program")
 
 
 def test_without_llvmlite(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     loaded = load_text(PLAIN)
     switch = make_switch(loaded)
-    assert (switch.engine, switch.why) == ("python", "llvmlite is not installed (pip install llvmlite)")
+    assert (switch.engine, switch.engine_reason) == ("python", "llvmlite is not installed (pip install llvmlite)")
     with pytest.raises(OfframpError, match=r"^native engine: llvmlite is not installed"):
         make_switch(loaded, "native")
 

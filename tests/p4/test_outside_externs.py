@@ -59,7 +59,7 @@ def sent(switch: Switch, word: int) -> bytes:
 
 def test_a_program_calls_a_function_and_an_object() -> None:
     switch = make_switch(load_text(PROGRAM))
-    assert (switch.engine, "extern parity" in switch.why) == ("python", True)
+    assert (switch.engine, "extern parity" in switch.engine_reason) == ("python", True)
     assert [sent(switch, word) for word in (0b111, 0b101, 0x8000_0000)] == [b"\1\7", b"\0\0", b"\1\10"]
     switch.reset()
     assert sent(switch, 1) == b"\1\7"

@@ -60,8 +60,8 @@ def random_tensor(rng: np.random.Generator, dtype: str, count: int, ranks: int) 
     """A tensor of each rank whose integer sums fit the type."""
     if dtype.startswith("float"):
         spread = {"float16": 2, "float32": 12, "float64": 60}[dtype]
-        made = [rng.standard_normal(count) * 10.0 ** rng.uniform(-spread, spread / 2, count) for _ in range(ranks)]
-        return [values.astype(dtype) for values in made]
+        parts = [rng.standard_normal(count) * 10.0 ** rng.uniform(-spread, spread / 2, count) for _ in range(ranks)]
+        return [values.astype(dtype) for values in parts]
     info = np.iinfo(dtype)
     high = int(info.max) // ranks >> int(rng.integers(0, info.bits - 6))
     low = 0 if info.min == 0 else -high

@@ -37,9 +37,9 @@ def switch(target: str, number: int) -> PlainSwitch:
 
 def fresh(target: str, number: int) -> PlainSwitch:
     """The same, as after a start."""
-    made = switch(target, number)
-    made.reset()
-    return made
+    twin = switch(target, number)
+    twin.reset()
+    return twin
 
 
 def run(seed: int) -> str:

@@ -77,11 +77,11 @@ def ends_ns(
 
 def network_files() -> list[Path]:
     """Files of version 2 below the folder that differ and can be read."""
-    found: dict[object, Path] = {}
+    by_dimensions: dict[object, Path] = {}
     for path in sorted(Path(FOLDER).rglob("*.yml")) if FOLDER else []:
         try:
             if astra_sim.is_network(read_text(path)):
-                found.setdefault(load_network(str(path)).dimensions, path)
+                by_dimensions.setdefault(load_network(str(path)).dimensions, path)
         except OfframpError:
             continue
-    return list(found.values())
+    return list(by_dimensions.values())

@@ -43,23 +43,23 @@ class Requests:
         A value of a key is a number, a text, or (value, mask), (value, "/", length), (low, "..", high).
         """
         described = self.tables[table]
-        made = bf.TableEntry(table_id=described["id"], is_default_entry=key is None)
+        message = bf.TableEntry(table_id=described["id"], is_default_entry=key is None)
         fields = {f["name"]: f for f in described["key"]}
         if key is not None:
-            made.key.SetInParent()
+            message.key.SetInParent()
             for name, value in key.items():
-                _match(made.key.fields.add(field_id=fields[name]["id"]), fields[name], value)
+                _match(message.key.fields.add(field_id=fields[name]["id"]), fields[name], value)
         known = {}
         for one in described["data"]:
             known |= {f["name"]: f for f in one.get("oneof", [one.get("singleton")])}
         if action is not None:
             (spec,) = (a for a in described["action_specs"] if a["name"].endswith(action))
-            made.data.action_id = spec["id"]
+            message.data.action_id = spec["id"]
             known |= {f["name"]: f for f in spec["data"]}
         for name, value in data.items():
-            found = next(f for n, f in known.items() if n.lstrip("$") == name or n.split(".")[-1] == name)
-            _value(made.data.fields.add(field_id=found["id"]), found, value)
-        return made
+            known_field = next(f for n, f in known.items() if n.lstrip("$") == name or n.split(".")[-1] == name)
+            _value(message.data.fields.add(field_id=known_field["id"]), known_field, value)
+        return message
 
     def write(self, kind: str, *entries: Any, atomicity: str = "ROLLBACK_ON_ERROR") -> None:
         """Updates of one kind in one request."""
@@ -82,9 +82,9 @@ class Requests:
 
     def delete(self, table: str, key: dict[str, Any] | None = None) -> None:
         """Remove an entry, or all."""
-        made = self.entry(table, key)
-        made.is_default_entry = False
-        self.write("DELETE", made)
+        message = self.entry(table, key)
+        message.is_default_entry = False
+        self.write("DELETE", message)
 
     def read(self, entity: Any) -> list[Any]:
         """Answer to a read of one Entity."""
@@ -107,17 +107,17 @@ class Requests:
         """A TableEntry by names."""
         described = self.tables[table]
         names = {f["id"]: f["name"] for one in described["data"] for f in one.get("oneof", [one.get("singleton")])}
-        made: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for spec in described.get("action_specs", []):
             if spec["id"] == entry.data.action_id:
-                made["action"] = spec["name"].rpartition(".")[2]
+                values["action"] = spec["name"].rpartition(".")[2]
                 names |= {f["id"]: f["name"] for f in spec["data"]}
         for field in entry.data.fields:
-            made[names[field.field_id].lstrip("$").rpartition(".")[2]] = _plain(field)
+            values[names[field.field_id].lstrip("$").rpartition(".")[2]] = _plain(field)
         keys = {f["id"]: f["name"] for f in described["key"]}
         if entry.HasField("key"):
-            made["key"] = {keys[f.field_id]: _plain_key(f) for f in entry.key.fields}
-        return made
+            values["key"] = {keys[f.field_id]: _plain_key(f) for f in entry.key.fields}
+        return values
 
 
 def refused(call: Any) -> str:

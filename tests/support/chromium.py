@@ -74,8 +74,8 @@ class Browser:
 
     def picture(self, path: Path) -> None:
         """The whole page as PNG."""
-        found = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(found["data"]))
+        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(shot["data"]))
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def everyones(group: Group, found: list[Any]) -> list[Any]:
 
 def everything(group: Group, _: Any, report: Report) -> dict[Any, Any]:
     """All parts in one start of the processes; complete on rank 0."""
-    found: dict[Any, Any] = {
+    results: dict[Any, Any] = {
         "matrices": random_matrices(group, 40, report),
         "groups": everyones(group, other_groups(group)),
         "choices": everyones(group, choices(group)),
@@ -128,8 +128,8 @@ def everything(group: Group, _: Any, report: Report) -> dict[Any, Any]:
     for way in WAYS:
         lines: list[Any] = [None] * group.size
         dist.all_gather_object(lines, refusals(group, way))
-        found["refusals", way] = lines
-    return found
+        results["refusals", way] = lines
+    return results
 
 
 def other_groups(group: Group) -> list[str]:

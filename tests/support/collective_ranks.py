@@ -44,8 +44,8 @@ def collectives(group: Group, _: Any, report: Callable[[Any], None]) -> list[str
     for scheduler in Scheduler:
         with Executor(mesh, NETWORK, scheduler, 5) as executor:
             sums = [executor.all_reduce(everyone[group.rank]) for _ in range(3)]  # overlapping
-            for found in sums:
-                result = found.result()
+            for work in sums:
+                result = work.result()
                 check(f"{scheduler} all-reduce", torch.equal(result.view(torch.int32), expected.view(torch.int32)))
             if scheduler not in (Scheduler.BASELINE, Scheduler.BALANCED):
                 continue
@@ -108,10 +108,10 @@ def disagreement(group: Group, _: Any, report: Callable[[Any], None]) -> list[st
         plan = executor._plan
 
         def swapped(*arguments: Any) -> Any:
-            made = plan(*arguments)
+            swapped_plan = plan(*arguments)
             if group.rank == 0:
-                return _Reordered(made)
-            return made
+                return _Reordered(swapped_plan)
+            return swapped_plan
 
         executor._plan = swapped
         try:

@@ -72,8 +72,8 @@ class DapClient:
         self.answer(number)
         self.event("initialized")
         for path, breakpoints in (lines or {}).items():
-            found = self.request("setBreakpoints", source={"path": str(path)}, breakpoints=breakpoints)
-            assert all(each["verified"] for each in found["breakpoints"]), found
+            reply = self.request("setBreakpoints", source={"path": str(path)}, breakpoints=breakpoints)
+            assert all(each["verified"] for each in reply["breakpoints"]), reply
         self.request("configurationDone")
 
     def stop(self) -> tuple[str, str, int]:
@@ -100,8 +100,8 @@ class DapClient:
 
     def variables(self, reference: int, **page: int) -> dict[str, dict[str, Any]]:
         """Variables below a reference, by name."""
-        found = self.request("variables", variablesReference=reference, **page)["variables"]
-        return {each["name"]: each for each in found}
+        listed = self.request("variables", variablesReference=reference, **page)["variables"]
+        return {each["name"]: each for each in listed}
 
     def evaluate(self, expression: str, frame: int = 1) -> str:
         """The value of an expression."""

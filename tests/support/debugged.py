@@ -11,5 +11,5 @@ STF = PROGRAM.with_suffix(".stf")
 
 def line(text: str) -> int:
     """The number of the only line that holds ``text``."""
-    (found,) = [n for n, each in enumerate(PROGRAM.read_text(encoding="utf-8").splitlines(), 1) if text in each]
-    return found
+    (number,) = [n for n, each in enumerate(PROGRAM.read_text(encoding="utf-8").splitlines(), 1) if text in each]
+    return number

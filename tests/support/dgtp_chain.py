@@ -30,12 +30,12 @@ def continuous_chain(problem: Problem, machine: Sequence[int], trace: Trace) -> 
             if (link.edge, link.iteration - 1) in flows:
                 earlier.append(flows[link.edge, link.iteration - 1])
             return earlier
-        found: list[Link] = [tasks[link.task, link.iteration - 1]] if link.iteration else []
+        links: list[Link] = [tasks[link.task, link.iteration - 1]] if link.iteration else []
         for edge in problem.graph.inputs[link.task]:
             n = link.iteration - edges[edge].lag
             if n >= 0:
-                found.append(flows[edge, n] if remote[edge] else tasks[edges[edge].source, n])
-        return found
+                links.append(flows[edge, n] if remote[edge] else tasks[edges[edge].source, n])
+        return links
 
     chain: list[Link] = [max(trace.tasks, key=lambda run: run.end)]
     while releases := [link for link in before(chain[-1]) if link.end == chain[-1].start]:

@@ -64,22 +64,22 @@ class _Program:
         cost = np.zeros(self.count)
         cost[makespan] = 1
         upper = np.where(self.integer, 1.0, np.inf)
-        found = milp(
+        solution = milp(
             cost,
             constraints=LinearConstraint(matrix, self.low, self.high),
             integrality=np.array(self.integer, int),
             bounds=Bounds(0, upper),
             options={"time_limit": 120.0},
         )
-        if found.status != 0:
-            raise OfframpError(f"optimum: {found.message}")
-        return int(np.rint(found.fun))
+        if solution.status != 0:
+            raise OfframpError(f"optimum: {solution.message}")
+        return int(np.rint(solution.fun))
 
     def _variables(self, count: int | None = None, *, integer: bool) -> list[int]:
-        made = list(range(self.count, self.count + (self.horizon + 1 if count is None else count)))
-        self.count += len(made)
-        self.integer += [integer] * len(made)
-        return made
+        variables = list(range(self.count, self.count + (self.horizon + 1 if count is None else count)))
+        self.count += len(variables)
+        self.integer += [integer] * len(variables)
+        return variables
 
     def _row(self, coefficients: dict[int, float], low: float = -np.inf, high: float = np.inf) -> None:
         self.rows.append(coefficients)

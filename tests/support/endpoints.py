@@ -38,11 +38,11 @@ def endpoints(
         return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning, token=token)
 
     with ThreadPoolExecutor(size) as pool:
-        made = list(pool.map(make, range(size)))
+        opened = list(pool.map(make, range(size)))
     try:
-        yield made
+        yield opened
     finally:
-        for endpoint in made:
+        for endpoint in opened:
             endpoint.close()
 
 

@@ -81,14 +81,14 @@ class Marked:
 
     def processes(self) -> list[int]:
         """All that carry the mark and run."""
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
                 with contextlib.suppress(OSError):
                     if self.mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
-        self._seen.update(found)
-        return found
+                        pids.append(int(entry.name))
+        self._seen.update(pids)
+        return pids
 
     def end(self, *signals: signal.Signals) -> Ended:
         """Send the signals to the process that was started, and see what becomes of it."""

@@ -80,7 +80,7 @@ def compare(group: Any, item: tuple[str, int, int], report: Any) -> dict[str, di
     whole = data(spec)
     outputs = int(whole.y.max()) + 1
     part = gnn.partition(whole, owner="metis" if group.size > 1 else "auto")
-    found = {}
+    results = {}
     for name in MODELS:
         theirs, ours, accuracy = [], [], {"pyg": [], "ours": []}
         for seed in range(seeds):
@@ -95,11 +95,11 @@ def compare(group: Any, item: tuple[str, int, int], report: Any) -> dict[str, di
         seconds = group.sum(torch.tensor([statistics.median(ours)], dtype=torch.float64))
         if group.rank == 0:
             error = statistics.stdev(accuracy["pyg"]) / len(accuracy["pyg"]) ** 0.5
-            found[name] = {
+            results[name] = {
                 "pyg_ms": 1e3 * statistics.median(theirs),
                 "ours_ms": 1e3 * float(seconds),
                 "pyg_accuracy": statistics.mean(accuracy["pyg"]),
                 "ours_accuracy": statistics.mean(accuracy["ours"]),
                 "standard_error": error,
             }
-    return found
+    return results

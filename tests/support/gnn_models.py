@@ -238,7 +238,7 @@ def steps(name: str, model: nn.Module, data: Any, count: int = 2) -> list[torch.
     By SGD: where a gradient is zero, as that of a bias before BatchNorm, Adam would make steps of rounding errors.
     """
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
-    found = []
+    values = []
     model.train()
     for _ in range(count):
         optimiser.zero_grad()
@@ -251,9 +251,9 @@ def steps(name: str, model: nn.Module, data: Any, count: int = 2) -> list[torch.
         loss.backward()
         if hasattr(data, "comm"):
             gnn.sum_gradients(model)
-        found += [loss.detach(), *(p.grad.clone() for p in model.parameters() if p.grad is not None)]
+        values += [loss.detach(), *(p.grad.clone() for p in model.parameters() if p.grad is not None)]
         optimiser.step()
-    return found + [b.double() for b in model.buffers()]
+    return values + [b.double() for b in model.buffers()]
 
 
 def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
@@ -270,14 +270,14 @@ def compare(group: Any, item: tuple[list[str], str, dict[str, Any]], report: Any
     names, dtype_name, choices, *rest = item
     device = rest[0] if rest else "cpu"
     dtype = getattr(torch, dtype_name)
-    found = {}
+    errors = {}
     for name in names:
         data = hetero(dtype) if name in ("hgt", "hetero") else graph(dtype)
         expected = steps(name, make(name, dtype), data)
         part = gnn.partition(data, owner="random").to(device)
         got = steps(name, gnn.distribute(make(name, dtype).to(device), part, **choices), part)
-        found[name] = float(group.max(torch.tensor(worst(got, expected))))
-    return found
+        errors[name] = float(group.max(torch.tensor(worst(got, expected))))
+    return errors
 
 
 def dropout(group: Any, dtype_name: str, report: Any) -> list[list[torch.Tensor]]:
@@ -297,7 +297,7 @@ def link(group: Any, dtype_name: str, report: Any) -> float:
     data.edge_label_index = torch.randint(N, (2, 70), generator=g)
     data.edge_label = torch.rand(70, generator=g, dtype=dtype).round()
     part = gnn.partition(data, owner="hash")
-    found = []
+    gradients = []
     for whole in (True, False):
         of = data if whole else part
         torch.manual_seed(2)
@@ -308,8 +308,8 @@ def link(group: Any, dtype_name: str, report: Any) -> float:
         (losses.mean() if whole else gnn.global_mean(losses)).backward()
         if not whole:
             gnn.sum_gradients(model)
-        found.append([p.grad for p in model.parameters()])
-    return float(group.max(torch.tensor(worst(found[1], found[0]))))
+        gradients.append([p.grad for p in model.parameters()])
+    return float(group.max(torch.tensor(worst(gradients[1], gradients[0]))))
 
 
 def negatives(group: Any, _: Any, report: Any) -> tuple[list[list[int]], float, list[float]]:
@@ -351,7 +351,7 @@ def tgn(group: Any, dtype_name: str, report: Any) -> float:
         model = embedding if whole else gnn.distribute(embedding, gnn.partition(_batch(0), owner=owner[_nodes(0)]))
         decoder = nn.Linear(8, 1).to(dtype)
         weights = nn.ModuleList([memory, embedding, decoder])
-        found = []
+        results = []
         for start in range(0, count, batch):
             weights.zero_grad()
             data = _batch(start)
@@ -369,14 +369,14 @@ def tgn(group: Any, dtype_name: str, report: Any) -> float:
             loss.backward()
             if not whole:
                 gnn.sum_gradients(weights)
-            found += [loss.detach(), *(p.grad.clone() for p in weights.parameters() if p.grad is not None)]
+            results += [loss.detach(), *(p.grad.clone() for p in weights.parameters() if p.grad is not None)]
             with torch.no_grad():
                 for p in weights.parameters():
                     p -= 0.1 * p.grad if p.grad is not None else 0
             now = slice(start, start + batch)
             memory.update_state(src[now], dst[now], t[now], msg[now])
             memory.detach()
-        return found
+        return results
 
     def _nodes(start: int) -> torch.Tensor:
         return torch.cat([src[: start + batch], dst[: start + batch]]).unique()

@@ -66,7 +66,7 @@ def train(model: nn.Module, data: Any, average: bool = False) -> list[torch.Tens
     """Losses, gradients and buffers of two steps on a whole graph or a part of one."""
     part = data if isinstance(data, gnn.Partition) else None
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
-    found = []
+    results = []
     for _ in range(2):
         optimiser.zero_grad()
         scores = model(data.x, data.edge_index, data.edge_weight)
@@ -76,9 +76,9 @@ def train(model: nn.Module, data: Any, average: bool = False) -> list[torch.Tens
         loss.backward()
         if part and not average:
             gnn.sum_gradients(model)
-        found += [loss.detach(), *(p.grad.clone() for p in model.parameters())]
+        results += [loss.detach(), *(p.grad.clone() for p in model.parameters())]
         optimiser.step()
-    return found + [b.double() for b in model.buffers()]
+    return results + [b.double() for b in model.buffers()]
 
 
 def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
@@ -93,19 +93,19 @@ def make(kind: type[nn.Module] = Model, **options: Any) -> nn.Module:
 
 def compare(group: Any, _: Any, report: Any) -> dict[str, float]:
     """The distance of each way from a run in one process, the worst of all ranks."""
-    found = {}
+    errors = {}
     data = graph()
     expected = train(make(), data)
     part = gnn.partition(data, owner="hash")
-    found["summed"] = worst(train(gnn.distribute(make(), part), part), expected)
+    errors["summed"] = worst(train(gnn.distribute(make(), part), part), expected)
     if group.size > 1:
         ddp = nn.parallel.DistributedDataParallel(gnn.distribute(make(), part))
-        found["ddp"] = worst(train(ddp, part, average=True), expected)
+        errors["ddp"] = worst(train(ddp, part, average=True), expected)
     one = graph(isolated_rank=True)
     two = gnn.partition(one, owner=torch.arange(N) % group.size)
-    found["no edges"] = worst(train(gnn.distribute(make(), two), two), train(make(), one))
+    errors["no edges"] = worst(train(gnn.distribute(make(), two), two), train(make(), one))
     masked = train(gnn.distribute(make(dropout=0.5), part, seed=3), part)
-    found["dropout"] = float(masked[0])
+    errors["dropout"] = float(masked[0])
     hand, alone = make(ByHand), make(ByHand)
     distributed = gnn.distribute(hand, part)
     gnn.global_mean(distributed(part.x, part.edge_index, part.edge_weight).square()).backward()
@@ -113,5 +113,5 @@ def compare(group: Any, _: Any, report: Any) -> dict[str, float]:
     row, col = data.edge_index
     rows = alone.lin(data.x)
     torch.zeros(N, CLASSES, dtype=rows.dtype).index_add(0, col, rows[row]).square().mean().backward()
-    found["by hand"] = worst([p.grad for p in hand.parameters()], [p.grad for p in alone.parameters()])
-    return {name: float(group.max(torch.tensor(value, dtype=torch.float64))) for name, value in found.items()}
+    errors["by hand"] = worst([p.grad for p in hand.parameters()], [p.grad for p in alone.parameters()])
+    return {name: float(group.max(torch.tensor(value, dtype=torch.float64))) for name, value in errors.items()}

@@ -43,7 +43,7 @@ class Suite:
         tail = self.output[-6000:]
         assert not self.failed, f"{sorted(self.failed)}\n{tail}"
         assert len(self.passed) >= least, f"{len(self.passed)} tests passed, expected {least}\n{tail}"
-        other = {name: why for name, why in self.skipped.items() if not any(skip in why for skip in skips)}
+        other = {name: reason for name, reason in self.skipped.items() if not any(skip in reason for skip in skips)}
         assert not other, other
 
 
@@ -82,9 +82,9 @@ def suite(out: Path, *arguments: str, before: Sequence[str] = (), env: Mapping[s
     said = done.stdout + done.stderr
     report = out / "junit.xml"
     assert report.is_file(), said[-6000:]
-    found = read(report, said, out / "counters")
-    assert done.returncode == (1 if found.failed else 0), said[-6000:]
-    return found
+    outcome = read(report, said, out / "counters")
+    assert done.returncode == (1 if outcome.failed else 0), said[-6000:]
+    return outcome
 
 
 def read(report: Path, output: str = "", counters: Path | None = None) -> Suite:

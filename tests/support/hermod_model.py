@@ -144,24 +144,24 @@ def ecn_of(frame: bytes) -> int:
 
 def with_mark(frame: bytes) -> bytes:
     """Congestion Experienced; RFC 1624, equation 3 for IPv4's checksum."""
-    made = bytearray(frame)
+    marked = bytearray(frame)
     if version(frame) == 6:
-        made[15] |= 0x30
-        return bytes(made)
-    made[15] |= 3
-    return with_checksum(frame, made)
+        marked[15] |= 0x30
+        return bytes(marked)
+    marked[15] |= 3
+    return with_checksum(frame, marked)
 
 
 def best_effort(frame: bytes) -> bytes:
     """DSCP 0."""
-    made = bytearray(frame)
+    marked = bytearray(frame)
     if version(frame) == 6:
-        made[14] &= 0xF0
-        made[15] &= 0x3F
+        marked[14] &= 0xF0
+        marked[15] &= 0x3F
     elif version(frame) == 4 and dscp_of(frame):
-        made[15] &= 3
-        return with_checksum(frame, made)
-    return bytes(made)
+        marked[15] &= 3
+        return with_checksum(frame, marked)
+    return bytes(marked)
 
 
 def with_checksum(frame: bytes, made: bytearray) -> bytes:

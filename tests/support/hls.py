@@ -46,9 +46,9 @@ def kernels() -> ctypes.CDLL:
     library = folder / f"{digest}.so"
     if not library.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as made:
-            _compile(compiler, [file for file in files if file.suffix == ".cpp"], Path(made))
-            (Path(made) / "kernels.so").replace(library)
+        with tempfile.TemporaryDirectory(dir=folder) as build:
+            _compile(compiler, [file for file in files if file.suffix == ".cpp"], Path(build))
+            (Path(build) / "kernels.so").replace(library)
     return ctypes.CDLL(str(library))
 
 

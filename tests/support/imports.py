@@ -56,8 +56,8 @@ class Sources:
                 if by != of and not (each.typing and not (self.is_package(by) and self.is_package(of))):
                     graph[by].add(of)
         reached = {name: _reach(graph, name) for name in graph}
-        found = {frozenset(o for o in reached[n] if n in reached.get(o, ())) for n in graph}
-        return sorted(sorted(circle) for circle in found if circle)
+        loops = {frozenset(o for o in reached[n] if n in reached.get(o, ())) for n in graph}
+        return sorted(sorted(circle) for circle in loops if circle)
 
 
 @cache

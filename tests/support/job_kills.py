@@ -65,10 +65,10 @@ class Campaign:
         self.usual: dict[str, tuple[float, bytes]] = {}
 
     def states(self) -> dict[str, Snapshot]:
-        found: dict[str, Snapshot] = {}
+        snapshots: dict[str, Snapshot] = {}
         for switch in self.cluster.switches:
-            with_switch(switch, lambda session, name=switch.name: found.__setitem__(name, Snapshot.take(session)))
-        return found
+            with_switch(switch, lambda session, name=switch.name: snapshots.__setitem__(name, Snapshot.take(session)))
+        return snapshots
 
     def run(self, what: str) -> tuple[float, int, bytes]:
         """Seconds, attempts, and the model's bits."""
@@ -104,9 +104,9 @@ class Campaign:
         killer = threading.Thread(target=self._kill, args=(row, draw, over))
         killer.start()
         try:
-            seconds, row["attempts"], found = self.run(what)
+            seconds, row["attempts"], trained = self.run(what)
             row["seconds"] = round(seconds, 2)
-            row["wrong"] = "" if found == model else "another model"
+            row["wrong"] = "" if trained == model else "another model"
         except Exception as error:  # whatever it is, it is the run's result
             row["wrong"] = f"{type(error).__name__}: {error}"
         over.set()
@@ -138,17 +138,17 @@ class Campaign:
     @staticmethod
     def _ranks() -> dict[str, int]:
         """Children of this process that are ranks."""
-        found = {}
+        pids = {}
         for path in Path("/proc/self/task").glob("*/children"):
             for pid in path.read_text().split():
                 try:
                     words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
                 except OSError:
                     continue
-                found |= {
+                pids |= {
                     word.decode().replace("RANK=", "rank "): int(pid) for word in words if word.startswith(b"RANK=")
                 }
-        return found
+        return pids
 
     def _settle(self) -> None:
         """Wait until the laboratory has started again what died."""
@@ -169,9 +169,9 @@ def main() -> None:
     options = given.parse_args()
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     begun = time.monotonic()
-    mode, why = possible_mode()
+    mode, reason = possible_mode()
     if mode == "sockets":
-        sys.exit(f"no network namespaces: {why}")
+        sys.exit(f"no network namespaces: {reason}")
     with tempfile.TemporaryDirectory(prefix="job-kills-") as name:
         folder = Path(name)
         (folder / "cluster.yaml").write_text(CLUSTER.format(name=f"kills-{os.getpid()}"))

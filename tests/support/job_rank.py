@@ -52,8 +52,8 @@ def pid_of(folder, rank, attempt):
     path = folder / PID.format(rank)
     if not path.exists():
         return None
-    found = parse_json(path.read_text())
-    return int(found["pid"]) if found["attempt"] >= attempt else None
+    record = parse_json(path.read_text())
+    return int(record["pid"]) if record["attempt"] >= attempt else None
 
 
 def main() -> None:

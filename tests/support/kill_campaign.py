@@ -152,15 +152,15 @@ class Run:
 
     def processes(self) -> dict[int, tuple[int, str]]:
         """Processes of the session, without zombies: process id to parent and command line."""
-        found = {}
+        children = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
                 with contextlib.suppress(OSError, IndexError):
                     fields = (entry / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
                     if int(fields[3]) == self.pid and fields[0] != "Z":
                         words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                        found[int(entry.name)] = int(fields[1]), words
-        return found
+                        children[int(entry.name)] = int(fields[1]), words
+        return children
 
     def left(self) -> list[str]:
         """Processes that are still there once they had time to go."""

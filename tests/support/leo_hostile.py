@@ -99,11 +99,11 @@ def responder() -> Iterator[Responder]:
         service = basic.prepare(host, {}, {"longest": STRIDE}, first=True)
         service.python = {"reverse": lambda m: bytes(m)[::-1]}
         service.dispatchers = {"acc": Dispatcher(device)}
-        made = Responder(service, Listener(f"unix:{folder}/responder"))
+        peer = Responder(service, Listener(f"unix:{folder}/responder"))
         try:
-            yield made
+            yield peer
         finally:
-            made.close()
+            peer.close()
             device.close()
             memory.close()
 
@@ -118,7 +118,7 @@ def connected(made: Responder, greeting: Hello | None = None) -> Forged:
 
 def answers(link: Forged) -> list[tuple[int, int, bytes]]:
     """Answers of the responder since the last call: request, status and message."""
-    found = []
+    replies = []
     size = link.sent.size
     while link.answers[TAIL] < link.answers[HEAD]:
         at = int(link.answers[TAIL])
@@ -128,9 +128,9 @@ def answers(link: Forged) -> list[tuple[int, int, bytes]]:
             continue
         length = int(entry[ring.Entry.length])
         content = entry[5:].view(np.uint8)[4:length].tobytes()
-        found.append((int(entry[ring.Entry.id]), int(entry[ring.Entry.info]) >> 40 & 0xFF, content))
+        replies.append((int(entry[ring.Entry.id]), int(entry[ring.Entry.info]) >> 40 & 0xFF, content))
         link.answers[TAIL] = at + 40 + (length + 7 & ~7)
-    return found
+    return replies
 
 
 def word(rng: random.Random) -> int:

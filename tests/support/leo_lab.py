@@ -137,8 +137,8 @@ def lab(
     """A lab that is closed."""
     chosen = {"rows": ROWS, "stride": 256, **settings}
     chosen["policy"] = named(chosen.get("policy", Policy.LOOKAHEAD))
-    made = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen), listen)
+    opened = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen), listen)
     try:
-        yield made
+        yield opened
     finally:
-        made.close()
+        opened.close()

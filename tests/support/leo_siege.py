@@ -65,7 +65,7 @@ def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1
         seconds: of a window.
         pace: greetings per second.
     """
-    found = Siege()
+    siege = Siege()
     process = ResponderProcess(kvs.plan({}, keys=10_000))
     try:
         program = kvs.program(["cpu"], Times(lambda *_: 500.0))
@@ -73,19 +73,19 @@ def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1
         workload = kvs.Ycsb("C", keys=10_000)
         with attacker(process, pace) as attack:
             open_loop(requester, workload, seconds, rate)
-            while len(found.quiet_us) < windows or found.greetings < greetings:
+            while len(siege.quiet_us) < windows or siege.greetings < greetings:
                 for loud in (False, True):
                     attack.begin() if loud else None
-                    outcome = open_loop(requester, workload, seconds, rate, seed=len(found.quiet_us))
-                    found.greetings += attack.end() if loud else 0
-                    (found.loud_us if loud else found.quiet_us).append(outcome.latency_us(99))
-                    found.done += outcome.done
-                    found.wrong += outcome.wrong
+                    outcome = open_loop(requester, workload, seconds, rate, seed=len(siege.quiet_us))
+                    siege.greetings += attack.end() if loud else 0
+                    (siege.loud_us if loud else siege.quiet_us).append(outcome.latency_us(99))
+                    siege.done += outcome.done
+                    siege.wrong += outcome.wrong
         assert process.restarts == 0
         requester.close()
     finally:
         process.close()
-    return found
+    return siege
 
 
 class Attack:

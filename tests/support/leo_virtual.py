@@ -48,9 +48,9 @@ def _responder(application: Application, time: Time, stack: ExitStack) -> Respon
     prepare: Callable[..., Any] = getattr(importlib.import_module(module), function)
     service = prepare(host, devices, plan.parameters, first=True)
     service.dispatchers.update({name: Dispatcher(device) for name, device in devices.items()})
-    made = Responder(service, Listener(), time.clock)
-    stack.callback(made.close)
-    return made
+    peer = Responder(service, Listener(), time.clock)
+    stack.callback(peer.close)
+    return peer
 
 
 @contextmanager

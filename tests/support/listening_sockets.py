@@ -39,26 +39,26 @@ def descendants(pid: int) -> set[int]:
             except OSError:
                 continue
             children.setdefault(parent, []).append(int(entry.name))
-    found, new = set(), {pid}
+    pids, new = set(), {pid}
     while new:
-        found |= new
-        new = {child for parent in new for child in children.get(parent, ())} - found
-    return found
+        pids |= new
+        new = {child for parent in new for child in children.get(parent, ())} - pids
+    return pids
 
 
 def reachable(pids: set[int]) -> set[Reachable]:
     """At what addresses these processes can be reached now, each read in the process's own network namespace."""
-    found = set()
+    addresses = set()
     for pid in pids:
         try:
             inodes = _sockets(pid)
             for kind, state in _LISTENS.items():
                 for name in (kind, f"{kind}6"):
-                    found |= set(_inet(Path(f"/proc/{pid}/net/{name}"), kind, state, inodes))
-            found |= set(_unix(pid, inodes))
+                    addresses |= set(_inet(Path(f"/proc/{pid}/net/{name}"), kind, state, inodes))
+            addresses |= set(_unix(pid, inodes))
         except OSError:
             continue  # it has ended
-    return found
+    return addresses
 
 
 def _sockets(pid: int) -> set[int]:
@@ -68,8 +68,8 @@ def _sockets(pid: int) -> set[int]:
             name = fd.readlink().name
         except OSError:
             continue
-        if found := re.fullmatch(r"socket:\[(\d+)\]", name):
-            inodes.add(int(found[1]))
+        if match := re.fullmatch(r"socket:\[(\d+)\]", name):
+            inodes.add(int(match[1]))
     return inodes
 
 

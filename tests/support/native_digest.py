@@ -120,24 +120,24 @@ def _digest(data: bytes) -> str:
 
 def record(only: str) -> dict[str, dict[str, str]]:
     """Digests by name of what was compiled."""
-    made = {}
+    digests = {}
     for source in (_functions, _programs):
         for name, text in source(only):
-            made[name] = {"ir": _digest(_normal(text).encode()), "code": _digest(compile_here(text))}
-    return made
+            digests[name] = {"ir": _digest(_normal(text).encode()), "code": _digest(compile_here(text))}
+    return digests
 
 
 def compare(old: dict[str, dict[str, str]], new: dict[str, dict[str, str]]) -> int:
     """Print what differs; returns 1 if the machine code of anything does, or if something is missing."""
     gone, added = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
-    both = sorted(old.keys() & new.keys())
-    code = [name for name in both if old[name]["code"] != new[name]["code"]]
-    ir = [name for name in both if old[name]["ir"] != new[name]["ir"]]
+    common = sorted(old.keys() & new.keys())
+    code = [name for name in common if old[name]["code"] != new[name]["code"]]
+    ir = [name for name in common if old[name]["ir"] != new[name]["ir"]]
     for what, names in (("gone", gone), ("added", added), ("machine code differs", code)):
         for name in names:
             sys.stdout.write(f"{what}: {name}\n")
     counts = f"machine code of {len(code)} differs, assembly before optimisation of {len(ir)}"
-    sys.stdout.write(f"{len(both)} compared: {counts}\n")
+    sys.stdout.write(f"{len(common)} compared: {counts}\n")
     return int(bool(code or gone))
 
 

@@ -106,8 +106,8 @@ def link(far: str) -> Iterator[tuple[str, str]]:
     if named:
         yield named[0]
     else:
-        with ends("veth") as both:
-            yield both
+        with ends("veth") as veth_ends:
+            yield veth_ends
 
 
 def where_links_are(work: Callable[[], T]) -> T:

@@ -97,12 +97,12 @@ def run(path: Path, folder: Path, cores: int, spread: str, extra: int) -> int:
 
 
 def _damaged(rng: random.Random, frame: bytes) -> bytes:
-    made = bytearray(frame)
+    damaged_frame = bytearray(frame)
     for _ in range(rng.choice([0, 1, 2, 8])):
-        made[rng.randrange(len(made))] = rng.choice([0, 1, 0xFF, rng.randrange(256)])
+        damaged_frame[rng.randrange(len(damaged_frame))] = rng.choice([0, 1, 0xFF, rng.randrange(256)])
     if rng.random() < 0.3:
-        del made[rng.randrange(1, len(made)) :]
-    return bytes(made)
+        del damaged_frame[rng.randrange(1, len(damaged_frame)) :]
+    return bytes(damaged_frame)
 
 
 def main() -> None:

@@ -44,14 +44,14 @@ def completion(status: Status, rows: int, number: int) -> bytes:
 
 def _taken_apart(packet: bytes, rows: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """The eight bytes of each row in front of its group, and the rows."""
-    row, at, words, found = -(-length // BEAT) * BEAT, BEAT, [], []
+    row, at, words, numbers = -(-length // BEAT) * BEAT, BEAT, [], []
     for _ in range(0, rows, BEAT // 8):
-        count = min(BEAT // 8, rows - len(found))
+        count = min(BEAT // 8, rows - len(numbers))
         words += [packet[at + 8 * place :][:8] for place in range(count)]
         at += BEAT
-        found += [packet[at + row * place :][:length] for place in range(count)]
+        numbers += [packet[at + row * place :][:length] for place in range(count)]
         at += count * row
-    return _matrix(words, 8), _matrix(found, length)
+    return _matrix(words, 8), _matrix(numbers, length)
 
 
 def _matrix(rows: list[bytes], length: int) -> np.ndarray:

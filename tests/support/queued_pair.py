@@ -21,12 +21,12 @@ class Pair:
     """Two queued switches that get the same; after every step all that can be seen of them is compared."""
 
     def __init__(self, program: ir.Program, config: TmConfig, **options: Any) -> None:
-        made = [make_switch(program, engine, **options) for engine in ENGINES]
+        switches = [make_switch(program, engine, **options) for engine in ENGINES]
         self.digests: list[list[Digest]] = [[], []]
         self.depths: list[list[tuple[int, ...]]] = [[], []]
-        for switch, digests in zip(made, self.digests, strict=True):
+        for switch, digests in zip(switches, self.digests, strict=True):
             switch.on_digest = digests.append
-        self.nodes = [QueuedSwitch(switch, config) for switch in made]
+        self.nodes = [QueuedSwitch(switch, config) for switch in switches]
 
     def observe(self) -> None:
         for node, seen in zip(self.nodes, self.depths, strict=True):

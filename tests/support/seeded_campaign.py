@@ -59,13 +59,13 @@ def campaign(run: Run, seeds: Sequence[int], out: Path | None = None, minutes: f
             sys.stderr.write(
                 f"{len(known)} of {len(seeds)} runs, {_counts(Counter(known.values()))}, {left:.0f} s left\n"
             )
-    found = Counter(known.values())
+    outcomes = Counter(known.values())
     took = time.monotonic() - start
     sys.stdout.write(
-        f"{len(known)} of {len(seeds)} runs: {_counts(found)}; {len(known) - before} now, in {took:.0f} s\n"
+        f"{len(known)} of {len(seeds)} runs: {_counts(outcomes)}; {len(known) - before} now, in {took:.0f} s\n"
     )
-    return found
+    return outcomes
 
 
-def _counts(found: Counter[str]) -> str:
-    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.items())) or "none"
+def _counts(outcomes: Counter[str]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "none"

@@ -62,21 +62,21 @@ def _install() -> Any:
 
 
 def main() -> None:
-    told = json.load(sys.stdin)
+    job_file = json.load(sys.stdin)
     out, sys.stdout = sys.stdout, sys.stderr
     updater_module, common = _install()
-    common.YANG_DIR = told["models"]
+    common.YANG_DIR = job_file["models"]
     form = updater_module.ConfigFormat.CONFIGDB
     with tempfile.TemporaryDirectory() as folder:
         updater_module.CHECKPOINTS_DIR = folder
         updater_module.Util.__init__.__defaults__ = (folder,)
         updater_module.FileSystemConfigRollbacker.__init__.__defaults__ = (folder, None, None, "")
-        for job in told["jobs"]:
-            found: dict[str, Any] = {}
+        for job in job_file["jobs"]:
+            results: dict[str, Any] = {}
             try:
-                valid, why = common.ConfigWrapper().validate_config_db_config(copy.deepcopy(job["config"]))
+                valid, problem = common.ConfigWrapper().validate_config_db_config(copy.deepcopy(job["config"]))
                 if not valid:
-                    out.write(json.dumps({"refused": str(why)}) + "\n")
+                    out.write(json.dumps({"refused": str(problem)}) + "\n")
                     continue
                 for undo in ("rollback", "undone"):
                     state.clear()
@@ -84,16 +84,16 @@ def main() -> None:
                     updater = updater_module.GenericUpdater()
                     updater.checkpoint("offramp-hermod", False)
                     updater.apply_patch(_patch(job["patch"]), form, False, False, False, [])
-                    found["applied"] = copy.deepcopy(state)
+                    results["applied"] = copy.deepcopy(state)
                     if undo == "rollback":
                         updater.rollback("offramp-hermod", False, False, False, [])
                     else:
                         updater.apply_patch(_patch(job["undo"]), form, False, False, False, [])
-                    found[undo] = copy.deepcopy(state)
+                    results[undo] = copy.deepcopy(state)
                     updater.delete_checkpoint("offramp-hermod", False)
             except Exception as error:  # whatever it is, the test shows it
-                found["error"] = f"{type(error).__name__}: {error}"
-            out.write(json.dumps(found) + "\n")
+                results["error"] = f"{type(error).__name__}: {error}"
+            out.write(json.dumps(results) + "\n")
             out.flush()
 
 

@@ -32,10 +32,10 @@ def errors(config: Config, models: Path, folder: Path) -> str:
 
 
 def _instance(config: Config) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    instance: dict[str, Any] = {}
 
     def table(module: str, name: str, rows: list[dict[str, Any]]) -> None:
-        found[f"{module}:{module}"] = {name: {f"{name}_LIST": rows}}
+        instance[f"{module}:{module}"] = {name: {f"{name}_LIST": rows}}
 
     for name, (module, key, value) in _MAPS.items():
         rows = config.get(name, {}).items()
@@ -47,7 +47,7 @@ def _instance(config: Config) -> dict[str, Any]:
     table("sonic-queue", "QUEUE", queues)
     ports = [{"name": name, "lanes": f["lanes"], "speed": int(f["speed"])} for name, f in config["PORT"].items()]
     table("sonic-port", "PORT", ports)
-    return found
+    return instance
 
 
 def _leaves(fields: dict[str, str]) -> dict[str, Any]:

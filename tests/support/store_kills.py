@@ -57,8 +57,8 @@ class Writer(threading.Thread):
 
 
 def number(client: Resp, key: str) -> int:
-    found = client("GET", key)
-    return 0 if found == Nothing() else int(found)
+    value = client("GET", key)
+    return 0 if value == Nothing() else int(value)
 
 
 def campaign(folder: Path, kills: int, seed: int, sync: str = "always") -> int:

@@ -142,16 +142,16 @@ class Text:
     def __call__(self, request: bytes, lines: int = 1) -> bytes:
         """Answers: so many lines, each with its data."""
         self.sock.sendall(request)
-        found = b""
+        text = b""
         for _ in range(lines):
             while True:
                 line = self._file.readline()
-                found += line
+                text += line
                 words = line.split()
                 if words[:1] == [b"VALUE"]:  # others follow, and an end
-                    found += self._file.read(int(words[3]) + 2)
+                    text += self._file.read(int(words[3]) + 2)
                     continue
                 if words[:1] == [b"VA"]:
-                    found += self._file.read(int(words[1]) + 2)
+                    text += self._file.read(int(words[1]) + 2)
                 break
-        return found
+        return text

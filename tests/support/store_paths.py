@@ -81,7 +81,7 @@ class Found:
 
 def check_against_writers(reader: Reader, address: str, seconds: float, seed: int = 1) -> Found:
     """A writer of each key by redis' protocol, and reads here and there: nobody is told what is older than is known."""
-    found, stop, rng = Found(), threading.Event(), random.Random(seed)
+    check, stop, rng = Found(), threading.Event(), random.Random(seed)
     begun, acknowledged = [0] * KEYS, [0] * KEYS
 
     def write() -> None:
@@ -92,7 +92,7 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
                 begun[key] += 1
                 client.set({key_of(key): told(begun[key])})
                 acknowledged[key] = begun[key]
-                found.writes += 1
+                check.writes += 1
                 time.sleep(mine.choice([0, 0, 1e-3, 5e-3]))
 
     with Client(address, Token.from_environment()) as other:
@@ -113,7 +113,7 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
                     directly += len(keys)
                 else:
                     values = reader.read(keys)
-                    found.reads += len(keys)
+                    check.reads += len(keys)
                 for key, value, floor in zip(keys, values, least, strict=True):
                     version = int.from_bytes(value[:8], "little")
                     assert value == told(version), "a value is torn"
@@ -122,19 +122,19 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
         finally:
             stop.set()
             writer.join()
-        found.by_copies = found.reads + directly - (_hits(address) - before)
-    found.paths = reader.paths
-    return found
+        check.by_copies = check.reads + directly - (_hits(address) - before)
+    check.paths = reader.paths
+    return check
 
 
 def check_device(device: str, seconds: float) -> Found:
     """The same for a store of its own, read by way of one device."""
     with a_store(listen="127.0.0.1:0") as store:
         address = store.addresses["listen"]
-        made = store_application({"cpu": f"store:{address}", "device": device})
-        process = open_responder(made, "127.0.0.1:0", requesters=2, restarts=0, insecure=False)
+        application = store_application({"cpu": f"store:{address}", "device": device})
+        process = open_responder(application, "127.0.0.1:0", requesters=2, restarts=0, insecure=False)
         try:
-            with Reader(made, process.address, ("device",)) as reader:
+            with Reader(application, process.address, ("device",)) as reader:
                 return check_against_writers(reader, address, seconds)
         finally:
             process.close()

@@ -103,10 +103,10 @@ class Target:
 
     def address(self) -> str:
         """The gRPC address; skips where there is none."""
-        found = self._connect()
-        if not isinstance(found, str):
+        reached = self._connect()
+        if not isinstance(reached, str):
             pytest.skip(f"{self.name} has no gRPC address")
-        return found
+        return reached
 
     def io(self, port: int) -> FrameIO:
         """The host's end of a port, the same one every time."""

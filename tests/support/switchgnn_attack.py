@@ -82,15 +82,15 @@ class Attacker:
 
     def _altered(self, frame: bytes) -> bytes:
         """The same, or with another payload, count, chunk or round; of the same worker in any case."""
-        rng, made = self.rng, bytearray(frame)
+        rng, altered = self.rng, bytearray(frame)
         what = int(rng.integers(4))
-        if what == 1 and len(made) > SHORT_FRAME_BYTES:
-            made[SHORT_FRAME_BYTES:] = rng.bytes(len(made) - SHORT_FRAME_BYTES)
+        if what == 1 and len(altered) > SHORT_FRAME_BYTES:
+            altered[SHORT_FRAME_BYTES:] = rng.bytes(len(altered) - SHORT_FRAME_BYTES)
         elif what == 2:
-            made[PREFIX_BYTES + 10 : PREFIX_BYTES + 12] = rng.bytes(2)  # count
+            altered[PREFIX_BYTES + 10 : PREFIX_BYTES + 12] = rng.bytes(2)  # count
         elif what == 3:
-            made[PREFIX_BYTES + 13 : PREFIX_BYTES + 16] = rng.bytes(3)  # chunk and round
-        return bytes(made)
+            altered[PREFIX_BYTES + 13 : PREFIX_BYTES + 16] = rng.bytes(3)  # chunk and round
+        return bytes(altered)
 
     def _made_up(self) -> bytes:
         rng = self.rng

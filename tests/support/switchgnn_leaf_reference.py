@@ -133,12 +133,12 @@ class ReferenceLeaf(ReferenceSwitch):
         return [(self._channel(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
-        found = self._find(header)
-        if isinstance(found, Disposition):
-            return self._turn_away(found)
+        place = self._find(header)
+        if isinstance(place, Disposition):
+            return self._turn_away(place)
         if not self._acks:
             return self._drop(Disposition.UNKNOWN)
-        block, _, rank = found
+        block, _, rank = place
         owners = [int(block.owner[v]) for v in block.row(rank)]
         home = self._is_home(block, rank)
         ports = {self._channel(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}

@@ -78,9 +78,9 @@ def factory(program: ir.Program, engine: str) -> MakeTwoLevels:
         ]
         oracles += [ReferenceSpine(plans, network, acks=acks) for _ in range(network.spines)]
         pairs = []
-        for number, (told, oracle) in enumerate(zip(entries, oracles, strict=True)):
+        for number, (rows, oracle) in enumerate(zip(entries, oracles, strict=True)):
             switch(number).reset()
-            direct.load_place(switch(number), told)
+            direct.load_place(switch(number), rows)
             pairs.append(Pair(switch(number), oracle))
         leaves, spines = pairs[: network.leaves], pairs[network.leaves :]
         inside = LeafSpineNetwork(

@@ -122,8 +122,8 @@ class _CocotbCard:
     def finish(self) -> dict[str, Any]:
         said, _ = self._process.communicate(timeout=60)
         assert self._process.returncode == 0, said
-        found: dict[str, Any] = json.loads(said.splitlines()[-1])
-        return found
+        outcome: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return outcome
 
     def close(self) -> None:
         if self._process.poll() is None:

@@ -89,9 +89,9 @@ class _Exchange(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, sent: list[int], received: list[int]) -> torch.Tensor:
         ctx.counts = received, sent
-        found = rows.new_empty((sum(received), *rows.shape[1:]))
-        dist.all_to_all_single(found, rows.contiguous(), received, sent)
-        return found
+        gathered = rows.new_empty((sum(received), *rows.shape[1:]))
+        dist.all_to_all_single(gathered, rows.contiguous(), received, sent)
+        return gathered
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:

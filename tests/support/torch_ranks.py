@@ -85,9 +85,9 @@ def programs(group: Group, item: tuple[list[str], list[int]], report: Report) ->
             with backend(group, "gloo"):
                 expected = torch_programs.PROGRAMS[name](seed)
             with backend(group, "offramp"):
-                found = torch_programs.PROGRAMS[name](seed)
+                results = torch_programs.PROGRAMS[name](seed)
                 kinds = offramp.torch.counters()
-            same = len(found) == len(expected) and all(map(torch.equal, found, expected))
+            same = len(results) == len(expected) and all(map(torch.equal, results, expected))
             if not same or not expected or not kinds.get("gloo"):
                 wrong.append(f"{name}, seed {seed}, rank {group.rank}: {kinds}")
                 report(wrong[-1])
@@ -130,18 +130,18 @@ class Counting(Offload):
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
         self._count(call)
-        found = values.clone()
-        dist.all_reduce(found, getattr(dist.ReduceOp, call.request.reduce.replace("AVG", "SUM")), group=self.control)
-        return found
+        total = values.clone()
+        dist.all_reduce(total, getattr(dist.ReduceOp, call.request.reduce.replace("AVG", "SUM")), group=self.control)
+        return total
 
     def reduce_scatter(self, values: torch.Tensor, call: Call) -> Result:
         return self.all_reduce(values, call)[self.place.rank].clone()
 
     def all_gather(self, values: torch.Tensor, call: Call) -> Result:
         self._count(call)
-        found = values.new_empty((self.place.size, len(values)))
-        dist.all_gather_into_tensor(found.view(-1), values, group=self.control)
-        return found
+        gathered = values.new_empty((self.place.size, len(values)))
+        dist.all_gather_into_tensor(gathered.view(-1), values, group=self.control)
+        return gathered
 
     def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
         self._count(call)
@@ -180,41 +180,41 @@ def _every_form(dtype: torch.dtype) -> dict[str, list[torch.Tensor]]:
     def values(*shape: int) -> torch.Tensor:
         return (torch.arange(math.prod(shape)).reshape(shape) % 7 + rank).to(dtype)
 
-    found: dict[str, list[torch.Tensor]] = {}
+    calls: dict[str, list[torch.Tensor]] = {}
     for op in ("SUM", "MAX", "MIN", "PRODUCT"):
-        found[f"all_reduce {op}"] = [values(3, 5)]
-        dist.all_reduce(found[f"all_reduce {op}"][0], getattr(dist.ReduceOp, op))
-    found["all_reduce coalesced"] = [values(3), values(2, 2)]
-    work = dist.group.WORLD.allreduce_coalesced(found["all_reduce coalesced"])
+        calls[f"all_reduce {op}"] = [values(3, 5)]
+        dist.all_reduce(calls[f"all_reduce {op}"][0], getattr(dist.ReduceOp, op))
+    calls["all_reduce coalesced"] = [values(3), values(2, 2)]
+    work = dist.group.WORLD.allreduce_coalesced(calls["all_reduce coalesced"])
     work.wait()
     out, lists = torch.empty(4, dtype=dtype), [torch.empty(4, dtype=dtype) for _ in range(size)]
     dist.reduce_scatter_tensor(out, values(4 * size))
-    found["reduce_scatter single"] = [out]
+    calls["reduce_scatter single"] = [out]
     again = torch.empty(4, dtype=dtype)
     dist.reduce_scatter(again, [values(4) + k for k in range(size)])
-    found["reduce_scatter list"] = [again]
+    calls["reduce_scatter list"] = [again]
     funcol = F.reduce_scatter_tensor_coalesced([values(size), values(2 * size)], "sum", [0, 0], dist.group.WORLD)
-    found["reduce_scatter coalesced"] = [t.clone() for t in funcol]
+    calls["reduce_scatter coalesced"] = [t.clone() for t in funcol]
     whole = torch.empty(6 * size, dtype=dtype)
     dist.all_gather_into_tensor(whole, values(6))
     dist.all_gather(lists, values(4))
-    found["all_gather"] = [whole, *lists]
-    found["all_gather coalesced"] = [
+    calls["all_gather"] = [whole, *lists]
+    calls["all_gather coalesced"] = [
         t.clone() for t in F.all_gather_into_tensor_coalesced([values(2), values(3)], dist.group.WORLD)
     ]
     even, uneven = torch.empty(2 * size, dtype=dtype), torch.empty(size * (rank + 1), dtype=dtype)
     dist.all_to_all_single(even, values(2 * size))
     counts = [k + 1 for k in range(size)]
     dist.all_to_all_single(uneven, values(sum(counts)), [rank + 1] * size, counts)
-    found["all_to_all"] = [even, uneven]
+    calls["all_to_all"] = [even, uneven]
     sent, got = values(5), torch.empty(5, dtype=dtype)
     works = [dist.isend(sent, (rank + 1) % size, tag=7), dist.irecv(got, (rank - 1) % size, tag=7)]
     for each in works:
         each.wait()
-    found["send"] = [got]
+    calls["send"] = [got]
     future = dist.all_reduce(work_on := values(8), async_op=True).get_future()
-    found["future"] = [future.then(lambda f: f.value()[0] + 1).wait(), work_on]
-    return found
+    calls["future"] = [future.then(lambda f: f.value()[0] + 1).wait(), work_on]
+    return calls
 
 
 def forms(group: Group, device: str, report: Report) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def forms(group: Group, device: str, report: Report) -> dict[str, Any]:
 
     With a ``device`` of this backend's tensors; gloo's are in main memory.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for dtype in (torch.float32, torch.int64):
         with backend(group, "gloo"):
             expected = every_form(dtype)
@@ -234,11 +234,11 @@ def forms(group: Group, device: str, report: Report) -> dict[str, Any]:
                 counted = offramp.torch.counters()
             wrong = [k for k, tensors in expected.items() if not all(map(torch.equal, tensors, got[k]))]
             kinds = sorted({(c.request.kind, c.request.form) for c in Counting.calls})
-            found[f"{dtype} {fault}"] = (wrong, kinds, counted)
+            results[f"{dtype} {fault}"] = (wrong, kinds, counted)
             if wrong:
                 report((group.rank, wrong))
     Counting.fault = ""
-    return found
+    return results
 
 
 def faults(group: Group, _: Any, report: Report) -> dict[str, list[str]]:
@@ -287,7 +287,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 def systems(group: Group, folder: str, report: Report) -> dict[str, Any]:
     """Programs over each of our systems: the largest difference from gloo, and who carried out what, from rank 0."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     expected: dict[str, list[torch.Tensor]] = {}
     jobs = {"hermod": ("data_parallel", "mixture_of_experts", "pipeline")}
     for name, settings in NETWORKS.items():
@@ -302,8 +302,8 @@ def systems(group: Group, folder: str, report: Report) -> dict[str, Any]:
                 counted = offramp.torch.counters()
                 dscps = _dscps()
             worst = max(float((a - b).abs().max()) for a, b in zip(got, expected[program], strict=True))
-            found[f"{name} {program}"] = worst, {kind: t["calls"] for kind, t in counted[name].items()}, dscps
-    return found
+            results[f"{name} {program}"] = worst, {kind: t["calls"] for kind, t in counted[name].items()}, dscps
+    return results
 
 
 def _dscps() -> list[int]:
@@ -330,7 +330,7 @@ def python_only(group: Group, _: Any, report: Report) -> dict[str, Any]:
 def paces(group: Group, item: tuple[str, list[int], int], report: Report) -> dict[int, tuple[float, float]]:
     """Seconds of a collective of so many bytes on gloo and on this backend: medians of turns, on the slowest rank."""
     kind, sizes, turns = item
-    found: dict[int, tuple[float, float]] = {}
+    paces_by_size: dict[int, tuple[float, float]] = {}
     with backend(group, "gloo"):
         groups = [dist.new_group(backend=name) for name in ("gloo", "offramp")]
         for size in sizes:
@@ -347,38 +347,40 @@ def paces(group: Group, item: tuple[str, list[int], int], report: Report) -> dic
                     took = torch.tensor([time.perf_counter() - start], dtype=torch.float64)
                     dist.all_reduce(took, dist.ReduceOp.MAX)
                     taken[k].append(float(took))
-            found[size] = statistics.median(taken[0][1:]), statistics.median(taken[1][1:])
-    return found
+            paces_by_size[size] = statistics.median(taken[0][1:]), statistics.median(taken[1][1:])
+    return paces_by_size
 
 
 def observed(group: Group, _: Any, report: Report) -> dict[str, Any]:
     """Profiler ranges, counters, split groups, sequence numbers, monitored barriers, and an abort of what waits."""
-    found: dict[str, Any] = {}
+    observations: dict[str, Any] = {}
     with backend(group, "offramp", COUNTING, timeout_s=3):
         with torch.profiler.profile() as profile:
             dist.all_reduce(torch.ones(8))
             dist.broadcast(torch.ones(8), 0)
-        found["ranges"] = sorted(e.key for e in profile.key_averages() if e.key.startswith(("offramp:", "gloo:")))
+        observations["ranges"] = sorted(
+            e.key for e in profile.key_averages() if e.key.startswith(("offramp:", "gloo:"))
+        )
         half = dist.split_group(None, [[0, 1]], group_desc="half")
         if half is not None:
             dist.all_reduce(torch.ones(4), group=half)
-            found["half"] = offramp.torch.counters(half)["counting"]["all_reduce"]["calls"]
-            found["half size"] = dist.get_world_size(half)
-            found["described"] = Counting.calls[-1].request.group
+            observations["half"] = offramp.torch.counters(half)["counting"]["all_reduce"]["calls"]
+            observations["half size"] = dist.get_world_size(half)
+            observations["described"] = Counting.calls[-1].request.group
         dist.distributed_c10d._set_pg_timeout(timedelta(seconds=2))
         before = dist.group.WORLD._get_sequence_number_for_group()
         dist.all_reduce(torch.ones(2))
-        found["sequence"] = dist.group.WORLD._get_sequence_number_for_group() - before
-        found["last"] = [(row["number"], row["kind"], row["by"]) for row in offramp.torch.last_collectives()]
+        observations["sequence"] = dist.group.WORLD._get_sequence_number_for_group() - before
+        observations["last"] = [(row["number"], row["kind"], row["by"]) for row in offramp.torch.last_collectives()]
         dist.monitored_barrier()
         try:
             if group.rank != 1:
                 dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True)
         except RuntimeError as error:
-            found["monitored"] = str(error)
+            observations["monitored"] = str(error)
         meet("monitored")
     with backend(group, "offramp", timeout_s=3):
-        found["aborted"] = ""
+        observations["aborted"] = ""
         if group.rank == 0:
             start = time.monotonic()
             work = dist.broadcast(torch.ones(4), 1, async_op=True)
@@ -386,10 +388,10 @@ def observed(group: Group, _: Any, report: Report) -> dict[str, Any]:
             try:
                 work.wait()
             except RuntimeError as error:
-                found["aborted"] = str(error)
-            found["after"] = time.monotonic() - start
+                observations["aborted"] = str(error)
+            observations["after"] = time.monotonic() - start
         meet("aborted")
-    return found
+    return observations
 
 
 def hung(group: Group, folder: str, report: Report) -> dict[str, Any]:
@@ -419,28 +421,28 @@ def hung(group: Group, folder: str, report: Report) -> dict[str, Any]:
 def in_switch(group: Group, network: dict[str, Any], report: Report) -> dict[str, Any]:
     """Sums by the switch: which types differ from NumPy's, what programs count, what faults say, from rank 0."""
     settings = {"offloads": ["allreduce"], "least": 1, **network}
-    found: dict[str, Any] = {"wrong": []}
+    results: dict[str, Any] = {"wrong": []}
     with backend(group, "gloo"):
         expected = torch_programs.PROGRAMS["data_parallel"](1)
     with backend(group, "offramp", settings):
         got = torch_programs.PROGRAMS["data_parallel"](1)
-        found["worst"] = max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True))
+        results["worst"] = max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True))
         for dtype in InSwitch.dtypes:
             values = (torch.arange(1000) % 15 * (group.rank + 1)).to(dtype)
             dist.all_reduce(values)
             if not torch.equal(values, (torch.arange(1000) % 15 * (group.size * (group.size + 1) // 2)).to(dtype)):
-                found["wrong"].append(str(dtype))
+                results["wrong"].append(str(dtype))
         values = torch.full((3, 5), float(group.rank))
         dist.all_reduce(values, dist.ReduceOp.AVG)
-        found["mean"] = values.unique().tolist()
-        found["calls"] = {by: sorted(kinds) for by, kinds in offramp.torch.counters().items()}
+        results["mean"] = values.unique().tolist()
+        results["calls"] = {by: sorted(kinds) for by, kinds in offramp.torch.counters().items()}
         try:
             dist.all_reduce(torch.full((4,), 2**31 - 1, dtype=torch.int32))
         except RuntimeError as error:
-            found["overflow"] = str(error)
+            results["overflow"] = str(error)
         meet("overflown")
     with backend(group, "offramp", {**settings, "ports": [1] * (group.size - 1)}):
         values = torch.ones(4)
         dist.all_reduce(values)  # a group that is larger than the switch's ports
-        found["beyond"] = values.tolist(), sorted(offramp.torch.counters())
-    return found
+        results["beyond"] = values.tolist(), sorted(offramp.torch.counters())
+    return results

@@ -51,7 +51,7 @@ def megatron(seed: int) -> list[torch.Tensor]:
         def forward(self, values: torch.Tensor) -> torch.Tensor:
             return self.down(torch.relu(self.up(values)[0]))[0]
 
-    found = []
+    parts = []
     try:
         for sharded in (False, True):
             torch.manual_seed(seed)
@@ -65,11 +65,11 @@ def megatron(seed: int) -> list[torch.Tensor]:
             rank, size = dist.get_rank() // 2, dist.get_world_size() // 2
             for buffer in model.buffers:  # of a sharded one this rank's part is the sum
                 whole = buffer.grad_data.clone()
-                found.append(whole.chunk(size)[rank] if sharded else whole)
-            found.append(out.detach())
+                parts.append(whole.chunk(size)[rank] if sharded else whole)
+            parts.append(out.detach())
     finally:
         parallel_state.destroy_model_parallel()
-    return found
+    return parts
 
 
 def deepspeed(seed: int) -> list[torch.Tensor]:
@@ -80,7 +80,7 @@ def deepspeed(seed: int) -> list[torch.Tensor]:
 
     comm.cdb = None  # it belongs to the default group before
     ds.init_distributed(dist_backend=dist.get_backend(), verbose=False)
-    found = []
+    values = []
     for stage in range(4):
         torch.manual_seed(seed)
         model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
@@ -95,9 +95,9 @@ def deepspeed(seed: int) -> list[torch.Tensor]:
             engine.backward(loss)
             engine.step()
         with ds.zero.GatheredParameters(list(engine.parameters())):
-            found += [loss.detach(), *(p.detach().clone() for p in engine.parameters())]
+            values += [loss.detach(), *(p.detach().clone() for p in engine.parameters())]
         engine.destroy()
-    return found
+    return values
 
 
 def torchtitan(seed: int) -> list[torch.Tensor]:
@@ -121,15 +121,15 @@ def torchtitan(seed: int) -> list[torch.Tensor]:
     for each in (*(part for part in model if isinstance(part, nn.Linear)), model):
         fully_shard(each, mesh=mesh)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    found = []
+    values = []
     for step in range(2):
         optimizer.zero_grad()
         loss = model(_batch(step, seed)).square().mean()
         loss.backward()
         norm = utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        found += [torch.as_tensor(utils.dist_mean(loss.detach(), dims.get_mesh("loss"))), norm.detach().clone()]
-    return [*found, *(p.full_tensor().detach().clone() for p in model.parameters())]
+        values += [torch.as_tensor(utils.dist_mean(loss.detach(), dims.get_mesh("loss"))), norm.detach().clone()]
+    return [*values, *(p.full_tensor().detach().clone() for p in model.parameters())]
 
 
 RECIPES: dict[str, Callable[[int], list[torch.Tensor]]] = {

@@ -194,8 +194,8 @@ def be_rank(plan: Plan, rank: int, folder: Path, links: str, restarts: int) -> N
             break
         finally:
             done["took_s"] = max(done["took_s"], time.monotonic() - began)
-        found = tensor.numpy()
-        assert np.array_equal(found, expected, equal_nan="float" in found.dtype.name), f"another sum: {given[0].dtype}"
+        total = tensor.numpy()
+        assert np.array_equal(total, expected, equal_nan="float" in total.dtype.name), f"another sum: {given[0].dtype}"
         done["sums"] += 1
     began = time.monotonic()
     dist.destroy_process_group()
@@ -238,7 +238,7 @@ def run(requests: Connection, restarts: int, links: str, seed: int) -> str:
         folder = Path(name)
         pids = [fork_rank(plan, links, restarts, rank=rank, folder=folder) for rank in range(plan.ranks)]
         codes = ended(pids)
-        found = {
+        by_rank = {
             rank: json.loads(path.read_text())
             for rank in range(plan.ranks)
             if (path := folder / f"rank{rank}.json").exists()
@@ -248,18 +248,18 @@ def run(requests: Connection, restarts: int, links: str, seed: int) -> str:
             died = rank == plan.victim and plan.dies_after is not None and code == -signal.SIGKILL
             assert died or code == 0, f"{plan}: rank {rank} ended with {code}: {said}"
     dead = -signal.SIGKILL in codes
-    busy = any(BUSY in row["line"] for row in found.values())
-    lines = {rank: row["line"] for rank, row in found.items() if row["line"]}
+    busy = any(BUSY in row["line"] for row in by_rank.values())
+    lines = {rank: row["line"] for rank, row in by_rank.items() if row["line"]}
     for rank, line in lines.items():
         assert dead or busy or plan.restart_after is not None, f"{plan}: {line}"
         assert re.match(rf"all_reduce \d+ (by \w+ )?on rank {rank}[ :]", line), f"{plan}: {line!r}"
         assert "\n" not in line, line
-        assert found[rank]["took_s"] < 2 * TIMEOUT_S + LATE_S, f"{plan}: {found[rank]}"
-    for rank, row in found.items():
+        assert by_rank[rank]["took_s"] < 2 * TIMEOUT_S + LATE_S, f"{plan}: {by_rank[rank]}"
+    for rank, row in by_rank.items():
         assert row["line"] or row["sums"] == len(plan.sizes), f"{plan}: rank {rank}: {row}"
     restarted = "a restart" if plan.restart_after is not None else ""
     killed = "a rank killed" if dead else "gloo could not connect in time" if busy else ""
-    came_to = "a line on every rank" if len(lines) == len(found) else "a line or the sum" if lines else "exact"
+    came_to = "a line on every rank" if len(lines) == len(by_rank) else "a line or the sum" if lines else "exact"
     return ": ".join(filter(None, [" and ".join(filter(None, [killed, restarted])), came_to]))
 
 
@@ -316,8 +316,8 @@ def main() -> int:
     preload()
     with switch() as (requests, restarts, links):
         one = functools.partial(run, requests, restarts, links)
-        found = campaign(one, range(asked.seed, asked.seed + asked.runs), asked.out, asked.minutes)
-    return bool(found["wrong"])
+        summary = campaign(one, range(asked.seed, asked.seed + asked.runs), asked.out, asked.minutes)
+    return bool(summary["wrong"])
 
 
 if __name__ == "__main__":

@@ -25,22 +25,22 @@ BOUNDS = np.array([0, 7, 7, 15, 19])
 
 def blocks() -> Pattern:
     """Scattered pairs and blocks of three."""
-    made = reform(random_pattern(19, 4), BOUNDS, 1.0, some_bucket, block=3)
-    assert len(made.corners)
-    return made
+    pattern = reform(random_pattern(19, 4), BOUNDS, 1.0, some_bucket, block=3)
+    assert len(pattern.corners)
+    return pattern
 
 
 def blocks_alone() -> Pattern:
     """No scattered pair."""
-    made, bare = blocks(), pattern_of(19, np.zeros(0, np.int64), some_bucket)
-    return Pattern(19, bare.indptr, bare.indices, bare.buckets, 3, made.corners, made.block_buckets)
+    reformed, bare = blocks(), pattern_of(19, np.zeros(0, np.int64), some_bucket)
+    return Pattern(19, bare.indptr, bare.indices, bare.buckets, 3, reformed.corners, reformed.block_buckets)
 
 
 def with_a_global_token() -> Pattern:
     """The last token attends to all, and all to it."""
     tokens = np.arange(29)
-    made = random_pattern(29, 2)
-    keys = [made.rows * 29 + made.indices, tokens * 29 + 28, 28 * 29 + tokens]
+    pattern = random_pattern(29, 2)
+    keys = [pattern.rows * 29 + pattern.indices, tokens * 29 + 28, 28 * 29 + tokens]
     return pattern_of(29, np.concatenate(keys), some_bucket)
 
 

@@ -52,8 +52,8 @@ def unitg_dag(
                         parts[stage] = tasks.compute(stage, op, it, seconds[2], done, averaged, of_text=True)
         if stages > 1:
             averaged = tasks.average(place, it, gradient_bytes, list(parts.values()))
-    made = sort_tasks(tasks.made, list(range(len(tasks.made))))
-    return Dag(made, stages, stages, iterations, stages, place.microbatches, interleaved=False)
+    ordered = sort_tasks(tasks.made, list(range(len(tasks.made))))
+    return Dag(ordered, stages, stages, iterations, stages, place.microbatches, interleaved=False)
 
 
 OF_TEXT = (0, 0)

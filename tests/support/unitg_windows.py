@@ -24,5 +24,5 @@ def outside(modules: Iterable[Interval], openings: Sequence[Opening]) -> list[In
 
 def overruns(modules: Iterable[Interval], openings: Sequence[Opening]) -> list[float]:
     """Seconds by which modules ended behind their opening: one module for each pause, at most."""
-    found = ((module, opening_of(module, openings)) for module in modules)
-    return [module.end - o[1] for module, o in found if o is not None and module.end > o[1]]
+    opened = ((module, opening_of(module, openings)) for module in modules)
+    return [module.end - o[1] for module, o in opened if o is not None and module.end > o[1]]

@@ -30,9 +30,9 @@ SOURCES = imports.read()
 
 
 def modules(folder: str) -> list[Path]:
-    found = sorted((ROOT / folder).rglob("*.py"))
-    assert found
-    return found
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    assert paths
+    return paths
 
 
 @pytest.mark.parametrize("package", BELOW)
@@ -64,15 +64,15 @@ def strings(path: Path) -> list[ast.Constant]:
     """Strings that are not documentation."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return [node for node in found if id(node) not in prose]
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [node for node in texts if id(node) not in prose]
 
 
 def test_no_package_imports_in_a_circle() -> None:
     """At the top or inside; :meth:`imports.Sources.circles` says what counts."""
     packages = ["", *(name for name in SOURCES.files if SOURCES.is_package(name))]
-    found = {package: circles for package in packages if (circles := SOURCES.circles(package))}
-    assert found == CIRCLES
+    by_package = {package: circles for package in packages if (circles := SOURCES.circles(package))}
+    assert by_package == CIRCLES
 
 
 LONG = 60

@@ -69,13 +69,13 @@ def _invented(scale: float, seed: int, *, link: int = 10, cache: int = 1) -> Rep
     if cache == 3:
         raise OfframpError("no such cache")
     factor = 1.5 + seed / 10 - (link == 40) * (0.7 if cache == 1 else 0.1)
-    found = [
+    comparisons = [
         Comparison("ahead", "1.2x", f"{factor:.2f}x"),
         Comparison("chosen so", "5", "5", evidence=Evidence.ASSUMED, source="the 5"),
         Comparison("change", "-20 %", f"{-10 * cache - link:+d} %"),
         Comparison("far", "-35 %", f"{-10 * cache - link:+d} %"),
     ]
-    return Reproduction(found, (), {}, "")
+    return Reproduction(comparisons, (), {}, "")
 
 
 ITEM = Item(
@@ -135,13 +135,13 @@ def test_a_search_moves_options_together_and_counts_its_runs(rows: list[Row]) ->
         asked.extend(cases)
         return [run_case((case, None)) for case in cases]
 
-    found = search(ITEM, "change", rows, 10, run)
-    assert found is not None
-    assert (found.ours, found.distance, found.runs) == ("-20 %", 0, 0)  # a row of the referee's is it already
-    found = search(ITEM, "far", rows[:1], 10, run)  # from one row on
-    assert found is not None
-    assert (found.case.options, found.ours, found.distance) == ((("cache", 2),), "-30 %", 5)
-    assert found.runs == len(asked) == 4  # the other link, both other caches, then the other link with this cache
+    near = search(ITEM, "change", rows, 10, run)
+    assert near is not None
+    assert (near.ours, near.distance, near.runs) == ("-20 %", 0, 0)  # a row of the referee's is it already
+    near = search(ITEM, "far", rows[:1], 10, run)  # from one row on
+    assert near is not None
+    assert (near.case.options, near.ours, near.distance) == ((("cache", 2),), "-30 %", 5)
+    assert near.runs == len(asked) == 4  # the other link, both other caches, then the other link with this cache
     few = search(ITEM, "far", rows[:1], 1, run)
     assert few is not None
     assert (few.case, few.runs) == (rows[0].case, 1)
@@ -162,11 +162,11 @@ def test_the_command_judges_the_claims_of_an_item(tmp_path: Path) -> None:
     command = ["reproduce", "unitg/table5.5", "--claims", "--search", "5", "--rows", str(tmp_path / "rows.jsonl")]
     result = CliRunner().invoke(app, [*command, "--out", str(tmp_path), "--json", str(path)])
     assert result.exit_code == 0, result.exception
-    found = json.loads(path.read_text())
-    assert found["schema"] == "offramp.claims/1"
-    assert [each["claim"]["number"] for each in found["claims"]] == [c.number for c in claims_of("unitg/table5.5")]
-    assert {each["ruling"] for each in found["claims"]} == {"holds"}
-    (nearest,) = found["nearest"]
+    report = json.loads(path.read_text())
+    assert report["schema"] == "offramp.claims/1"
+    assert [each["claim"]["number"] for each in report["claims"]] == [c.number for c in claims_of("unitg/table5.5")]
+    assert {each["ruling"] for each in report["claims"]} == {"holds"}
+    (nearest,) = report["nearest"]
     assert nearest["published"] == "15.15x"
     assert "unitg/table5.5: revgcn, arxiv: UniTG over TAPE" in (tmp_path / "claims.md").read_text()
     assert "unitg/table5.5: revgcn, arxiv: UniTG over TAPE" in (tmp_path / "claims.svg").read_text()

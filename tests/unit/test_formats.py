@@ -77,5 +77,5 @@ def test_structures_without_gaps_or_unknown_types(members: dict[str, str], why: 
 
 
 def test_the_constants_that_only_p4_writes_by_hand() -> None:
-    found = re.findall(r"const bit<\d+> (\w+) = (\w+);", p4_source("include/ipv6.p4").read_text())
-    assert {name: int(value, 0) for name, value in found} == {"ETHER_TYPE_IPV6": ethernet.ETHER_TYPE_IPV6}
+    constants = re.findall(r"const bit<\d+> (\w+) = (\w+);", p4_source("include/ipv6.p4").read_text())
+    assert {name: int(value, 0) for name, value in constants} == {"ETHER_TYPE_IPV6": ethernet.ETHER_TYPE_IPV6}

@@ -17,8 +17,8 @@ def python(text: str) -> list[str]:
 
 
 def test_both_outputs_are_in_the_log(tmp_path: Path) -> None:
-    found = run_tool(python("import sys; print('out', flush=True); print('err', file=sys.stderr)"), tmp_path, "a.log")
-    assert found == (tmp_path / "a.log").read_text() == "out\nerr\n"
+    log = run_tool(python("import sys; print('out', flush=True); print('err', file=sys.stderr)"), tmp_path, "a.log")
+    assert log == (tmp_path / "a.log").read_text() == "out\nerr\n"
 
 
 def test_the_log_is_there_before_the_end(tmp_path: Path) -> None:

@@ -38,13 +38,13 @@ def test_kept_code_follows_its_sources(package: str, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "__init__.py").touch()
     (folder / "kernel.py").write_text(_KERNEL.format(package=package))
-    found = []
+    compiled = []
     for step in (2, 2, 30):
-        if not found or step == 30:
+        if not compiled or step == 30:
             (folder / "layout.py").write_text(_LAYOUT.format(step=step))
         environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
         environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
         command = [sys.executable, "-B", "-c", _ASK.format(package=package)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        found.append(done.stdout.split())
-    assert found == [["False", "3"], ["True", "3"], ["False", "31"]]
+        compiled.append(done.stdout.split())
+    assert compiled == [["False", "3"], ["True", "3"], ["False", "31"]]

@@ -98,8 +98,8 @@ def test_the_first_number_of_a_text(text: str | None, number: float | None) -> N
 
 def test_what_is_fitted_or_assumed_says_to_what_or_from_where() -> None:
     for name in ITEMS.names():
-        found = ITEMS.get(name)
-        assert bool(found.source) == (found.evidence in (Evidence.FITTED, Evidence.ASSUMED)), name
+        item = ITEMS.get(name)
+        assert bool(item.source) == (item.evidence in (Evidence.FITTED, Evidence.ASSUMED)), name
 
 
 @pytest.mark.parametrize("name", ITEMS.names())

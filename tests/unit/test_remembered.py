@@ -42,9 +42,9 @@ def files(folder: Path, most_bytes: int = 10_000) -> KeptFiles:
 def test_made_once(tmp_path: Path) -> None:
     make = Maker()
     for _ in range(3):
-        found = remembered(files(tmp_path), "key", Numbers, make)
-        assert found.tolist() == [0, 1, 2, 3, 4]
-        found[0] = 7  # what is handed out is the caller's
+        value = remembered(files(tmp_path), "key", Numbers, make)
+        assert value.tolist() == [0, 1, 2, 3, 4]
+        value[0] = 7  # what is handed out is the caller's
     assert make.made == 1
     remembered(files(tmp_path), "another", Numbers, make)
     assert make.made == 2

@@ -21,10 +21,10 @@ def _root(case: int) -> float:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_come_in_order(processes):
-    told = []
-    with listen(lambda *news: told.append(news)):
+    progress = []
+    with listen(lambda *news: progress.append(news)):
         assert sweep(sqrt, [9, 4, 1, 0], processes=processes, what="roots") == [3, 2, 1, 0]
-    assert told == [("roots", done, 4) for done in range(5)]
+    assert progress == [("roots", done, 4) for done in range(5)]
 
 
 def test_errors_of_a_case_are_those_of_the_sweep():
@@ -47,10 +47,10 @@ def test_on_a_dask_cluster():
     distributed = pytest.importorskip("distributed")
     local = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None, "worker_dashboard_address": None}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **local) as cluster:
-        told = []
-        with listen(lambda _, done, __: told.append(done)):
+        progress = []
+        with listen(lambda _, done, __: progress.append(done)):
             assert sweep(sqrt, [9, 4], dask=cluster.scheduler_address) == [3, 2]
-        assert told == [0, 1, 2]
+        assert progress == [0, 1, 2]
         with on_dask(cluster.scheduler_address):
             assert sweep(sqrt, [16, 25]) == [4, 5]
 

@@ -56,20 +56,22 @@ def needed(name: str, extra: str = "") -> Iterator[str]:
         except PackageNotFoundError:  # for another platform or Python
             continue
         for requirement in map(Requirement, rows):
-            found = canonicalize_name(requirement.name)
-            if (requirement.marker is None or requirement.marker.evaluate({"extra": wanted})) and found not in seen:
-                seen.add(found)
-                pending += [(found, part) for part in (requirement.extras or {""})]
+            package_name = canonicalize_name(requirement.name)
+            if (
+                requirement.marker is None or requirement.marker.evaluate({"extra": wanted})
+            ) and package_name not in seen:
+                seen.add(package_name)
+                pending += [(package_name, part) for part in (requirement.extras or {""})]
     yield from sorted(seen)
 
 
 def licences(package: str) -> set[str]:
     """The licences that a package declares: SPDX's expression, else its classifiers, else its text."""
-    found = metadata(package)
-    if expression := found.get("License-Expression"):
+    fields = metadata(package)
+    if expression := fields.get("License-Expression"):
         return set(re.split(r"\s+(?:AND|OR)\s+", re.sub(r"[()]|\s+WITH\s+\S+", "", expression)))
-    rows = [row.rpartition(" :: ")[2] for row in found.get_all("Classifier") or [] if row.startswith("License :: ")]
-    rows = rows or [(found.get("License") or "none").strip().splitlines()[0]]
+    rows = [row.rpartition(" :: ")[2] for row in fields.get_all("Classifier") or [] if row.startswith("License :: ")]
+    rows = rows or [(fields.get("License") or "none").strip().splitlines()[0]]
     return {SPELLINGS.get(row.lower(), row) for row in rows}
 
 

@@ -45,6 +45,6 @@ class Block:
 
 
 def _received(descriptor: object) -> Block:
-    made = Block.__new__(Block)
-    made._descriptor = descriptor.detach()  # type: ignore[attr-defined]
-    return made
+    block = Block.__new__(Block)
+    block._descriptor = descriptor.detach()  # type: ignore[attr-defined]
+    return block

@@ -28,7 +28,7 @@ _allowed = False
 
 
 def allow_forks() -> None:
-    """Declare that this process runs a program that has computed nothing yet; a user of the library may have."""
+    """Declare that this process runs a program that has computed nothing yet, unlike a user of the library."""
     global _allowed  # noqa: PLW0603 - of the process
     _allowed = True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that is meant to outlast the command that starts it, and whom it says so to.
+"""A process that outlasts the command that starts it, and announces that it does.
 
 The supervisor of a command ends what the command has started. A process that calls :func:`outlast` is left alone: it
 answers for what it holds by itself, and must give it back however it ends.
@@ -36,10 +36,10 @@ def lasts(pid: int) -> bool:
         return False
 
 
-def start_lasting(module: str, arguments: Sequence[str], given: str) -> None:
-    """Start ``main()`` of a module in a process that lasts, with ``given`` on its standard input.
+def start_lasting(module: str, arguments: Sequence[str], text: str) -> None:
+    """Start ``main()`` of a module in a process that lasts, with ``text`` on its standard input.
 
-    Returns once it lasts, which is before it imports the module: whoever is being ended has little time.
+    Returns once it lasts, before it imports the module: a process that is being ended has little time.
     """
     process = subprocess.Popen(
         [sys.executable, "-c", _BEGIN, module, *arguments],
@@ -51,8 +51,8 @@ def start_lasting(module: str, arguments: Sequence[str], given: str) -> None:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    with process.stdin as told, process.stdout as said:
-        told.write(given)
-        told.flush()
-        said.readline()
+    with process.stdin as stdin, process.stdout as stdout:
+        stdin.write(text)
+        stdin.flush()
+        stdout.readline()
     process.returncode = 0  # it is not ours to wait for

@@ -38,7 +38,7 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
 
 @contextmanager
 def namespaces(names: list[str]) -> Iterator[list[str]]:
-    """Network namespaces of these names, made longer by whose they are; they end with the context.
+    """Network namespaces of these names, extended by their owner's; they end with the context.
 
     If this process is killed, the next one that calls this function removes them.
 
@@ -46,15 +46,15 @@ def namespaces(names: list[str]) -> Iterator[list[str]]:
         OfframpError: no right to make them.
     """
     _once(sweep_namespaces)
-    made: list[str] = []
+    created: list[str] = []
     try:
         for name in names:
             full = owned_name() + name
             ip("netns", "add", full)
-            made.append(full)
-        yield made
+            created.append(full)
+        yield created
     finally:
-        for name in made:
+        for name in created:
             _remove_namespace(name)
 
 

@@ -22,7 +22,7 @@ def signal_at_parents_end(number: signal.Signals, parent: int) -> None:
     """Have the kernel send this process a signal when the thread that started it ends; ends now if that has happened.
 
     Args:
-        number: to send.
+        number: signal to send.
         parent: process id of the parent, as it was before this process was started.
     """
     _prctl(_PDEATHSIG, number)
@@ -41,13 +41,13 @@ def end_children(grace_s: float) -> None:
     What is meant to last (:mod:`offramp_base.ending.lasting`) stays.
     """
     adopt_orphans()
-    told: set[int] = set()
+    signalled: set[int] = set()
     deadline = time.monotonic() + grace_s
     while _any_left() and (left := [child for child in _children() if not lasts(child)]):
         force = time.monotonic() > deadline
         for child in left:
-            if force or child not in told:
-                told.add(child)
+            if force or child not in signalled:
+                signalled.add(child)
                 with contextlib.suppress(OSError):
                     os.kill(child, signal.SIGKILL if force else signal.SIGTERM)
         time.sleep(_POLL_S)
@@ -65,7 +65,7 @@ def _any_left() -> bool:
 
 def _children() -> list[int]:
     """Process ids of the children of this process."""
-    found, of = [], os.getpid()
+    children, of = [], os.getpid()
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -73,8 +73,8 @@ def _children() -> list[int]:
             except OSError:  # it has just ended
                 continue
             if int(status.rpartition(")")[2].split()[1]) == of:
-                found.append(int(entry.name))
-    return found
+                children.append(int(entry.name))
+    return children
 
 
 def _prctl(option: int, value: int) -> None:

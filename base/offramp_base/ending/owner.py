@@ -36,19 +36,19 @@ def is_left(name: str, pattern: re.Pattern[str] = _OWNED) -> bool:
     """Whether a name says that it belongs to a process, and that process has certainly ended.
 
     Args:
-        name: of a folder, a namespace or a file.
-        pattern: with the three groups of :data:`PATTERN`, matched at the beginning of the name.
+        name: name of a folder, a namespace or a file.
+        pattern: pattern with the three groups of :data:`PATTERN`, matched at the beginning of the name.
     """
-    found = pattern.match(name)
-    if found is None or found[3] != _where():
+    parts = pattern.match(name)
+    if parts is None or parts[3] != _where():
         return False
-    return _started(int(found[1])) != int(found[2], 16)
+    return _started(int(parts[1])) != int(parts[2], 16)
 
 
 def is_process(name: str) -> bool:
     """Whether ``PID.START.WHERE`` is a process of this boot that has not ended."""
-    found = _OWNED.match(f"{PREFIX}{name}-")
-    return found is not None and found[3] == _where() and not is_left(found[0])
+    parts = _OWNED.match(f"{PREFIX}{name}-")
+    return parts is not None and parts[3] == _where() and not is_left(parts[0])
 
 
 def owner_of(pid: int) -> str:

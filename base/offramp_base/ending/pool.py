@@ -29,9 +29,9 @@ def each_in_process(
     kill could leave, and nobody who waits for a case that no one wants any more.
 
     Args:
-        function: of a module, so that other processes can import it.
+        function: function of a module, so that other processes can import it.
         cases: can be pickled.
-        count: of processes.
+        count: number of processes.
         context: how they are started; anew by default, as this process may have threads and machine code.
 
     Raises:

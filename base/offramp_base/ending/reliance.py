@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes on which running work relies: whoever waits for something else learns at once when one of them dies."""
+"""Processes on which running work relies: a wait for something else ends at once when one of them dies."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def relied_on(name: str, process: subprocess.Popen[str]) -> Iterator[None]:
     A process that ends in its own time can take others with it before it is gone. So whatever it still writes to its
     standard output, if that is a pipe, counts as its end: it should write before it lets go of anything.
     """
-    made = []
+    pidfds = []
     with contextlib.suppress(OSError):  # before Linux 5.3, or in a container that forbids it: heard of as a silence
-        made.append(os.pidfd_open(process.pid))
-    watched = [*made, process.stdout.fileno()] if process.stdout is not None else made
+        pidfds.append(os.pidfd_open(process.pid))
+    watched = [*pidfds, process.stdout.fileno()] if process.stdout is not None else pidfds
     _relied_on.update(dict.fromkeys(watched, (name, process)))
     try:
         yield
     finally:
         for descriptor in watched:
             del _relied_on[descriptor]
-        for descriptor in made:
+        for descriptor in pidfds:
             os.close(descriptor)
 
 

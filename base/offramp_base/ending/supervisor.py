@@ -64,9 +64,9 @@ class _Supervisor:
 
     def run(self) -> int:
         """The exit status of the command."""
-        told = self._wait(None)
-        if told is not None:
-            self._send(told)
+        signal_number = self._wait(None)
+        if signal_number is not None:
+            self._send(signal_number)
             if self._wait(UNWIND_S) is not None or self._status is None:  # told twice, or not done in time
                 self._send(signal.SIGKILL)
                 while self._status is None:
@@ -74,7 +74,7 @@ class _Supervisor:
         assert self._status is not None, "without a limit, only its end and a signal are waited for"
         linux.end_children(ORPHANS_S)
         code = os.waitstatus_to_exitcode(self._status)
-        number = told or -min(code, 0) or next((each for each in ENDING if code == status_of(each)), 0)
+        number = signal_number or -min(code, 0) or next((each for each in ENDING if code == status_of(each)), 0)
         if number:
             from offramp_base.ending.left import sweep
 

@@ -126,10 +126,10 @@ def plain(value: Any) -> Value:
     kind = value.WhichOneof("value")
     if kind in {"json_val", "json_ietf_val"}:
         try:
-            made: Value = json.loads(getattr(value, kind))
+            parsed: Value = json.loads(getattr(value, kind))
         except (ValueError, RecursionError):
             raise RpcError(Code.UNKNOWN, "the server sent a value that is not JSON") from None
-        return made
+        return parsed
     if kind not in {"string_val", "uint_val", "int_val", "bool_val"}:
         raise RpcError(Code.UNKNOWN, f"the server sent a value as {kind}")
     scalar: Value = getattr(value, kind)

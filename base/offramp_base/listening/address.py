@@ -59,8 +59,8 @@ def parse_address(text: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> Ad
     if not colon or not host or "\0" in host or number > _LAST_PORT:
         raise OfframpError(f"address {text!r}: expected HOST:PORT, [IPV6]:PORT or unix:PATH")
     try:
-        found = socket.getaddrinfo(host.removeprefix("[").removesuffix("]"), number, type=kind)
+        answers = socket.getaddrinfo(host.removeprefix("[").removesuffix("]"), number, type=kind)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a host name"
         raise OfframpError(f"address {text!r}: {reason}") from None
-    return Address(found[0][0], found[0][4])
+    return Address(answers[0][0], answers[0][4])

@@ -40,7 +40,7 @@ def connect(
         token: token that both sides prove; None where the server asks for none.
         protocol: as the server calls it.
         greeting: an object of JSON.
-        timeout_s: for all of it, seconds.
+        timeout_s: timeout for all of it, seconds.
         redial: dial again, with growing pauses, when the server turns the connection away before it has answered.
         prepare: sets options on the socket, or binds it, before it is connected.
         descriptors: sent with the greeting over a Unix socket.

@@ -31,7 +31,7 @@ class Greeting:
     Attributes:
         content: the greeting: an object of JSON, not yet checked field by field.
         peer: its address, for people.
-        descriptors: descriptors that came with it; whoever accepts the greeting owns them.
+        descriptors: descriptors that came with it; the caller that accepts the greeting owns them.
     """
 
     def __init__(self, listener: Listener, sock: socket.socket, peer: str, content: dict[str, Any], fds: list[int]):
@@ -112,12 +112,12 @@ class Listener:
         address: ``HOST:PORT`` or ``unix:PATH``; port 0 takes a free one.
         access: the proof that peers must give.
         protocol: name of what is spoken here: a proof for one protocol is none for another.
-        limits: of strangers.
+        limits: limits of strangers.
         clock: seconds, monotonic.
 
     Attributes:
         address: the address at which it listens.
-        refused: connections that were turned away, by reason; the reasons are few, whatever peers say.
+        refused: connections that were refused, by reason; the reasons are few, whatever peers say.
 
     Raises:
         OfframpError: the address is none, cannot be had, or is not served without a token.
@@ -168,7 +168,7 @@ class Listener:
         for key, _ in self._selector.select(timeout_s):
             if key.fileobj is self._socket:
                 accepting = True
-            elif (greeting := self._hear(key.data)) is not None:
+            elif (greeting := self._read_greeting(key.data)) is not None:
                 complete.append(greeting)
         if accepting:
             self._accept()
@@ -229,7 +229,7 @@ class Listener:
                 return
             self._refuse(first, "no greeting in time")
 
-    def _hear(self, stranger: _Stranger) -> Greeting | None:
+    def _read_greeting(self, stranger: _Stranger) -> Greeting | None:
         """Continue a stranger's greeting; returns it once it is complete."""
         if self._strangers.get(stranger.sock) is not stranger:
             return None  # it made room for another

@@ -20,38 +20,38 @@ def parse_object(raw: bytes, what: str) -> dict[str, Any]:
         OfframpError: not JSON in UTF-8, no object, a name given twice, NaN or an infinity, or nested too deeply.
     """
     try:
-        found = json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_constant)
+        value = json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_constant)
     except (ValueError, RecursionError):
         raise OfframpError(f"{what}: expected a JSON object") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise OfframpError(f"{what}: expected a JSON object")
-    return found
+    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name given twice")
-    return found
+    return members
 
 
 def _constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def check_object(found: Mapping[str, Any], fields: Mapping[str, Check], what: str) -> dict[str, Any]:
+def check_object(members: Mapping[str, Any], fields: Mapping[str, Check], what: str) -> dict[str, Any]:
     """Return the fields that are described, each checked; others are refused.
 
     Raises:
         OfframpError: a field is missing, unknown or not what it should be; the error names it.
     """
-    for name in found:
+    for name in members:
         if name not in fields:
             raise OfframpError(f"{what}: unknown field {name[:40]!r}")
     checked = {}
     for name, check in fields.items():
         try:
-            checked[name] = check(found.get(name))
+            checked[name] = check(members.get(name))
         except ValueError as error:
             raise OfframpError(f"{what}: field {name}: expected {error}") from None
     return checked

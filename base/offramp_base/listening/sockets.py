@@ -47,10 +47,10 @@ def bind(address: Address, access: Access, what: str, kind: socket.SocketKind = 
 def _make_way(path: str, kind: socket.SocketKind) -> None:
     """Remove the file of a socket of ours on which nothing listens any more."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return
-    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid():
         return  # bind will say that the address is in use
     with socket.socket(socket.AF_UNIX, kind) as probe:
         probe.settimeout(1.0)

@@ -57,10 +57,10 @@ class Token:
         except (OSError, ValueError) as error:
             raise OfframpError(f"token file {path}: {getattr(error, 'strerror', None) or error}") from None
         with os.fdopen(fd, "rb") as file:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
                 raise OfframpError(f"token file {path}: expected a regular file")
-            if found.st_uid not in (os.geteuid(), 0) or found.st_mode & 0o077:
+            if status.st_uid not in (os.geteuid(), 0) or status.st_mode & 0o077:
                 raise OfframpError(f"token file {path}: expected a file of yours that nobody else may open (mode 0600)")
             text = file.read(_MOST + 2).strip()
         try:

@@ -22,7 +22,7 @@ def address(array: Array) -> int:
 
 
 class RecordArrays(Generic[R]):
-    """The words of a record; keeps the arrays alive whose addresses some of the words are.
+    """The words of a record; keeps alive the arrays that some of the words point to.
 
     Attributes:
         fields: the words by their names.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From LLVM assembly to machine code in this process: optimisation, code generation, the cache, linking."""
+"""Compiles LLVM assembly to machine code in this process: optimises, generates, caches and links."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ class MachineCode:
         store, key = ObjectCache(), f"{_fingerprint()}\n{key}"
         payload = store.get(key)
         if payload is None:
-            made = cls(translate(), store)
-            store.put(key, made.object)
-            return made
-        found = cls.__new__(cls)
-        found.cached = True
-        found._link(payload)
-        return found
+            translated = cls(translate(), store)
+            store.put(key, translated.object)
+            return translated
+        code = cls.__new__(cls)
+        code.cached = True
+        code._link(payload)
+        return code
 
     def _link(self, payload: bytes) -> None:
         self.object = payload

@@ -53,8 +53,8 @@ Typed = tuple[Value, Kind]
 
 def kind_of(annotation: str, names: Mapping[str, Any]) -> Kind:
     """The type that an annotation names in a module with these names."""
-    found = names.get(annotation)
-    return found if isinstance(found, type) and issubclass(found, Record) else annotation
+    record = names.get(annotation)
+    return record if isinstance(record, type) and issubclass(record, Record) else annotation
 
 
 def llvm_type(kind: Kind) -> Any:
@@ -70,16 +70,16 @@ class Expressions:
     """Places and values within one function.
 
     Attributes:
-        made: the LLVM function.
+        llvm: the LLVM function.
         b: writes into it.
         variables: address and type by name.
     """
 
-    def __init__(self, library: Library, python: Callable[..., object], made: Value) -> None:
-        self.library, self.made = library, made
+    def __init__(self, library: Library, python: Callable[..., object], function: Value) -> None:
+        self.library, self.llvm = library, function
         self.globals: dict[str, Any] = python.__globals__
-        self.entry = made.append_basic_block("entry")
-        start = made.append_basic_block("start")
+        self.entry = function.append_basic_block("entry")
+        start = function.append_basic_block("start")
         self.allocate = ll.IRBuilder(self.entry)
         self.allocate.branch(start)
         self.allocate.position_before(self.entry.terminator)
@@ -248,12 +248,12 @@ class Expressions:
         return compare(_COMPARISONS[type(op)], left[0], right[0]), "bool"
 
     def _on_boolop(self, e: ast.BoolOp) -> Typed:
-        end = self.made.append_basic_block("end")
+        end = self.llvm.append_basic_block("end")
         stop = const(I1, 0 if isinstance(e.op, ast.And) else 1)
         arrivals = []
         for operand in e.values[:-1]:
             value = self._condition(operand)
-            more = self.made.append_basic_block("more")
+            more = self.llvm.append_basic_block("more")
             arrivals.append((stop, self.b.block))
             self.b.cbranch(value, *((more, end) if isinstance(e.op, ast.And) else (end, more)))
             self.b.position_at_end(more)
@@ -266,7 +266,7 @@ class Expressions:
         return result, "bool"
 
     def _on_ifexp(self, e: ast.IfExp) -> Typed:
-        then, otherwise, end = (self.made.append_basic_block(n) for n in ("then", "else", "end"))
+        then, otherwise, end = (self.llvm.append_basic_block(n) for n in ("then", "else", "end"))
         self.b.cbranch(self._condition(e.test), then, otherwise)
         arrivals = []
         for block, branch in ((then, e.body), (otherwise, e.orelse)):
@@ -299,8 +299,8 @@ class Expressions:
         function = self.globals[name]
         if function.__module__ == subset.__name__:
             return getattr(self, f"_call_{name}")(*[a[0] for a in args])  # type: ignore[no-any-return]
-        made = self.library.function(function)
-        result = self.b.call(made, [a[0] for a in args])
+        callee = self.library.function(function)
+        result = self.b.call(callee, [a[0] for a in args])
         if isinstance(result.type, ll.IntType) and result.type.width == 32:  # how a block has ended
             result = self.b.zext(result, I64)
         return result, kind_of(str(inspect.get_annotations(function)["return"]), function.__globals__)

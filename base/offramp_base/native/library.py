@@ -54,8 +54,8 @@ def compiled_all(marked: Sequence[Callable[..., int]]) -> dict[str, Callable[...
     for python in marked:
         notes = [str(note) for name, note in python.__annotations__.items() if name != "return"]
         arguments = [kinds.get(note, ctypes.c_void_p) for note in notes]
-        functions[python.__name__] = made = code.function(f"rt.{python.__name__}", ctypes.c_int64, *arguments)
-        made.code = code  # keeps the machine code alive
+        functions[python.__name__] = function = code.function(f"rt.{python.__name__}", ctypes.c_int64, *arguments)
+        function.code = code  # keeps the machine code alive
     return functions
 
 

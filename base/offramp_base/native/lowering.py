@@ -46,22 +46,22 @@ class Library:
         """The LLVM function of a marked function."""
         mark = python.__dict__.get("native")
         if mark == "supplied":
-            given = self.supplied[python.__name__]
-            return given if isinstance(given, ll.Function) else self.function(given)
+            supplied = self.supplied[python.__name__]
+            return supplied if isinstance(supplied, ll.Function) else self.function(supplied)
         if python not in self._functions:
             node = _definition(python)
             names = python.__globals__
             params = [llvm_type(kind_of(_annotation(a.annotation), names)) for a in node.args.args]
             kind = ll.FunctionType(llvm_type(kind_of(_annotation(node.returns), names)), params)
-            made = self._functions[python] = ll.Function(self.module, kind, f"rt.{python.__name__}")
-            made.linkage = "internal"
+            function = self._functions[python] = ll.Function(self.module, kind, f"rt.{python.__name__}")
+            function.linkage = "internal"
             if mark == "inlined":
-                made.attributes.add("alwaysinline")
-            _Body(self, python, node, made).write()
-        made = self._functions[python]
+                function.attributes.add("alwaysinline")
+            _Body(self, python, node, function).write()
+        function = self._functions[python]
         if exported:
-            made.linkage = "external"
-        return made
+            function.linkage = "external"
+        return function
 
     def call(self, builder: Any, python: Callable[..., Any], *args: Value | int) -> Value:
         """Call a marked function from elsewhere; ints become constant words."""
@@ -79,17 +79,17 @@ def _annotation(node: ast.expr | None) -> str:
 class _Body(Expressions):
     """The statements of one function."""
 
-    def __init__(self, library: Library, python: Callable[..., object], node: ast.FunctionDef, made: Value) -> None:
-        super().__init__(library, python, made)
+    def __init__(self, library: Library, python: Callable[..., object], node: ast.FunctionDef, function: Value) -> None:
+        super().__init__(library, python, function)
         self.node = node
         self.loops: list[tuple[Any, Any]] = []
 
     def write(self) -> None:
-        for arg, value in zip(self.node.args.args, self.made.args, strict=True):
+        for arg, value in zip(self.node.args.args, self.llvm.args, strict=True):
             self._assign(arg.arg, (value, kind_of(_annotation(arg.annotation), self.globals)))
         self._statements(self.node.body)
         if not self.b.block.is_terminated:
-            if isinstance(self.made.function_type.return_type, ll.VoidType):
+            if isinstance(self.llvm.function_type.return_type, ll.VoidType):
                 self.b.ret_void()
             else:
                 self.b.unreachable()
@@ -126,7 +126,7 @@ class _Body(Expressions):
             self.b.ret(self.value(s.value)[0])
 
     def _do_if(self, s: ast.If) -> None:
-        then, otherwise, end = (self.made.append_basic_block(n) for n in ("then", "else", "end"))
+        then, otherwise, end = (self.llvm.append_basic_block(n) for n in ("then", "else", "end"))
         self.b.cbranch(self._condition(s.test), then, otherwise)
         for block, body in ((then, s.body), (otherwise, s.orelse)):
             self.b.position_at_end(block)
@@ -136,7 +136,7 @@ class _Body(Expressions):
         self.b.position_at_end(end)
 
     def _do_while(self, s: ast.While) -> None:
-        test, body, end = (self.made.append_basic_block(n) for n in ("test", "body", "end"))
+        test, body, end = (self.llvm.append_basic_block(n) for n in ("test", "body", "end"))
         self.b.branch(test)
         self.b.position_at_end(test)
         self.b.cbranch(self._condition(s.test), body, end)
@@ -148,7 +148,7 @@ class _Body(Expressions):
         bounds = [self.value(a)[0] for a in s.iter.args]
         start, stop = (i64(0), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
         step = bounds[2] if len(bounds) == 3 else i64(1)
-        test, body, more, end = (self.made.append_basic_block(n) for n in ("test", "body", "more", "end"))
+        test, body, more, end = (self.llvm.append_basic_block(n) for n in ("test", "body", "more", "end"))
         self._assign(s.target.id, (start, "int"))
         self.b.branch(test)
         self.b.position_at_end(test)

@@ -70,9 +70,9 @@ class Offset(int):
 
 
 def _offset(index: int, place: Place) -> Offset:
-    made = Offset(index)
-    made.place = place
-    return made
+    offset = Offset(index)
+    offset.place = place
+    return offset
 
 
 class _Word:

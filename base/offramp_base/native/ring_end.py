@@ -24,7 +24,7 @@ class End:
     """One side of a ring: a producer's or a consumer's.
 
     Attributes:
-        words: for compiled code (:mod:`offramp_base.native.ring`); nobody else may write them.
+        words: words for compiled code (:mod:`offramp_base.native.ring`); nobody else may write them.
         head, tail: one word each: bytes published and given back.
         content: the entries.
     """

@@ -135,7 +135,7 @@ def observe(place: Words) -> int:
 
 
 def publish(place: Words, word: int) -> None:
-    """Write the first word after all earlier writes (release): whoever observes the word sees these."""
+    """Write the first word after all earlier writes (release): a reader that sees the word sees these, too."""
     raise NotImplementedError
 
 

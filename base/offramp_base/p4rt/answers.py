@@ -32,12 +32,12 @@ def details_of(error: Any, status: Any, detail: Any) -> list[Any]:
     from google.protobuf.message import DecodeError
 
     packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin")
-    found = []
+    details = []
     try:
         for each in status.FromString(packed).details if packed else ():
             unpacked = detail()
             each.Unpack(unpacked)
-            found.append(unpacked)
+            details.append(unpacked)
     except DecodeError:
         return []
-    return found
+    return details

@@ -29,7 +29,7 @@ class Insertions:
     """Insertions of one table with one action, as protobuf writes the ``updates`` of a WriteRequest, in their order.
 
     Args:
-        make: of the pipeline.
+        make: function that makes the pipeline.
         table, action: control-plane names or aliases.
         keys: ``(n,)`` int64 values of each key, all of them exact.
         params: the same of each parameter.

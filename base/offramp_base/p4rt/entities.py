@@ -99,9 +99,9 @@ class EntityFactory:
             field = fields.get(key)
             if field is None:
                 raise no_field(self.index.tables[table], fields, key, "key")
-            made = field_match(field, value)
-            if made is not None:
-                entry.match.append(made)
+            part = field_match(field, value)
+            if part is not None:
+                entry.match.append(part)
         if action is not None:
             entry.action.action.CopyFrom(self.action(action, params or {}))
         return v1.Entity(table_entry=entry)
@@ -125,10 +125,10 @@ class EntityFactory:
                     raise no_field(self.index.actions[action], fields, key, "parameter")
             missing = ", ".join(k for k in fields if k not in params)
             raise OfframpError(f"{self.index.actions[action].preamble.name}: parameter {missing} is missing")
-        made = v1.Action(action_id=identifier)
+        message = v1.Action(action_id=identifier)
         for key, field in fields.items():
-            made.params.add(param_id=field.id, value=encode(params[key], field.width or None, field.what))
-        return made
+            message.params.add(param_id=field.id, value=encode(params[key], field.width or None, field.what))
+        return message
 
     def counter(self, counter: str, index: int | None = None, packets: int = 0, octets: int = 0) -> Any:
         """A cell of an indirect counter; ``index`` None is all cells."""

@@ -77,18 +77,18 @@ class Package:
 
     def _message(self, name: str, fields: str) -> None:
         outer, _, inner = name.rpartition(".")
-        made = self.messages[outer].nested_type.add() if outer else self.proto.message_type.add()
-        made.name = inner
-        self.messages[name] = made
+        message = self.messages[outer].nested_type.add() if outer else self.proto.message_type.add()
+        message.name = inner
+        self.messages[name] = message
         oneof: int | None = None
         for token in _TOKEN.finditer(fields):
             if token["open"]:
-                oneof = len(made.oneof_decl)
-                made.oneof_decl.add().name = token["open"]
+                oneof = len(message.oneof_decl)
+                message.oneof_decl.add().name = token["open"]
             elif token["close"]:
                 oneof = None
             else:
-                self._field(made, name, token, oneof)
+                self._field(message, name, token, oneof)
 
     def _field(self, owner: Any, owner_name: str, token: re.Match[str], oneof: int | None) -> None:
         field = owner.field.add(name=token["name"], number=int(token["number"]))
@@ -115,10 +115,10 @@ class Package:
     def _enum(self, name: str, values: str) -> None:
         outer, _, inner = name.rpartition(".")
         owner = self.messages[outer] if outer else self.proto
-        made = owner.enum_type.add(name=inner)
+        enum = owner.enum_type.add(name=inner)
         for pair in values.split():
             key, _, number = pair.partition("=")
-            made.value.add(name=key, number=int(number))
+            enum.value.add(name=key, number=int(number))
 
 
 def build(packages: Iterable[Package]) -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:

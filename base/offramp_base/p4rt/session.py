@@ -317,10 +317,10 @@ class Session:
 
     def digest_list(self, timeout_s: float) -> Any | None:
         """The next DigestList of a digest that has been enabled, acknowledged; None after ``timeout_s``."""
-        found = self.stream.next("digest", timeout_s)
-        if found is not None:
-            self.stream.send(digest_ack=v1.DigestListAck(digest_id=found.digest_id, list_id=found.list_id))
-        return found
+        digest = self.stream.next("digest", timeout_s)
+        if digest is not None:
+            self.stream.send(digest_ack=v1.DigestListAck(digest_id=digest.digest_id, list_id=digest.list_id))
+        return digest
 
     # --- inside --------------------------------------------------------------------------------------------
 

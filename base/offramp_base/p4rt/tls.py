@@ -20,7 +20,7 @@ class Tls:
             asks for its certificate.
         ca: the certificates that the other side's must be signed by. A server with it asks every client for a
             certificate; a client without it trusts what the system trusts.
-        server_name: for a client, the name in the server's certificate, if it is not that in the address.
+        server_name: name in the server's certificate, for a client, if it is not that in the address.
     """
 
     cert: str | None = None

@@ -81,9 +81,9 @@ def from_texts(each: Declared, texts: Iterable[Any]) -> Any:
     values = tuple(from_text(each, text) if isinstance(text, str) else text for text in texts)
     if not each.mapping:
         return values
-    made: dict[Any, Any] = {}
+    by_key: dict[Any, Any] = {}
     for key, value in values:
-        if made.setdefault(key, value) != value:
-            told = "given twice" if key is None else f"{key} is given twice"
-            raise SettingsError(each.attribute, f"{told}: {shown(made[key])} and {shown(value)}")
-    return made
+        if by_key.setdefault(key, value) != value:
+            reason = "given twice" if key is None else f"{key} is given twice"
+            raise SettingsError(each.attribute, f"{reason}: {shown(by_key[key])} and {shown(value)}")
+    return by_key

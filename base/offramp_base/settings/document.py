@@ -86,9 +86,9 @@ def _one(each: Declared, value: Any) -> Any:
     }[each.kind]
     if not fits:
         raise SettingsError(each.attribute, f"expected {_KINDS[each.kind]}", value)
-    made = each.kind(value)
-    check_value(each, made)
-    return made
+    converted = each.kind(value)
+    check_value(each, converted)
+    return converted
 
 
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "the name of a file"}

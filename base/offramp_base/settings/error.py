@@ -25,13 +25,13 @@ class SettingsError(OfframpError):
         self.field, self.problem, self.value = field, problem, value
 
     def __str__(self) -> str:
-        return self.told(plain)
+        return self.line(plain)
 
-    def told(self, name: Callable[[str, object], str]) -> str:
+    def line(self, name: Callable[[str, object], str]) -> str:
         """The line, with each field as ``name(field, value)`` calls it.
 
         Examples:
-            >>> SettingsError("racks", "expected at most one for each of {workers}", 5).told(plain)
+            >>> SettingsError("racks", "expected at most one for each of {workers}", 5).line(plain)
             'racks 5: expected at most one for each of workers'
         """
         rest = _REFERENCE.sub(lambda match: name(match[1], None), self.problem)

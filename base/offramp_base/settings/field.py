@@ -23,8 +23,8 @@ class Field:
         help: a sentence.
         key: name of option and key, where it is not the attribute's.
         least, most, above, below: bounds; the last two are not reached.
-        unit: of a number that may be written with one, as ``4MB``.
-        choices: of a text, or a function that lists them; a mapping says what each means.
+        unit: unit of a number that may be written with one, as ``4MB``.
+        choices: choices of a text, or a function that lists them; a mapping says what each means.
         besides: whether a text that is no choice is good all the same.
         parse: makes the value from text; a ValueError says what was expected.
         item: makes each value of a repeated option from text, or key and value where the field is a mapping.
@@ -65,8 +65,8 @@ class Field:
 
     def options(self) -> dict[str, str]:
         """Each choice and what it means; empty without choices."""
-        found = self.choices() if callable(self.choices) else self.choices or ()
-        return dict(found) if isinstance(found, Mapping) else dict.fromkeys(found, "")
+        choices = self.choices() if callable(self.choices) else self.choices or ()
+        return dict(choices) if isinstance(choices, Mapping) else dict.fromkeys(choices, "")
 
     def range(self) -> str:
         """The bounds in words; empty without any."""

@@ -44,14 +44,14 @@ def _property(each: Declared) -> dict[str, Any]:
         kinds.append("null")
         if "enum" in value:
             value["enum"] = [*value["enum"], None]
-    found: dict[str, Any] = {"description": field.help, "type": kinds[0] if len(kinds) == 1 else kinds, **value}
+    schema: dict[str, Any] = {"description": field.help, "type": kinds[0] if len(kinds) == 1 else kinds, **value}
     if field.unit:
-        found["description"] += f" In {field.unit.name}."
+        schema["description"] += f" In {field.unit.name}."
     if each.default is not REQUIRED:
-        found["default"] = each.default if isinstance(each.default, str | int | float | None) else _plain(each.default)
+        schema["default"] = each.default if isinstance(each.default, str | int | float | None) else _plain(each.default)
         if bare > 1 and each.default is not None:
-            found["default"] = each.default / bare
-    return found
+            schema["default"] = each.default / bare
+    return schema
 
 
 def _plain(value: Any) -> Any:

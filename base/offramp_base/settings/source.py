@@ -27,7 +27,7 @@ class Source:
     """One file: its data, and the line of each part of it.
 
     Attributes:
-        name: of the file, for errors.
+        name: name of the file, for errors.
         data: its content as plain Python objects.
         lines: line of each node, by place.
     """
@@ -67,14 +67,14 @@ def _toml_source(text: str, name: str) -> Source:
     except OfframpError as error:
         raise OfframpError(f"{name}: {error}") from None
     lines = text.splitlines(keepends=True)
-    found: dict[Place, int] = {}
+    lines_by_place: dict[Place, int] = {}
     for number, line in enumerate(lines[:_MOST_TOML_LINES], 1):
         match = _TOML_KEY.match(line)
         key = match and match[1].strip("\"'")
         # Within a string of several lines the text before the line is not a document.
-        if key in data and (key,) not in found and _is_toml("".join(lines[: number - 1])):
-            found[(key,)] = number
-    return Source(name, data, found)
+        if key in data and (key,) not in lines_by_place and _is_toml("".join(lines[: number - 1])):
+            lines_by_place[(key,)] = number
+    return Source(name, data, lines_by_place)
 
 
 def _is_toml(text: str) -> bool:
@@ -121,18 +121,18 @@ class _Reader:
         return [self.value(item, (*place, i)) for i, item in enumerate(node.value)]
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = self.value(key_node, (*place, ""))
             line = key_node.start_mark.line + 1
             if not isinstance(key, Hashable) or isinstance(key, bool | tuple) or key is None:
                 raise OfframpError(f"{self.name}:{line}: expected a name before the colon")
             key = str(key)
-            if key in made:
+            if key in mapping:
                 raise OfframpError(
                     f"{self.name}:{line}: two of one name: {key}, first in line {self.lines[(*place, key)]}"
                 )
             self.lines[(*place, key)] = line
-            made[key] = self.value(value_node, (*place, key))
+            mapping[key] = self.value(value_node, (*place, key))
         self.lines.pop((*place, ""), None)
-        return made
+        return mapping

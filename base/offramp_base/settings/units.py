@@ -20,9 +20,9 @@ class Unit:
     Attributes:
         name: as help and JSON Schema say it.
         suffix: what may follow the prefix, as a regular expression.
-        example: of a text, for errors.
+        example: example of a text, for errors.
         least: smallest value.
-        symbol: behind a default that help shows.
+        symbol: symbol behind a default that help shows.
         bare: factor of a number without prefix and symbol.
     """
 

@@ -23,7 +23,7 @@ class LinkStats:
         missed: frames that arrived faster than they were taken.
         strangers: messages or connections of others than the link's host, which were dropped.
         unfit: frames among ``dropped`` that were too short or too long for the link.
-        sent_bytes: of the frames ``sent``; counted by sockets and ports of the switch, but not those of DPDK's.
+        sent_bytes: bytes of the frames ``sent``; counted by sockets and ports of the switch, but not those of DPDK's.
     """
 
     received: int = 0
@@ -79,7 +79,7 @@ class FrameSocket(Protocol):
     """A socket that carries whole frames, many in one call, and never blocks.
 
     Attributes:
-        name: for messages.
+        name: name for messages.
         stats: counts; ``missed`` as of the last :meth:`refresh`.
         shortest: bytes of the shortest frame that can be sent.
     """

@@ -101,14 +101,14 @@ class BundleSocket(AfPacketSocket):
 
     def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Bundles:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
-        made = Bundles(batch, rows, self._room, self._answered)
-        self.stats.dropped += made.short
-        self.stats.unfit += made.short
-        return made
+        message = Bundles(batch, rows, self._room, self._answered)
+        self.stats.dropped += message.short
+        self.stats.unfit += message.short
+        return message
 
 
 class _Places:
-    """The indices of the words of a :class:`Leaving` and its arrays, for so many frames."""
+    """The indices of the words of a :class:`Leaving` and its arrays, for that many frames."""
 
     def __init__(self, count: int) -> None:
         self.rows = Leaving.WORDS

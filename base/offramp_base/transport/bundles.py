@@ -90,7 +90,7 @@ def protocol_of(frame: Bytes, length: int) -> int:
 
 @native
 def is_bundle(frame: Bytes, length: int) -> bool:
-    """Whether a frame says that it is a bundle."""
+    """Whether a frame is marked as a bundle."""
     return length >= HEAD_BYTES and number(frame, _TYPE_AT) == ETHER_TYPE
 
 

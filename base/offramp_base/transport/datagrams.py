@@ -44,9 +44,9 @@ class Datagrams:
 
     def part(self, start: int, end: int) -> Datagrams:
         """The frames from number ``start`` to before ``end``."""
-        made = object.__new__(Datagrams)
-        made._data, made._iovecs, made._longest_run = self._data, self._iovecs[start:end], self._longest_run
-        return made
+        view = object.__new__(Datagrams)
+        view._data, view._iovecs, view._longest_run = self._data, self._iovecs[start:end], self._longest_run
+        return view
 
     def size(self, start: int, end: int) -> int:
         """Bytes of the frames from number ``start`` to before ``end``."""
@@ -116,7 +116,7 @@ class Inbox:
     def receive(self, sock: socket.socket, peer: bytes | None = b"", admit: Admit | None = None) -> PacketBatch:
         """The datagrams of one recvmmsg(2), unpadded, valid until the next call. OSError as there.
 
-        Those of others than ``peer``, a struct sockaddr, are among them where ``admit`` says so.
+        Those of others than ``peer``, a struct sockaddr, are among them if ``admit`` returns true.
         """
         self._headers["controllen"], self._headers["namelen"] = _CONTROL.itemsize, _NAME_BYTES
         count = receive_many(sock, self._headers)

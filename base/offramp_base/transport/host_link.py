@@ -39,7 +39,7 @@ class HostLink(ABC):
     time never wait for each other.
 
     Attributes:
-        name: for messages.
+        name: name for messages.
 
     Raises:
         OfframpError: nothing listens at ``path``, or it is not such a port.

@@ -27,7 +27,7 @@ def interface_index(ifname: str) -> int:
     """The kernel's number of an interface.
 
     Raises:
-        OfframpError: there is no such interface; the message lists those there are.
+        OfframpError: there is no such interface; the message lists those that exist.
     """
     try:
         return socket.if_nametoindex(ifname)
@@ -63,8 +63,8 @@ def longest_frame(sock: socket.socket, ifname: str) -> int:
 
 def mtu(sock: socket.socket, ifname: str) -> int:
     """Bytes of the longest payload; OSError if the interface is gone."""
-    found: int = struct.unpack_from("i", _ask(sock, _SIOCGIFMTU, ifname))[0]
-    return found
+    size: int = struct.unpack_from("i", _ask(sock, _SIOCGIFMTU, ifname))[0]
+    return size
 
 
 def is_up(ifname: str) -> bool:
@@ -83,10 +83,10 @@ def flags(ifname: str, sock: socket.socket | None = None) -> int:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             return flags(ifname, probe)
     try:
-        found: int = struct.unpack_from("H", _ask(sock, _SIOCGIFFLAGS, ifname))[0]
+        bits: int = struct.unpack_from("H", _ask(sock, _SIOCGIFFLAGS, ifname))[0]
     except OSError:
         return 0
-    return found
+    return bits
 
 
 def _ask(sock: socket.socket, request: int, ifname: str) -> bytes:

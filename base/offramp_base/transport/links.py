@@ -57,7 +57,7 @@ EXPECTED: Final = ", ".join(f"{t.name}:{t.where}" for t in TRANSPORTS.values()) 
 
 @dataclass(frozen=True, slots=True)
 class LinkName:
-    """A link: the name of its transport, and where it is."""
+    """A link: the name of its transport, and its address."""
 
     transport: str
     where: str

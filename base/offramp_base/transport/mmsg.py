@@ -58,9 +58,9 @@ class Message:
 
     def part(self, start: int, end: int) -> Message:
         """The frames from number ``start`` to before ``end``."""
-        made = object.__new__(Message)
-        made._data, made._iovecs, made._headers = self._data, self._iovecs[start:end], self._headers[start:end]
-        return made
+        view = object.__new__(Message)
+        view._data, view._iovecs, view._headers = self._data, self._iovecs[start:end], self._headers[start:end]
+        return view
 
     def size(self, start: int, end: int) -> int:
         """Bytes of the frames from number ``start`` to before ``end``."""

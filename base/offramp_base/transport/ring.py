@@ -23,7 +23,7 @@ RING_BYTES: Final = 32 << 20
 _BLOCK: Final = 1 << 17
 _SHORT_SLOT: Final = 4096
 _JUMBO_FRAMES: Final = 4096
-"""A ring of longer slots should hold so many frames, for up to four times the memory that it was to take.
+"""Frames that a ring of longer slots should hold, in up to four times the memory asked for.
 
 Slots are as long as the MTU. 16 MiB hold a thousand jumbo frames, or as many short ones, which a link of 100 Mb/s
 brings in 50 ms; a switch may be busy for longer.

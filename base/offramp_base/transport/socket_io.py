@@ -27,7 +27,7 @@ class SocketIO:
         self._socket = socket
         self._poll = select.poll()
         self._poll.register(socket.fileno(), select.POLLIN)
-        self._fault: OSError | None = None  # the kernel tells of it once
+        self._fault: OSError | None = None  # the kernel reports it once
 
     @property
     def stats(self) -> LinkStats:

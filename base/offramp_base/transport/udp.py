@@ -38,7 +38,7 @@ _SO_RCVBUFFORCE, _SO_SNDBUFFORCE, _SO_MEMINFO, _DROPS = 33, 32, 55, 8
 _PATH_MTU: Final = {socket.AF_INET: (socket.IPPROTO_IP, 14, 28), socket.AF_INET6: (socket.IPPROTO_IPV6, 24, 48)}
 """Level and name of the option, and bytes of the headers."""
 _TELL_ERRORS: Final = {socket.AF_INET: (socket.IPPROTO_IP, 11), socket.AF_INET6: (socket.IPPROTO_IPV6, 25)}
-"""IP_RECVERR: a socket that is not connected hears of its closed peer, too."""
+"""IP_RECVERR: an unconnected socket, too, is notified of its closed peer."""
 _IPV6_NAME_BYTES: Final = 28
 
 
@@ -58,7 +58,7 @@ class UdpSocket:
         self.stats = stats or LinkStats()
         self._inbox = Inbox()
         self._guard: Guard | None = None  # the kernel knows the peer
-        self._heard = self._joining = self._told = False
+        self._heard = self._joining = self._was_refused = False
         self._peer: bytes | None = None
         self._longest_run = 0
         self._drops = 0
@@ -77,7 +77,7 @@ class UdpSocket:
 
         Args:
             where: the port's address.
-            token: that both prove; by default that of OFFRAMP_TOKEN_FILE. Without one the port gets to know that there
+            token: that both prove; by default that of OFFRAMP_TOKEN_FILE. Without one the port learns that there
                 is a host, which it believes processes of its own user on its machine.
 
         Raises:
@@ -86,24 +86,24 @@ class UdpSocket:
         token = token or Token.from_environment()
         family, address = resolve(where)
         sock = socket.socket(family, socket.SOCK_DGRAM)
-        made = cls(sock, f"udp:{where}")
+        link = cls(sock, f"udp:{where}")
         try:
             sock.connect(address)
-            made._longest_run = _path_mtu(sock)
-            made._peer = b""
+            link._longest_run = _path_mtu(sock)
+            link._peer = b""
             if token is None:
-                made._joining = True
+                link._joining = True
                 with contextlib.suppress(ConnectionRefusedError):  # the next call will say so, too
                     sock.send(JOINING)
             else:
-                prove(sock, token, made.name, secrets.token_bytes(NONCE_BYTES), PROVE_S)
+                prove(sock, token, link.name, secrets.token_bytes(NONCE_BYTES), PROVE_S)
         except OSError as error:
             sock.close()
             raise OfframpError(f"udp:{where}: {error.strerror}") from None
         except BaseException:
             sock.close()
             raise
-        return made
+        return link
 
     @classmethod
     def listen(cls, where: str, stats: LinkStats | None = None, token: Token | None = None) -> Self:
@@ -112,8 +112,8 @@ class UdpSocket:
         Args:
             where: the address; behind it ``,peer=HOST:PORT`` names the peer, and ``,insecure`` takes the first that
                 comes. Otherwise the peer proves the token, or is, on the loopback, a process of this user.
-            stats: to count on with.
-            token: by default that of OFFRAMP_TOKEN_FILE.
+            stats: counters to use.
+            token: token to prove; by default that of OFFRAMP_TOKEN_FILE.
 
         Raises:
             OfframpError: no such address here, it is in use, or it is reachable from other machines and there is
@@ -137,15 +137,15 @@ class UdpSocket:
             sock.close()
             raise OfframpError(f"udp:{where}: {error.strerror}") from None
         host = where.rpartition(":")[0]
-        made = cls(sock, f"udp:{host}:{sock.getsockname()[1]}", stats)
+        link = cls(sock, f"udp:{host}:{sock.getsockname()[1]}", stats)
         if named is not None:
-            made._guard = Named()
-            made._meet(named)
+            link._guard = Named()
+            link._meet(named)
         elif insecure:
-            made._guard = First()
+            link._guard = First()
         else:
-            made._guard = Local() if token is None else Proved(token)
-        return made
+            link._guard = Local() if token is None else Proved(token)
+        return link
 
     def fileno(self) -> int:
         """The descriptor to poll."""
@@ -173,7 +173,7 @@ class UdpSocket:
         return batch
 
     def _receive(self) -> PacketBatch:
-        if self._told and self._peer_closed():
+        if self._was_refused and self._peer_closed():
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
         if self._guard is None:
             batch = self._inbox.receive(self.socket)
@@ -231,7 +231,7 @@ class UdpSocket:
 
     def _peer_closed(self) -> bool:
         """Whether an undeliverable datagram was sent to the peer, not to a stranger; clears the report."""
-        self._told, closed = False, self._guard is None
+        self._was_refused, closed = False, self._guard is None
         with contextlib.suppress(BlockingIOError):
             while True:
                 about = self.socket.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3]
@@ -254,20 +254,20 @@ class UdpSocket:
     def _look_for_refusal(self, batch: PacketBatch) -> PacketBatch:
         """Check whether the first answer is a refusal of this host; none can come after a frame."""
         self._joining = False
-        why = refusal(next(batch.frames()))
-        if why is not None:
-            raise OSError(errno.EACCES, why)
+        reason = refusal(next(batch.frames()))
+        if reason is not None:
+            raise OSError(errno.EACCES, reason)
         return batch
 
     def _admit(self, sender: bytes, datagram: Callable[[], bytes]) -> bool:
         """Whether a datagram is a frame of the peer, which it may make the peer."""
         assert self._guard is not None
-        verdict = self._guard.hear(sender, datagram(), self._peer)
+        verdict = self._guard.judge(sender, datagram(), self._peer)
         if verdict.reply:
             try:
                 self.socket.sendto(verdict.reply, _unpack(sender))
             except ConnectionRefusedError:  # of a datagram before
-                self._told = True
+                self._was_refused = True
             except OSError:
                 pass
         if verdict.meets and sender != self._peer:
@@ -338,10 +338,10 @@ def _options(where: str) -> tuple[str, str | None, bool]:
 
 
 def _of_family(where: str, family: socket.AddressFamily) -> tuple[socket.AddressFamily, Address]:
-    found, address = resolve(where)
-    if found != family:
+    resolved, address = resolve(where)
+    if resolved != family:
         raise OfframpError(f"udp: peer={where}: is not of the same family as the port's address")
-    return found, address
+    return resolved, address
 
 
 def resolve(where: str) -> tuple[socket.AddressFamily, Address]:
@@ -355,9 +355,9 @@ def resolve(where: str) -> tuple[socket.AddressFamily, Address]:
     if not colon or not host or number is None or number > 0xFFFF:
         raise OfframpError(f"udp:{where}: expected udp:HOST:PORT")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), number, type=socket.SOCK_DGRAM)
+        answers = socket.getaddrinfo(host.strip("[]"), number, type=socket.SOCK_DGRAM)
     except OSError as error:
         raise OfframpError(f"udp:{where}: {error.strerror}") from None
     except ValueError:  # what no host's name can be: a null byte, a label that is empty or too long
         raise OfframpError(f"udp:{where}: no such host") from None
-    return found[0][0], found[0][4]
+    return answers[0][0], answers[0][4]

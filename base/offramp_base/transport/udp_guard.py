@@ -68,7 +68,7 @@ class Guard(Protocol):
 
     proved: bool
 
-    def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
         """The decision on a datagram from ``sender``, a struct sockaddr; ``peer`` is the peer, if there is one."""
 
 
@@ -82,7 +82,7 @@ class Named:
 
     proved = True
 
-    def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
         """Frames of the peer alone."""
         if sender != peer:
             return _STRANGER
@@ -90,11 +90,11 @@ class Named:
 
 
 class First:
-    """Whoever comes first, until its socket is closed: for networks on which everyone is trusted."""
+    """The first sender, until its socket is closed: for networks on which everyone is trusted."""
 
     proved = False
 
-    def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
         """Frames of the first one."""
         met = peer in (None, sender)
         return Verdict(frame=met and not is_join(datagram), meets=met)
@@ -113,7 +113,7 @@ class Local:
         self._trusted = trusted or LocalSockets().trusted
         self._joined: bytes | None = None
 
-    def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
         """A host that joins takes precedence over one that only sends."""
         if not datagram.startswith(MAGIC) or not is_join(datagram):
             met = sender == peer or (peer is None and self._trusted(sender) is True)
@@ -139,7 +139,7 @@ class Proved:
         self._key = secrets.token_bytes(32)
         self._last = (b"", b"")  # sender and proof
 
-    def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
         """Answer questions and proofs; datagrams from others are not frames."""
         if not is_join(datagram):
             return Verdict(frame=True) if sender == peer else _STRANGER

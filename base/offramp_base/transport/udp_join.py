@@ -70,8 +70,8 @@ def prove(sock: socket.socket, token: Token, name: str, nonce: bytes, timeout_s:
                 again = now + _AGAIN_S
             poll.poll(max(0.0, min(again, end) - now) * 1000)
             datagram = sock.recv(_MOST, socket.MSG_DONTWAIT)
-            if (why := refusal(datagram)) is not None:
-                raise OfframpError(f"{name}: {why}")
+            if (reason := refusal(datagram)) is not None:
+                raise OfframpError(f"{name}: {reason}")
             if len(datagram) != len(question):
                 continue
             if datagram.startswith(COOKIE):

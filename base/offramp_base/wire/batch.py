@@ -68,7 +68,7 @@ class PacketBatch:
         """All packets of several batches, in order, in as few as take no more memory than that each.
 
         Rows are as wide as the longest packet, so that one batch of short packets and one of a long packet may take
-        far more together than apart. A batch that takes more by itself stays what it is.
+        far more together than apart. A batch that takes more by itself is left alone.
         """
         group: list[PacketBatch] = []
         rows, width = 0, 0

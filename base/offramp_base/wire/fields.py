@@ -144,7 +144,7 @@ class HeaderFormat:
         """All fields of one header.
 
         Raises:
-            OfframpError: fewer bytes than the header has.
+            OfframpError: there are fewer bytes than the header needs.
         """
         if len(data) < self.size:
             raise OfframpError(f"header {self.name}: expected {self.size} bytes, got {len(data)}")

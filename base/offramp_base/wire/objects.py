@@ -196,12 +196,12 @@ class _Arrays:
     def __init__(self, raw: memoryview, table: Any) -> None:
         if not isinstance(table, list):
             _fail("no table of arrays")
-        self._found: list[npt.NDArray[Any]] = []
+        self._arrays: list[npt.NDArray[Any]] = []
         at = 0
         for row in table:
             array = self._one(raw[at:], row)
             at += _rounded(array.nbytes)
-            self._found.append(array)
+            self._arrays.append(array)
         if at != len(raw):
             _fail(f"arrays of {at} bytes in {len(raw)}")
 
@@ -224,9 +224,9 @@ class _Arrays:
         return array
 
     def __getitem__(self, place: Any) -> npt.NDArray[Any]:
-        if type(place) is not int or not 0 <= place < len(self._found):
+        if type(place) is not int or not 0 <= place < len(self._arrays):
             _fail(f"no array {_shown(place)}")
-        return self._found[place]
+        return self._arrays[place]
 
 
 @cache
@@ -408,8 +408,8 @@ def _mapping(key: Any, inner: Any) -> _Codec:
 
     def decode(value: Any, arrays: _Arrays) -> Any:
         pairs = [_list(pair, 2) for pair in _list(value)]
-        found = {_codec(key).decode(k, arrays): _codec(inner).decode(v, arrays) for k, v in pairs}
-        return found if len(found) == len(pairs) else _fail("a key twice")
+        mapping = {_codec(key).decode(k, arrays): _codec(inner).decode(v, arrays) for k, v in pairs}
+        return mapping if len(mapping) == len(pairs) else _fail("a key twice")
 
     return _Codec(encode, decode, _is(Mapping))
 
@@ -421,20 +421,20 @@ def _record(kind: Any) -> _Codec:
     def encode(value: Any, writer: _Writer) -> Any:
         if type(value) is not kind:
             _fail(f"{type(value).__name__}, expected {kind.__name__}")
-        found = {}
+        fields = {}
         for name in names:
             with _inside(kind, name):
-                found[name] = _codec(hints[name]).encode(getattr(value, name), writer)
-        return found
+                fields[name] = _codec(hints[name]).encode(getattr(value, name), writer)
+        return fields
 
     def decode(value: Any, arrays: _Arrays) -> Any:
         if not isinstance(value, dict) or value.keys() != set(names):
             _fail(f"not the fields of {kind.__name__}")
-        found = {}
+        fields = {}
         for name in names:
             with _inside(kind, name):
-                found[name] = _codec(hints[name]).decode(value[name], arrays)
-        return kind(**found)
+                fields[name] = _codec(hints[name]).decode(value[name], arrays)
+        return kind(**fields)
 
     return _Codec(encode, decode, lambda value: type(value) is kind)
 

@@ -60,7 +60,7 @@ def read(path: Path, *, of_bmv2: bool = False) -> list[tuple[int, bytes]]:
     Nothing of a file that is not there yet, or has no complete head; an incomplete last frame is left out.
 
     Args:
-        path: of the file.
+        path: path of the file.
         of_bmv2: whether bmv2 may have written it, which says of its Ethernet frames that they are of no link.
 
     Raises:

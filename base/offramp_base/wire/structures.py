@@ -16,15 +16,15 @@ _TYPE: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
 def type_and_count(member: str) -> tuple[str, int]:
-    """The type of a member and how many of it there are, 0 where it is not an array.
+    """A member's type and its number of elements, 0 if it is not an array.
 
     Raises:
         OfframpError: there is no such type.
     """
-    found = _TYPE.fullmatch(member)
-    if found is None or found[1] not in CODES:
+    match = _TYPE.fullmatch(member)
+    if match is None or match[1] not in CODES:
         raise OfframpError(f"member {member!r}: expected one of {', '.join(CODES)}, or an array of them")
-    return found[1], int(found[2] or 0)
+    return match[1], int(match[2] or 0)
 
 
 class Structure:
@@ -34,7 +34,7 @@ class Structure:
 
     Args:
         name: as in C++.
-        text: what it is for; a sentence or two.
+        text: its purpose, in a sentence or two.
         members: type of each member by name, in order; :data:`CODES` has the types.
 
     Raises:

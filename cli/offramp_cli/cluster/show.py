@@ -28,23 +28,23 @@ class File:
 @command(File, Result, example="cluster check cluster.yaml")
 def check(given: File, result: Result) -> None:
     """Check a cluster file: fields, units, names, addresses, ports, links, and that every host reaches every other."""
-    made = _read(given.cluster)
-    counts = _counts(made)
+    cluster = _read(given.cluster)
+    counts = _counts(cluster)
     printing.console().print(f"{given.cluster}: {', '.join(printing.count(n, what) for what, n in counts.items())}")
-    result.write("offramp.cluster.check/1", {"name": made.name, "counts": counts})
+    result.write("offramp.cluster.check/1", {"name": cluster.name, "counts": counts})
 
 
 @command(File, Plotted, example="cluster show cluster.yaml --plot cluster.svg")
 def show(given: File, outputs: Plotted) -> None:
     """Show hosts, switches and links of a cluster file, and the paths between its racks."""
-    made = _read(given.cluster)
+    cluster = _read(given.cluster)
     console = printing.console()
-    _print(console, made)
-    outputs.write("offramp.cluster/1", as_json(made))
+    _print(console, cluster)
+    outputs.write("offramp.cluster/1", as_json(cluster))
     if outputs.plot is not None:
         from offramp_sim.lab.picture import draw
 
-        outputs.draw(lambda path: draw(made, path))
+        outputs.draw(lambda path: draw(cluster, path))
 
 
 def as_json(cluster: Cluster) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def _read(path: Path) -> Cluster:
     from offramp.cluster import read_cluster
     from offramp.cluster.routes import check_connected
 
-    made = read_cluster(path)
-    if made.links:
-        check_connected(made)
-    return made
+    cluster = read_cluster(path)
+    if cluster.links:
+        check_connected(cluster)
+    return cluster
 
 
 def _counts(cluster: Cluster) -> dict[str, int]:

@@ -48,7 +48,7 @@ class Turns:
     """The runs of one way.
 
     Attributes:
-        runs, records: of each turn.
+        runs, records: runs and records of each turn.
         epochs: results of the first turn; those of the others are equal.
         difference: where a turn's results differ from the reference first; empty while none does.
     """
@@ -140,8 +140,8 @@ def checks(turns: Mapping[str, Turns]) -> list[Check]:
     plain = turns[PLAIN].sent
     for way, mine in turns.items():
         if way != PLAIN and plain and mine.sent:
-            said = f"Hosts sent {si(mine.sent, 'B')} by {way}, less than the {si(plain, 'B')} by {PLAIN}."
-            claims.append(Check(said, mine.sent < plain))
+            claim = f"Hosts sent {si(mine.sent, 'B')} by {way}, less than the {si(plain, 'B')} by {PLAIN}."
+            claims.append(Check(claim, mine.sent < plain))
     return claims
 
 

@@ -61,13 +61,13 @@ def lacking(mode: str) -> str:
 def of_models(modelled: Mapping[str, float], lacks: str) -> Outcome:
     """The outcome where nothing was measured."""
     alone, shared = (duration(modelled[way]) for way in (BY_PRIORITY, ONE_QUEUE))
-    said = (
+    claim = (
         f"Cannot be told on this machine, because {lacks}. By the model, tokens take {alone} by priorities and {shared}"
     )
     alternatives = tuple(
         Alternative(way, modelled_s=seconds, note="flows without packets or TCP") for way, seconds in modelled.items()
     )
-    return Outcome("hermod", "", "", Verdict("unknown", f"{said} in one queue."), "coflow", alternatives)
+    return Outcome("hermod", "", "", Verdict("unknown", f"{claim} in one queue."), "coflow", alternatives)
 
 
 def measured(scene: Scene, ways: Mapping[str, Scenario], modelled: Mapping[str, float]) -> Outcome:

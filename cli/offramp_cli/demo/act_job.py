@@ -46,7 +46,7 @@ def play(scene: Scene) -> Outcome:
 
 
 def ways_of(plan: JobPlan) -> list[str]:
-    """What was chosen, the plain way, and sums in the switches, as far as they are possible."""
+    """The chosen way, the plain way, and sums in the switches where they are possible."""
     possible = {each.way for each in plan.choices if each.step_s is not None}
     wanted = dict.fromkeys((plan.taken.way, plan.plain.way, SWITCH))
     return [way for way in wanted if way in possible]
@@ -79,8 +79,8 @@ def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[
     for way, value in accuracies.items():
         if way != plain:
             apart = 100 * abs(value - accuracies[plain])
-            said = f"Test accuracy by {way} is {apart:.2f} points from the {percent(accuracies[plain])} by {plain}"
-            claims.append(Check(f"{said} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
+            text = f"Test accuracy by {way} is {apart:.2f} points from the {percent(accuracies[plain])} by {plain}"
+            claims.append(Check(f"{text} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
     sent = {way: sum(up for up, _ in each["bytes_by_link"].values()) for way, each in content["measured"].items()}
     if SWITCH in sent and sent[plain]:
         ours, theirs = sent[SWITCH], sent[plain]

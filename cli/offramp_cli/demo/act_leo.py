@@ -65,14 +65,14 @@ class Path:
 
     @property
     def name(self) -> str:
-        """As the report shows it."""
+        """The alternative's name in the report."""
         if len(self.devices) == 1:
             return NAMES[self.devices[0]]
         return f"chosen of {'+'.join(NAMES[each] for each in self.devices)}"
 
     @property
     def shares(self) -> str:
-        """Where requests went, in words."""
+        """The paths that requests took, in words."""
         total = max(1, sum(self.by_device.values()))
         parts = (f"{NAMES[each]} {count / total:.0%}" for each, count in self.by_device.items() if each in self.devices)
         return ", ".join(parts)
@@ -163,16 +163,16 @@ def outcome_of(paths: Sequence[Path], rtl: Mapping[str, Any], notes: Sequence[st
 
 
 def verdict_of(compared: Sequence[Alternative], every: Sequence[Alternative], others: float | None) -> Verdict:
-    """By what was measured; unknown if only models stand beside the processor."""
+    """Verdict from the measurements; unknown if only models stand beside the processor."""
     if len(compared) > 1:
         known = Circumstances(NAMES[CPU], {}, {}, others=others, processors=processors(), unit="request")
         return verdict(compared, known)
     alone, chosen = duration(float(np.median(compared[0].measured_s))), every[-1]
-    said = (
+    claim = (
         "Cannot be told on this machine, because only a model of the FPGA stands beside the processor: a request took"
     )
     return Verdict(
-        "unknown", f"{said} {alone} by the processor, and {duration(chosen.modelled_s or 0.0)} with the model."
+        "unknown", f"{claim} {alone} by the processor, and {duration(chosen.modelled_s or 0.0)} with the model."
     )
 
 
@@ -184,7 +184,7 @@ def lacks_agent() -> str:
 
 
 def rtl_or_why(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], str]:
-    """Results of look-ups in the FPGA's RTL; or nothing, and the reason in a sentence."""
+    """Results of look-ups in the FPGA's RTL; or nothing and the reason in a sentence."""
     if shutil.which("iverilog") is None:
         return {}, "No iverilog on PATH, so the FPGA is its model alone."
     if find_spec("cocotb") is None:
@@ -199,8 +199,8 @@ def rtl_or_why(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], st
     )
     begun = time.monotonic()
     try:
-        said, _ = process.communicate(timeout=timeout_s)
-        return dict(json.loads(said)), ""
+        reply, _ = process.communicate(timeout=timeout_s)
+        return dict(json.loads(reply)), ""
     except subprocess.TimeoutExpired:
         stop_group(process)
         return {}, f"The RTL did not answer within {time.monotonic() - begun:.0f} s, so the FPGA is its model alone."

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scene:
-    """What an act gets.
+    """The inputs of an act.
 
     Attributes:
-        settings: of the demo.
+        settings: settings of the demo.
         stage: shows progress, and takes the act's lines.
-        laboratory: of all acts.
+        laboratory: laboratory of all acts.
         out: folder of the report; an act writes into the folder of its own name below it.
     """
 
@@ -36,7 +36,7 @@ class Scene:
     out: Path
 
     def again(self, turns: int, most: int, budget_s: float) -> bool:
-        """Whether there is time for a further turn, after so many, of at most so many, in the act's budget."""
+        """Whether the act's budget has time for a further turn after ``turns`` of at most ``most``."""
         return turns < most and self.stage.elapsed_s * (turns + 1) / turns <= budget_s
 
 

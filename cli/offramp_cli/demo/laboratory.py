@@ -35,7 +35,7 @@ class Laboratory:
 
     Attributes:
         mode: as ``offramp lab up --mode`` takes it.
-        rate_bps: of the hosts' links; links to the spine have twice as much.
+        rate_bps: rate of the hosts' links; links to the spine have twice as much.
         stage: shows that it starts.
         lacks: why it has no better mode; empty: it is the best, or the one that was asked for.
     """
@@ -81,7 +81,7 @@ class Laboratory:
         return self.lab().mode != "sockets"
 
     def description(self) -> str:
-        """What runs, in a line; and what is missing for better."""
+        """One line on the laboratory in use, and what a better one lacks."""
         from offramp.report.units import si
 
         if self.rated:

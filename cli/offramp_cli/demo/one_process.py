@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What distributed training computes, in one process: the reference to which its runs are equal to the last bit.
+"""Distributed training in one process: the reference that its runs equal to the last bit.
 
 Workers are threads, and features go through memory as the integers that a switch adds. Gradients are summed by gloo as
 between processes, because sums of floating-point numbers depend on their order.

@@ -60,14 +60,14 @@ class _Status:
 
 
 class Stage:
-    """Where acts are shown.
+    """The display of acts.
 
     Args:
         console: prints; one is made if there is none.
         silent_s: longest silence where there is no bar.
 
     Attributes:
-        console: for the acts' own lines and tables.
+        console: console for the acts' own lines and tables.
         printed_s: when something was last printed, by the monotonic clock.
     """
 
@@ -116,7 +116,7 @@ class Stage:
         self._show(name, None, None)
 
     def advance(self, name: str, done: int, total: int) -> None:
-        """Show how far a part is."""
+        """Show the progress of a part."""
         self._part = f"{name} {done:,}/{total:,}"
         self._show(name, done, total)
 

@@ -40,7 +40,7 @@ def summary(outcomes: Sequence[Outcome], seconds: float, out: Path) -> Iterator[
 
 
 def numbers(outcome: Outcome) -> str:
-    """Times of the first alternatives that have any, each with how it is known."""
+    """Times of the first alternatives that have any, each with its evidence."""
     known = [text for each in outcome.alternatives if (text := _number(each))]
     return f"per {outcome.step}: {', '.join(known[:_NUMBERS])}" if known else ""
 

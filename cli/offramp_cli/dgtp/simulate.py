@@ -116,35 +116,35 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
             typer.echo(name)
         return
     console = show.console()
-    made = _load(settings.setup, how.seed)
+    setup = _load(settings.setup, how.seed)
     how = replace(how, how=walk)
-    compared = _compared(made.problem, settings, how.within)
+    compared = _compared(setup.problem, settings, how.within)
     moves: Moves | None = None
     if "all" in compared.policies:
         compared = replace(compared, policies=tuple(POLICIES))
     with stages(console) as stage:
         stage("simulating")
         share = math.inf if how.within is None else _JUDGING * how.within
-        judged = Comparing(made.problem, compared.iterations, compared.policies, how.seed, share)
+        judged = Comparing(setup.problem, compared.iterations, compared.policies, how.seed, share)
         stage("searching")
         if how.within is not None:
             spent = time.monotonic() - begun + _AFTER * judged.baseline_s + _TAIL * how.within
             how = replace(how, within=max(how.within - spent, 0.05 * how.within))
         if settings.keep is not None:
-            found, moves = _kept(made.problem, settings, how)
+            best_walk, moves = _kept(setup.problem, settings, how)
         elif how.within is not None and how.within < _FEWEST * judged.baseline_s:
-            found = judged.best  # a search that cannot simulate twice finds no more
+            best_walk = judged.best  # a search that cannot simulate twice finds no more
         else:
-            found = search(made.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
+            best_walk = search(setup.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
         stage("simulating")
         fixed = how.method != "portfolio" or moves is not None  # the paper's search has what it finds
-        best = judged.with_ours(found.machine, fixed=fixed)
-    found = replace(found, machine=best.machine)
-    numbers = _numbers(made, found, best, how, compared)
+        best = judged.with_ours(best_walk.machine, fixed=fixed)
+    best_walk = replace(best_walk, machine=best.machine)
+    numbers = _numbers(setup, best_walk, best, how, compared)
     if moves is not None:
         numbers["moves"] = asdict(moves)
-    _show(console, made, found, numbers)
-    _write(made, found, numbers, how.seed, outputs)
+    _show(console, setup, best_walk, numbers)
+    _write(setup, best_walk, numbers, how.seed, outputs)
 
 
 def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[Found, Moves]:
@@ -198,7 +198,7 @@ def _compared(problem: Problem, settings: PlacementSettings, within: float | Non
     return _Compared(iterations, ("oes",), _OTHERS)
 
 
-def _numbers(setup: Setup, found: Found, best: Comparison, how: Search, compared: _Compared) -> dict[str, Any]:
+def _numbers(setup: Setup, placement: Found, best: Comparison, how: Search, compared: _Compared) -> dict[str, Any]:
     if not best.reached:
         raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that does")
     known, reached, iterations = best.known, best.reached, compared.iterations
@@ -207,10 +207,10 @@ def _numbers(setup: Setup, found: Found, best: Comparison, how: Search, compared
         "search": {
             "method": how.method,
             "seed": how.seed,
-            "iterations": found.iterations,
-            "makespan_s": found.makespan,
-            "walks_s": [walk.makespan for walk in found.walks],
-            "simulated": sum(walk.simulated for walk in found.walks),
+            "iterations": placement.iterations,
+            "makespan_s": placement.makespan,
+            "walks_s": [walk.makespan for walk in placement.walks],
+            "simulated": sum(walk.simulated for walk in placement.walks),
         },
         "iterations": iterations,
         "makespan_s": reached,
@@ -225,15 +225,15 @@ def _numbers(setup: Setup, found: Found, best: Comparison, how: Search, compared
         },
         "seconds": best.seconds,
         "not_compared": list(compared.left_out),
-        "placement": [int(m) for m in found.machine],
+        "placement": [int(m) for m in placement.machine],
     }
 
 
-def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any]) -> None:
+def _show(console: Console, setup: Setup, placement: Found, numbers: dict[str, Any]) -> None:
     from offramp.report.units import number
     from offramp_cli.dgtp.tables import machines_table, policies_table
 
-    console.print(machines_table(setup.problem, found.machine))
+    console.print(machines_table(setup.problem, placement.machine))
     console.print()
     console.print(policies_table(numbers))
     known = numbers["bounds"]
@@ -259,19 +259,19 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
         console.print(f"Not compared, because this job is large: {left}. --policy NAME compares one anyway.")
 
 
-def _write(setup: Setup, found: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:
+def _write(setup: Setup, placement: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:
     if outputs.plot is not None:
         from offramp.dgtp.draws import draw
         from offramp_sim.dgtp.gantt import draw_gantt
         from offramp_sim.dgtp.native.machine import FastCluster
 
         shown = draw(setup.problem.graph, min(numbers["iterations"], 3), seed + 1_000_003)
-        times = FastCluster(setup.problem, shown).times(found.machine)
-        draw_gantt(setup.problem, found.machine, times, f"{setup.name}: first iterations", outputs.plot)
+        times = FastCluster(setup.problem, shown).times(placement.machine)
+        draw_gantt(setup.problem, placement.machine, times, f"{setup.name}: first iterations", outputs.plot)
     if outputs.export is not None:
         from offramp.dgtp.launch import export
         from offramp.dgtp.plan import make_plan
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
-        export(make_plan(setup.problem, found.machine, kept), outputs.export)
+        export(make_plan(setup.problem, placement.machine, kept), outputs.export)
     outputs.write("offramp.simulate.dgtp/1", numbers)

@@ -75,20 +75,20 @@ def build(settings: BuildSettings, result: Result) -> None:
     with stages(show.console(errors=True)) as stage:
         stage(f"{board}: {chosen.what}")
         address = _address(settings.address)
-        made = boards.build(chosen, settings.out / board, settings.seed, address, settings.parameter)
-    for path in made.files:
-        typer.echo(f"{path}: {path.stat().st_size:,} bytes" if made.timing else str(path))
-    numbers = {"board": board, "files": list(map(str, made.files)), "project_only": made.project_only}
-    if made.timing is not None:
-        for kind, used in made.timing.used.items():
-            most = made.timing.available[kind]
+        built = boards.build(chosen, settings.out / board, settings.seed, address, settings.parameter)
+    for path in built.files:
+        typer.echo(f"{path}: {path.stat().st_size:,} bytes" if built.timing else str(path))
+    numbers = {"board": board, "files": list(map(str, built.files)), "project_only": built.project_only}
+    if built.timing is not None:
+        for kind, used in built.timing.used.items():
+            most = built.timing.available[kind]
             typer.echo(f"{kind:>14}: {used:6,} of {most:6,} ({100 * used / most:.0f} %)")
-        for clock in made.timing.clocks:
+        for clock in built.timing.clocks:
             typer.echo(f"{board}: {clock.name}: {clock.reached_mhz:.1f} MHz, needs {clock.wanted_mhz:g}")
-        numbers["clocks"] = {each.name: [each.reached_mhz, each.wanted_mhz] for each in made.timing.clocks}
-        numbers |= {"used": made.timing.used, "available": made.timing.available, "fmax_mhz": made.timing.fmax_mhz}
-    if made.project_only:
-        then = f"make -C {settings.out / board}" if chosen.kernels else f"vivado -mode batch -source {made.files[0]}"
+        numbers["clocks"] = {each.name: [each.reached_mhz, each.wanted_mhz] for each in built.timing.clocks}
+        numbers |= {"used": built.timing.used, "available": built.timing.available, "fmax_mhz": built.timing.fmax_mhz}
+    if built.project_only:
+        then = f"make -C {settings.out / board}" if chosen.kernels else f"vivado -mode batch -source {built.files[0]}"
         typer.echo(f"{board}: vivado is not on PATH; run: {then}")
     result.write("offramp.fpga.build/1", numbers)
 

@@ -28,14 +28,14 @@ def lint(settings: LintSettings, result: Result) -> None:
     from offramp_sim.rtl.lint import faults, lintable
 
     names = settings.module or lintable()
-    found = []
+    lines = []
     with stages(show.console(errors=True)) as stage:
         for name in names:
             stage(name)
-            found += faults(name)
-    for fault in found:
+            lines += faults(name)
+    for fault in lines:
         typer.echo(fault)
-    typer.echo(f"{show.count(len(names), 'module')}: {show.count(len(found), 'fault')}")
-    result.write("offramp.fpga.lint/1", {"modules": list(names), "faults": [str(fault) for fault in found]})
-    if found:
+    typer.echo(f"{show.count(len(names), 'module')}: {show.count(len(lines), 'fault')}")
+    result.write("offramp.fpga.lint/1", {"modules": list(names), "faults": [str(fault) for fault in lines]})
+    if lines:
         raise typer.Exit(1)

@@ -37,7 +37,7 @@ def synth(settings: SynthSettings, result: Result) -> None:
     names = settings.module or list(known)
     for name in names:
         expect_choice("module", name, known)
-    found: dict[str, Any] = {}
+    modules: dict[str, Any] = {}
     with temporary_folder() as scratch, stages(show.console(errors=True)) as stage:
         for name in names:
             target, folder = known[name], (settings.out or Path(scratch)) / name
@@ -55,28 +55,28 @@ def synth(settings: SynthSettings, result: Result) -> None:
                 stage(f"{name}: ECP5")
                 timing = ecp5(target.module, target.ecp5, folder)
                 entry["ecp5"] = {"parameters": target.ecp5, "fmax_mhz": timing.fmax_mhz, "used": timing.used}
-            found[name] = entry
-    show.print_table(show.console(), _table(found))
-    result.write("offramp.fpga.synth/1", {"modules": found})
+            modules[name] = entry
+    show.print_table(show.console(), _table(modules))
+    result.write("offramp.fpga.synth/1", {"modules": modules})
 
 
-def _table(found: dict[str, Any]) -> Table:
+def _table(modules: dict[str, Any]) -> Table:
     from offramp.fpga.depth import MOST_CARRY, MOST_LEVELS
 
     kinds = ("LUT", "FF", "BRAM", "URAM")
     title = "resources on UltraScale+, share of the VU35P beside the thesis's table 6.3"
-    made = show.table(
+    table = show.table(
         "module", *kinds, "LUT levels", "carry bits", "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz", title=title
     )
-    for name, entry in found.items():
+    for name, entry in modules.items():
         cells = [f"{_count(entry['counts'][kind])}\n{entry['share_percent'][kind]:.2f} %" for kind in kinds]
         thesis = entry["thesis"]["share_percent"]
         published = ", ".join(f"{thesis[kind]:g}" for kind in kinds) + f"\n{entry['thesis']['row']}" if thesis else ""
         clock = f"{entry['ecp5']['fmax_mhz']:.0f}" if "ecp5" in entry else ""
         depth = entry["depth"]
         deep = [_limited(depth["levels"], MOST_LEVELS), _limited(depth["carry_bits"], MOST_CARRY)]
-        made.add_row(name, *cells, *deep, published, clock)
-    return made
+        table.add_row(name, *cells, *deep, published, clock)
+    return table
 
 
 def _limited(number: int, most: int) -> str:

@@ -21,7 +21,7 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
 _TEST_PACKAGES: Final = ("pytest", "pytest_timeout", "hypothesis")
-"""What all tests import or pytest's configuration names."""
+"""Packages that all tests import, or that pytest's configuration names."""
 
 
 def _simulators() -> dict[str, str]:

@@ -61,20 +61,20 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     rate = settings.device_link_bps / 8
     costs = Costs(load_bps=rate, unload_bps=rate, send_bps=settings.link_bps / 8)
     console = show.console()
-    found: dict[str, Pipelined] = {}
+    outcomes: dict[str, Pipelined] = {}
     with stages(console) as stage:
         stage("partition")
-        made = load(settings.graph, settings.seed, None)
-        owner = cut(made, workers, settings.partition, settings.seed)
-        each = settings.targets or max(1, -(-made.vertices // (16 * workers)))
-        widths = [made.width or hidden, *[hidden] * (settings.layers - 1), max(made.classes, 1)]
+        graph = load(settings.graph, settings.seed, None)
+        owner = cut(graph, workers, settings.partition, settings.seed)
+        each = settings.targets or max(1, -(-graph.vertices // (16 * workers)))
+        widths = [graph.width or hidden, *[hidden] * (settings.layers - 1), max(graph.classes, 1)]
         for name in chosen:
             stage(name)
-            found[name] = simulate(made, owner, widths, name, costs, targets=each)
+            outcomes[name] = simulate(graph, owner, widths, name, costs, targets=each)
     headings = ("pipeline", "ms", "against the slowest", "device computes", "card sends", "MB sent")
-    table = show.table(*headings, title=f"{made.name}, {workers} workers, layers {widths}")
-    slowest = max(outcome.seconds for outcome in found.values())
-    for name, outcome in found.items():
+    table = show.table(*headings, title=f"{graph.name}, {workers} workers, layers {widths}")
+    slowest = max(outcome.seconds for outcome in outcomes.values())
+    for name, outcome in outcomes.items():
         table.add_row(
             name,
             f"{outcome.seconds * 1e3:.3f}",
@@ -84,10 +84,10 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
             f"{outcome.bytes_sent / 1e6:.2f}",
         )
     console.print(table)
-    bound = max(outcome.bound_s for outcome in found.values())
+    bound = max(outcome.bound_s for outcome in outcomes.values())
     console.print(f"no pipeline of these bins takes less than {bound * 1e3:.3f} ms: the busiest engine of any worker")
-    panels = [_gantt(name, outcome) for name, outcome in found.items()]
-    outputs.draw(partial(draw, panels, f"G3: {made.name}"))
+    panels = [_gantt(name, outcome) for name, outcome in outcomes.items()]
+    outputs.draw(partial(draw, panels, f"G3: {graph.name}"))
     numbers = {
         name: {
             "seconds": o.seconds,
@@ -95,7 +95,7 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
             "bytes_sent": o.bytes_sent,
             "busy": {engine: o.busy(engine) for engine in ("load", "compute", "unload", "send")},
         }
-        for name, o in found.items()
+        for name, o in outcomes.items()
     }
     known = {name: getattr(settings, name) for name in ("graph", "workers", "partition", "seed")}
     known |= {"widths": widths, "targets": each}

@@ -17,16 +17,16 @@ def on_ranks(
     work: Any,
     settings: Any,
     kind: type,
-    told: Callable[[Any], None] = lambda _: None,
+    on_report: Callable[[Any], None] = lambda _: None,
     open_job: Callable[[int], AbstractContextManager[Any]] | None = None,
 ) -> Any:
     """Run all ranks; returns rank 0's result, or None in processes of torchrun other than rank 0.
 
     Args:
         work: a module-level function.
-        settings: of the run, among them its store.
+        settings: settings of the run, among them its store.
         kind: type of each rank's input.
-        told: called with reports of rank 0.
+        on_report: called with reports of rank 0.
         open_job: makes each rank's input from the number of ranks; by default, the settings.
 
     Raises:
@@ -36,7 +36,7 @@ def on_ranks(
     expect_workers(parts)
     with open_launcher(parts, field="store", given=settings.store, timeout_s=settings.timeout_s) as launcher:
         if not launcher.leads:
-            launcher.run(work, None, kind, told)
+            launcher.run(work, None, kind, on_report)
             return None
         with open_job(parts) if open_job else nullcontext(settings) as job:
-            return launcher.run(work, [job] * parts, kind, told)
+            return launcher.run(work, [job] * parts, kind, on_report)

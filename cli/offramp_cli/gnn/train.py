@@ -55,14 +55,14 @@ def train(settings: GnnSettings, switch: SwitchAddress, result: Result) -> None:
     with stages(console) as stage:
         stage("store")
 
-        def told(epoch: GnnEpoch) -> None:
+        def print_epoch(epoch: GnnEpoch) -> None:
             stage.advance(f"epoch {epoch.epoch} of {settings.epochs}", epoch.epoch, settings.epochs)
             console.print(
                 f"epoch {epoch.epoch:4} loss {epoch.loss:.4f} train {epoch.train:.4f} val {epoch.val:.4f} "
                 f"test {epoch.test:.4f} {epoch.seconds:.3f} s"
             )
 
-        done: GnnResult | None = on_ranks(train_rank, settings, GnnJob, told, partial(_job, settings, switch))
+        done: GnnResult | None = on_ranks(train_rank, settings, GnnJob, print_epoch, partial(_job, settings, switch))
     if done is None:
         return
     best = done.epochs[done.best - 1]

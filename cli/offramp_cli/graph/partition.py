@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp graph partition``: cut a graph into a folder, of which each rank opens its part."""
+"""``offramp graph partition``: cut a graph into a folder whose parts the ranks open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class GraphPartitionSettings:
-    """The graph, and how it is partitioned."""
+    """The graph and its partitioning."""
 
     graph: Annotated[
         str,

@@ -20,7 +20,7 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class MatchSettings:
-    """An all-to-all, and how it is cut."""
+    """An all-to-all and its decomposition."""
 
     matrix: Annotated[Path, Field("A file: rows of integers (commas or blanks), JSON or .npy", position=True)]
     algorithm: Annotated[str, Field("Algorithm", choices=("bottleneck", "paper_literal", "matched_minimum"))] = (
@@ -34,12 +34,12 @@ def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and receives from one."""
     from offramp.hermod.matching import bound, check_matrix, decompose, literal
 
-    given = check_matrix(_read(settings.matrix))
+    matrix = check_matrix(_read(settings.matrix))
     if settings.algorithm == "bottleneck":
-        schedule = decompose(given, quantum=settings.quantum)
+        schedule = decompose(matrix, quantum=settings.quantum)
     else:
-        schedule = literal(given, matched_minimum=settings.algorithm == "matched_minimum")
-    least = bound(given - given * _diagonal(len(given)))
+        schedule = literal(matrix, matched_minimum=settings.algorithm == "matched_minimum")
+    least = bound(matrix - matrix * _diagonal(len(matrix)))
     moves_of = "rank \N{RIGHTWARDS ARROW} rank: amount"
     table = show.table("sub-phase", "length", moves_of, left=(moves_of,))
     for k, (peer, weight, send) in enumerate(schedule):

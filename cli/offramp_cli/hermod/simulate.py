@@ -99,8 +99,8 @@ class HermodSettings:
             raise SettingsError("bidirectional", "goes with {level} flow only")
         if self.network is None:
             return
-        for name, taken in (("level", self.level != "flow"), ("all_to_all", self.all_to_all != "fluid")):
-            if taken:
+        for name, unsupported in (("level", self.level != "flow"), ("all_to_all", self.all_to_all != "fluid")):
+            if unsupported:
                 raise SettingsError(name, "does not go with {network}", getattr(self, name))
         for name in ("cluster", "gpus", "nic_gbps", "leaf"):
             if getattr(self, name) is not None:
@@ -137,8 +137,8 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
         expect_choice("policies", name, NAMES)
     settings = _on_cluster(settings)
     kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed", "sample")
-    given = {name: getattr(settings, name) for name in kept if getattr(settings, name) is not None}
-    setup = Setup(overhead_s=settings.overhead_us * 1e-6, bidirectional=bool(settings.bidirectional), **given)
+    choices = {name: getattr(settings, name) for name in kept if getattr(settings, name) is not None}
+    setup = Setup(overhead_s=settings.overhead_us * 1e-6, bidirectional=bool(settings.bidirectional), **choices)
     packet_level = _packet_level(settings, setup)
     if packet_level is not None:
         setup = packet_level.setup
@@ -182,9 +182,9 @@ def _on_cluster(settings: HermodSettings) -> HermodSettings:
     from offramp.cluster import read_cluster
     from offramp.hermod.cluster_file import network_of
 
-    found = network_of(read_cluster(settings.cluster))
-    given = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps, "leaf": settings.leaf}
-    return replace(settings, **{k: found[k] if v is None else v for k, v in given.items()})  # type: ignore[arg-type]
+    network = network_of(read_cluster(settings.cluster))
+    choices = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps, "leaf": settings.leaf}
+    return replace(settings, **{k: network[k] if v is None else v for k, v in choices.items()})  # type: ignore[arg-type]
 
 
 def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:

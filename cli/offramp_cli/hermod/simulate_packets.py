@@ -30,13 +30,13 @@ class PacketLevel:
     """Settings of the packet level, and results so far.
 
     Attributes:
-        found: results at both levels, by policy.
+        outcomes: results at both levels, by policy.
     """
 
     setup: Setup
     wire: Wire
     faults: Faults
-    found: dict[str, tuple[PacketResult, FlowResult]] = field(default_factory=dict)
+    outcomes: dict[str, tuple[PacketResult, FlowResult]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, setup: Setup, packets: int, engine: str, loss: float, pauses: list[str]) -> PacketLevel:
@@ -68,7 +68,7 @@ class PacketLevel:
             seed=setup.seed,
             progress=report,
         )
-        self.found[policy] = outcome, one(fluid(loaded, self.wire), policy, setup)
+        self.outcomes[policy] = outcome, one(fluid(loaded, self.wire), policy, setup)
         return outcome
 
     def numbers(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class PacketLevel:
                 "dropped": packet.dropped,
                 "queues": packet.queues,
             }
-            for name, (packet, flow) in self.found.items()
+            for name, (packet, flow) in self.outcomes.items()
         }
 
     def show(self, console: Console) -> None:
@@ -107,7 +107,7 @@ class PacketLevel:
         for name, row in rows.items():
             by_queue = ", ".join(f"{queue}: {count:,}" for queue, count in row["queues"].items())
             console.print(f"{name}: packets by queue {by_queue}")
-        packet = next(iter(self.found.values()))[0]
+        packet = next(iter(self.outcomes.values()))[0]
         sizes = packet.sizes
         console.print(
             f"a packet of {sizes.payload} bytes stands for {sizes.payload * sizes.scale:,.0f} of the job; window "

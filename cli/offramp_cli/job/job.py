@@ -69,9 +69,9 @@ def plan(settings: PlanSettings, result: Result) -> None:
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
-    made = plan_of(console, job, cluster, measure=settings.calibrate)
-    show_plan(console, job, made)
-    result.write("offramp.job.plan/1", {"name": job.name, **plan_document(made), "taken": str(made.taken.way)})
+    chosen = plan_of(console, job, cluster, measure=settings.calibrate)
+    show_plan(console, job, chosen)
+    result.write("offramp.job.plan/1", {"name": job.name, **plan_document(chosen), "taken": str(chosen.taken.way)})
 
 
 @command(RunSettings, Result, example="job run job.yaml --on lab")
@@ -88,18 +88,18 @@ def run(settings: RunSettings, result: Result) -> None:
     job, cluster = JobSettings.read(settings.job), settings.cluster()
     if settings.by is not None:
         expect_choice("by", settings.by, list(kind_of(job).ways))
-    made = plan_of(console, job, cluster, measure=settings.calibrate and settings.by is None)
-    show_plan(console, job, made)
+    chosen = plan_of(console, job, cluster, measure=settings.calibrate and settings.by is None)
+    show_plan(console, job, chosen)
     if settings.by is not None:
-        made = _forced(made, settings.by)
-    ways = [made.taken.way]
+        chosen = _forced(chosen, settings.by)
+    ways = [chosen.taken.way]
     if settings.compare:
-        ways += [each.way for each in made.choices if each.step_s is not None and not each.taken]
-    elif settings.ablate and made.taken is not made.plain:
-        ways.append(made.plain.way)
-    outcomes = carry_out(console, job, cluster, made, ways, settings.out)
-    words = ["offramp", "job", "run", str(settings.job), "--on", settings.on, "--by", str(made.taken.way)]
-    content = report(job, replace(cluster), made, outcomes, settings.out, shlex.join(words))
+        ways += [each.way for each in chosen.choices if each.step_s is not None and not each.taken]
+    elif settings.ablate and chosen.taken is not chosen.plain:
+        ways.append(chosen.plain.way)
+    outcomes = carry_out(console, job, cluster, chosen, ways, settings.out)
+    words = ["offramp", "job", "run", str(settings.job), "--on", settings.on, "--by", str(chosen.taken.way)]
+    content = report(job, replace(cluster), chosen, outcomes, settings.out, shlex.join(words))
     _, page = write(content, settings.out)
     show_outcome(console, content)
     console.print(f"report: {page}", soft_wrap=True)
@@ -112,12 +112,12 @@ def undo(settings: Where, result: Result) -> None:
     from offramp.job.switches import release_ended
 
     console = show.console()
-    found = {}
+    released = {}
     for switch in settings.cluster().switches:
         if switch.control:
-            numbers = found[switch.name] = release_ended(switch)
+            numbers = released[switch.name] = release_ended(switch)
             console.print(f"{switch.name}: {show.count(len(numbers), 'job')} released")
-    result.write("offramp.job.undo/1", {"released": found})
+    result.write("offramp.job.undo/1", {"released": released})
 
 
 def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
@@ -128,45 +128,45 @@ def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bo
     with ExitStack() as stack:
         if measure and (job.communicates or job.file):
             stack.enter_context(console.status("calibrating"))
-        made = make_job_plan(job, cluster, measurer(job, cluster) if measure else None)
-    if made.reason:
-        console.print(f"not calibrated: {made.reason}", soft_wrap=True, markup=False)
-    return made
+        plan = make_job_plan(job, cluster, measurer(job, cluster) if measure else None)
+    if plan.reason:
+        console.print(f"not calibrated: {plan.reason}", soft_wrap=True, markup=False)
+    return plan
 
 
-def plan_document(made: JobPlan) -> dict[str, Any]:
+def plan_document(plan: JobPlan) -> dict[str, Any]:
     """A plan as data: the report's rows, with what decides each and what its run will read."""
     from offramp.job.report import rows_of
 
-    more = [{"bound": str(each.bound), "decided": dict(each.decided)} for each in made.choices]
-    rows = [row | added for row, added in zip(rows_of(made), more, strict=True)]
-    return {"plan": rows, "calibrated": made.calibrated, "reason": made.reason, "warning": made.warning}
+    more = [{"bound": str(each.bound), "decided": dict(each.decided)} for each in plan.choices]
+    rows = [row | added for row, added in zip(rows_of(plan), more, strict=True)]
+    return {"plan": rows, "calibrated": plan.calibrated, "reason": plan.reason, "warning": plan.warning}
 
 
 def carry_out(
-    console: Console, job: JobSettings, cluster: Cluster, made: JobPlan, ways: Sequence[str], out: Path
+    console: Console, job: JobSettings, cluster: Cluster, plan: JobPlan, ways: Sequence[str], out: Path
 ) -> dict[str, RunResult]:
     """Run a job in each of these ways, each in its own folder; ``out`` gets the plan, and a trace of the first."""
     from offramp.job.watch import PLAN
     from offramp_base.ending.files import write_text
 
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / PLAN, json.dumps({"name": job.name, **plan_document(made)}) + "\n")
+    write_text(out / PLAN, json.dumps({"name": job.name, **plan_document(plan)}) + "\n")
     outcomes = {}
     for way in ways:
         _fresh(out / str(way))
-        outcomes[way] = _run(console, job, cluster, made.by(way), out / str(way))
+        outcomes[way] = _run(console, job, cluster, plan.by(way), out / str(way))
     _trace(out / str(ways[0]), out / "trace.json")
     return outcomes
 
 
-def _forced(made: JobPlan, way: str) -> JobPlan:
+def _forced(plan: JobPlan, way: str) -> JobPlan:
     from dataclasses import replace
 
-    chosen = next(each for each in made.choices if each.way == way)
+    chosen = next(each for each in plan.choices if each.way == way)
     if chosen.step_s is None:
-        raise SettingsError("by", chosen.why, str(way))
-    return replace(made, choices=tuple(replace(each, taken=each.way == way) for each in made.choices))
+        raise SettingsError("by", chosen.reason, str(way))
+    return replace(plan, choices=tuple(replace(each, taken=each.way == way) for each in plan.choices))
 
 
 def _run(console: Console, job: JobSettings, cluster: Cluster, choice: Choice, folder: Path) -> RunResult:
@@ -204,20 +204,20 @@ def _trace(folder: Path, path: Path) -> None:
     write_text(path, json.dumps(trace) + "\n")
 
 
-def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
+def show_plan(console: Console, job: JobSettings, plan: JobPlan) -> None:
     """Show a job's plan as a table."""
     from offramp.report.units import duration
 
     table = show.table("by", "taken", "step", "without", "bound", "why", left=("by", "bound", "why"))
-    plain = made.plain.step_s
-    for each in made.choices:
+    plain = plan.plain.step_s
+    for each in plan.choices:
         with_it, bound = ("", "") if each.step_s is None else (duration(each.step_s), str(each.bound))
-        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), bound, each.why)
+        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), bound, each.reason)
     console.print(table)
-    if made.warning:
-        console.print(f"{job.name}: {made.warning}", soft_wrap=True, markup=False)
-    if made.taken is made.plain:
-        console.print(f"{job.name}: {made.taken.why}", soft_wrap=True)
+    if plan.warning:
+        console.print(f"{job.name}: {plan.warning}", soft_wrap=True, markup=False)
+    if plan.taken is plan.plain:
+        console.print(f"{job.name}: {plan.taken.reason}", soft_wrap=True)
 
 
 def show_outcome(console: Console, content: Mapping[str, Any]) -> None:

@@ -78,12 +78,12 @@ def top(settings: TopSettings, result: Result) -> None:
 
 def _with_address(words: list[str]) -> list[str]:
     """Give ``--web`` without an address the default one."""
-    found = list(words)
-    if "--web" in found:
-        at = found.index("--web") + 1
-        if at == len(found) or found[at].startswith("-"):
-            found.insert(at, WEB)
-    return found
+    arguments = list(words)
+    if "--web" in arguments:
+        at = arguments.index("--web") + 1
+        if at == len(arguments) or arguments[at].startswith("-"):
+            arguments.insert(at, WEB)
+    return arguments
 
 
 top.rewrite = _with_address
@@ -113,8 +113,8 @@ def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Re
         await serve(sock, watcher)
         return watcher.json()
 
-    said = str(address) if str(address).startswith("unix:") else f"http://{address}/"
-    console.print(f"{cluster.name}: {said}", soft_wrap=True)
+    url = str(address) if str(address).startswith("unix:") else f"http://{address}/"
+    console.print(f"{cluster.name}: {url}", soft_wrap=True)
     sys.stdout.flush()
     last = asyncio.run(run())
     result.write("offramp.job.top/1", json.loads(last))
@@ -149,8 +149,8 @@ def _shown(cluster: Cluster, now: Look, before: Look | None) -> Group:
     for name, agent in now.agents.items():
         ports = agent.ports.values()
         frames = (sum(getattr(port, what) for port in ports) for what in ("sent", "received", "missed"))
-        said = [str(agent.clients), str(agent.requests), *map(str, frames)]
-        agents.add_row(name, *(said if agent.answers else ["no answer"]))
+        cells = [str(agent.clients), str(agent.requests), *map(str, frames)]
+        agents.add_row(name, *(cells if agent.answers else ["no answer"]))
     plan = show.table("by", "taken", "predicted", "measured")
     for way, row in now.plan.items():
         times = ("" if each is None else duration(each) for each in (row.predicted_s, row.measured_s))

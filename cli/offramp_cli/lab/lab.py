@@ -129,13 +129,13 @@ def execute(given: Execute) -> None:
 
 def show_lab(console: Console, lab: Lab) -> None:
     """Print the parts of a laboratory, and those that have died."""
-    gone = lab.ended()
+    ended = lab.ended()
     counts = [sum(name.startswith(f"{what} ") for name in lab.processes) for what in ("host", "switch", "agent")]
-    said = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))
-    console.print(f"{lab.name}: {said}, {MODES[lab.mode]}; process {lab.holder.split('.')[0]}")
+    summary = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))
+    console.print(f"{lab.name}: {summary}, {MODES[lab.mode]}; process {lab.holder.split('.')[0]}")
     for note in lab.notes:
         console.print(f"  {note}")
     for name, times in lab.restarts.items():
         console.print(f"  {name} has died and was restarted, {show.count(times, 'time')}")
-    for name in gone:
+    for name in ended:
         console.print(f"  {name} has died")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of all commands that run an application: which one, on which devices, with whose code and data."""
+"""Settings of all commands that run an application: its name, devices, code and data."""
 
 from __future__ import annotations
 

@@ -79,14 +79,14 @@ def plan(settings: PlanSettings, outputs: Plotted) -> None:
 
     resolved = resolve(load_config(list(settings.files)).with_cores(settings.cores))
     mix = mix_of(resolved)
-    found = capacity(resolved.routes.table, mix)
+    limits = capacity(resolved.routes.table, mix)
     console = show.console()
     _show_links(console, resolved)
-    _show_flows(console, resolved, found)
+    _show_flows(console, resolved, limits)
     if settings.steps:
         _show_steps(console, resolved)
     outputs.draw(partial(_draw, resolved))
-    outputs.write("offramp.leo.plan/1", _numbers(resolved, found))
+    outputs.write("offramp.leo.plan/1", _numbers(resolved, limits))
 
 
 def mix_of(resolved: Resolved) -> list[float]:
@@ -115,7 +115,7 @@ def _way(hops: list[Hop] | None) -> str:
     return hops[0].source + "".join(f" \N{EM DASH}{hop.link.id}\N{EM DASH} {hop.target}" for hop in hops)
 
 
-def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
+def _show_flows(console: Console, resolved: Resolved, limits: Capacity) -> None:
     from offramp.leo.selection.capacity import capacity
 
     routes, known = resolved.routes, resolved.routes.table
@@ -126,7 +126,7 @@ def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
         order = [p for p in known.base[i].argsort() if known.allowed[i, p]]
         for place, p in enumerate(order):
             alone = capacity(known, [float(k == i) for k in range(len(routes.types))], only=int(p)).rate_mrps
-            share = found.shares[i, p] / max(found.shares[i].sum(), 1e-12)
+            share = limits.shares[i, p] / max(limits.shares[i].sum(), 1e-12)
             table.add_row(
                 "" if place else kind,
                 "" if place else known.dependency[i].value,
@@ -134,12 +134,12 @@ def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
                 f"{known.base[i, p] / 1e3:.3f}",
                 f"{known.toll[i, p] / 1e3:.3f}",
                 f"{alone:.3f}",
-                f"{100 * share:.0f} %" if found.shares[i].sum() else "\N{EN DASH}",
+                f"{100 * share:.0f} %" if limits.shares[i].sum() else "\N{EN DASH}",
             )
     console.print(table)
-    full = ", ".join(routes.resources[r] for r in found.bottlenecks) or "nothing"
+    full = ", ".join(routes.resources[r] for r in limits.bottlenecks) or "nothing"
     console.print(
-        f"\nAll paths together sustain {found.rate_mrps:.3f} million requests per second; then {full} is full."
+        f"\nAll paths together sustain {limits.rate_mrps:.3f} million requests per second; then {full} is full."
     )
 
 
@@ -184,7 +184,7 @@ def _draw(resolved: Resolved, path: Path) -> None:
     draw([Curves("T by link and function", "", "us", lines, stacked=True)], resolved.config.application.name, path)
 
 
-def _numbers(resolved: Resolved, found: Capacity) -> dict[str, Any]:
+def _numbers(resolved: Resolved, limits: Capacity) -> dict[str, Any]:
     table = resolved.routes.table
     flows = [
         {
@@ -192,19 +192,19 @@ def _numbers(resolved: Resolved, found: Capacity) -> dict[str, Any]:
             "dataflow": path,
             "T_ns": float(table.base[i, p]),
             "toll_ns": float(table.toll[i, p]),
-            "best_share": float(found.shares[i, p]),
+            "best_share": float(limits.shares[i, p]),
         }
         for i, kind in enumerate(table.types)
         for p, path in enumerate(table.paths)
         if table.allowed[i, p]
     ]
     config = resolved.config
-    full = [table.resources[r] for r in found.bottlenecks]
+    full = [table.resources[r] for r in limits.bottlenecks]
     return {
         "application": config.application.name,
         "hardware": config.hardware.name,
         "model": config.hardware.model.value,
         "dataflows": flows,
-        "sustains_mrps": found.rate_mrps,
+        "sustains_mrps": limits.rate_mrps,
         "bottlenecks": full,
     }

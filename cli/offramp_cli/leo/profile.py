@@ -81,9 +81,9 @@ def _open(stack: ExitStack, text: str) -> Device:
         registry = import_module("offramp.leo.devices")
     except ModuleNotFoundError:
         raise SettingsError("device", "this installation has no devices", text) from None
-    made: Device = registry.open_device(text)
-    stack.callback(made.close)
-    return made
+    device: Device = registry.open_device(text)
+    stack.callback(device.close)
+    return device
 
 
 def _show(measured: dict[str, Any], links: dict[str, str]) -> None:
@@ -91,8 +91,8 @@ def _show(measured: dict[str, Any], links: dict[str, str]) -> None:
     words = ("link", "measured as")
     title = f"links on {measured['machine']}"
     table = show.table(*words, "Gb/s", "million messages/s", "latency, ns", left=words, title=title)
-    for name, found in measured["links"].items():
-        values = (f"{found['bw_gbps']:.4g}", f"{found['mps'] / 1e6:.4g}", f"{found['latency_ns']:.4g}")
+    for name, link in measured["links"].items():
+        values = (f"{link['bw_gbps']:.4g}", f"{link['mps'] / 1e6:.4g}", f"{link['latency_ns']:.4g}")
         table.add_row(name, links.get(name, "memory"), *values)
     console.print(table)
     for application, kinds in measured["compute_us"].items():
@@ -100,5 +100,5 @@ def _show(measured: dict[str, Any], links: dict[str, str]) -> None:
         for kind, trips in kinds.items():
             for number, ends in enumerate(trips, 1):
                 for end, times in ends.items():
-                    said = ", ".join(f"{node} {time:.4g}" for node, time in times.items())
-                    console.print(f"  {kind}, round trip {number}, {end}: {said}")
+                    times_by_node = ", ".join(f"{node} {time:.4g}" for node, time in times.items())
+                    console.print(f"  {kind}, round trip {number}, {end}: {times_by_node}")

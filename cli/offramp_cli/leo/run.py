@@ -43,7 +43,7 @@ def run(settings: RunSettings, result: Result) -> None:
     console = show.console()
     with stages(console) as stage:
         stage(f"{application.name}: starting")
-        found = compare(
+        comparison = compare(
             application,
             seconds=settings.seconds,
             load=settings.load,
@@ -52,36 +52,36 @@ def run(settings: RunSettings, result: Result) -> None:
             seed=settings.seed,
             show=stage.advance,
         )
-    _report(console, found, application.request_bytes)
-    _report_energy(console, found)
-    result.write("offramp.leo.run/1", found.numbers())
-    wrong = sum(row.wrong for row in found.rows)
+    _report(console, comparison, application.request_bytes)
+    _report_energy(console, comparison)
+    result.write("offramp.leo.run/1", comparison.numbers())
+    wrong = sum(row.wrong for row in comparison.rows)
     if wrong:
         raise OfframpError(f"{wrong} requests got wrong answers")
 
 
-def _report_energy(console: Console, found: Comparison) -> None:
+def _report_energy(console: Console, comparison: Comparison) -> None:
     from offramp.report.energy import energy_or_why
 
-    _, why = energy_or_why()
-    if why:
-        console.print(why, soft_wrap=True)
+    _, reason = energy_or_why()
+    if reason:
+        console.print(reason, soft_wrap=True)
         return
-    each = ", ".join(f"{'+'.join(row.paths)} {row.joules * 1e6:,.1f} uJ" for row in found.rows)
+    each = ", ".join(f"{'+'.join(row.paths)} {row.joules * 1e6:,.1f} uJ" for row in comparison.rows)
     console.print(f"energy of the machine's processors for a request: {each}", soft_wrap=True)
 
 
-def _report(console: Console, found: Comparison, request_bytes: int) -> None:
+def _report(console: Console, comparison: Comparison, request_bytes: int) -> None:
     import numpy as np
 
     from offramp.report.units import duration
 
     headings = ("paths", "requests/s", "MB/s", "median", "99 %", "wrong", "taken")
-    table = show.table(*headings, left=("paths", "taken"), title=found.name)
-    for row in found.rows:
+    table = show.table(*headings, left=("paths", "taken"), title=comparison.name)
+    for row in comparison.rows:
         counts = np.sum([o.by_path for o in row.most], axis=0)
         total = max(int(np.sum(counts)), 1)
-        shares = ", ".join(f"{p} {c / total:.0%}" for p, c in zip(found.paths, counts, strict=True) if c)
+        shares = ", ".join(f"{p} {c / total:.0%}" for p, c in zip(comparison.paths, counts, strict=True) if c)
         table.add_row(
             row.paths[0] if len(row.paths) == 1 else f"all, {row.policy.value}",
             f"{row.rate:,.0f}",
@@ -91,12 +91,12 @@ def _report(console: Console, found: Comparison, request_bytes: int) -> None:
             shares,
         )
     console.print(table)
-    console.print(f"latency at {found.load:.0%} of each row's own rate, from when a request was to be sent")
-    if found.restarts:
-        times = "once" if found.restarts == 1 else f"{found.restarts} times"
-        console.print(f"{found.fate}; it was started again {times}", soft_wrap=True)
-    if len(found.rows) > 1:
+    console.print(f"latency at {comparison.load:.0%} of each row's own rate, from when a request was to be sent")
+    if comparison.restarts:
+        times = "once" if comparison.restarts == 1 else f"{comparison.restarts} times"
+        console.print(f"{comparison.fate}; it was started again {times}", soft_wrap=True)
+    if len(comparison.rows) > 1:
         console.print(
-            f"all paths: {found.share_of_sum:.0%} of {' + '.join(found.summed)}; "
-            f"median {found.against_better:.2f} times the better path's"
+            f"all paths: {comparison.share_of_sum:.0%} of {' + '.join(comparison.summed)}; "
+            f"median {comparison.against_better:.2f} times the better path's"
         )

@@ -67,8 +67,8 @@ def serve(served: Served, settings: object, cache: object) -> None:
         _serve_application(served, settings)
     else:
         for name in ("device", "code", "data_folder"):
-            if given := getattr(served, name):
-                raise SettingsError(name, "expected with an application", ", ".join(given))
+            if values := getattr(served, name):
+                raise SettingsError(name, "expected with an application", ", ".join(values))
         cache.check_access(settings.insecure)
         _serve_store(settings, cache)
 
@@ -125,10 +125,10 @@ def _serve_store(settings: StoreSettings, cache: CacheSettings) -> None:
 
 
 def _announce(out: Console, settings: StoreSettings, server: StoreServer) -> None:
-    found = server.found
+    recovered = server.found
     if settings.folder is not None:
-        cut = f"; {found.torn} bytes of an incomplete record were cut off" if found.torn else ""
-        out.print(f"{settings.folder}: {found.keys} keys from {found.records} records{cut}")
+        cut = f"; {recovered.torn} bytes of an incomplete record were cut off" if recovered.torn else ""
+        out.print(f"{settings.folder}: {recovered.keys} keys from {recovered.records} records{cut}")
     for name, address in server.addresses.items():
         out.print(f"{name:<9} {address}")
 

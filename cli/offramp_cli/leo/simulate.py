@@ -109,8 +109,8 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
     if settings.sweep:
         from offramp_cli.leo.sweep import report
 
-        found = report(console, settings.sweep, settings.requests, seed, settings.processes, settings.kind)
-        outputs.write("offramp.simulate.leo.sweep/1", found)
+        numbers = report(console, settings.sweep, settings.requests, seed, settings.processes, settings.kind)
+        outputs.write("offramp.simulate.leo.sweep/1", numbers)
         return
     from offramp_sim.figures.plot import draw
     from offramp_sim.leo.study import Study, Tenants, misread, panels, parse_rule, run_study

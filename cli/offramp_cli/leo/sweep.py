@@ -32,18 +32,18 @@ def report(
     with stages(console) as stage:
         stage("settings")
         evaluations = run_sweep(settings, requests, seed, processes, classes)
-    found, classed = summary(evaluations), by_class(evaluations)
+    sums, classed = summary(evaluations), by_class(evaluations)
     if kinds:
         _show_classes(console, settings, classed)
     else:
-        _show_promises(console, settings, found)
+        _show_promises(console, settings, sums)
     worst = max(evaluations, key=lambda v: v.against_simple if kinds else v.against_greedy)
     ratio, rivals = (worst.against_simple, "the simple rules") if kinds else (worst.against_greedy, "greedy")
     console.print(f"\nThe setting worst against {rivals} is number {worst.number} of {worst.kind}: {ratio:.3f}.")
-    return {**found, "classes": classed, "verdicts": [asdict(each) for each in evaluations]}
+    return {**sums, "classes": classed, "verdicts": [asdict(each) for each in evaluations]}
 
 
-def _show_promises(console: Console, settings: int, found: dict[str, Any]) -> None:
+def _show_promises(console: Console, settings: int, sums: dict[str, Any]) -> None:
     """The promises of the default rule in numbers."""
     table = show.table("", "settings", "least", "median", "most", title=f"lookahead on {settings} settings")
     for name, what in (
@@ -52,7 +52,7 @@ def _show_promises(console: Console, settings: int, found: dict[str, Any]) -> No
         ("against_optimum", "mean JCT over that of the exact search, k = 8"),
         ("gain", "throughput over the better greedy rule's, in loops that offer more than all paths sustain"),
     ):
-        known = found[name]
+        known = sums[name]
         numbers = [f"{known[key]:.3f}" for key in ("least", "median", "most")] if known["count"] else [""] * 3
         table.add_row(what, str(known["count"]), *numbers)
     console.print(table)

@@ -77,13 +77,13 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
         if variant.sysroot is not None:
             make_sysroot(variant.sysroot, variant.arch, lambda what: status.update(f"sysroot: {what}"))
             status.update("building")
-        made = build_agent(where.folder, options, variant=variant.name)
+        folder = build_agent(where.folder, options, variant=variant.name)
         if extra.package:
-            done = subprocess.run(["cpack", "-G", "DEB"], cwd=made, check=False, capture_output=True, text=True)
+            done = subprocess.run(["cpack", "-G", "DEB"], cwd=folder, check=False, capture_output=True, text=True)
             if done.returncode:
                 raise OfframpError(f"cpack: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
-    out.print(f"built in {made}")
-    for deb in sorted(made.glob("*.deb")) if extra.package else []:
+    out.print(f"built in {folder}")
+    for deb in sorted(folder.glob("*.deb")) if extra.package else []:
         out.print(f"package {deb}")
 
 
@@ -159,19 +159,19 @@ def stats(where: Socket, result: Result) -> None:
     from offramp.nic.connection import Connection
 
     with closing(Connection(where.socket)) as connection:
-        found = connection.stats()
+        numbers = connection.stats()
     out = show.console()
     counts = Table(box=None, show_header=False)
-    for name, value in found.items():
+    for name, value in numbers.items():
         if name != "ports":
             counts.add_row(name.replace("_", " "), str(value))
     out.print(counts)
     columns = ("name", "received", "sent", "missed", "unmatched", "corrupt", "steering")
     last = "sent by class, the most urgent first"
     ports = Table("port", *columns[1:], last, box=None)
-    for each in found["ports"]:
+    for each in numbers["ports"]:
         by_class = ", ".join(map(str, each["classes"]))
         ports.add_row(*(str(each[column]) for column in columns), by_class)
-    if found["ports"]:
+    if numbers["ports"]:
         out.print(ports)
-    result.write("offramp.nic.stats/1", found)
+    result.write("offramp.nic.stats/1", numbers)

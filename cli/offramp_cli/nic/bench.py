@@ -34,9 +34,9 @@ def _links() -> list[str]:
 def _choices() -> dict[str, str]:
     from offramp_sim.nic import scaling
 
-    both = [link for link in _links() if link in scaling.LINKS]
-    alone = {link: "not with queues" for link in _links() if link not in both}
-    return alone | dict.fromkeys(both, "") | {link: "with queues" for link in scaling.LINKS if link not in both}
+    queued = [link for link in _links() if link in scaling.LINKS]
+    alone = {link: "not with queues" for link in _links() if link not in queued}
+    return alone | dict.fromkeys(queued, "") | {link: "with queues" for link in scaling.LINKS if link not in queued}
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ def bench(settings: BenchSettings, result: Result) -> None:
         if way == "testpmd" and one in unknown:
             continue  # each try waits half a minute for a report
         try:
-            found = measure(one, way, settings.seconds, settings.seed, settings.vertices)
+            measured = measure(one, way, settings.seconds, settings.seed, settings.vertices)
         except NoRateError as error:
             unknown[one] = str(error)
             continue
-        if (one, way) not in best or found.frames_per_s > best[one, way].frames_per_s:
-            best[one, way] = found
-    unknown = {one: why for one, why in unknown.items() if (one, "testpmd") not in best}
+        if (one, way) not in best or measured.frames_per_s > best[one, way].frames_per_s:
+            best[one, way] = measured
+    unknown = {one: reason for one, reason in unknown.items() if (one, "testpmd") not in best}
     _show(list(best.values()), unknown)
     numbers = [
         {**rate._asdict(), "frames_per_s": rate.frames_per_s, "cpu_ns_per_frame": rate.cpu_ns_per_frame}
@@ -109,7 +109,7 @@ def _bench_queues(settings: BenchSettings, result: Result) -> None:
     from offramp_sim.nic.scaling import LINKS, Case, measure_queues
 
     cases = Case(1, 1), Case(settings.queues, settings.cores)
-    found: list[dict[str, object]] = []
+    links: list[dict[str, object]] = []
     shown = show.table("link", "by", "thousand frames/s", "times", "least", "most", left=("link", "by"))
     for link in [each for each in settings.link or LINKS if each in LINKS]:
         rates: list[list[float]] = [[], []]
@@ -122,9 +122,9 @@ def _bench_queues(settings: BenchSettings, result: Result) -> None:
         shown.add_row(link, str(cases[0]), f"{medians[0] / 1e3:,.0f}", "", "", "")
         times = [statistics.median(ratios), min(ratios), max(ratios)]
         shown.add_row(link, str(cases[1]), f"{medians[1] / 1e3:,.0f}", *(f"{each:.2f}" for each in times))
-        found.append({"link": link, "cases": [case._asdict() for case in cases], "rates": rates, "ratios": ratios})
+        links.append({"link": link, "cases": [case._asdict() for case in cases], "rates": rates, "ratios": ratios})
     show.console(wrap=False).print(shown)
-    result.write("offramp.nic.bench_queues/1", {"links": found})
+    result.write("offramp.nic.bench_queues/1", {"links": links})
 
 
 def _show(rates: list[NicRate], unknown: dict[str, str]) -> None:
@@ -146,6 +146,6 @@ def _show(rates: list[NicRate], unknown: dict[str, str]) -> None:
         )
     out = show.console(wrap=False)
     out.print(shown)
-    for link, why in unknown.items():
-        out.print(f"{link}: no limit to compare with: {why}")
+    for link, reason in unknown.items():
+        out.print(f"{link}: no limit to compare with: {reason}")
     out.print(METHOD)

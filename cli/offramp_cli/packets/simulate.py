@@ -109,14 +109,14 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
     topology = makers[kind](*sizes, links)
     table = pattern(settings.traffic, topology.hosts, settings.size, settings.seed)
     run = partial(simulate, flows=table, seed=settings.seed, spray=settings.spray, cores=settings.cores)
-    found = {}
+    outcomes = {}
     for name in dict.fromkeys(settings.control or _controls()):
         control = CONTROLS[name]() if name in CONTROLS else None
-        found[name] = _numbers(run(topology, control=control), settings.size)
+        outcomes[name] = _numbers(run(topology, control=control), settings.size)
     console = show.console()
     headings = ("control", "last, us", "mean", "fair", "queue, KB", "delay, us", "marked", "dropped")
     shown = show.table(*headings, title=f"{kind} of {topology.hosts} hosts, {len(table)} flows: {settings.traffic}")
-    for name, one in found.items():
+    for name, one in outcomes.items():
         shown.add_row(
             name,
             f"{one['seconds'] * 1e6:,.1f}",
@@ -132,7 +132,7 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
         "fair: Jain's index of the flows' rates, 1 where all are equal; queue: the longest; delay: one way, mean"
     )
     known = {name: getattr(settings, name) for name in ("traffic", "size", "rate_bps", "delay_ns", "spray", "seed")}
-    outputs.write("offramp.simulate.packets/1", {"settings": known | {"network": [kind, *sizes]}, "controls": found})
+    outputs.write("offramp.simulate.packets/1", {"settings": known | {"network": [kind, *sizes]}, "controls": outcomes})
 
 
 def _numbers(run: PacketRun, size: int) -> dict[str, Any]:

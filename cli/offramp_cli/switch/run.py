@@ -34,7 +34,7 @@ _FAULTS: Final = ("dropped", "malformed", "missed", "strangers")
 
 @dataclass(frozen=True)
 class Start:
-    """Settings that only the command has."""
+    """Settings of the command alone."""
 
     no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Program")] = False
     translation: Annotated[
@@ -99,7 +99,7 @@ def _announce(running: Running) -> None:
     pipeline = running.device.pipeline
     out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one over P4Runtime'}")
     if pipeline:
-        out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
+        out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.engine_reason})")
     out.print(f"P4Runtime  {running.address}  device {running.device.id}")
     for protocol in ("BF-RT", "gNMI"):
         if protocol in running.servers:

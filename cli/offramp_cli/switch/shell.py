@@ -56,9 +56,9 @@ def shell(settings: ShellSettings) -> None:
     from offramp_base.tools import default_folder, ensure
 
     files = {"--cacert": settings.grpc_ca, "--cert": settings.grpc_cert, "--private-key": settings.grpc_key}
-    given = {flag: path for flag, path in files.items() if path is not None}
+    tls_files = {flag: path for flag, path in files.items() if path is not None}
     address, pipeline = settings.address, settings.pipeline
-    tls = Tls(settings.grpc_cert, settings.grpc_key, settings.grpc_ca) if given else None
+    tls = Tls(settings.grpc_cert, settings.grpc_key, settings.grpc_ca) if tls_files else None
     probe = Session(address, device_id=settings.device_id, tls=tls)
     try:
         probe.capabilities()
@@ -71,8 +71,8 @@ def shell(settings: ShellSettings) -> None:
     words += ["--election-id", settings.election_id]
     if pipeline is not None:
         words += ["--config", f"{settings.p4info},{pipeline}"]
-    if given:
-        words += ["--ssl", *(word for pair in given.items() for word in pair)]
+    if tls_files:
+        words += ["--ssl", *(word for pair in tls_files.items() for word in pair)]
     # IPython warns of an environment that is active but not its own, as the one of this command may be.
     surroundings = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     status = subprocess.run([*words, *settings.args], check=False, env=surroundings).returncode

@@ -87,4 +87,4 @@ def _bytes(mismatch: Mismatch, digits: str) -> Text:
 
 def _differs(mismatch: Mismatch, at: int) -> bool:
     pairs = zip(mismatch.expected[at : at + 2], mismatch.received[at : at + 2], strict=False)
-    return any(wanted not in {"*", got} for wanted, got in pairs)
+    return any(wanted not in {"*", actual} for wanted, actual in pairs)

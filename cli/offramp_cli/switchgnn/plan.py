@@ -129,7 +129,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         cut = Scheme() if compared else wanted.cut
         kept = _adopted(settings, planner, cut, features) if settings.update is not None else None
         blocks = planner.option(cut, features)
-    made = blocks.made.plan
+    planned = blocks.made.plan
     numbers = {
         "settings": _given(settings, features, given_rates),
         "cut": str(cut),
@@ -144,7 +144,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     console.print(f"Time: {took}")
     _schemes(console, settings, outputs, planner, numbers, compared=compared)
     if outputs.save is not None:
-        save_plan(made, outputs.save)
+        save_plan(planned, outputs.save)
     outputs.write("offramp.plan/1", numbers)
 
 
@@ -183,20 +183,20 @@ def _adopted(settings: PlanSettings, planner: Planner, cut: Scheme, features: in
     chunks = cut.chunks_a_round(features, planner.lanes)
     now = (settings.memory // aggregator_bytes(planner.lanes), planner.lanes, chunks)
     if (before.aggregators, before.lanes, before.chunks) != now:
-        made = (
+        dimensions = (
             f"made for {before.aggregators} aggregators of {before.lanes} lanes and {before.chunks} packets per vertex"
         )
-        raise SettingsError("update", f"{made}, expected {now[0]}, {now[1]} and {now[2]}", settings.update)
-    found = updated(before, planner.boundary, settings.order, settings.seed)
-    planner.adopt(cut, found.plan)
-    return found.kept
+        raise SettingsError("update", f"{dimensions}, expected {now[0]}, {now[1]} and {now[2]}", settings.update)
+    update = updated(before, planner.boundary, settings.order, settings.seed)
+    planner.adopt(cut, update.plan)
+    return update.kept
 
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
     """The settings as they were given, ready for JSON."""
     names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
-    given = {name: getattr(settings, name) for name in names}
-    return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
+    values = {name: getattr(settings, name) for name in names}
+    return {**values, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
 
 
 def _schemes(
@@ -247,15 +247,15 @@ def summarise(graph: Graph, boundary: Boundary, blocks: Option, width: int, rate
     from offramp.switchgnn.scheme_plan import p2p_of
     from offramp.switchgnn.volume import host_volume, plan_volume, unlimited_volume
 
-    made = blocks.made.plan
+    plan = blocks.made.plan
     seconds = {"p2p": predict(p2p_of(blocks.made), rates).seconds, "switchgnn": blocks.prediction.seconds}
     volumes = {
         "p2p": asdict(host_volume(boundary, width)),
-        "unlimited": asdict(unlimited_volume(boundary, width, made.lanes)),
-        "switchgnn": asdict(plan_volume(made, width)),
+        "unlimited": asdict(unlimited_volume(boundary, width, plan.lanes)),
+        "switchgnn": asdict(plan_volume(plan, width)),
     }
-    sizes = np.array([len(block.vertices) for block in made.blocks])
-    loads = np.array([imbalance(block.vertices, boundary.owner, made.workers) for block in made.blocks])
+    sizes = np.array([len(block.vertices) for block in plan.blocks])
+    loads = np.array([imbalance(block.vertices, boundary.owner, plan.workers) for block in plan.blocks])
     return {
         "vertices": graph.vertices,
         "edges": graph.edges,
@@ -264,17 +264,17 @@ def summarise(graph: Graph, boundary: Boundary, blocks: Option, width: int, rate
         "C": boundary.C,
         "R": boundary.R,
         "r": boundary.R / boundary.B if boundary.B else 0.0,
-        "lanes": made.lanes,
-        "chunks": made.chunks,
-        "aggregators": made.aggregators,
-        "aggregators_peak": made.aggregators_peak,
-        "blocks": len(made.blocks),
-        "levels": made.levels,
-        "S": made.uploads,
-        "passes": made.passes,
-        "recirculations": made.recirculations,
+        "lanes": plan.lanes,
+        "chunks": plan.chunks,
+        "aggregators": plan.aggregators,
+        "aggregators_peak": plan.aggregators_peak,
+        "blocks": len(plan.blocks),
+        "levels": plan.levels,
+        "S": plan.uploads,
+        "passes": plan.passes,
+        "recirculations": plan.recirculations,
         "imbalance": float((loads * sizes).sum() / sizes.sum()) if len(sizes) else 1.0,
-        "table_entries": {"v2agg": 2 * boundary.C, "slots": made.uploads, "hosts": made.workers},
+        "table_entries": {"v2agg": 2 * boundary.C, "slots": plan.uploads, "hosts": plan.workers},
         "volumes": volumes,
         "predicted_seconds": seconds,
         "switch_wins": volumes["switchgnn"]["wire_bytes"] < volumes["p2p"]["wire_bytes"]

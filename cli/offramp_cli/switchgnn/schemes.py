@@ -45,11 +45,11 @@ def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict
 
     from offramp_sim.switchgnn.measure import check_exchange, make_switch_for
 
-    found = []
+    rows = []
     for option in track(options, "measuring", console=console, transient=True, disable=not console.is_terminal):
         switch = make_switch_for(option.made)
         measured = check_exchange(option.made, switch.process, seed)
-        found.append(
+        rows.append(
             {
                 "wire_up": measured.traffic.wire_up,
                 "wire_down": measured.traffic.wire_down,
@@ -57,28 +57,28 @@ def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict
                 "switch_seconds": measured.switch_seconds,
             }
         )
-    return found
+    return rows
 
 
 def as_numbers(options: Sequence[Option], measured: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
     """The options and measurements as JSON."""
     rows = []
     for i, option in enumerate(options):
-        made = option.made
+        plan = option.made
         row: dict[str, Any] = {
-            "scheme": str(made.scheme),
-            "bits": made.scheme.bits,
-            "exact": made.scheme.bits == 32,
-            "rounds": made.rounds,
-            "aggregators_peak": made.plan.aggregators_peak,
-            "packets_up": made.packets_up,
-            "packets_down": made.packets_down,
-            "passes": made.passes,
-            "recirculations": made.recirculations,
-            "wire_up": made.wire_up,
-            "wire_down": made.wire_down,
-            "by_hosts": made.by_hosts.wire_bytes,
-            "imbalance": made.imbalance,
+            "scheme": str(plan.scheme),
+            "bits": plan.scheme.bits,
+            "exact": plan.scheme.bits == 32,
+            "rounds": plan.rounds,
+            "aggregators_peak": plan.plan.aggregators_peak,
+            "packets_up": plan.packets_up,
+            "packets_down": plan.packets_down,
+            "passes": plan.passes,
+            "recirculations": plan.recirculations,
+            "wire_up": plan.wire_up,
+            "wire_down": plan.wire_down,
+            "by_hosts": plan.by_hosts.wire_bytes,
+            "imbalance": plan.imbalance,
             "predicted": asdict(option.prediction),
         }
         if measured:

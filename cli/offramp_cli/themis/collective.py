@@ -127,16 +127,16 @@ def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) ->
     from offramp_sim.themis.speeds import run_adaptive, run_static
 
     table = show.table("", "as planned", "planned again", title="while dimensions change speed", whole=True)
-    found = {}
+    seconds = {}
     ways = (run_static, run_adaptive)
     with stages(console):
         counting = counted("changing speed", plans)
         rows = [[run(plan.schedules[0], profile).finish_ps / 1e12 for run in ways] for plan in counting]
     for plan, times in zip(plans, rows, strict=True):
-        found[str(plan.scheduler)] = {"static_s": times[0], "adaptive_s": times[1]}
+        seconds[str(plan.scheduler)] = {"static_s": times[0], "adaptive_s": times[1]}
         table.add_row(str(plan.scheduler), *(duration(time) for time in times))
     console.print(table)
-    return found
+    return seconds
 
 
 def _change(text: str, dims: int) -> Any:
@@ -144,9 +144,9 @@ def _change(text: str, dims: int) -> Any:
 
     try:
         at, factors = text.split("=")
-        made = Change(round(float(at) * 1e6), tuple(float(f) for f in factors.split(",")))
+        change = Change(round(float(at) * 1e6), tuple(float(f) for f in factors.split(",")))
     except ValueError:
         raise SettingsError(
             "change", f"expected microseconds, = and {dims} factors with commas between", text
         ) from None
-    return made
+    return change

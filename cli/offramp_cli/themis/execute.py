@@ -42,22 +42,22 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
 
     # Exact sums travel as 8 bytes a value.
     trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
-    found: list[TrialResult] = []
+    outcomes: list[TrialResult] = []
     with stages(console) as stage:
         stage("starting the ranks")
 
         def note(outcome: TrialResult) -> None:
-            found.append(outcome)
-            stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
+            outcomes.append(outcome)
+            stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(outcomes), len(schedulers))
 
         measure(trial, note)
     behind = "veth interfaces with HTB" if namespaces else "token buckets"
     title = f"{case.network.npus} processes behind {behind}, in real time"
     table = show.table("", "time", "speed-up", "predicted", "bits of a single all-reduce", title=title, whole=True)
-    for outcome in found:
-        ratio = found[0].seconds / outcome.seconds
+    for outcome in outcomes:
+        ratio = outcomes[0].seconds / outcome.seconds
         predicted = duration(outcome.predicted_s)
         same = "yes" if outcome.exact else "NO"
         table.add_row(str(outcome.scheduler), duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
     console.print(table)
-    return {str(o.scheduler): {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}
+    return {str(o.scheduler): {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in outcomes}

@@ -126,18 +126,18 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     from offramp_cli.themis import traced, training
 
     console = show.console()
-    made = load_network(given.network)
+    network = load_network(given.network)
     if given.bidirectional is not None:
-        made = made.with_rings(bidirectional=given.bidirectional)
+        network = network.with_rings(bidirectional=given.bidirectional)
     system = System(CHUNKS) if given.system is None else read_system(given.system)
     if given.kind_of_delays == "serial":
-        made = system.on(made)
+        network = system.on(network)
     elif given.kind_of_delays == "nccl":
-        made = made.by_nccl()
+        network = network.by_nccl()
     names = given.scheduler or _USUAL
     chosen = tuple(schedulers() if "all" in names else dict.fromkeys(names))
     chunks = system.chunks if given.chunks is None else given.chunks
-    settings = {"network": describe(made), "schedulers": list(chosen), "chunks": chunks}
+    settings = {"network": describe(network), "schedulers": list(chosen), "chunks": chunks}
     settings["delays"] = given.kind_of_delays
     numbers: dict[str, Any]
     if given.workload is not None:
@@ -146,13 +146,13 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
         if is_trace(Path(given.workload)):
             if given.kind_of_delays != "serial":
                 raise SettingsError("workload", "traces go with {delays} serial or {system}; simulate hermod has flows")
-            numbers = traced.report(console, made, Path(given.workload), system, chosen, chunks)
+            numbers = traced.report(console, network, Path(given.workload), system, chosen, chunks)
         else:
-            numbers = training.report(console, made, given.workload, chosen, given.iterations, chunks, given.compute)
+            numbers = training.report(console, network, given.workload, chosen, given.iterations, chunks, given.compute)
     else:
         what = Collective.named(given.collective)
         settings |= {"collective": what.value, "bytes": given.size, "threshold": given.threshold}
-        case = collectives.Case(made, what, given.size, chunks, Options(given.threshold))
+        case = collectives.Case(network, what, given.size, chunks, Options(given.threshold))
         numbers = collectives.report(console, case, chosen, given.change, outputs.plot)
         if given.execute:
             numbers["executed"] = executed.report(console, case, chosen, given.seed, namespaces=given.namespaces)

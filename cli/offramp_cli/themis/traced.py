@@ -28,12 +28,12 @@ def report(
     rows: dict[str, dict[str, Any]] = {}
     with stages(console):
         for scheduler in counted("simulating", schedulers):
-            found = run_traces(place, network, system, scheduler, chunks)
+            run = run_traces(place, network, system, scheduler, chunks)
             rows[str(scheduler)] = {
-                "seconds": found.total / 1e12,
-                "compute_s": found.compute / 1e12,
-                "exposed_s": (found.total - found.compute) / 1e12,
-                "ended_s": [ended / 1e12 for ended in found.ended],
+                "seconds": run.total / 1e12,
+                "compute_s": run.compute / 1e12,
+                "exposed_s": (run.total - run.compute) / 1e12,
+                "ended_s": [ended / 1e12 for ended in run.ended],
             }
     title = f"an iteration of {place} on {network.name}: {network.npus} NPUs"
     table = show.table("", "time", "speed-up", "computation", "waiting", title=title, whole=True)

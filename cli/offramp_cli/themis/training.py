@@ -36,13 +36,13 @@ def report(
     rows: dict[str, dict[str, Any]] = {}
     with stages(console):
         for scheduler in counted("simulating", (*schedulers, None)):
-            found = train(workload, network, scheduler, iterations, chunks)
+            breakdown = train(workload, network, scheduler, iterations, chunks)
             rows[str(scheduler) if scheduler else "ideal"] = {
-                "seconds": found.total / 1e12,
-                "forward_s": found.forward / 1e12,
-                "backward_s": found.backward / 1e12,
-                "exposed_s": {scope.value: time / 1e12 for scope, time in found.exposed.items()},
-                "utilisation": found.utilisation(fitted),
+                "seconds": breakdown.total / 1e12,
+                "forward_s": breakdown.forward / 1e12,
+                "backward_s": breakdown.backward / 1e12,
+                "exposed_s": {scope.value: time / 1e12 for scope, time in breakdown.exposed.items()},
+                "utilisation": breakdown.utilisation(fitted),
             }
     title = f"{iterations} iterations of {workload.name} on {network.name}: {network.npus} NPUs"
     scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]

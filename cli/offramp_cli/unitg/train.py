@@ -118,20 +118,20 @@ def _measure(console: Console, settings: UnitgSettings, measured: Measured, outp
         stage("measuring")
         rounds = measured.measure
         task = Task(rounds, measured.lm_steps or None)
-        found = measure(settings.load(), settings, task, lambda done: stage.advance("round", done, rounds))
-    if found is None:
+        outcome = measure(settings.load(), settings, task, lambda done: stage.advance("round", done, rounds))
+    if outcome is None:
         return
     headings = ("pipeline", "text", "in turn", "in bubbles", "beside", "iteration", "with text")
     table = show.table("round", *headings, left=())
-    for number, r in enumerate(found.rounds, 1):
+    for number, r in enumerate(outcome.rounds, 1):
         seconds = (r.gnn_s, r.lm_s, r.gnn_s + r.lm_s, r.interleaved_s, r.colocated_s)
         milliseconds = (f"{1000 * s:.1f} ms" for s in r.iteration_s[:2])
         table.add_row(str(number), *(f"{s:.3f} s" for s in seconds), *milliseconds)
     console.print(table)
     console.print(
-        f"{found.epochs} iterations and {found.lm_steps} steps; medians: interleaved takes "
-        f"{100 * found.saving():.1f} % less time than one phase after the other (colocated "
-        f"{100 * found.saving_colocated():.1f} %), an iteration {100 * found.slowdown():.1f} % more "
-        f"(colocated {100 * found.slowdown_colocated():.1f} %)"
+        f"{outcome.epochs} iterations and {outcome.lm_steps} steps; medians: interleaved takes "
+        f"{100 * outcome.saving():.1f} % less time than one phase after the other (colocated "
+        f"{100 * outcome.saving_colocated():.1f} %), an iteration {100 * outcome.slowdown():.1f} % more "
+        f"(colocated {100 * outcome.slowdown_colocated():.1f} %)"
     )
-    outputs.write("offramp.train.unitg.measure/1", {"settings": asdict(settings), **found.as_dict()})
+    outputs.write("offramp.train.unitg.measure/1", {"settings": asdict(settings), **outcome.as_dict()})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pin that changes at both edges, by ECP5's output register (FPGA-TN-02035), so many steps of about 25 ps later.
+// A pin that changes at both edges, through ECP5's output register (FPGA-TN-02035), DELAY steps of about 25 ps later.
 module ddr_out #(
     // 0 to 127.
     parameter DELAY = 0

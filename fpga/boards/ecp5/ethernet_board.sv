@@ -2,7 +2,7 @@
 // The card on a board: its resets, its light, and one RGMII PHY. The top of boards whose clock is the engines'.
 module ethernet_board #(
     parameter [31:0] ADDRESS = 32'hC0A80132,
-    // Of the card (udp_card); `offramp fpga build --parameter` sets them.
+    // The card's parameters (udp_card), set by `offramp fpga build --parameter`.
     parameter FLOAT32S        = 1,
     parameter PAGES           = 0,
     parameter AGGREGATORS     = 0,
@@ -10,7 +10,7 @@ module ethernet_board #(
     parameter EDGES           = 1024,
     parameter EBS_LINES       = 0,
     parameter QUANTPACK_DEPTH = 0,
-    // Of the pins, where the PHY does not delay by itself: 80 are 2 ns.
+    // Delay of the pins, for a PHY that adds none itself: 80 is 2 ns.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
 ) (

@@ -2,7 +2,7 @@
 // The card on an ECPIX-5 with an ECP5-5G 85F: engines at a quarter of the board's 100 MHz.
 module ecpix_5 #(
     parameter [31:0] ADDRESS  = 32'hC0A80132,
-    // Of the card (udp_card); `offramp fpga build --parameter` sets them.
+    // The card's parameters (udp_card), set by `offramp fpga build --parameter`.
     parameter FLOAT32S        = 1,
     parameter PAGES           = 2,
     parameter AGGREGATORS     = 0,

@@ -68,7 +68,7 @@ class Agent:
 
     def answer(self, requests: list[tuple[int, int, bytes]]) -> list[tuple[int, int, int, int, bytes]]:
         """Answers in order; look-ups that follow each other share a packet."""
-        found, place = [], 0
+        answers, place = [], 0
         while place < len(requests):
             operation, number, message = requests[place]
             length, _, most, _ = self._shared.get(operation, (-1, 0, 0, None))
@@ -78,14 +78,14 @@ class Agent:
                     if len(requests[end][2]) != length:
                         break
                     end += 1
-                found += self._together(requests[place:end])
+                answers += self._together(requests[place:end])
                 place = end
                 continue
             begun = self._cycles()
             status, payload = self._call(operation, message)
-            found.append((operation, status, number, self._since(begun), payload))
+            answers.append((operation, status, number, self._since(begun), payload))
             place += 1
-        return found
+        return answers
 
     def _since(self, begun: int) -> int:
         return ((self._cycles() - begun) & 0xFFFFFFFF) * CLOCK_NS
@@ -94,15 +94,15 @@ class Agent:
         operation = requests[0][0]
         _, size, _, ask = self._shared[operation]
         begun = self._cycles()
-        found = ask(b"".join(message for _, _, message in requests), requests[0][1])
+        reply = ask(b"".join(message for _, _, message in requests), requests[0][1])
         worked = self._since(begun)
         return [
             (
                 operation,
-                found.status,
+                reply.status,
                 number,
                 worked,
-                b"" if found.status else found.payload[size * at : size * (at + 1)],
+                b"" if reply.status else reply.payload[size * at : size * (at + 1)],
             )
             for at, (_, number, _) in enumerate(requests)
         ]
@@ -153,15 +153,15 @@ class Agent:
         buffers = self._memories.get(memory, [])
         if at + length > sum(map(len, buffers)):
             return None
-        found = []
+        pieces = []
         for buffer in buffers:
             if length and at < len(buffer):
                 end = min(at + length, len(buffer))
-                found.append((buffer, at, end))
+                pieces.append((buffer, at, end))
                 length -= end - at
                 at = end
             at -= len(buffer)
-        return found
+        return pieces
 
     def _write(self, memory: int, at: int, content: bytes) -> tuple[int, bytes]:
         pieces = self._pieces(memory, at, len(content))
@@ -182,8 +182,8 @@ class Agent:
     def _copy(self, descriptor: bytes) -> tuple[int, bytes]:
         if len(descriptor) != 32:
             return BAD_LENGTH, b""
-        found = self._engines.copies.copy(descriptor)
-        return found.status, b"" if found.status else COMPLETION.pack(*found[:3])
+        completion = self._engines.copies.copy(descriptor)
+        return completion.status, b"" if completion.status else COMPLETION.pack(*completion[:3])
 
     def _quantise(self, message: bytes) -> tuple[int, bytes]:
         """Header, the rows' numbers, the rows; answered with codes, least and greatest values."""
@@ -197,8 +197,8 @@ class Agent:
             return OUT_OF_BOUNDS, b""
         numbers = np.frombuffer(message, "<u8", rows, ROWS.size)
         x = np.frombuffer(message, "<f4", rows * columns, ROWS.size + 8 * rows).reshape(rows, columns)
-        found = self._engines.quantiser.quantise(x, numbers, bits, seed, compact=bool(compact))
-        return found.status, b"" if found.status else found.packed.tobytes() + found.bounds.T.tobytes()
+        codes = self._engines.quantiser.quantise(x, numbers, bits, seed, compact=bool(compact))
+        return codes.status, b"" if codes.status else codes.packed.tobytes() + codes.bounds.T.tobytes()
 
     def _dequantise(self, message: bytes) -> tuple[int, bytes]:
         """Header and what :meth:`_quantise` answered."""
@@ -224,8 +224,8 @@ class Agent:
         if kind > 3 or zeros or not 1 <= number <= 8 or len(message) != HEADER.size + number * size:
             return BAD_LENGTH, b""
         vectors = [message[HEADER.size + size * at :][:size] for at in range(number)]
-        found = self._engines.sums.total(kind, vectors)
-        return found.status, b"" if found.status else found.payload
+        total = self._engines.sums.total(kind, vectors)
+        return total.status, b"" if total.status else total.payload
 
 
 def serve(agent: Agent, line: socket.socket) -> None:

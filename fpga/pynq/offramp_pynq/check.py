@@ -19,8 +19,8 @@ def check(engines: Engines) -> None:
         table = engines.kvs.allocate_table(1)
         table[:16] = np.frombuffer(struct.pack("<QQ", 7, 4096), np.uint8)
         table.flush()
-        found = engines.kvs.lookup(np.array([7, 8], np.uint64))
-        _expect("kvs_lookup", found, found.payload == struct.pack("<QQ", 4096, 0))
+        answer = engines.kvs.lookup(np.array([7, 8], np.uint64))
+        _expect("kvs_lookup", answer, answer.payload == struct.pack("<QQ", 4096, 0))
     if engines.sums is not None:
         total = engines.sums.total(2, [struct.pack("<2f", 1.5, -2.0), struct.pack("<2f", 0.25, 2.0)])
         _expect("reduce", total, total.payload == struct.pack("<2f", 1.75, 0.0))

@@ -55,5 +55,5 @@ class EbsLookup(Engine):
         if rest or count > READS:
             raise ValueError(f"{len(reads)} bytes: expected {REQUEST} for each of at most {READS} reads")
         packet = request(struct.pack("<II", 0, 3 * count), number, [reads], self.BEAT)
-        found = self.exchange(packet, ANSWER * count + self.BEAT)
-        return found._replace(payload=found.payload[: ANSWER * count])
+        answer = self.exchange(packet, ANSWER * count + self.BEAT)
+        return answer._replace(payload=answer.payload[: ANSWER * count])

@@ -49,5 +49,5 @@ class KvsLookup(Engine):
         if len(wanted) > KEYS:
             raise ValueError(f"{len(wanted)} keys, a packet takes {KEYS}")
         packet = request(struct.pack("<II", 0, len(wanted)), number, [wanted.tobytes()], self.BEAT)
-        found = self.exchange(packet, -(-wanted.nbytes // self.BEAT) * self.BEAT + self.BEAT)
-        return found._replace(payload=found.payload[: wanted.nbytes])
+        answer = self.exchange(packet, -(-wanted.nbytes // self.BEAT) * self.BEAT + self.BEAT)
+        return answer._replace(payload=answer.payload[: wanted.nbytes])

@@ -110,9 +110,9 @@ class Listener:
             if key.fileobj is self._socket:
                 self._accept()
             elif key.fileobj in self._strangers:
-                found = self._hear(key.fileobj, busy=busy)
-                if found is not None:
-                    return found
+                client = self._read_greeting(key.fileobj, busy=busy)
+                if client is not None:
+                    return client
         for sock in [s for s, stranger in self._strangers.items() if stranger.end < time.monotonic()]:
             self._refuse(sock)
         return None
@@ -146,7 +146,7 @@ class Listener:
         self._selector.register(sock, selectors.EVENT_READ)
         self._send(sock, stranger.challenge)
 
-    def _hear(self, sock: socket.socket, *, busy: bool) -> socket.socket | None:
+    def _read_greeting(self, sock: socket.socket, *, busy: bool) -> socket.socket | None:
         stranger = self._strangers[sock]
         try:
             while stranger.read(sock):

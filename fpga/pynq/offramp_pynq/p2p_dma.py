@@ -38,12 +38,12 @@ class P2pDma(Engine):
         """
         if size < 1 or size % self.BEAT:
             raise ValueError(f"memories of {size} bytes: expected a multiple of {self.BEAT}")
-        made = [self.core.allocate(size) for _ in LIMITS]
-        for memory in made:
+        memories = [self.core.allocate(size) for _ in LIMITS]
+        for memory in memories:
             memory[:] = 0
             memory.flush()
-        self.use([memory.physical_address for memory in made], size)
-        return made
+        self.use([memory.physical_address for memory in memories], size)
+        return memories
 
     def use(self, starts: Sequence[int], size: int) -> None:
         """Say where the three memories of ``size`` bytes lie; a copy that would leave them is refused by the engine."""

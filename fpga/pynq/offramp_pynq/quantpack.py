@@ -52,10 +52,10 @@ class QuantPack(Engine):
             rows = x[at : at + step]
             head = HEADER.pack(bits, compact, x.shape[1], len(rows), at, seed)
             room = len(rows) * self._whole(width) + self._groups(len(rows)) * self.BEAT + self.BEAT
-            found = self.exchange(self._packet(head, numbers[at : at + step], rows), room)
-            if found.status != OK:
-                return Codes(found.status, packed[0], bounds[0])
-            part = np.frombuffer(found.payload, np.uint8)
+            answer = self.exchange(self._packet(head, numbers[at : at + step], rows), room)
+            if answer.status != OK:
+                return Codes(answer.status, packed[0], bounds[0])
+            part = np.frombuffer(answer.payload, np.uint8)
             for group in range(0, len(rows), self._size):
                 count = min(self._size, len(rows) - group)
                 length = count * self._whole(width)
@@ -77,10 +77,10 @@ class QuantPack(Engine):
             rows = packed[at : at + step]
             head = HEADER.pack(bits, 0, columns, len(rows), at, 0)
             whole = self._whole(4 * columns)
-            found = self.exchange(self._packet(head, bounds[at : at + step], rows), len(rows) * whole + self.BEAT, 1)
-            if found.status != OK:
-                return found.status, values[0]
-            words = np.frombuffer(found.payload, "<f4", len(rows) * whole // 4)
+            answer = self.exchange(self._packet(head, bounds[at : at + step], rows), len(rows) * whole + self.BEAT, 1)
+            if answer.status != OK:
+                return answer.status, values[0]
+            words = np.frombuffer(answer.payload, "<f4", len(rows) * whole // 4)
             values.append(words.reshape(len(rows), -1)[:, :columns])
         return OK, np.concatenate(values)
 

@@ -34,10 +34,10 @@ class Reduce(Engine):
             pieces = [vector[start : start + self.capacity] for vector in vectors]
             size = len(pieces[0]) if pieces else 0
             head = struct.pack("<BBHI", kind, len(pieces), 0, size // ELEMENT.get(kind, 4))
-            found = self.exchange(
+            answer = self.exchange(
                 request(head, number, pieces, self.BEAT), -(-size // self.BEAT) * self.BEAT + self.BEAT
             )
-            if found.status:
-                return found
-            parts.append(found.payload[:size])
+            if answer.status:
+                return answer
+            parts.append(answer.payload[:size])
         return Answer(0, length // ELEMENT.get(kind, 4), number, b"".join(parts))

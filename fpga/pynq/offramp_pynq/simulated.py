@@ -29,12 +29,12 @@ _DMA |= {"c_include_sg": "0", "c_micro_dma": "0"}
 
 def cores(engines: Sequence[str]) -> dict[str, Core]:
     """The cores of an overlay with these engines."""
-    found: dict[str, Core] = {}
+    cores_by_name: dict[str, Core] = {}
     for name in engines:
-        found[name] = Core(f"xilinx.com:module_ref:{name}_core:1.0", "s_axil", registers_at(name), {})
+        cores_by_name[name] = Core(f"xilinx.com:module_ref:{name}_core:1.0", "s_axil", registers_at(name), {})
         dmas = dmas_at(name).items()
-        found |= {dma: Core("xilinx.com:ip:axi_dma:7.1", "S_AXI_LITE", address, _DMA) for dma, address in dmas}
-    return found
+        cores_by_name |= {dma: Core("xilinx.com:ip:axi_dma:7.1", "S_AXI_LITE", address, _DMA) for dma, address in dmas}
+    return cores_by_name
 
 
 class SimulatedDevice(pynq.Device):  # type: ignore[misc]
@@ -92,9 +92,9 @@ class SimulatedDevice(pynq.Device):  # type: ignore[misc]
         """The overlay's metadata that PYNQ reads from its .hwh file."""
         with tempfile.TemporaryDirectory() as folder:
             handoff = write_handoff(cores(self._engines), Path(folder) / "engines.hwh")
-            found = RuntimeMetadataParser(Metadata(input=str(handoff)))
-        found.clock_dict = {}  # PYNQ would set them, and here the simulator has the clock
-        return found
+            parser = RuntimeMetadataParser(Metadata(input=str(handoff)))
+        parser.clock_dict = {}  # PYNQ would set them, and here the simulator has the clock
+        return parser
 
     def download(self, *_: Any, **__: Any) -> None:
         """The engines are there from the start."""

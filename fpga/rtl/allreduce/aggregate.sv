@@ -5,9 +5,9 @@
 // The rank's own MAC address takes the place of the switch's port. What leaves is broadcast, so that whatever connects the
 // hosts copies it. Bytes behind the lanes are dropped.
 module aggregate #(
-    // Of 256 slots, a power of two.
+    // Pages of 256 slots, a power of two.
     parameter PAGES = 1,
-    // Whose ranks it knows, 1 to 4.
+    // Number of jobs at a time, 1 to 4.
     parameter JOBS  = 4
 ) (
     input  wire               clk,
@@ -15,7 +15,7 @@ module aggregate #(
     input  wire [JOBS*32-1:0] job_number,
     input  wire [JOBS*32-1:0] job_ranks,    // a bit for each; 0 where there is no job
     input  wire [ JOBS*8-1:0] job_first,    // page
-    input  wire [ JOBS*8-1:0] job_pages,    // so many follow each other
+    input  wire [ JOBS*8-1:0] job_pages,    // number of consecutive pages
     input  wire               clear,        // empty a page, before the next frame
     input  wire [        7:0] clear_page,
     output wire               busy,
@@ -54,7 +54,7 @@ module aggregate #(
   wire [47:0] rank_mac = {switch_pkg::HOSTS_MAC[47:9], {1'b0, rank} + 9'd1};  // whose lowest bits are 0
   wire [47:0] sender = {swap_word(head[6*8+:32]), head[10*8+:8], head[11*8+:8]};
 
-  // FIND: the job, its page and who the rank is; at most one job has a number.
+  // FIND: the job, its page and the rank; at most one job has a number.
   reg [31:0] found_ranks;
   reg [7:0] found_first, found_pages;
   reg own_mac;
@@ -148,7 +148,7 @@ module aggregate #(
       .out_valid(summed_valid)
   );
 
-  // The contribution's headers, with what differs in a sum or in a question.
+  // The contribution's headers, changed for a sum or a question.
   wire [7:0] kind_out = pulls ? allreduce_pkg::PULL : allreduce_pkg::RESULT;
   wire [15:0] length_out = pulls ? {SHORT[7:0], SHORT[15:8]} : head[16*8+:16];
   wire [431:0] reply_head = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each slot knows of its chunk, and what a contribution comes to (the control Slot of p4/allreduce/slot.p4): the
+// State of each slot's chunk, and the outcome of a contribution (the control Slot of p4/allreduce/slot.p4): the
 // chunk's number, whose contributions are in the sum, their greatest exponent, all their flags. A slot whose chunk is
 // older than the packet's is taken over, so that nothing is ever cleaned but when a page gets another job.
 module aggregate_slots #(
-    // A power of two, 256 or more.
+    // Slots, a power of two, 256 or more.
     parameter SLOTS = 256
 ) (
     input  wire                     clk,
@@ -56,7 +56,7 @@ module aggregate_slots #(
       page <= clear_page;
     end else if (clearing) line <= line + 1'b1;
 
-    // COMPARE: what there is, with what comes; TEST: what that says.
+    // COMPARE: the slot with the packet; TEST: the outcome.
     if (state == COMPARE) begin
       old      <= !same && found[31:0] != 0 && distance[31];
       had   <= same ? found[63:32] : 32'b0;

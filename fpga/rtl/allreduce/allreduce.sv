@@ -2,7 +2,7 @@
 // aggregate with its registers, between what a MAC receives and what it sends: takes the packets that are for the switch
 // and leaves all other frames alone.
 module allreduce #(
-    // Of 256 slots, a power of two.
+    // Pages of 256 slots, a power of two.
     parameter PAGES = 1
 ) (
     input  wire         clk,

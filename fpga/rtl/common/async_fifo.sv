@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue between two unrelated clocks, its head in sight: pointers cross in Gray code, of which one bit changes at a time.
+// A queue between two unrelated clocks, its head in sight: pointers cross in Gray code, which changes one bit at a time.
 // What goes in is offered after two to three cycles of the clock that reads; a place is free again three to four cycles of
 // the clock that writes after its beat was taken. Both resets have to overlap for five cycles of each clock: pointers of one round mean nothing in another.
 module async_fifo #(

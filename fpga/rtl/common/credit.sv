@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what may still be started so that whatever was started has room at its end.
+// Counts credits, so that everything that is started has room at its end.
 module credit #(
     // Places at the end, 1 or more.
     parameter COUNT = 16

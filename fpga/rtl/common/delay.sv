@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value so many cycles later; without reset, so that it becomes shift registers.
+// Delays a value by CYCLES cycles; without a reset, so that it becomes shift registers.
 module delay #(
     // Bits, 1 or more.
     parameter WIDTH  = 8,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose packet passes: round robin between packets; whoever has begun keeps its turn up to its last beat.
+// Grants packets round robin: a source keeps its turn until its packet's last beat.
 module packet_turns #(
     // Sources, 2 or more.
     parameter COUNT = 2

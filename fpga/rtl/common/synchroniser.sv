@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bits from another clock's domain, two flip-flops later. Bits that change together may arrive in different cycles: what
-// passes here is one bit, or a code of which one bit changes at a time.
+// passes here is one bit, or a code that changes one bit at a time.
 module synchroniser #(
     // 1 or more.
     parameter WIDTH = 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often something happened, told to another clock's domain: each event is counted there once, a few together.
+// Carries a count of events to another clock domain: each event is counted once, several at a time.
 module tally_crossing #(
     // Bits of a number that crosses, enough for the events of six cycles of the slower clock.
     parameter WIDTH = 8

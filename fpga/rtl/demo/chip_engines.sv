@@ -4,7 +4,7 @@
 // in_target says where a packet goes (udp_pkg): to the look-ups, the sums, control_port, ebs_lookup or quantpack's two ways.
 // out_source says where an answer comes from; every packet is answered by one packet, whole, in order from each source.
 module chip_engines #(
-    // Of the table, a power of two.
+    // Lines of the table, a power of two.
     parameter LINES    = 64,
     // Look-ups that wait for the table, a power of two, 2 or more.
     parameter FLIGHT   = 8,
@@ -16,7 +16,7 @@ module chip_engines #(
     parameter DEPTH    = 16,
     // 32-bit counters that the host reads, a multiple of 4, 4 or more.
     parameter COUNTERS = 4,
-    // Of the other engines: control_port.
+    // Entries of the other engines' tables (control_port).
     parameter ENTRIES  = 0,
     // Lines of ebs_lookup's tables, a power of two, 2 to 65536; 0: the engine is not there.
     parameter EBS_LINES = 0,

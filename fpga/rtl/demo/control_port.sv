@@ -8,13 +8,13 @@
 module control_port #(
     // Lines of the table, a power of two, 2 or more.
     parameter LINES    = 64,
-    // A multiple of 4, 4 or more.
+    // Counters, a multiple of 4, 4 or more.
     parameter COUNTERS = 4,
-    // Of the larger of that engine's tables, a multiple of 4, up to 65536; 0: there is none.
+    // Entries of the larger of that engine's tables, a multiple of 4, up to 65536; 0: there is none.
     parameter ENTRIES  = 0,
     // Lines of ebs_lookup's tables, up to 65536; 0: there are none.
     parameter EBS_LINES = 0,
-    // With registers: 4 or 8.
+    // Engines with registers: 4 or 8.
     parameter ENGINES = 4
 ) (
     input  wire                     clk,

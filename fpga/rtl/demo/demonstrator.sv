@@ -3,9 +3,9 @@
 module demonstrator #(
     // Cycles of a bit of the serial line.
     parameter DIVISOR = 25,
-    // Of the table, a power of two.
+    // Lines of the table, a power of two.
     parameter LINES   = 64,
-    // Of a sum: 2, 4 or 8.
+    // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS = 2
 ) (
     input  wire clk,
@@ -55,7 +55,7 @@ module demonstrator #(
       .out_valid(out_valid),
       .out_ready(out_ready),
       /* verilator lint_off PINCONNECTEMPTY */ .m_axil_addr(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
-      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_awvalid(), /* verilator lint_on PINCONNECTEMPTY */  // whoever asks reads 0
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_awvalid(), /* verilator lint_on PINCONNECTEMPTY */  // reads return 0
       .m_axil_awready(2'b11),
       /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wdata(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
       /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3

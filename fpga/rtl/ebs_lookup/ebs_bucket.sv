@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A volume's token bucket: credits the time since the last read, and takes the tokens of this one if they are there.
-// Nine cycles; never stalls, so whoever feeds it has room for what comes out.
+// Nine cycles; never stalls, so its source must have room for the output.
 module ebs_bucket #(
     // Bits that travel along.
     parameter ITEM = 8

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the blocks of reads lie: token bucket, block table and address table in memory (specification section 9; model:
+// Looks up the blocks of reads: token bucket, block table and address table in memory (specification section 9; model:
 // offramp.leo.functions.ebs).
 //
 // A request packet is a header (function 0, number of words, number of the request) and reads of three words; the answer
@@ -161,7 +161,7 @@ module ebs_lookup #(
     addresses_base  <= before_first;
   end
 
-  // What an AXI response makes of a packet.
+  // The effect of an AXI response on a packet.
   function [7:0] status_of(input [1:0] response);
     status_of = response == 3 ? device_pkg::OUT_OF_BOUNDS : response == 2 ? device_pkg::FAILED : device_pkg::OK;
   endfunction
@@ -272,7 +272,7 @@ module ebs_lookup #(
       .out_ready(b_ready)
   );
 
-  // What the volume says of the read, measured in a cycle and judged in the next.
+  // Checks of the read against its volume, computed in one cycle and judged in the next.
   wire [31:0] b_count = b_request[63:32];
   wire [63:0] b_start = b_request[127:64], b_blocks = b_line[127:64];
   wire [63:0] b_free;  // where the last read of so many blocks may start

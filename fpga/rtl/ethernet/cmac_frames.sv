@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames between the user interface of a CMAC (AMD PG203; 64 bytes a beat) and beats of 16 bytes in another clock's domain.
-// What comes cannot be held back: frames with a fault leave one beat that tells of it, and those without room are only
+// What comes cannot be held back: a frame with a fault leaves one beat that reports it, and frames without room are only
 // counted. A frame to be sent waits until it is whole, so that the CMAC never lacks its next beat.
 module cmac_frames #(
     // Beats of 64 bytes that wait for the card, and for the line; powers of two, 32 or more, to hold the longest frame.
@@ -28,7 +28,7 @@ module cmac_frames #(
     output wire         rx_last,
     output wire [  2:0] rx_fault,
     output wire         rx_valid,
-    output wire [  7:0] rx_lost,         // frames without room of which this cycle tells
+    output wire [  7:0] rx_lost,         // frames without room that this cycle reports
     input  wire [127:0] tx_data,
     input  wire [  3:0] tx_count,
     input  wire         tx_last,
@@ -188,7 +188,7 @@ module cmac_frames #(
   );
 
 `ifndef SYNTHESIS
-  // What the CMAC would take for an underflow.
+  // A gap that the CMAC would take for an underflow.
   reg begun;
   always @(posedge usr_clk) begin
     if (usr_rst) begun <= 1'b0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings a CMAC's link up (AMD PG203): the card waits until the user clock runs; nothing is sent until the receiver has
-// aligned its lanes, and the far end hears of a fault meanwhile. The CMAC's receiver runs on the user clock, too.
+// aligned its lanes, and a fault is signalled to the far end meanwhile. The CMAC's receiver runs on the user clock, too.
 module cmac_link #(
     // Bits of the count of cycles for which the card stays in reset when the user clock runs, 4 or more.
     parameter WAIT = 8

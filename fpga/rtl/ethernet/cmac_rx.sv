@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges frames from the CMAC's user interface (AMD PG203): 64 bytes a beat, without preamble and check sequence. Of a
+// Checks frames from the CMAC's user interface (AMD PG203): 64 bytes a beat, without preamble and check sequence. Of a
 // frame that is too long no beat comes behind the longest one's but its last. A frame that the link's reset cuts off ends
 // there, as a corrupt one.
 module cmac_rx #(
@@ -30,7 +30,7 @@ module cmac_rx #(
   reg [63:0] keep;
   reg last, bad, valid, gone;
 
-  // The number of the last byte that there is.
+  // The number of the last valid byte.
   wire [63:0] edges = keep & ~(keep >> 1);
   reg [5:0] count;
   integer i, j;

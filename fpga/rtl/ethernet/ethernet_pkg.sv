@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a frame that came from a MAC.
+// Faults of a frame from a MAC.
 package ethernet_pkg;
   /* verilator lint_off UNUSEDPARAM */  // a design has no use for all of them
   localparam [2:0] NONE = 0;

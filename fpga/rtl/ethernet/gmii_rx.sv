@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames from GMII (IEEE 802.3, 35.2) as beats of 16 bytes, first byte lowest, without preamble and check sequence. Every
-// frame ends in a beat that says what is wrong with it; whoever takes the beats forgets a frame that is not whole.
+// frame ends in a beat that says what is wrong with it; the receiver of the beats must forget a frame that is not whole.
 module gmii_rx #(
     // Bytes of the longest frame, check sequence and all.
     parameter MOST = 1518

@@ -72,7 +72,7 @@ module fp32_div #(
     exponent_3 <= exponent_2 - less;
   end
 
-  // 4 to 29: a digit each.
+  // 4 to 29: one digit each.
   genvar n;
   generate
     for (n = 0; n < DIGITS; n = n + 1) begin : steps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bits from the highest are zero; WIDTH where all are. Combinational: groups of four at once, then the first group
+// Number of leading zero bits; WIDTH if all are zero. Combinational: groups of four at once, then the first group
 // that has a one, which is half of the levels of a chain of conditions.
 module leading_zeros #(
     // Bits, 1 to 59.

@@ -16,7 +16,7 @@ module crc_key #(
     end
   endfunction
 
-  // For each bit of the result, the bits of the key that it is the parity of.
+  // For each bit of the result, the key bits whose parity it is.
   function [32*64-1:0] columns(input dummy);
     integer i, j;
     reg [31:0] one;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes descriptors out of their packets and judges them before anything moves (offramp.leo.dma.check); three cycles each.
+// Takes descriptors out of their packets and checks them before anything moves (offramp.leo.dma); three cycles each.
 module dma_check #(
     // Bits of a beat, 256 or more.
     parameter WIDTH = 512
@@ -41,7 +41,7 @@ module dma_check #(
     limit = memory == 0 ? all[63:0] : memory == 1 ? all[127:64] : all[191:128];
   endfunction
 
-  // What is read and what is written lie below these ends.
+  // Limits of the addresses that are read and written.
   wire [64:0] source_sum, destination_sum;
   wide_add source_behind (
       .a(word[191:128]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers descriptors in their order: one that moves nothing at once, another when its copy is done.
+// Answers descriptors in order: those that move nothing at once, others when their copy is done.
 module dma_complete #(
     // Bits of a beat, 128 or more.
     parameter WIDTH = 512

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a job's lines from one of three memories, in order and no more than there is room for.
+// Reads a job's lines from one of three memories, in order, and only as many as there is room for.
 module dma_read #(
     // Bits of a line.
     parameter WIDTH = 512,

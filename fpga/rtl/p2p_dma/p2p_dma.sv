@@ -166,7 +166,7 @@ module p2p_dma #(
       .hwif_out_nic_high_value(limits[191:160])
   );
 
-  // Descriptors, judged. Whole lines are within the limits because limits are multiples of a line.
+  // Checked descriptors. Whole lines are within the limits because limits are multiples of a line.
   wire job_valid, job_ready;
   wire [7:0] job_status;
   wire [63:0] job_number, job_source, job_destination;
@@ -201,7 +201,7 @@ module p2p_dma #(
       .destination_lines(destination_lines)
   );
 
-  // Everything between descriptors and completions is cleared at the end of an abort, when the bus is quiet.
+  // All state between descriptors and completions is cleared at the end of an abort, when the bus is quiet.
   reg poison;
   wire read_quiet, write_quiet, order_valid, order_ready, order_room;
   wire flush = poison && read_quiet && write_quiet;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port's way in: a packet's first beat decides where all of it goes; what has nowhere to go is dropped.
+// Input of a port: a packet's first beat decides where all of it goes; packets without a route are dropped.
 module path_in #(
     parameter WIDTH = 585,
     parameter [2:0] MODELS = 3'b111,

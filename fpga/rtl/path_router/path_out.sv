@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port's way out: whole packets of each queue in turn, from a register.
+// Output of a port: whole packets of each queue in turn, from a register.
 module path_out #(
     // Bits of a beat; the highest says that a packet ends.
     parameter WIDTH = 577,
     // Queues, 2 or more.
     parameter COUNT = 2,
-    // Those that can have packets, a bit each.
+    // Queues that can have packets, a bit each.
     parameter [COUNT-1:0] USED = {COUNT{1'b1}}
 ) (
     input  wire                   clk,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between the CPU's two PCIe endpoints, the accelerator and the NIC (specification section 8, figure 6.9; model:
+// Routes between the CPU's two PCIe endpoints, the accelerator and the NIC (specification section 8, figure 6.9; model:
 // tests/support/rtl/router.py). A register says which hardware model is emulated.
 //
 // Each pair of ports has a queue of its own, so a packet that waits for its port holds up nothing on another way, as long
@@ -122,7 +122,7 @@ module path_router #(
   wire [7:0] in_destination;
   /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] entering_valid, entering_ready, room; /* verilator lint_on UNUSEDSIGNAL */  // bit 4 * from + to; the other bits are not needed
 
-  // Which queues exist: those that some model needs.
+  // Queues that exist: those that some model needs.
   function exists(input integer from, input integer to);
     case (4 * from + to)
       2: exists = MODELS[0] || MODELS[1];  // endpoint 0 to accelerator

@@ -3,7 +3,7 @@
 module path_way #(
     // Models that can be chosen: bit 0 direct, bit 1 on-path, bit 2 off-path.
     parameter [2:0] MODELS = 3'b111,
-    // On which packets come in: 0 and 1 PCIe endpoints, 2 accelerator, 3 NIC.
+    // The port on which packets come in: 0 and 1 PCIe endpoints, 2 accelerator, 3 NIC.
     parameter PORT = 0
 ) (
     input  wire [1:0] model,
@@ -12,7 +12,7 @@ module path_way #(
 );
   localparam [3:0] ENDPOINT0 = 1, ENDPOINT1 = 2, ACCELERATOR = 4, NIC = 8, NOWHERE = 0;
 
-  // A model that was not built in has no ways.
+  // A model that was not built in has no routes.
   wire direct = MODELS[0] && model == 0;
   wire on_path = MODELS[1] && model == 1;
   wire off_path = MODELS[2] && model == 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of an engine whose inside never waits: a place in the queue for each beat that is on its way to it.
+// Output of an engine that never stalls inside: the queue has a place for each beat on its way.
 module answers #(
     // Bits of a beat, a multiple of 8, 128 or more.
     parameter WIDTH = 512,

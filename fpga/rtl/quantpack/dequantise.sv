@@ -85,7 +85,7 @@ module dequantise #(
       .out_data(stored)
   );
 
-  // What a row needs: its bounds and its step.
+  // A row's inputs: its bounds and its step.
   wire [31:0] span, row_step;
   wire [1:0] late_size;
   reg [37:0] dividing;
@@ -204,7 +204,7 @@ module dequantise #(
       .codes(codes)
   );
 
-  // Values that go along with a slot, each to where it is needed.
+  // Values that travel with a slot to where they are needed.
   wire [7:0] top_1;
   reg [7:0] top_2;
   wire [31:0] step_3, least_9, greatest_16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a code means: code * step + least, and `greatest` for the highest code; a value a cycle, latency 15.
+// The value of a code: code * step + least, or `greatest` for the highest code; a value a cycle, latency 15.
 module dequantise_lane (
     input  wire        clk,
     input  wire [ 7:0] code,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The highest code of 1, 2, 4 or 8 bits, as it is and as binary32.
+// The highest code of 1, 2, 4 or 8 bits, as an integer and as binary32.
 module highest_code (
     input  wire [ 1:0] size,  // a code has 1 << size bits
     output wire [ 7:0] code,

@@ -4,7 +4,7 @@
 module multiply_low #(
     // Bits, a multiple of 32.
     parameter WIDTH = 32,
-    // What is multiplied with, WIDTH bits.
+    // The constant factor, WIDTH bits.
     parameter [63:0] FACTOR = 64'd3
 ) (
     input  wire             clk,

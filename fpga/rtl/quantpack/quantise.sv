@@ -33,7 +33,7 @@ module quantise #(
   localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
   localparam LATENCY = 25;  // from a slot to what it makes
 
-  // What comes in.
+  // Input.
   wire put, first, last, drop, compact, job_valid, job_end, taking_idle, store_room, job_room;
   wire [WIDTH-1:0] data;
   wire [5:0] in_lanes;
@@ -156,7 +156,7 @@ module quantise #(
   end
   assign read = rows_on[1];
 
-  // Values that go along with a slot, each to where it is needed.
+  // Values that travel with a slot to where they are needed.
   wire [31:0] least_3, inverse_10;
   wire [32*LANES-1:0] fractions;  // 16
   wire [1:0] size_23, size_24;

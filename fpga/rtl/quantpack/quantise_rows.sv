@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each row needs before its codes can be made: bounds, inverse of the step, keys of its random numbers; a beat a
+// Inputs of a row's codes: bounds, inverse of the step, keys of its random numbers; a beat a
 // cycle. Rows queue here until they are taken; `ready` is said of the first.
 module quantise_rows #(
     // Values of a beat, a power of two.

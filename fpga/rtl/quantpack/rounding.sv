@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is added before a row's codes are cut off: binary32 in (0, 1) for each lane, by place (model:
+// The fractions added before a row's codes are truncated: binary32 in (0, 1) for each lane, by place (model:
 // offramp.sylvie.streams); a beat a cycle, latency 14.
 //
 // 32 columns share 16 words; the lower halves are for the first 16 of them, the upper ones for the others.

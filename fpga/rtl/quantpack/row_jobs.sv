@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows and packets' ends have to wait for, in order: hands out a slot a cycle for each beat of a row, for the
+// Orders the work of rows and of packets' ends: hands out a slot per cycle for each beat of a row, for the
 // bounds that follow a group, and for a packet's end.
 module row_jobs #(
     // Jobs, a power of two, 8 or more.

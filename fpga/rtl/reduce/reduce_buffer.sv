@@ -110,7 +110,7 @@ module reduce_buffer #(
     end
   end
 
-  // What leaves: sums of the last vector's beats with those kept, and completions.
+  // Output: sums of the last vector's beats with those kept, and completions.
   reg [WIDTH-1:0] live;
   /* verilator lint_off UNUSEDSIGNAL */ reg [7:0] live_vector; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   always @(posedge clk) begin

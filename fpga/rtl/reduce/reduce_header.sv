@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request's first beat says: model offramp.leo.functions.reduce.
+// Decodes a request's first beat (model: offramp.leo.functions.reduce).
 module reduce_header #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,

@@ -2,11 +2,11 @@
 // Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and, for each level of the
 // tree, 7, or 1 without formats of floating point.
 //
-// Nothing inside waits: what is let in has a place in the queue at the end.
+// Nothing inside stalls: everything that enters has a place in the queue at the end.
 module reduce_pipe #(
     // Bits of a beat, a multiple of 32, 128 or more.
     parameter WIDTH = 512,
-    // 2, 4 or 8.
+    // Inputs: 2, 4 or 8.
     parameter INPUTS = 8,
     // 1: with the adders of the format.
     parameter FLOAT32S = 1,

@@ -92,7 +92,7 @@ module reduce_word #(
     end
   endgenerate
 
-  // Rounded to nearest even; the quiet NaN and infinity stay what they are.
+  // Rounded to nearest even; the quiet NaN and infinity stay unchanged.
   function [15:0] bfloat16(input [31:0] x);
     bfloat16 = x[31:16] + (x[15] && (x[16] || x[14:0] != 0));
   endfunction

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the packets of a protocol for this switch among frames while they pass: with the last beat, a cycle after it
+// Recognises the packets of a protocol for this switch among passing frames: with the last beat, a cycle after it
 // came, out_kind is 1 for one without all of its lanes, 2 for one that has them, and 0 for everything else, damaged ones
 // too.
 module switch_check #(
-    // Of IPv4.
+    // The protocol's number in IPv4.
     parameter [ 7:0] PROTOCOL     = 8'd254,
     // Bytes of a frame without lanes, up to 60, and with them.
     parameter [10:0] HEADER_BYTES = 11'd54,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packets of a protocol for this switch, whole, one after the other, out of what a MAC receives.
 module switch_frames #(
-    // Of switch_check.
+    // Parameters of switch_check.
     parameter [ 7:0] PROTOCOL     = 8'd254,
     parameter [10:0] HEADER_BYTES = 11'd54,
     parameter [10:0] FRAME_BYTES  = 11'd310

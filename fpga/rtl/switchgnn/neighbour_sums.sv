@@ -6,11 +6,11 @@
 // A worker's own MAC address takes the place of the switch's port, both ways. Bytes behind the lanes are dropped, and a
 // RESEND without all of its lanes, or with more, is malformed.
 module neighbour_sums #(
-    // Of 32 lanes, a power of two, 16 to 65536.
+    // Aggregators of 32 lanes, a power of two, 16 to 65536.
     parameter AGGREGATORS = 256,
-    // Places for vertices and for their owners, likewise.
+    // Table entries for vertices and for their owners, likewise.
     parameter VERTICES    = 1024,
-    // Places for contributions, likewise.
+    // Table entries for contributions, likewise.
     parameter EDGES       = 1024
 ) (
     input  wire         clk,
@@ -68,7 +68,7 @@ module neighbour_sums #(
   /* verilator lint_off UNUSEDSIGNAL */ wire [7:0] number = mac[7:0] - 1'b1; /* verilator lint_on UNUSEDSIGNAL */  // up to 31
   wire worker_mac = mac[47:6] == switch_pkg::HOSTS_MAC[47:6];  // whose lowest bits are 0
 
-  // START: what the packet says of itself.
+  // START: the packet's own headers.
   reg [4:0] sender;
   reg member, damaged, stale, served, is_data, is_done, is_ack, is_fetch, host, own_word;
   always @(posedge clk)
@@ -127,7 +127,7 @@ module neighbour_sums #(
       .worker(worker),
       .sends(sends)
   );
-  // LOOK: what the look-up says of the packet.
+  // LOOK: the result of the look-up.
   reg known, strange, beyond;
   reg [BITS-1:0] slot;
   /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] slot_of = base + {8'b0, chunk}; /* verilator lint_on UNUSEDSIGNAL */  // an entry may name what is not there
@@ -233,7 +233,7 @@ module neighbour_sums #(
       .now(round)
   );
 
-  // --- what leaves ---
+  // --- output ---
   reg ecn;
   reg [4:0] to;
   wire sender_ready;

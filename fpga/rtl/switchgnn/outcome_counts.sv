@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each of 32 things happened, modulo 2^32.
+// Counts of 32 kinds of events, modulo 2^32.
 module outcome_counts (
     input  wire        clk,
     input  wire        clearing,  // the count clear_at
@@ -7,7 +7,7 @@ module outcome_counts (
     input  wire [ 4:0] what,
     input  wire        counted,
     input  wire [ 4:0] which,
-    output reg  [31:0] count      // of which, a cycle later
+    output reg  [31:0] count      // its count, a cycle later
 );
   reg [31:0] counts[0:31];
   wire [31:0] more = counts[what] + 1'b1;

@@ -2,11 +2,11 @@
 // neighbour_sums with its registers, between what a MAC receives and what it sends: takes the packets that are for the
 // switch and leaves all other frames alone.
 module switchgnn #(
-    // Of 32 lanes, a power of two, 16 to 65536.
+    // Aggregators of 32 lanes, a power of two, 16 to 65536.
     parameter AGGREGATORS = 256,
-    // Places for vertices and for their owners, likewise.
+    // Table entries for vertices and for their owners, likewise.
     parameter VERTICES    = 1024,
-    // Places for contributions, likewise.
+    // Table entries for contributions, likewise.
     parameter EDGES       = 1024
 ) (
     input  wire         clk,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each aggregator has of its sum in the packet's round, and what a contribution comes to (the control Aggregate of
+// State of each aggregator's sum in the packet's round, and the outcome of a contribution (the control Aggregate of
 // p4/switchgnn): an entry of another round counts as empty, so that nothing is cleaned; one that was released is dead for
 // the round.
 module vertex_sums #(

@@ -23,7 +23,7 @@ module vertex_table #(
     output wire [15:0] slot,        // of its first chunk
     output wire [15:0] first,       // contribution that its upload makes
     output wire [ 7:0] chunks,
-    output wire [ 4:0] worker,      // whose it is
+    output wire [ 4:0] worker,      // its owner
     output wire        sends        // it is uploaded
 );
   localparam BITS = $clog2(ENTRIES);

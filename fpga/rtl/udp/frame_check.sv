@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges frames while they pass: what is for this card and whole has a kind with its last beat, a cycle after it came;
-// all others have DROP and one event for why.
+// Classifies passing frames: a whole frame for this card gets a kind with its last beat, a cycle later;
+// all others get DROP and one event for the reason.
 module frame_check (
     input  wire         clk,
     input  wire         rst,

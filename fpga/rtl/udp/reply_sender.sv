@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of the request layer: to whoever asks, without an answer, or to the session's host with what its request's
+// Frames of the request layer: to any sender, without an answer, or to the session's host with what its request's
 // engine answered. Ethernet, IPv4, UDP and the layer's header are four beats together.
 module reply_sender #(
     // Places of the window.
     parameter PLACES = 8,
     // Lines of the table.
     parameter LINES  = 64,
-    // Hz.
+    // Frequency of clk, Hz.
     parameter [31:0] CLOCK = 25_000_000
 ) (
     input  wire         clk,

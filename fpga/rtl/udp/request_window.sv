@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of the requests of a session: a place for each number modulo PLACES, with the answer while the host may ask
+// Outcomes of a session's requests: a place for each number modulo PLACES, with the answer while the host may ask
 // for it again. A place takes a number only if it is higher than the one that it has: nothing is carried out twice.
 module request_window #(
     // A power of two, 2 or more.

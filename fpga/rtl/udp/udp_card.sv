@@ -3,13 +3,13 @@
 module udp_card #(
     // IPv4 address, 192.168.1.50 by default.
     parameter [31:0] ADDRESS  = 32'hC0A80132,
-    // Hz of clk, 7.8 MHz or more.
+    // Frequency of clk, Hz; 7.8 MHz or more.
     parameter [31:0] CLOCK    = 25_000_000,
     // Cycles without a word after which another host may have the card.
     parameter [31:0] PATIENCE = 5 * CLOCK,
     // Requests on their way, a power of two, 2 or more.
     parameter PLACES   = 8,
-    // Of the table, a power of two.
+    // Lines of the table, a power of two.
     parameter LINES    = 256,
     // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS   = 2,
@@ -17,9 +17,9 @@ module udp_card #(
     parameter FLOAT32S = 1,
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 64,
-    // Of slots for all-reduces: 0, or a power of two.
+    // Pages of slots for all-reduces: 0, or a power of two.
     parameter PAGES    = 0,
-    // Of SwitchGNN, with their tables' places: 0, or powers of two, 16 to 65536.
+    // SwitchGNN's aggregators and table sizes: 0, or powers of two, 16 to 65536.
     parameter AGGREGATORS = 0,
     parameter VERTICES    = 1024,
     parameter EDGES       = 1024,
@@ -28,7 +28,7 @@ module udp_card #(
     // Beats of 32 bytes of a row that quantpack holds: 0, without the engine, or a power of two up to 4096; of 64 nothing
     // waits, and a datagram's longest row has 44.
     parameter QUANTPACK_DEPTH = 0,
-    // Of the board's pins: rgmii.
+    // Delays of the board's pins (rgmii).
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
 ) (
@@ -120,7 +120,7 @@ module udp_card #(
       .rx_last(rx_last),
       .rx_fault(rx_fault),
       .rx_valid(rx_valid),
-      .rx_lost(8'b0),  // the MAC tells of them by a beat
+      .rx_lost(8'b0),  // the MAC reports them by a beat
       .tx_data(tx_data),
       .tx_count(tx_count),
       .tx_last(tx_last),

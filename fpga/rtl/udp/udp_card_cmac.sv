@@ -3,13 +3,13 @@
 module udp_card_cmac #(
     // IPv4 address, 192.168.1.50 by default.
     parameter [31:0] ADDRESS  = 32'hC0A80132,
-    // Hz of clk, whose domain takes 16 bytes in a cycle.
+    // Frequency of clk, Hz; its domain takes 16 bytes per cycle.
     parameter [31:0] CLOCK    = 250_000_000,
     // Cycles without a word after which another host may have the card.
     parameter [31:0] PATIENCE = 5 * CLOCK,
     // Requests on their way, a power of two, 2 or more.
     parameter PLACES   = 8,
-    // Of the table, a power of two.
+    // Lines of the table, a power of two.
     parameter LINES    = 256,
     // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS   = 2,
@@ -17,9 +17,9 @@ module udp_card_cmac #(
     parameter FLOAT32S = 1,
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 64,
-    // Of slots for all-reduces: 0, or a power of two.
+    // Pages of slots for all-reduces: 0, or a power of two.
     parameter PAGES    = 0,
-    // Of SwitchGNN, with their tables' places: 0, or powers of two, 16 to 65536.
+    // SwitchGNN's aggregators and table sizes: 0, or powers of two, 16 to 65536.
     parameter AGGREGATORS = 0,
     parameter VERTICES    = 1024,
     parameter EDGES       = 1024,

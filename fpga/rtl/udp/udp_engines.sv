@@ -5,13 +5,13 @@
 module udp_engines #(
     // IPv4 address, 192.168.1.50 by default.
     parameter [31:0] ADDRESS  = 32'hC0A80132,
-    // Hz of clk.
+    // Frequency of clk, Hz.
     parameter [31:0] CLOCK    = 25_000_000,
     // Cycles without a word after which another host may have the card.
     parameter [31:0] PATIENCE = 5 * CLOCK,
     // Requests on their way, a power of two, 2 or more.
     parameter PLACES   = 8,
-    // Of the table, a power of two.
+    // Lines of the table, a power of two.
     parameter LINES    = 256,
     // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS   = 2,
@@ -19,9 +19,9 @@ module udp_engines #(
     parameter FLOAT32S = 1,
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 64,
-    // Of slots for all-reduces: 0, or a power of two.
+    // Pages of slots for all-reduces: 0, or a power of two.
     parameter PAGES    = 0,
-    // Of SwitchGNN, with their tables' places: 0, or powers of two, 16 to 65536.
+    // SwitchGNN's aggregators and table sizes: 0, or powers of two, 16 to 65536.
     parameter AGGREGATORS = 0,
     parameter VERTICES    = 1024,
     parameter EDGES       = 1024,
@@ -41,7 +41,7 @@ module udp_engines #(
     input  wire         rx_last,
     input  wire [  2:0] rx_fault,  // of the frame, with its last beat: ethernet_pkg
     input  wire         rx_valid,
-    input  wire [  7:0] rx_lost,   // frames that the MAC had no room for, of which no beat comes
+    input  wire [  7:0] rx_lost,   // frames that the MAC had no room for, which leave no beat
     output wire [127:0] tx_data,
     output wire [  3:0] tx_count,
     output wire         tx_last,
@@ -236,7 +236,7 @@ module udp_engines #(
   wire [95:0] entry_data;
   /* verilator lint_on UNUSEDSIGNAL */
   generate
-    if (PAGES == 0) begin : no_sums  // whoever asks reads 0
+    if (PAGES == 0) begin : no_sums  // reads return 0
       assign {for_switch[0], sum_overflow[0], sum_valid[0], sum_last[0], sum_count[3:0], sum_data[127:0]} = 0;
       assign {axil_awready[0], axil_wready[0], axil_bvalid[0], axil_arready[0], axil_rvalid[0]} = 5'b11111;
       assign axil_rdata[31:0] = 32'b0;

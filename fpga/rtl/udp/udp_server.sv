@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that are for this card, one after the other: answers ARP and echo requests, holds the session, and lets the
+// Serves the frames for this card one by one: answers ARP and echo requests, holds the session, and lets the
 // session's requests through to the engines, each once.
 module udp_server #(
     // Cycles without a word after which another host may have the card.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of a kernel that XRT starts (UG1393, ap_ctrl_hs): a word of control, then the arguments of a run. Their
-// places are also in offramp.fpga.vitis, which tells Vitis of them.
+// Registers of a kernel that XRT starts (UG1393, ap_ctrl_hs): a control word, then the arguments of a run.
+// offramp.fpga.kernels declares their addresses to Vitis.
 module kernel_control (
     input  wire        clk,
     input  wire        rst,

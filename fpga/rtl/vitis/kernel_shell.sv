@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes an engine a kernel that XRT runs: a run writes or reads one of the engine's registers, or carries a packet from
+// Wraps an engine as a kernel that XRT runs: a run writes or reads one of the engine's registers, or carries a packet from
 // memory to the engine and its answer back. A run ends with a line at `back`: words 0 to 3 are the register's value or the
 // answer's bytes, the worst of memory's responses, the run's cycles, and a beat's bytes. An answer begins on the line behind.
 module kernel_shell #(

@@ -63,7 +63,7 @@ class CardControl:
 
     @property
     def pages(self) -> int:
-        """Pages of slots that the card has."""
+        """Pages of slots on the card."""
         return self._card.read(REGISTERS["SIZE"])
 
     def admit(self, job: int, role: SwitchRole, pages: int = 1) -> list[int]:
@@ -85,13 +85,13 @@ class CardControl:
         place = next((place for place, each in enumerate(jobs) if not each.ranks), None)
         if place is None:
             raise OfframpError(f"job {job}: the card knows {JOBS} jobs, and has them")
-        taken = {page for each in jobs if each.ranks for page in range(each.first, each.first + each.pages)}
+        used = {page for each in jobs if each.ranks for page in range(each.first, each.first + each.pages)}
         size = self.pages
-        starts = (at for at in range(size - pages + 1) if taken.isdisjoint(range(at, at + pages)))
+        starts = (at for at in range(size - pages + 1) if used.isdisjoint(range(at, at + pages)))
         first = next(starts, None)
         if first is None:
             raise OfframpError(
-                f"job {job}: needs {pages} pages of slots that follow each other, the card has {size - len(taken)} of "
+                f"job {job}: needs {pages} pages of slots that follow each other, the card has {size - len(used)} of "
                 f"{size} left beside {sum(bool(each.ranks) for each in jobs)} other jobs"
             )
         for page in range(first, first + pages):
@@ -110,13 +110,13 @@ class CardControl:
         return {verdict.name.lower(): self._card.read(at) for verdict, at in COUNTS.items()}
 
     def _jobs(self) -> list[_Job]:
-        found = []
+        jobs = []
         for base in range(0, JOBS * JOB_BYTES, JOB_BYTES):
             number, ranks, pages = (
                 self._card.read(REGISTERS[f"{name}0"] + base) for name in ("NUMBER", "RANKS", "PAGES")
             )
-            found.append(_Job(number, ranks, pages & 0xFF, pages >> 8 & 0xFF))
-        return found
+            jobs.append(_Job(number, ranks, pages & 0xFF, pages >> 8 & 0xFF))
+        return jobs
 
     def _write(self, place: int, job: _Job) -> None:
         values = {"NUMBER0": job.number, "PAGES0": job.pages << 8 | job.first, "RANKS0": job.ranks}

@@ -33,10 +33,10 @@ class _Text(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A tensor that is summed: what the library reads and writes must live so long.
+    """A tensor that is summed: the arrays that the library reads and writes must outlive it.
 
     Attributes:
-        array: of the caller.
+        array: array of the caller.
         values: what is given to the library.
         sums: where the library puts the sums, to be rounded to ``array``'s type if they are not ``array`` itself.
     """
@@ -92,9 +92,9 @@ class CompiledEndpoint:
         """
         require_in_place(array, self.name)
         form = numbers.format_of(array.dtype, self.ranks)
-        given, summed = numbers.carried(form)
-        apart = given != summed  # else in place
-        running = _Running(array, array.astype(given, copy=apart), np.empty(array.shape, summed) if apart else array)
+        source, summed = numbers.carried(form)
+        apart = source != summed  # else in place
+        running = _Running(array, array.astype(source, copy=apart), np.empty(array.shape, summed) if apart else array)
         self._running.append(running)
         self._library.offramp_rank_begin(
             self._rank, form.code, array.size, running.values.ctypes.data, running.sums.ctypes.data
@@ -121,7 +121,7 @@ class CompiledEndpoint:
         return self._said(_Text.NAME)
 
     def state(self) -> str:
-        """The ranks of which nothing came, or that nothing does, for an error message."""
+        """The silent ranks, or a note that nothing arrives, for an error message."""
         return self._said(_Text.STATE)
 
     def outgoing(self, limit: int) -> PacketBatch:
@@ -162,7 +162,7 @@ class CompiledEndpoint:
         self._require_success()
 
     def tick(self, now_s: float) -> None:
-        """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
+        """Repeat what may have been lost once nothing new has come for a time-out; times are on the caller's clock."""
         self._library.offramp_rank_tick(self._rank, round(1e9 * now_s))
 
     def _numbers(self) -> list[int]:
@@ -171,8 +171,8 @@ class CompiledEndpoint:
         return list(numbers_)
 
     def _require_success(self) -> None:
-        if said := self._said(_Text.FAILURE):
-            raise OfframpError(said)
+        if failure := self._said(_Text.FAILURE):
+            raise OfframpError(failure)
 
     def _said(self, which: _Text) -> str:
         text = ctypes.create_string_buffer(_ROOM)

@@ -33,14 +33,14 @@ class JobControl(Protocol):
 
     @property
     def pages(self) -> int:
-        """Pages of slots that there are."""
+        """Pages of slots in all."""
 
     @property
     def segments(self) -> int:
         """Segments of a packet."""
 
     def admit(self, job: int, role: SwitchRole, pages: int = 1) -> list[int]:
-        """Give a job pages that no other has."""
+        """Give a job pages of its own."""
 
     def release(self, job: int) -> None:
         """Give up what a job has, if it has anything."""
@@ -59,15 +59,15 @@ class AllReduceControl:
     def __init__(self, session: Session) -> None:
         self._session = session
         tables = session.index.tables
-        found = [prefix for prefix in ("", "pipe.") if prefix + entries.SOURCES in tables]
-        if not found:
+        prefixes = [prefix for prefix in ("", "pipe.") if prefix + entries.SOURCES in tables]
+        if not prefixes:
             raise OfframpError(f"switch {session.name}: runs another program, expected allreduce/v1model.p4 or tna.p4")
-        self._prefix = found[0]
+        self._prefix = prefixes[0]
         self._chunk = self._prefix + entries.CHUNK[self._prefix]
 
     @property
     def pages(self) -> int:
-        """Pages of slots that the program has."""
+        """Pages of slots in the program."""
         return int(self._session.index.registers[self._chunk].size) // PAGE
 
     @property
@@ -86,12 +86,12 @@ class AllReduceControl:
             OfframpError: other jobs have too many of them, or a switch that refuses.
         """
         self.release(job)
-        taken = self._taken()
-        free = [page for page in range(self.pages) if page not in taken][:pages]
+        used = self._taken()
+        free = [page for page in range(self.pages) if page not in used][:pages]
         if len(free) < pages:
             raise OfframpError(
                 f"job {job}: needs {pages} pages of slots, the switch has {len(free)} of {self.pages} left "
-                f"beside {len(set(taken.values()))} other jobs"
+                f"beside {len(set(used.values()))} other jobs"
             )
         group = self._free_group()
         session = self._session
@@ -141,13 +141,13 @@ class AllReduceControl:
         return next(int.from_bytes(m.exact.value, "big") for m in entry.match if m.field_id == 2)
 
     def _taken(self) -> dict[int, int]:
-        """The job that has each page, where one has."""
-        found = {}
+        """The job that owns each page in use."""
+        jobs = {}
         for entry in self._session.read_table(self._prefix + entries.SOURCES):
             params = self._params(entry)
             if "base" in params:
-                found[params["base"]] = self._job_of(entry)
-        return found
+                jobs[params["base"]] = self._job_of(entry)
+        return jobs
 
     def _free_group(self) -> int:
         used = {self._params(e)["group"] for e in self._session.read_table(self._prefix + entries.SOURCES)}

@@ -64,10 +64,10 @@ class Endpoint:
 
     Args:
         rank: this rank.
-        ranks: how many there are.
+        ranks: number of ranks.
         job: number of the job.
-        pages: of slots that the job has.
-        segments: of a packet.
+        pages: number of pages of slots that the job has.
+        segments: number of segments in a packet.
         flight: chunks that may be on their way at once; half the slots at most.
         retry_s: time without anything new after which what is missing is sent again; it doubles up to 4 times that.
         first: number of the first chunk, the same on all ranks.
@@ -167,7 +167,7 @@ class Endpoint:
             self._take_pulls(packets.select(pulls))
 
     def tick(self, now_s: float) -> None:
-        """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
+        """Repeat what may have been lost, once nothing new has come for a time-out; times are on the caller's clock."""
         self._now_s = now_s
         if self.progress != self._timed or self._base == self._next:
             self._timed = self.progress
@@ -184,7 +184,7 @@ class Endpoint:
         return f"rank {self.rank}: all_reduce {sequence}"
 
     def state(self) -> str:
-        """The ranks of which nothing came, or that nothing does, for an error message."""
+        """The silent ranks, or a note that nothing arrives, for an error message."""
         present = self._present | self._present_before
         if not present:
             return f"{self.name}: no answer from the switch, which may run another program or lack the job's entries,"

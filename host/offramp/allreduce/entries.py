@@ -27,9 +27,9 @@ class Contributor:
     """A source of contributions.
 
     Attributes:
-        port: behind which it is.
-        rank: in whose name it sends; of a leaf the least of its rack.
-        ranks: for whom its contributions stand.
+        port: port behind which it is.
+        rank: rank in whose name it sends; of a leaf the least of its rack.
+        ranks: ranks for whom its contributions stand.
     """
 
     port: int
@@ -48,7 +48,7 @@ class SwitchRole:
 
     Attributes:
         members: who contributes to its sums.
-        uplink: on a leaf, the port to the spine.
+        uplink: uplink on a leaf, the port to the spine.
     """
 
     members: tuple[Contributor, ...]
@@ -94,9 +94,9 @@ def role_rows(
     Args:
         role: who is where.
         job: its number.
-        pages: of the switch, which become the job's pages 0, 1, …
+        pages: pages of the switch, which become the job's pages 0, 1, …
         group: number of its multicast group.
-        prefix: of the program's names: ``pipe.`` on a Tofino.
+        prefix: prefix of the program's names: ``pipe.`` on a Tofino.
     """
     every = sum(member.mask for member in role.members)
     triples = [(member, page, base) for member in role.members for page, base in enumerate(pages)]

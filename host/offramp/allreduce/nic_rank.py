@@ -44,11 +44,11 @@ class NicRank:
     Args:
         link: ``nic:SOCKET#PORT``.
         rank: this rank.
-        world: how many there are.
+        world: number of ranks.
         job: number of the job.
         timeout_s: how long nothing new may come before a sum fails.
-        pages: of slots that the job has.
-        segments: of a packet.
+        pages: number of pages of slots that the job has.
+        segments: number of segments in a packet.
         flight: chunks that may be on their way at once.
         retry_s: time without anything new after which what is missing is sent again.
         loss: probability of dropping an incoming frame, for tests, drawn from ``seed``.
@@ -113,11 +113,11 @@ class NicRank:
         """
         require_in_place(array, f"{self._name} {self._number}")
         form = numbers.format_of(array.dtype, self._world)
-        given, summed = numbers.carried(form)
+        input_type, summed = numbers.carried(form)
         apart = -(-array.size * summed.itemsize // 64) * 64
-        values_at = apart if given != summed else 0  # else in place
-        view = self._room(values_at + array.size * max(given.itemsize, summed.itemsize))
-        np.frombuffer(view, given, array.size, values_at)[:] = array.reshape(-1)
+        values_at = apart if input_type != summed else 0  # else in place
+        view = self._room(values_at + array.size * max(input_type.itemsize, summed.itemsize))
+        np.frombuffer(view, input_type, array.size, values_at)[:] = array.reshape(-1)
         message = wire.SUM.pack(form.code, self._tensor_region, array.size, values_at, 0)
         self._memory.view[self._message_at : self._message_at + len(message)] = message
         places = self._region, self._message_at, len(message), self._region, self._answer_at, _ANSWER

@@ -35,10 +35,10 @@ class Format:
     """The wire format of a type of elements, among ``ranks``.
 
     Attributes:
-        dtype: of the tensor.
-        code: of the type, 1 to 255, which ranks compare.
+        dtype: dtype of the tensor.
+        code: code of the type, 1 to 255, which ranks compare.
         floating: whether chunks have exponents.
-        lane_bits: of a limb.
+        lane_bits: bits of a limb.
     """
 
     dtype: np.dtype[Any]
@@ -101,14 +101,14 @@ def integer_bits(values: Array) -> int:
 
 
 def exponents(chunks: Array) -> tuple[Array, Array]:
-    """For each row, the biased exponent that bounds its finite numbers and whether it has others; both ``(n,)``."""
+    """Per row, the biased exponent that bounds its finite numbers, and whether it has infinities or NaN; ``(n,)``."""
     sizes = np.abs(chunks)
     greatest = sizes.max(axis=1, initial=0)
     wild = ~np.isfinite(greatest)
     if wild.any():
         greatest[wild] = np.where(np.isfinite(sizes[wild]), sizes[wild], 0).max(axis=1, initial=0)
-    _, found = np.frexp(greatest)
-    return np.where(greatest > 0, found + EXPONENT_BIAS, 0).astype(np.int64), wild
+    _, exponent = np.frexp(greatest)
+    return np.where(greatest > 0, exponent + EXPONENT_BIAS, 0).astype(np.int64), wild
 
 
 def quantise(chunks: Array, biased: Array, form: Format) -> Array:

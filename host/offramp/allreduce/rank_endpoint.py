@@ -45,7 +45,7 @@ class RankEndpoint(Protocol):
         """Repeat what may have been lost."""
 
     def state(self) -> str:
-        """The ranks of which nothing came, or that nothing does, for an error message."""
+        """The silent ranks, or a note that nothing arrives, for an error message."""
 
 
 def make_endpoint(rank: int, ranks: int, job: int, **settings: Any) -> RankEndpoint:

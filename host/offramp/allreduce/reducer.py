@@ -45,8 +45,8 @@ class AllReduceNetwork:
         control: address of the switch's P4Runtime server, or ``fpga:udp=HOST`` of a card in its place; empty where
             somebody else admits the job.
         ports: switch port of each rank; needed with ``control``.
-        pages: of 256 slots, half of which may be on their way at once.
-        segments: of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
+        pages: pages of 256 slots, half of which may be on their way at once.
+        segments: segments of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
         burst: frames sent before the link is read again.
         flight: bytes that may be on their way to the switch; more than what the links hold only makes queues.
         retry_s: time without anything new after which what is missing is sent again.
@@ -68,9 +68,9 @@ class AllReducer:
     All ranks must sum tensors of the same type and size in the same order.
 
     Args:
-        network: where the switch is.
+        network: network of the switch.
         rank: this rank.
-        world: how many there are.
+        world: number of ranks.
         job: number of the job, 32 bits; each run needs its own.
         timeout_s: how long nothing new may come before a collective fails.
         io: the link, where it is open already.
@@ -121,7 +121,7 @@ class AllReducer:
 
         Raises:
             OfframpError: an array that cannot be summed, which changes nothing. Ranks sum different tensors; a sum that
-                does not fit its type; nothing new within the time-out, naming the ranks of which nothing came; a link
+                does not fit its type; nothing new within the time-out, naming the silent ranks; a link
                 that is gone: after these no later call succeeds.
         """
         with self._lock:

@@ -37,8 +37,8 @@ class TensorSum:
         sequence: the number of the collective, from 0.
         array: what is summed in place; C-contiguous, writable.
         rank: this rank.
-        ranks: how many there are.
-        lanes: of a chunk.
+        ranks: number of ranks.
+        lanes: lanes of a chunk.
         window: chunks that may be on their way; an exponent is agreed that far ahead.
 
     Raises:

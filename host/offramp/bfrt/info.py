@@ -82,15 +82,15 @@ class BfrtInfo:
         Raises:
             OfframpError: not JSON of that kind.
         """
-        found: list[Table] = []
+        tables: list[Table] = []
         for text in texts:
             try:
-                found += [_table(entry) for entry in parse_json(text)["tables"]] if text else []
+                tables += [_table(entry) for entry in parse_json(text)["tables"]] if text else []
             except OfframpError as error:
                 raise OfframpError(f"bf-rt.json: {error}") from None
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise OfframpError(f"bf-rt.json: expected BF-RT's description of tables: {error!r}") from None
-        return cls(found)
+        return cls(tables)
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:

@@ -80,19 +80,19 @@ class BfrtSession:
         self, table: str, keys: Mapping[str, int], action: str | None = None, data: Mapping[str, Value] | None = None
     ) -> Any:
         """One entry; keys are matched exactly."""
-        found = self.info[table]
-        made = bf.TableEntry(table_id=found.id)
-        made.key.fields.extend(
+        spec = self.info[table]
+        entry = bf.TableEntry(table_id=spec.id)
+        entry.key.fields.extend(
             bf.KeyField(field_id=field.id, exact=bf.KeyField.Exact(value=field.encode(value)))
-            for field, value in _named(f"table {table}: key", found.key, keys)
+            for field, value in _named(f"table {table}: key", spec.key, keys)
         )
         if data is not None:
-            fields = found.fields_of(action)
-            made.data.action_id = found.actions[action] if action is not None else 0
-            made.data.fields.extend(
+            fields = spec.fields_of(action)
+            entry.data.action_id = spec.actions[action] if action is not None else 0
+            entry.data.fields.extend(
                 _data_field(field, value) for field, value in _named(f"table {table}: field", fields, data)
             )
-        return made
+        return entry
 
     def insert(self, entries: Iterable[Any]) -> None:
         """Add entries; each batch is taken as a whole or not at all."""
@@ -135,28 +135,28 @@ class BfrtSession:
         self._connection.unary("SetForwardingPipelineConfig", request, max(self._timeout_s, 60.0))
 
 
-def _named(what: str, fields: Mapping[str, Field], given: Mapping[str, Any]) -> list[tuple[Field, Any]]:
-    strangers = given.keys() - fields.keys()
+def _named(what: str, fields: Mapping[str, Field], values: Mapping[str, Any]) -> list[tuple[Field, Any]]:
+    strangers = values.keys() - fields.keys()
     if strangers:
         raise OfframpError(f"{what} {min(strangers)}: expected {', '.join(fields)}")
-    return [(fields[name], value) for name, value in given.items()]
+    return [(fields[name], value) for name, value in values.items()]
 
 
 def _data_field(field: Field, value: Value) -> Any:
-    made = bf.DataField(field_id=field.id)
+    message = bf.DataField(field_id=field.id)
     if field.repeated:
         if isinstance(value, int | str):
             raise OfframpError(f"{field.name} = {value}: expected a list")
         if field.kind == "bool":
-            made.bool_arr_val.val.extend(map(bool, value))
+            message.bool_arr_val.val.extend(map(bool, value))
         else:
-            made.int_arr_val.val.extend(value)
+            message.int_arr_val.val.extend(value)
     elif field.kind == "string":
-        made.str_val = str(value)
+        message.str_val = str(value)
     elif field.kind == "bool":
-        made.bool_val = bool(value)
+        message.bool_val = bool(value)
     elif isinstance(value, int):
-        made.stream = field.encode(value)
+        message.stream = field.encode(value)
     else:
         raise OfframpError(f"{field.name} = {value}: expected a number")
-    return made
+    return message

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port of each switch that leads to each host: what plain frames need, whatever else a program does."""
+"""The port of each switch towards each host, by which plain frames are forwarded."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ comes."""
 
 
 def ports_of_hosts(cluster: Cluster) -> dict[str, dict[int, int]]:
-    """For each switch the port by MAC address of each host that has one.
+    """Per switch, the port towards each host that has a MAC address, by that address.
 
     Raises:
         OfframpError: a host without an address where a switch should know it; names file and line.
     """
-    found: dict[str, dict[int, int]] = {each.name: {} for each in cluster.switches}
+    ports: dict[str, dict[int, int]] = {each.name: {} for each in cluster.switches}
     for host in cluster.hosts:
         steps = next_links(cluster, host.name)
-        for name, known in found.items():
+        for name, known in ports.items():
             if name in steps:
                 known[mac_of(cluster, host)] = int(steps[name].near(name).port)
-    return found
+    return ports
 
 
 def mac_of(cluster: Cluster, host: Host) -> int:

@@ -93,7 +93,7 @@ class Host:
 
     @property
     def where(self) -> str:
-        """Its address, or else its name."""
+        """The host's address, or else its name."""
         return self.address or self.name
 
 

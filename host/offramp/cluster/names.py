@@ -22,29 +22,29 @@ def expand(text: str) -> list[str]:
     Raises:
         OfframpError: brackets that are not closed, a range that runs down, or more than :data:`MOST` names.
     """
-    found: list[str] = []
+    names: list[str] = []
     for word in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         parts = [_choices(match[1]) if match[2] is None else [match[2]] for match in _PART.finditer(word)]
         count = 1
         for part in parts:
             count *= len(part)
-        if len(found) + count > MOST:
+        if len(names) + count > MOST:
             raise OfframpError(f"{text[:60]}: stands for more than {MOST} names")
-        found += ["".join(each) for each in product(*parts)]
-    if text.count("[") != text.count("]") or not found:
+        names += ["".join(each) for each in product(*parts)]
+    if text.count("[") != text.count("]") or not names:
         raise OfframpError(f"{text[:60]}: expected names such as gpu[1-4,7]")
-    return found
+    return names
 
 
 def _choices(ranges: str) -> list[str]:
-    found: list[str] = []
+    choices: list[str] = []
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if match is None or not first <= last < first + MOST:
             raise OfframpError(f"[{ranges[:60]}]: expected ranges such as 1-4,7")
-        found += [str(n).zfill(len(match[1])) for n in range(first, last + 1)]
-    return found
+        choices += [str(n).zfill(len(match[1])) for n in range(first, last + 1)]
+    return choices
 
 
 def join(names: Sequence[str]) -> str:
@@ -69,7 +69,7 @@ def _joined(numbers: list[int], width: int) -> str:
 
 
 def some(things: Iterable[object], most: int = _SHOWN) -> str:
-    """The first few, for a message, and how many others there are."""
+    """The first few names, for a message, and the number of the others."""
     rows = [str(each) for each in things]
     rest = len(rows) - most
     return ", ".join(rows) if rest <= 1 else f"{', '.join(rows[:most])} and {rest} more"

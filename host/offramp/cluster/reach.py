@@ -13,7 +13,7 @@ from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
 
 NAMESPACE: Final = "namespace:"
-"""Before ``PID.START.WHERE`` of a process in whose network namespace a host of a laboratory is."""
+"""Prefix of ``PID.START.WHERE``, a process in the network namespace of a laboratory's host."""
 _SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 
 
@@ -23,7 +23,7 @@ def is_here(host: Host) -> bool:
 
 
 def command_on(host: Host | Switch, words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
-    """The command that runs ``words`` on a host, or on a switch whose file says how it is reached.
+    """The command that runs ``words`` on a host, or on a switch, as its file says.
 
     Args:
         host: where.

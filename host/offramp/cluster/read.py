@@ -83,7 +83,7 @@ class _Reader:
         hosts, switches = self._nodes("hosts"), self._nodes("switches")
         if not hosts and not data.get("dimensions"):
             raise self.source.error(("hosts",), "expected at least one host")
-        made = Cluster(
+        cluster = Cluster(
             name=str(data.get("name", stem)),
             hosts=tuple(hosts),
             switches=tuple(switches),
@@ -92,12 +92,12 @@ class _Reader:
             ),
             origin=self.source.name,
         )
-        self._check_addresses(made)
-        made = replace(made, links=tuple(self._links(made)))
+        self._check_addresses(cluster)
+        cluster = replace(cluster, links=tuple(self._links(cluster)))
         places = {name: f"{self.source.name}:{self.source.line(place)}" for name, place in self.lines.items()}
-        made = replace(made, places=places)
-        self._check_dimensions(made)
-        return made
+        cluster = replace(cluster, places=places)
+        self._check_dimensions(cluster)
+        return cluster
 
     def _rows(self, data: Any, part: str, at: Place = ()) -> list[tuple[int, Any]]:
         rows = data.get(part)
@@ -108,19 +108,19 @@ class _Reader:
         return list(enumerate(rows))
 
     def _nodes(self, part: str) -> list[Any]:
-        made: list[Any] = []
+        nodes: list[Any] = []
         for i, row in self._rows(self.source.data, part):
             place = (part, i)
             names = self._names((*place, "name"), row.get("name") if isinstance(row, dict) else None)
-            if len(made) + len(names) > MOST_HOSTS:
+            if len(nodes) + len(names) > MOST_HOSTS:
                 raise self.source.error(place, f"more than {MOST_HOSTS} {part}")
             for k, name in enumerate(names):
                 if name in self.lines:
                     first = self.source.line(self.lines[name])
                     raise self.source.error((*place, "name"), f"{name} is there twice, first in line {first}")
                 self.lines[name] = (*place, "name")
-                made.append(self._host(place, row, name, k) if part == "hosts" else self._switch(place, row, name, k))
-        return made
+                nodes.append(self._host(place, row, name, k) if part == "hosts" else self._switch(place, row, name, k))
+        return nodes
 
     def _names(self, place: Place, text: object) -> list[str]:
         if not isinstance(text, str | int) or isinstance(text, bool):
@@ -152,15 +152,15 @@ class _Reader:
         return replace(host, hardware=hardware, **lists)
 
     def _switch(self, place: Place, row: dict[str, Any], name: str, k: int) -> Switch:
-        made = self._record(place, Switch, {**row, "name": name})
-        if (made.cert is None) != (made.key is None):
+        switch = self._record(place, Switch, {**row, "name": name})
+        if (switch.cert is None) != (switch.key is None):
             raise self.source.error(place, "cert and key: expected both or neither")
-        if k and made.control and not made.control.startswith("unix:"):
-            host, colon, port = made.control.rpartition(":")
-            made = replace(made, control=self._counted((*place, "control"), host, k) + colon + port)
-        elif k and made.control:
+        if k and switch.control and not switch.control.startswith("unix:"):
+            host, colon, port = switch.control.rpartition(":")
+            switch = replace(switch, control=self._counted((*place, "control"), host, k) + colon + port)
+        elif k and switch.control:
             raise self.source.error((*place, "control"), "expected one switch, or the address of the first of several")
-        return made
+        return switch
 
     def _counted(self, place: Place, first: str, k: int) -> str:
         """The address of the ``k``-th of several: the first one's plus k."""
@@ -180,8 +180,8 @@ class _Reader:
             try:
                 values[known[key].attribute] = from_document(known[key], value)
             except SettingsError as error:
-                said = "" if error.value is None else f"{shown(error.value)}: "
-                raise self.source.error((*place, key), f"{said}{error.problem}") from None
+                prefix = "" if error.value is None else f"{shown(error.value)}: "
+                raise self.source.error((*place, key), f"{prefix}{error.problem}") from None
         for each in known.values():
             if each.default is REQUIRED and each.attribute not in values:
                 raise self.source.error(place, f"expected {each.key}")
@@ -197,10 +197,10 @@ class _Reader:
             for end in (end for pair in ends for end in pair):
                 if end.port != "":
                     self._take(taken, i, end)
-        made: list[Link] = []
+        links: list[Link] = []
         for i, _, ends, fields in rows:
             for a, b in ends:
-                if len(made) >= _MOST_LINKS:
+                if len(links) >= _MOST_LINKS:
                     raise self.source.error(("links", i), f"more than {_MOST_LINKS} links")
                 link = Link(
                     self._numbered(cluster, taken, i, a),
@@ -209,8 +209,8 @@ class _Reader:
                     fields.delay_ns,
                 )
                 self.lines[f"{link.a} - {link.b}"] = ("links", i)
-                made.append(link)
-        return made
+                links.append(link)
+        return links
 
     def _ends(self, cluster: Cluster, i: int, row: object) -> tuple[list[tuple[End, End]], _LinkFields]:
         place = ("links", i)
@@ -232,7 +232,7 @@ class _Reader:
 
     def _side(self, cluster: Cluster, place: Place, text: object) -> list[End]:
         nodes, _, port = str(text).partition(":")
-        made = []
+        ends = []
         for name in self._names(place, nodes):
             node = cluster.by_name.get(name)
             if node is None:
@@ -244,8 +244,8 @@ class _Reader:
                 number = int(port)
             elif port and not _INTERFACE.fullmatch(port):
                 raise self.source.error(place, f"interface {port[:20]} of {name}: expected a name such as eth0")
-            made.append(End(name, number))
-        return made
+            ends.append(End(name, number))
+        return ends
 
     def _take(self, taken: dict[tuple[str, int | str], int], i: int, end: End) -> None:
         if (end.node, end.port) in taken:
@@ -262,12 +262,12 @@ class _Reader:
             free = next((n for n in range(1, node.ports + 1) if (end.node, n) not in taken), None)
             if free is None:
                 raise self.source.error(("links", i), f"{end.node}: all of its {node.ports} ports have links already")
-            made = End(end.node, free)
+            numbered = End(end.node, free)
         else:
             number = next(n for n in range(_MOST_LINKS) if (end.node, f"eth{n}") not in taken)
-            made = End(end.node, f"eth{number}")
-        self._take(taken, i, made)
-        return made
+            numbered = End(end.node, f"eth{number}")
+        self._take(taken, i, numbered)
+        return numbered
 
     # --- what concerns several parts ------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ def require(cluster: Cluster, names: Sequence[str]) -> None:
     """Refuse names of hosts that the cluster lacks.
 
     Raises:
-        OfframpError: names the first, and those that there are.
+        OfframpError: a name is unknown; the message lists the known ones.
     """
     for name in names:
         if name not in {host.name for host in cluster.hosts}:

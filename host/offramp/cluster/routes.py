@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 
 def distances(cluster: Cluster, target: str) -> dict[str, int]:
     """Links from each node that reaches ``target`` to it."""
-    found = {target: 0}
+    hops = {target: 0}
     waiting = deque([target])
     while waiting:
         name = waiting.popleft()
@@ -23,16 +23,16 @@ def distances(cluster: Cluster, target: str) -> dict[str, int]:
             continue
         for link in cluster.links_of[name]:
             other = link.far(name).node
-            if other not in found:
-                found[other] = found[name] + 1
+            if other not in hops:
+                hops[other] = hops[name] + 1
                 waiting.append(other)
-    return found
+    return hops
 
 
 def next_links(cluster: Cluster, target: str) -> dict[str, Link]:
     """The link by which each node sends to ``target``; of several equally short ones a hash of both names decides."""
     far = distances(cluster, target)
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     for name in far:
         if name == target:
             continue
@@ -42,8 +42,8 @@ def next_links(cluster: Cluster, target: str) -> dict[str, Link]:
             if far.get(link.far(name).node, len(far)) == far[name] - 1
             and (link.far(name).node == target or isinstance(cluster.by_name[link.far(name).node], Switch))
         ]
-        found[name] = ways[zlib.crc32(target.encode()) % len(ways)]
-    return found
+        links[name] = ways[zlib.crc32(target.encode()) % len(ways)]
+    return links
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Route:
     """A way from a host to another.
 
     Attributes:
-        links: in order.
-        nodes: between them, ends included.
+        links: links in order.
+        nodes: nodes between them, ends included.
     """
 
     links: tuple[Link, ...]

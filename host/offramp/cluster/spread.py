@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which dimensions leave hosts: ranks are numbered host by host, and the first dimension varies fastest."""
+"""Finds the dimensions that cross hosts: ranks are numbered host by host, the first dimension fastest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ def crossing_dimensions(cluster: Cluster) -> list[int]:
 
     A dimension stays in hosts where its groups, with those of the dimensions before it, divide each host's ranks.
     """
-    found, group = [], 1
+    positions, group = [], 1
     for position, each in enumerate(cluster.dimensions):
         group *= each.size
         if each.size > 1 and any(host.processes % group for host in cluster.hosts):
-            found.append(position)
-    return found
+            positions.append(position)
+    return positions

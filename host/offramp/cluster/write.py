@@ -51,7 +51,7 @@ def _exact(unit: Unit, value: int) -> str | int:
 
 def _fields(each: Host | Switch | Agent | Card | Dimension) -> dict[str, Any]:
     """The fields of an object that differ from their defaults, by key."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for one in declared(type(each)):
         value = getattr(each, one.attribute)
         if one.default is REQUIRED or value != one.default:
@@ -59,15 +59,15 @@ def _fields(each: Host | Switch | Agent | Card | Dimension) -> dict[str, Any]:
                 value = _exact(one.field.unit, value)
             elif one.attribute.endswith("_ns"):
                 value = nanoseconds_shown(value)
-            found[one.key] = value
-    return found
+            fields[one.key] = value
+    return fields
 
 
 def _host(host: Host) -> dict[str, Any]:
-    found = _fields(host)
+    fields = _fields(host)
     for part in ("agents", "cards"):
         if getattr(host, part):
-            found[part] = [_fields(each) for each in getattr(host, part)]
+            fields[part] = [_fields(each) for each in getattr(host, part)]
     if host.hardware is not None:
-        found["hardware"] = host.hardware if isinstance(host.hardware, str) else dict(host.hardware)
-    return found
+        fields["hardware"] = host.hardware if isinstance(host.hardware, str) else dict(host.hardware)
+    return fields

@@ -60,8 +60,8 @@ class AdaqpCodec(FeatureCodec):
         label = label_of(key, self._rank, message.peer)
         widths = self._widths(x, message, key)
         layout = Layout(widths, x.shape[1], BASE, compact=True)
-        made = tensors.encode(layout, x, message.rows, label, stream(self._seed, *label, key.bin))
-        return torch.cat([torch.from_numpy(_table(widths)).to(made.device), made])
+        parts = tensors.encode(layout, x, message.rows, label, stream(self._seed, *label, key.bin))
+        return torch.cat([torch.from_numpy(_table(widths)).to(parts.device), parts])
 
     def decode(
         self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Key
 
 UNCOMPRESSED: Final = 32
-"""Bits of a value that travels as it is."""
+"""Bits of a value that is sent unchanged."""
 
 
 class CodecSettings(Protocol):
@@ -23,7 +23,7 @@ class CodecSettings(Protocol):
 
     @property
     def codec(self) -> str:
-        """Its name in :data:`CODECS`."""
+        """The codec's name in :data:`CODECS`."""
 
     @property
     def dtype(self) -> str:
@@ -63,7 +63,7 @@ class FeatureCodec(Coding):
     """A coding that a run may name.
 
     Attributes:
-        bits: of a value in a message, at least; None: Sylvie's controller decides for each epoch.
+        bits: bits of a value in a message, at least; None: Sylvie's controller decides for each epoch.
         summable: whether a switch can add the codes of several workers.
         samples: whether messages may hold other vertices in each training step.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features as they are."""
+"""Sends features unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PlainCodec(FeatureCodec):
-    """The values as they are: 4 or 8 bytes each."""
+    """The values unchanged: 4 or 8 bytes each."""
 
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:  # noqa: ARG003

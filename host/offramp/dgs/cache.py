@@ -32,7 +32,7 @@ class FeatureCache:
 
     Args:
         halo: ``(h,)`` remote vertices, ascending.
-        places: of :func:`slots`.
+        places: places of :func:`slots`.
         rows, known: memory for both, where another process sees it too.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracies of a model by all neighbours and all features, where the whole graph is."""
+"""Accuracies of a model over all neighbours and features, computed where the whole graph is available."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModelEvaluator:
 
     Attributes:
         model: the model, whose weights are set for each evaluation.
-        features, view: of the whole graph.
+        features, view: features and view of the whole graph.
     """
 
     def __init__(self, graph: Graph, settings: DgsSettings) -> None:

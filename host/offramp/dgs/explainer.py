@@ -22,9 +22,9 @@ class Coefficients:
     Attributes:
         size: of the node mask: mean, or sum where ``mean`` is not set. A sum outweighs the prediction's gradient where
             remote vertices are many.
-        entropy: of the node mask, mean.
-        feature_size: of the feature mask, mean.
-        feature_entropy: of the feature mask, mean.
+        entropy: entropy of the node mask, mean.
+        feature_size: feature size of the feature mask, mean.
+        feature_entropy: feature entropy of the feature mask, mean.
     """
 
     size: float = 0.5
@@ -93,12 +93,12 @@ def terms(
 
     Args:
         model: the model, whose weights are frozen.
-        graph: of ``g`` pooled and ``r`` remote vertices.
+        graph: graph of ``g`` pooled and ``r`` remote vertices.
         features: ``(g + r, F)``.
         target: ``(g, C)`` probabilities that the model gives the pooled vertices.
         nodes: ``(r + 1,)``; 0 is the self-loop.
         columns: ``(F,)``.
-        coefficients: of the regularisers.
+        coefficients: coefficients of the regularisers.
     """
     m, s = torch.sigmoid(nodes), torch.sigmoid(columns)
     graph.mask = m
@@ -139,7 +139,7 @@ class Explanation:
         features: ``(F,)``.
         steps: steps that the explanation took.
         loss: total of the last.
-        divergence: of the prediction from the target.
+        divergence: divergence of the prediction from the target.
     """
 
     nodes: torch.Tensor
@@ -161,7 +161,7 @@ def optimise(
     threshold: float = 0.01,
     coefficients: Coefficients = Coefficients(),
 ) -> Explanation:
-    """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights stay as they are.
+    """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights do not change.
 
     Stops early where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
     The loss itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the
@@ -173,11 +173,11 @@ def optimise(
     step, loss, divergence = 0, float("nan"), float("nan")
     for _ in range(steps):
         step += 1
-        found = terms(model, graph, features, target, nodes, columns, coefficients)
-        before, loss = loss, float(found.total.detach())
-        divergence = float((found.prediction - certain).detach())
+        objective = terms(model, graph, features, target, nodes, columns, coefficients)
+        before, loss = loss, float(objective.total.detach())
+        divergence = float((objective.prediction - certain).detach())
         if divergence <= threshold and loss >= (1 - SETTLED) * before:
             break
-        nodes.grad, columns.grad = torch.autograd.grad(found.total, [nodes, columns])
+        nodes.grad, columns.grad = torch.autograd.grad(objective.total, [nodes, columns])
         adam.step()
     return Explanation(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)

@@ -24,7 +24,7 @@ def column_norms(graph: LocalAdjacency, rows: IntArray, ids: IntArray, degree: I
     Args:
         graph: adjacency.
         rows: ``(r,)`` rows of it.
-        ids: ``(r,)`` vertices that they are.
+        ids: ``(r,)`` vertex ids.
         degree: ``(N,)`` of all vertices, without self-loops.
     """
     closed = 1.0 / (degree + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a worker's model to its masks: inference, pooling, explanation (algorithm 1, lines 14 to 22)."""
+"""Computes a worker's masks from its model: inference, pooling, explanation (algorithm 1, lines 14 to 22)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Interpreter:
 
     Args:
         shard: the worker's part of the graph.
-        model: of the run; its weights are set for each explanation.
+        model: model of the run; its weights are set for each explanation.
     """
 
     def __init__(self, shard: Shard, model: Model | None = None) -> None:
@@ -58,7 +58,7 @@ class Interpreter:
         Args:
             places: ``(r,)`` of the halo that are explained, ascending; the others get their mean.
             rows: ``(r, F)`` features of these.
-            version: of the masks.
+            version: version of the masks.
 
         Raises:
             OfframpError: the model's weights or the rows are no numbers, and so are the masks.
@@ -67,11 +67,11 @@ class Interpreter:
         if not len(places):
             return Masks(version, np.ones(len(shard.halo), np.float32), np.ones(shard.width, np.float32))
         remotes = shard.halo[places]
-        found = compact(rows)
-        probabilities = self.predictions(remotes, found)
+        selection = compact(rows)
+        probabilities = self.predictions(remotes, selection)
         groups = self._groups(probabilities)
         target = torch.from_numpy(groups @ probabilities)
-        features = as_features(_stacked(sp.csr_matrix(groups) @ shard.features, found))
+        features = as_features(_stacked(sp.csr_matrix(groups) @ shard.features, selection))
         graph = ExplanationGraph(remotes, self._shares(groups, remotes))
         start = torch.cat([self._loop, self._nodes[places]]), self._columns.clone()
         self.explanation = optimise(
@@ -113,8 +113,8 @@ class Interpreter:
         features = as_features(_stacked(shard.features, rows[near]))
         with torch.no_grad():
             scores = self.model(features, view)[: len(shard.vertices)]
-            found: npt.NDArray[np.float32] = torch.softmax(scores, 1).numpy()
-        return found
+            probabilities: npt.NDArray[np.float32] = torch.softmax(scores, 1).numpy()
+        return probabilities
 
     def _groups(self, probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """``(g, n)`` weights of the local vertices in each pooled one; each sums up to 1."""
@@ -140,9 +140,9 @@ class Interpreter:
             (np.ones(kept.sum(), np.float32), (row[kept], column[kept])), (len(shard.vertices), len(remotes))
         )
         members = (groups > 0).astype(np.float32)
-        heard = np.asarray(members @ edges) + 1 / len(remotes)  # beyond the first hop: a little, alike
-        heard = np.column_stack([heard.mean(1), heard])
-        return torch.from_numpy((heard / heard.sum(1, keepdims=True)).astype(np.float32))
+        reach = np.asarray(members @ edges) + 1 / len(remotes)  # beyond the first hop: a little, alike
+        reach = np.column_stack([reach.mean(1), reach])
+        return torch.from_numpy((reach / reach.sum(1, keepdims=True)).astype(np.float32))
 
 
 def compact(rows: npt.NDArray[np.float32]) -> Any:
@@ -151,7 +151,7 @@ def compact(rows: npt.NDArray[np.float32]) -> Any:
 
 
 def _stacked(first: Any, second: Any) -> Any:
-    """One above the other; sparse where either is."""
+    """Stack two matrices of rows; the result is sparse if either is."""
     if sp.issparse(first) or sp.issparse(second):
         return sp.vstack([sp.csr_matrix(first), sp.csr_matrix(second)], format="csr")
     return stacked(first, second)

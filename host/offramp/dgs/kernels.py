@@ -100,17 +100,17 @@ def uniform(
     for i in range(count):
         start = indptr[rows[i]]
         degree = indptr[rows[i] + 1] - start
-        taken = draw_places(start, degree, fanout, mixed(stream ^ mixed(ids[i])), out, total)
-        for p in range(total, total + taken):
+        drawn = draw_places(start, degree, fanout, mixed(stream ^ mixed(ids[i])), out, total)
+        for p in range(total, total + drawn):
             out[p] = indices[out[p]]
-        counts[i] = taken
-        total += taken
+        counts[i] = drawn
+        total += drawn
     return total
 
 
 @inlined
 def insert(keys: Doubles, places: Words, length: int, limit: int, key: float, place: int) -> int:
-    """Into the sorted list of the ``limit`` least keys; returns its length."""
+    """Insert into the sorted list of the ``limit`` least keys; returns its length."""
     if length == limit and keys[length - 1] <= key:
         return length
     at = min(length, limit - 1)

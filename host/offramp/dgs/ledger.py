@@ -16,11 +16,11 @@ class Ledger:
     Attributes:
         requests: ids of vertices whose neighbours or features are asked for.
         structure: neighbours that were drawn elsewhere, and how many.
-        features: of remote vertices.
+        features: features of remote vertices.
         masks: bitmaps of columns, and node masks for those who draw.
         explanation: features fetched for explanations alone, with their ids.
         synchronisation: probabilities of FastGCN and LADIES that workers sum up, in a ring.
-        headers: of all messages, and their lengths.
+        headers: headers of all messages, and their lengths.
         gradients: summed up, in a ring.
         rows: remote rows received for training; ``rows_explained`` for explanations.
     """

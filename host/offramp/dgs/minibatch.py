@@ -51,10 +51,10 @@ class SampledView(View):
             targets: number of targets.
             sampled: neighbours drawn for each target.
             columns: places among the sources of ``sampled.neighbours``.
-            degree: of all vertices of the graph.
-            weights: of the drawn neighbours beside each other.
-            dtype: of the features.
-            device: of all tensors; main memory by default.
+            degree: degree of all vertices of the graph.
+            weights: weights of the drawn neighbours beside each other.
+            dtype: dtype of the features.
+            device: device of all tensors; main memory by default.
         """
         of_sources = degree[sources]
         super().__init__(sources[:targets], of_sources, of_sources[:targets], dtype, device)

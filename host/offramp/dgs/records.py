@@ -23,8 +23,8 @@ class Record:
     Attributes:
         kind: one of :mod:`offramp.dgs.wire`.
         source: worker that sends.
-        layer, batch: of a draw.
-        version: of the masks of who pulls.
+        layer, batch: layer and batch of a draw.
+        version: version of the puller's masks.
         ids: ``(rows,)`` or ``(items,)`` vertices.
         counts: ``(rows,)`` neighbours drawn of each.
         values: ``(rows, columns)`` features, or ``(rows,)`` node mask.
@@ -120,6 +120,6 @@ class _Body:
         end = self.at + count * kind.itemsize
         if end > len(self._message):
             raise OfframpError(f"message of DGS: {self._name} cut off: {len(self._message)} bytes, expected {end}")
-        found = np.frombuffer(self._message, kind, count, self.at)
+        values = np.frombuffer(self._message, kind, count, self.at)
         self.at = end
-        return found.astype(kind.newbyteorder("="), copy=False)
+        return values.astype(kind.newbyteorder("="), copy=False)

@@ -93,7 +93,7 @@ def weighted(
     weights: Doubles,
     stream: int,
 ) -> tuple[IntArray, IntArray]:
-    """As :func:`uniform`, by weight; ``remote`` says of each vertex whether it is of another worker."""
+    """Like :func:`uniform`, by weight; ``remote`` marks vertices of other workers."""
     degree = np.diff(indptr)[rows]
     counts = np.minimum(degree, fanout)
     entries, _ = entries_of(indptr, rows)
@@ -115,8 +115,8 @@ def weighted(
     wanted = np.minimum(np.maximum(wanted, fanout - np.minimum(near_counts, fanout)), np.minimum(fanout, far_counts))
     by_side = np.lexsort((within, key, far, row))
     place = np.where(far[by_side], within - near_counts[row], within)
-    taken = place < np.where(far[by_side], wanted[row], (fanout - wanted)[row])
-    chosen = mine[by_side[taken]].reshape(len(many), fanout)
+    first = place < np.where(far[by_side], wanted[row], (fanout - wanted)[row])
+    chosen = mine[by_side[first]].reshape(len(many), fanout)
     return counts, _assembled(indptr, indices, rows, counts, entries, many, chosen)
 
 

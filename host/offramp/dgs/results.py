@@ -25,13 +25,13 @@ class Progress(EpochRecord):
         ledger: bytes of all workers.
         sampling_s: drawing neighbours and fetching features, requests of others included.
         computing_s: forward, backward and the step.
-        explaining_s: of the epoch's explanations, where they were made.
-        waiting_s: of the trainer for masks.
+        explaining_s: time of the epoch's explanations, where they were made.
+        waiting_s: time that the trainer waited for masks.
         vertices: sources of all batches.
         edges: neighbours drawn.
-        version: of the masks at the end, of worker 0; 0: none yet.
+        version: version of the masks at the end, of worker 0; 0: none yet.
         explanations: begun, of worker 0.
-        weights: of the model at the end.
+        weights: weights of the model at the end.
     """
 
     ledger: Ledger
@@ -70,7 +70,7 @@ class DgsResult(RunResult[DgsEpoch]):
     """A finished run of mini-batch training.
 
     Attributes:
-        masks: of each worker at the end, where there are.
+        masks: masks of each worker at the end, where there are.
     """
 
     masks: list[Masks | None]

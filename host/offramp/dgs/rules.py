@@ -26,7 +26,7 @@ class Request(NamedTuple):
     Attributes:
         graph: adjacency that the rows are of.
         rows: ``(r,)`` rows of it.
-        ids: ``(r,)`` vertices that they are.
+        ids: ``(r,)`` vertex ids.
         requester: worker that draws.
         batch: its number, from 1.
         layer: hop from the batch's vertices, from 1.
@@ -47,7 +47,7 @@ class Rule:
     """Draws neighbours of rows that are here: each neighbour alike, unless a subclass says otherwise.
 
     Attributes:
-        masked: whether draws go by masks that explanations make.
+        masked: whether draws follow masks from explanations.
         complete: whether every neighbour is drawn with all of its features.
         weighs: whether drawn neighbours count differently, which attention cannot use.
     """
@@ -211,8 +211,8 @@ def _summed(shard: Shard, rows: IntArray, messenger: Messenger) -> npt.NDArray[n
 
     mine = column_norms(shard.rows, rows, shard.vertices[rows], shard.degree)
     summed = messenger.sum(torch.from_numpy(mine.astype(np.float32)), "synchronisation")
-    found: npt.NDArray[np.float64] = summed.numpy().astype(np.float64)
-    return found
+    sums: npt.NDArray[np.float64] = summed.numpy().astype(np.float64)
+    return sums
 
 
 def shift_of(epsilon: float, fanout: int) -> int:

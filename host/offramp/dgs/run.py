@@ -39,7 +39,7 @@ def train_dgs(
 
     Args:
         graph: the graph that ``settings.graph`` names.
-        settings: of the run.
+        settings: settings of the run.
         on_epoch: called after each epoch, in the process that returns the result.
         launch: opens the launcher of the workers; by default as described above.
 

@@ -45,13 +45,13 @@ class Sampler:
         self._rule.prepare(messenger)
 
     def publish(self, version: int, masks: Masks | None, columns: IntArray | None) -> None:
-        """From the next batch on: draw by these masks and fetch these columns alone.
+        """Draw by these masks and fetch only these columns, from the next batch on.
 
-        Others hear of it before the next request.
+        Other workers are told before the next request.
 
         Args:
-            version: of both.
-            masks: None: the draws stay as they are.
+            version: version of both.
+            masks: masks to draw by; None leaves the draws unchanged.
             columns: ascending; None: all.
         """
         shard = self._shard
@@ -61,9 +61,9 @@ class Sampler:
         nodes = masks.weights() if masks is not None else np.empty(0, np.float32)
         chosen = np.arange(width) if self._columns is None else self._columns
         for peer in range(shard.workers):
-            told = nodes[shard.known_to[peer]] if len(nodes) and shard.everything is None else np.empty(0, np.float32)
+            shared = nodes[shard.known_to[peer]] if len(nodes) and shard.everything is None else np.empty(0, np.float32)
             self._news[peer].append(
-                Record(MASKS, shard.worker, version=version, values=told, columns=chosen, width=width)
+                Record(MASKS, shard.worker, version=version, values=shared, columns=chosen, width=width)
             )
         if masks is not None:
             assert isinstance(self._rule, Masked)
@@ -94,13 +94,13 @@ class Sampler:
         ]
         replies = self._ask(requests, "requests")
         own = frontier[places[shard.worker]]
-        found = [SampledNeighbours(np.empty(0, np.int64), np.empty(0, np.int64))] * shard.workers
-        found[shard.worker] = self._rule.pick(Request(shard.rows, self._row[own], own, shard.worker, batch, layer))
+        drawn = [SampledNeighbours(np.empty(0, np.int64), np.empty(0, np.int64))] * shard.workers
+        drawn[shard.worker] = self._rule.pick(Request(shard.rows, self._row[own], own, shard.worker, batch, layer))
         for peer, (reply,) in ((peer, peers) for peer, peers in enumerate(replies) if peers):
             assert reply.counts is not None
             assert reply.ids is not None
-            found[peer] = SampledNeighbours(reply.counts, reply.ids)
-        return _in_order(found, np.concatenate(places))
+            drawn[peer] = SampledNeighbours(reply.counts, reply.ids)
+        return _in_order(drawn, np.concatenate(places))
 
     def features(self, sources: IntArray, batch: int, received: Received = lambda *_: None) -> Floats:
         """``(s, F)`` features of ``sources``; columns of remote ones that do not travel are 0."""
@@ -122,10 +122,10 @@ class Sampler:
         """Features of ``ids`` from each worker, in order; by another version than the published one: all columns.
 
         Args:
-            ids: of vertices that the worker in this place owns; none for this one.
+            ids: ids of vertices that the worker in this place owns; none for this one.
             batch: number.
-            version: of the masks to go by.
-            kind: of bytes that this counts as: ``features`` or ``explanation``.
+            version: version of the masks to use.
+            kind: kind of bytes that this counts as: ``features`` or ``explanation``.
 
         Raises:
             OfframpError: vertices of this worker.
@@ -138,14 +138,14 @@ class Sampler:
         requests = [
             [Record(PULL, shard.worker, batch=batch, version=version, ids=mine)] if len(mine) else [] for mine in ids
         ]
-        found = []
+        parts = []
         for reply in self._ask(requests, kind):
             values = reply[0].values if reply else np.empty((0, shard.width), np.float32)
             assert values is not None
-            found.append(values)
+            parts.append(values)
         rows = sum(map(len, ids))
         self._count("rows" if kind == "features" else "rows_explained", rows)
-        return found
+        return parts
 
     def _ask(self, requests: list[list[Record]], kind: str) -> list[list[Record]]:
         """Answers of each worker to requests, behind the news that others have to hear first."""
@@ -177,10 +177,10 @@ class Sampler:
         setattr(ledger, kind, getattr(ledger, kind) + number)
 
 
-def _in_order(found: list[SampledNeighbours], places: IntArray) -> SampledNeighbours:
+def _in_order(parts: list[SampledNeighbours], places: IntArray) -> SampledNeighbours:
     """Picks of several groups of rows as picks of all rows; ``places`` of the groups' rows, one after the other."""
-    counts = np.concatenate([each.counts for each in found])
-    neighbours = np.concatenate([each.neighbours for each in found])
+    counts = np.concatenate([each.counts for each in parts])
+    neighbours = np.concatenate([each.neighbours for each in parts])
     order = np.empty(len(places), np.int64)
     order[places] = np.arange(len(places))
     entries, ordered = entries_of(np.concatenate([[0], np.cumsum(counts)]), order)

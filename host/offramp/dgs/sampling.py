@@ -86,8 +86,8 @@ def uniform(graph: LocalAdjacency, rows: IntArray, ids: IntArray, fanout: int, s
         graph: adjacency.
         rows: ``(r,)`` rows of it.
         ids: ``(r,)`` vertices that they are: with ``stream`` they decide what is drawn.
-        fanout: of each row, or :data:`ALL`.
-        stream: of :func:`stream_of`.
+        fanout: fanout of each row, or :data:`ALL`.
+        stream: stream of :func:`stream_of`.
     """
     if fanout == ALL:
         return every(graph, rows)
@@ -126,7 +126,7 @@ def weighted(
     worker: int,
     shift: int = 0,
 ) -> SampledNeighbours:
-    """As :func:`uniform`, each draw in proportion to ``weights`` (of all vertices) among those that are left.
+    """Like :func:`uniform`, with each draw proportional to ``weights`` (of all vertices) among the rest.
 
     ``shift`` more of a row's draws are of other workers than ``worker`` than that, with clamps where a row has too few
     of either (specification section 7.1); their number does not change.

@@ -63,13 +63,13 @@ def answer(
     Args:
         request: names vertices, and the version of the masks that it wants to be answered by.
         features: ``(n, F)`` of the owner's vertices.
-        vertices: ``(n,)`` ascending: which they are.
+        vertices: ``(n,)`` vertex ids, ascending.
         columns: columns that the requester has chosen in ``version``; None: all.
-        version: of the requester's masks that the owner knows.
+        version: version of the requester's masks that the owner knows.
         worker: the owner.
 
     Raises:
-        OfframpError: a vertex that the owner does not have.
+        OfframpError: the owner lacks a vertex.
     """
     assert request.kind == PULL
     assert request.ids is not None

@@ -31,17 +31,17 @@ class Server:
         """Answers to the requests of one message, in order.
 
         Raises:
-            OfframpError: a request for what this worker does not have.
+            OfframpError: a request names data that this worker lacks.
         """
-        found = []
+        replies = []
         for record in decode(message):
             if record.kind == MASKS:
                 self._learn(record)
             elif record.kind == SAMPLE:
-                found.append(self._neighbours(record))
+                replies.append(self._neighbours(record))
             elif record.kind == PULL:
-                found.append(self.rows(record))
-        return found
+                replies.append(self.rows(record))
+        return replies
 
     def rows(self, request: Record) -> Record:
         """The ROWS that answer a PULL: the requester's columns, or all where its version is not known here."""

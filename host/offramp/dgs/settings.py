@@ -194,8 +194,8 @@ class DgsSettings(GraphSettings):
             raise SettingsError("lag", "goes with {explain} beside only", "free")
         if not self.rule.masked:
             unlike = {"masks": self.masks, "node_mask": not self.node_mask, "signal": self.signal != "explained"}
-            for field, given in unlike.items():
-                if given:
+            for field, is_set in unlike.items():
+                if is_set:
                     raise SettingsError(field, "goes with {sampler} dgs only", getattr(self, field))
         if self.rule.weighs and not MODELS.get(self.model).by_sums:
             raise SettingsError("sampler", f"weighs neighbours, so not with {{model}} {self.model}", self.sampler)
@@ -204,7 +204,7 @@ class DgsSettings(GraphSettings):
         """Number of ``features`` columns that travel: ``max(1, round(share * features))`` (specification section 7.2).
 
         Raises:
-            SettingsError: more than there are.
+            SettingsError: more are wanted than exist.
         """
         count = max(1, round(self.columns * features)) if self.columns <= 1 else int(self.columns)
         if count > features:

@@ -29,8 +29,8 @@ class Shard:
     """One worker's part; who owns which vertex, and degrees, are known of the whole graph.
 
     Attributes:
-        settings: of the run.
-        worker: the worker whose share it is.
+        settings: settings of the run.
+        worker: the worker that owns the shard.
         owner: ``(N,)`` int32 worker of each vertex.
         degree: ``(N,)`` int64 neighbours of each vertex.
         vertices: ``(n,)`` own ones, ascending.
@@ -40,11 +40,11 @@ class Shard:
         labels: ``(n,)``.
         train: ids of own training vertices, ascending.
         train_counts: ``(workers,)`` training vertices of every worker.
-        classes: of the graph.
+        classes: classes of the graph.
         halo: ``(h,)`` remote vertices within as many hops as there are layers, ascending.
-        known_to: for each other worker the places in the halo of vertices that it may draw for this one.
-        drawn_for: for each other worker the vertices that this one may draw for it.
-        masks: to begin with.
+        known_to: known to for each other worker the places in the halo of vertices that it may draw for this one.
+        drawn_for: drawn for for each other worker the vertices that this one may draw for it.
+        masks: masks to begin with.
     """
 
     settings: DgsSettings

@@ -36,8 +36,8 @@ class Memory:
     """Arrays that the trainer writes and the explanation reads, or the other way round.
 
     Attributes:
-        weights: of the model, one after the other.
-        rows, known: of the :class:`~offramp.dgs.cache.FeatureCache`.
+        weights: weights of the model, one after the other.
+        rows, known: fields of the :class:`~offramp.dgs.cache.FeatureCache`.
         nodes, features: the masks.
     """
 
@@ -169,7 +169,7 @@ class SidecarProcess:
     """A process that explains the model of one worker, for as long as the block runs.
 
     Attributes:
-        handle: for the worker.
+        handle: handle for the worker.
     """
 
     def __init__(self, shard: Shard, context: BaseContext | None = None) -> None:

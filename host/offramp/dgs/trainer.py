@@ -35,7 +35,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
     """Data-parallel training: every worker's batch of a step, and the sum of their gradients.
 
     Attributes:
-        model: with the same weights on every worker.
+        model: model with the same weights on every worker.
         masks: masks by which the sampler draws.
         batches: trained, over all epochs.
     """
@@ -109,7 +109,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
             parameter.grad = part.view_as(parameter).clone()
 
     def _renew(self) -> None:
-        """Before a batch: masks that are due take effect; samplers without masks may change their random columns."""
+        """Prepare a batch: apply masks that are due; samplers without masks may change their random columns."""
         settings, period = self._settings, self._settings.period
         if not settings.rule.masked and self._chosen < self._shard.width and (self.batches - 1) % period == 0:
             version = 1 + (self.batches - 1) // period

@@ -35,11 +35,11 @@ def degrees(problem: Problem, machine: IntArray) -> Degrees:
     )
 
 
-def flow_weights(problem: Problem, machine: IntArray, found: Degrees | None) -> FloatArray:
+def flow_weights(problem: Problem, machine: IntArray, caps: Degrees | None) -> FloatArray:
     """Seconds per byte of each edge (equation 26); without degrees, alone on the network; 0 if it stays local."""
     remote = problem.remote(machine)
     into, out_of = machine[problem.target], machine[problem.source]
-    shares = (1, 1) if found is None else (found.ingress[into], found.egress[out_of])
+    shares = (1, 1) if caps is None else (caps.ingress[into], caps.egress[out_of])
     seconds = np.maximum(shares[0] / problem.ingress[into], shares[1] / problem.egress[out_of])
     result: FloatArray = np.where(remote, seconds, 0.0)
     return result
@@ -52,19 +52,19 @@ def critical_path(
 
     Args:
         problem: tasks and machines.
-        machine: of each task.
+        machine: machine of each task.
         drawn: bytes of each edge in each iteration.
         alone: weigh flows as if each were alone on the network (a lower bound of any schedule).
     """
     tasks, machines = problem.graph.tasks, problem.cluster.machines
     at = np.asarray(machine, np.int64)
-    found = degrees(problem, at)
+    caps = degrees(problem, at)
     remote = problem.remote(at).tolist()
     seconds = [task.seconds / machines[m].speed.get(task.kind, 1) for task, m in zip(tasks, machine, strict=True)]
 
     def weight(edge: int, volume: float) -> float:
         into, out_of = int(at[problem.target[edge]]), int(at[problem.source[edge]])
-        k_in, k_out = (1, 1) if alone else (int(found.ingress[into]), int(found.egress[out_of]))
+        k_in, k_out = (1, 1) if alone else (int(caps.ingress[into]), int(caps.egress[out_of]))
         return max(volume * 8 * k_in / machines[into].ingress_bps, volume * 8 * k_out / machines[out_of].egress_bps)
 
     ended: list[float] = [0] * len(tasks)

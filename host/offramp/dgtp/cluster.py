@@ -14,7 +14,7 @@ class Machine:
     """One machine.
 
     Attributes:
-        name: of the host.
+        name: name of the host.
         capacity: available amount of each resource, C_m^r.
         ingress_bps, egress_bps: available bandwidth of the network card.
         speed: by kind of task, how many times faster than the job's figures it runs here; 1 where nothing is said.

@@ -41,7 +41,7 @@ class Exploration:
 
     Attributes:
         steps: I, transitions.
-        beta: of equation 29, divided by the cost of the start: 20 accepts a cost 5 % higher with probability 1/e.
+        beta: beta of equation 29, divided by the cost of the start: 20 accepts a cost 5 % higher with probability 1/e.
         gamma: feasible placements whose critical path is within this share of the shortest are simulated.
         mu: share by which capacities may be exceeded on the way.
         by_makespan: walk by simulated time instead of the critical path (figure 9).
@@ -111,11 +111,11 @@ class _Walk:
         self.machine = start.copy()
         self.used = problem.usage(start)
         begun = time.monotonic()
-        self.found = Explored(start.copy(), evaluator.makespan(start))
-        self.found.simulation_s, self._until = time.monotonic() - begun, math.inf
+        self.best = Explored(start.copy(), evaluator.makespan(start))
+        self.best.simulation_s, self._until = time.monotonic() - begun, math.inf
         self._base = evaluator.makespan if how.by_makespan else evaluator.critical_path
         self._costs: dict[bytes, float] = {}
-        self._makespans: dict[bytes, float] = {start.tobytes(): self.found.makespan}
+        self._makespans: dict[bytes, float] = {start.tobytes(): self.best.makespan}
         self.base = self.least = self._base_cost(start)
         self.cost = self.base * (1 + problem.excess(self.used))
         self.beta = how.beta / self.base if self.base else 0.0
@@ -134,7 +134,7 @@ class _Walk:
             self._step(int(movable[self.rng.integers(len(movable))]))
             if visit is not None:
                 visit(self.machine)
-        return self.found
+        return self.best
 
     def _step(self, task: int) -> None:
         here = int(self.machine[task])
@@ -153,9 +153,9 @@ class _Walk:
             self._move(moved, there, here)
             return
         self.cost = cost
-        self.found.accepted += 1
+        self.best.accepted += 1
         if excess == 0:
-            self.found.feasible += 1
+            self.best.feasible += 1
             if base <= (1 + self.how.gamma) * self.least:
                 self.least = min(self.least, base)
                 self._simulate()
@@ -184,14 +184,14 @@ class _Walk:
     def _simulate(self) -> None:
         key = self.machine.tobytes()
         if key not in self._makespans:
-            if self.how.simulations is not None and self.found.simulated > self.how.simulations:
+            if self.how.simulations is not None and self.best.simulated > self.how.simulations:
                 return
             begun = time.monotonic()
-            if begun + self.found.simulation_s >= self._until:
+            if begun + self.best.simulation_s >= self._until:
                 return
             self._makespans[key] = self.evaluator.makespan(self.machine)
-            self.found.simulation_s = time.monotonic() - begun
-            self.found.simulated += 1
-        if self._makespans[key] < self.found.makespan:
-            self.found.makespan = self._makespans[key]
-            self.found.machine = self.machine.copy()
+            self.best.simulation_s = time.monotonic() - begun
+            self.best.simulated += 1
+        if self._makespans[key] < self.best.makespan:
+            self.best.makespan = self._makespans[key]
+            self.best.machine = self.machine.copy()

@@ -139,10 +139,10 @@ class _Builder:
 
     def servers(self) -> None:
         """Gradients to every server, parameters back to every worker for the next iteration."""
-        made = [self._add("ps", p) for p in range(self.job.servers)]
-        shard = Volume(self.job.model_bytes / len(made))
-        self.edges += [Edge(w, p, shard) for w in self.workers for p in made]
-        self.edges += [Edge(p, w, shard, lag=1) for p in made for w in self.workers]
+        servers = [self._add("ps", p) for p in range(self.job.servers)]
+        shard = Volume(self.job.model_bytes / len(servers))
+        self.edges += [Edge(w, p, shard) for w in self.workers for p in servers]
+        self.edges += [Edge(p, w, shard, lag=1) for p in servers for w in self.workers]
 
     def around_the_ring(self) -> None:
         """W - 1 steps of reduce-scatter and W - 1 of all-gather; the first waits for every worker (section III-B)."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Online execution and flow scheduling (section IV, algorithm 1): what may start, and how fast flows run.
 
-The scheduler hears of what has ended and never of sizes that lie ahead.
+The scheduler sees what has ended, and never sizes that lie ahead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Flow:
     """A flow under way.
 
     Attributes:
-        edge: of the task graph. iteration: of its source.
+        edge: edge of the task graph. iteration: iteration of its source.
         source, target: machines.
         left: bytes still to go, which only clairvoyant policies look at.
         arrived: when it was released, in seconds.
@@ -101,7 +101,7 @@ def equal_shares(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequen
 
     Args:
         flows: under way.
-        ingress: of each machine, in the unit that the rates are wanted in.
+        ingress: ingress of each machine, in the unit that the rates are wanted in.
         egress: the same.
     """
     entering, leaving = [0] * len(ingress), [0] * len(egress)

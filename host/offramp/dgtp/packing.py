@@ -36,7 +36,7 @@ class Classes:
     Attributes:
         members: task indices of each class, ascending.
         names: kinds.
-        demand: of one task of each class.
+        demand: demand of one task of each class.
     """
 
     members: list[list[int]]
@@ -51,12 +51,12 @@ class Classes:
 
 def classes(problem: Problem) -> Classes:
     """The classes of a problem, in the order of their first tasks."""
-    found: dict[tuple[str, bytes], list[int]] = {}
+    members_of: dict[tuple[str, bytes], list[int]] = {}
     for task in problem.movable.tolist():
-        found.setdefault((problem.graph.tasks[task].kind, problem.demand[task].tobytes()), []).append(task)
-    members = list(found.values())
+        members_of.setdefault((problem.graph.tasks[task].kind, problem.demand[task].tobytes()), []).append(task)
+    members = list(members_of.values())
     demand = problem.demand[[m[0] for m in members]].reshape(len(members), len(problem.resources))
-    return Classes(members, [kind for kind, _ in found], demand)
+    return Classes(members, [kind for kind, _ in members_of], demand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
     Args:
         problem: the problem whose tasks are placed.
         order: machines in the order in which they are filled.
-        groups: classes to keep together as often as possible; None: any feasible counts do.
+        groups: classes to keep together as often as possible; None: any feasible counts will do.
 
     Raises:
         OfframpError: no placement is feasible; the message names the resource that is short.
@@ -218,11 +218,11 @@ def _by_integer_program(
         ]
     integer = np.arange(len(cost)) < machines * kinds
     options = {"mip_rel_gap": _GAP, "time_limit": _most_s.get()}
-    found = milp(cost, constraints=limits, integrality=integer, bounds=Bounds(0, np.inf), options=options)
-    if found.x is None:
-        if found.status == 1:
+    solution = milp(cost, constraints=limits, integrality=integer, bounds=Bounds(0, np.inf), options=options)
+    if solution.x is None:
+        if solution.status == 1:
             raise OfframpError(f"placement: no feasible start was found in {_most_s.get():g} s")
         return None
     counts = np.zeros((max(order) + 1, kinds), np.int64)
-    counts[order] = np.rint(found.x[integer]).astype(np.int64).reshape(machines, kinds)
+    counts[order] = np.rint(solution.x[integer]).astype(np.int64).reshape(machines, kinds)
     return counts

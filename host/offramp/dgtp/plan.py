@@ -24,10 +24,10 @@ class Role:
     """The part of one process in the job.
 
     Attributes:
-        rank: in the whole job; ranks of a machine follow each other.
-        machine: name. address: where it is reached. local_rank: among the processes of the machine.
+        rank: rank in the whole job; ranks of a machine follow each other.
+        machine: name. address: network address. local_rank: rank among the machine's processes.
         kind: ``store``, ``sampler``, ``worker`` or ``ps``. index: among its kind.
-        gpu: on the machine, if the task takes any.
+        gpu: gpu on the machine, if the task takes any.
         feeds: ranks of the tasks that its results go to over the same iteration.
     """
 

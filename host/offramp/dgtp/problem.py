@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task graph on a cluster as arrays: what fits where, how long tasks take, which flows cross the network."""
+"""A task graph on a cluster as arrays: possible placements, durations of tasks, and flows across the network."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Problem:
     Attributes:
         graph, cluster: as given.
         resources: names, in the order of the columns of ``demand`` and ``capacity``.
-        demand: of each task. capacity: of each machine.
-        seconds: of each task on each machine, p_j^m.
+        demand: demand of each task. capacity: capacity of each machine.
+        seconds: seconds of each task on each machine, p_j^m.
         ingress, egress: bytes per second of each machine.
         source, target, lag: of each edge. data: whether it carries bytes.
         movable: tasks whose machine is to be decided.

@@ -111,7 +111,7 @@ def _relaxed(problem: Problem, drawn: FloatArray, within: float | None) -> float
     each = _blocks([[np.tile(np.eye(kinds), machines), *nothing, None]], machines, len(exchanges))
     cost = np.zeros(each.shape[1])
     cost[-1] = 1.0
-    found = linprog(
+    solution = linprog(
         cost,
         _blocks(rows, machines, len(exchanges)),
         np.concatenate(limits),
@@ -120,11 +120,11 @@ def _relaxed(problem: Problem, drawn: FloatArray, within: float | None) -> float
         method="highs",
         options=None if within is None else {"time_limit": within},
     )
-    if found.status == 1:
+    if solution.status == 1:
         return 0.0
-    if found.x is None:
+    if solution.x is None:
         raise OfframpError("placement: no way to place the tasks meets every machine's capacities")
-    return float(found.fun) * (1 - _SLACK)
+    return float(solution.fun) * (1 - _SLACK)
 
 
 def _exchanges(problem: Problem, of: Classes, sent: FloatArray) -> list[_Exchange]:
@@ -133,7 +133,7 @@ def _exchanges(problem: Problem, of: Classes, sent: FloatArray) -> list[_Exchang
         class_of[members] = k
     source, target = class_of[problem.source], class_of[problem.target]
     counted = np.flatnonzero(problem.data & (source >= 0) & (target >= 0) & (problem.source != problem.target))
-    found = []
+    exchanges = []
     for a, b in dict.fromkeys(zip(source[counted].tolist(), target[counted].tolist(), strict=True)):
         edges = counted[(source[counted] == a) & (target[counted] == b)]
         leave, enter = (
@@ -141,8 +141,8 @@ def _exchanges(problem: Problem, of: Classes, sent: FloatArray) -> list[_Exchang
             for ends, k in ((problem.source, a), (problem.target, b))
         )
         spans = [(int(n.min()), int(n.max())) for n in (leave, enter)]
-        found.append(_Exchange(a, b, float(sent[edges].min()), *spans))
-    return found
+        exchanges.append(_Exchange(a, b, float(sent[edges].min()), *spans))
+    return exchanges
 
 
 def _sent_by_bound(problem: Problem, of: Classes, sent: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

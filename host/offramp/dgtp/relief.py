@@ -45,10 +45,10 @@ def relieve(
         changed = neighbour(problem, here, rng)
         if changed is None or not problem.feasible(changed):
             continue
-        found = _load(problem, changed, sent)
+        changed_load = _load(problem, changed, sent)
         heat = _HOT * (_COLD / _HOT) ** spent
-        if found < load or rng.random() < math.exp((1 - found / load) / heat):
-            here, load = changed, found
+        if changed_load < load or rng.random() < math.exp((1 - changed_load / load) / heat):
+            here, load = changed, changed_load
             if load < least:
                 best, least = here, load
             if not load:

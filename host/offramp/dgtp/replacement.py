@@ -35,7 +35,7 @@ class Moves:
 
     Attributes:
         kept, moved: tasks that stay, and that go to another machine though theirs is still there.
-        lost: tasks whose machine has left. new: those that the plan did not have.
+        lost: tasks whose machine has left. new: tasks that are not in the plan.
         bytes: memory of the tasks that have moved, which is the most that has to travel.
         seconds: seconds that the busiest network card takes for it.
     """
@@ -80,10 +80,10 @@ def place_again(
 
     Args:
         problem: the job on the machines of now.
-        before: of :func:`carried_over`.
+        before: result of :func:`carried_over`.
         evaluator: judges placements.
         moves: tasks that may move beyond those that must.
-        seed: of the changes that are tried.
+        seed: seed of the changes that are tried.
         within: seconds after which no other change is tried.
 
     Raises:
@@ -103,8 +103,8 @@ def _within(problem: Problem, before: IntArray, most: int, machine: IntArray) ->
 def moved(problem: Problem, before: IntArray, machine: IntArray) -> IntArray:
     """Movable tasks that leave a machine that is still there."""
     mine = problem.movable
-    found: IntArray = mine[(before[mine] != NOWHERE) & (before[mine] != machine[mine])]
-    return found
+    tasks: IntArray = mine[(before[mine] != NOWHERE) & (before[mine] != machine[mine])]
+    return tasks
 
 
 def moves_of(problem: Problem, before: IntArray, known: IntArray, machine: IntArray) -> Moves:
@@ -166,14 +166,14 @@ def _counts(problem: Problem, of: Classes, there: IntArray) -> IntArray:
         beside = csr_array((capacity.shape[0], count))
         limits.append(LinearConstraint(hstack([capacity, beside]), ub=problem.free.ravel() * (1 + 1e-9)))
     most = np.concatenate([np.full(count, np.inf), there.ravel()])
-    found = milp(
+    solution = milp(
         np.concatenate([np.zeros(count), -np.ones(count)]),
         constraints=limits,
         integrality=np.arange(2 * count) < count,
         bounds=Bounds(0, most),
         options={"time_limit": _PROGRAM_S},
     )
-    if found.x is None:
+    if solution.x is None:
         raise OfframpError("placement: no way to place the tasks meets every machine's capacities")
-    counts: IntArray = np.rint(found.x[:count]).astype(np.int64).reshape(machines, kinds)
+    counts: IntArray = np.rint(solution.x[:count]).astype(np.int64).reshape(machines, kinds)
     return counts

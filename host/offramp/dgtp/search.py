@@ -62,12 +62,12 @@ class Search:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
             both starts at several temperatures, after each the load of network cards annealed, then refined by feasible
             moves and swaps; a policy of :data:`PLACEMENTS`: what that says, without a search.
-        walks: of the portfolio; 4, and 2 for large jobs, if None.
-        steps: of each walk; 10,000, and fewer for large jobs, if None.
+        walks: walks of the portfolio; 4, and 2 for large jobs, if None.
+        steps: steps of each walk; 10,000, and fewer for large jobs, if None.
         reliefs: changes that each annealing tries; 40,000, and fewer for large jobs, if None. The paper has none.
         trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
-        iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
-        how: of each walk.
+        iterations: iterations of training, simulated for each candidate; 20, and fewer for large jobs, if None.
+        how: how each walk searches.
         within: seconds for the whole search, from its call on and whatever the size: the best by then is what it finds,
             and another run, or another machine, may find another one. It is late by less than one simulation, and where
             not even a start's fits. Without, counts as above stop it, and the same seed finds the same.
@@ -102,7 +102,7 @@ class Found:
     """The outcome of a search.
 
     Attributes:
-        machine: of every task.
+        machine: machine of every task.
         makespan: its simulated seconds over ``iterations`` of the search's volumes.
         walks: results of each walk, in order.
     """
@@ -165,13 +165,13 @@ def search_all(
         drawn = draw(problem.graph, iterations[-1], how.seed)
         cases.append(_cases(problem, drawn, evaluator, how, _at_a_time(processes, dask), begun))
     walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
-    found = []
+    best_of_each = []
     for mine, count in zip(cases, iterations, strict=True):
         results = tuple(islice(walks, len(mine)))
         best = min(results, key=lambda walk: walk.makespan)
         walked = tuple(walk for case, walk in zip(mine, results, strict=True) if not case.plain)
-        found.append(Found(best.machine, best.makespan, count, walked))
-    return found
+        best_of_each.append(Found(best.machine, best.makespan, count, walked))
+    return best_of_each
 
 
 def _at_a_time(processes: int | None, dask: str | None) -> int | None:
@@ -272,17 +272,17 @@ def _walk(case: _Case) -> Explored:
         start = PLACEMENTS.get(case.start)(case.problem, case.seed)
     if case.start not in STARTS and not case.problem.feasible(case.problem.check(start.tolist())):
         raise OfframpError(f"placement policy {case.start}: its placement does not fit the machines")
-    found = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * (until - begun))
+    explored = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * (until - begun))
     if case.reliefs and time.monotonic() < until:
         annealed = begun + _RELIEVED * (until - begun)
-        relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed, annealed)
-        if time.monotonic() + found.simulation_s < until:
+        relieved = relieve(case.problem, explored.machine, case.drawn, case.reliefs, case.seed, annealed)
+        if time.monotonic() + explored.simulation_s < until:
             makespan = evaluator.makespan(relieved)
-            found.simulated += 1
-            if makespan < found.makespan:
-                found.machine, found.makespan = relieved, makespan
+            explored.simulated += 1
+            if makespan < explored.makespan:
+                explored.machine, explored.makespan = relieved, makespan
     if not case.trials:
-        return found
-    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed, until, found)
-    better.simulated += found.simulated
+        return explored
+    better = refine(case.problem, explored.machine, evaluator, case.trials, case.seed, until, explored)
+    better.simulated += explored.simulated
     return better

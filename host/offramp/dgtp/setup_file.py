@@ -76,7 +76,7 @@ def cluster_of(path: Path) -> Cluster:
         OfframpError: a fault in the file, or a host without links; names file and line.
     """
     whole = read_cluster(path)
-    made = []
+    machines = []
     for host in whole.hosts:
         rate = float(whole.rate_bps(host.name))
         if not rate:
@@ -84,8 +84,8 @@ def cluster_of(path: Path) -> Cluster:
         capacity = {"cpu": float(host.cores), "gpu": float(host.gpus)}
         if host.memory is not None:
             capacity["memory"] = float(host.memory)
-        made.append(Machine(host.name, capacity, rate, rate, dict.fromkeys(KINDS, host.speed), host.where))
-    return Cluster(tuple(made))
+        machines.append(Machine(host.name, capacity, rate, rate, dict.fromkeys(KINDS, host.speed), host.where))
+    return Cluster(tuple(machines))
 
 
 def _mapping(value: object, where: str, known: set[str] | None = None) -> Mapping[str, Any]:
@@ -108,29 +108,29 @@ def _resources(fields: Mapping[str, Any], where: str) -> dict[str, float]:
 
 
 def _machines(value: object) -> list[Machine]:
-    made: list[Machine] = []
+    machines: list[Machine] = []
     for i, entry in enumerate(_sequence(value, "machines")):
         where = f"machines[{i}]"
         fields = _mapping(entry, where)
         if "name" not in fields:
             raise OfframpError(f"{where}: expected a name")
         copies = count(fields.get("count", 1), f"{where}.count", 1)
-        if len(made) + copies > MOST_MACHINES:
+        if len(machines) + copies > MOST_MACHINES:
             raise OfframpError(f"{where}.count: {copies}: expected at most {MOST_MACHINES} machines in all")
         for k in range(copies):
             name = str(fields["name"]) if copies == 1 else f"{fields['name']}{k}"
-            made.append(_machine(fields, where, name, str(fields.get("address", name))))
-    return made
+            machines.append(_machine(fields, where, name, str(fields.get("address", name))))
+    return machines
 
 
 def _machine(fields: Mapping[str, Any], where: str, name: str, address: str) -> Machine:
     speeds = fields.get("network")
     bandwidth = []
     for way in ("in", "out"):
-        given = fields.get(way, speeds)
-        if given is None:
+        rates = fields.get(way, speeds)
+        if rates is None:
             raise OfframpError(f"{where}: expected network, or in and out, such as 10Gbps")
-        bandwidth.append(amount(given, f"{where}.{way if way in fields else 'network'}", "bps"))
+        bandwidth.append(amount(rates, f"{where}.{way if way in fields else 'network'}", "bps"))
     speed = fields.get("speed", {})
     if isinstance(speed, dict):
         faster = {kind: amount(f, f"{where}.speed.{kind}") for kind, f in _mapping(speed, f"{where}.speed").items()}

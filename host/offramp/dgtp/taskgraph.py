@@ -19,7 +19,7 @@ class Task:
         name: such as ``sampler 3``.
         kind: tasks of a kind have the same demand and speed up alike.
         seconds: execution time of one iteration on a machine of speed 1.
-        demand: of each resource, w_j^r.
+        demand: demand of each resource, w_j^r.
         home: the machine it is bound to (graph stores), by index.
         follows: the task it shares a machine with (ring tasks), by index.
     """

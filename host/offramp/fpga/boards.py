@@ -51,7 +51,7 @@ class Board(NamedTuple):
     parameters: Mapping[str, int] = {}
     """Parameters of the top module, by name."""
     cage: str = ""
-    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links where it is asked to.
+    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links on request.
 
     It has no registers, so its name does not end as those of engines do."""
 
@@ -162,10 +162,10 @@ def build(
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
 
     Args:
-        board: the board for which it is.
+        board: the target board.
         folder: made if it is not there.
-        seed: of nextpnr's placement.
-        address: of a board on Ethernet; by default its top's.
+        seed: seed of nextpnr's placement.
+        address: address of a board on Ethernet; by default its top's.
         parameters: of the card on a board on Ethernet, beside the board's own (:mod:`offramp.fpga.card_parameters`).
 
     Raises:
@@ -245,19 +245,19 @@ def _vivado(board: Board, folder: Path) -> Built:
     own = [folder / path.name for path in sorted(files_at_home, key=lambda path: path.suffix != ".tcl")]
     for path in own:
         shutil.copyfile(home / path.name, path)
-    made = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
-    made += write_engines(board.overlay, folder) if board.overlay else []
-    made += _cage(board.cage, home / "ethernet", folder / "ethernet") if board.cage else []
+    written = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
+    written += write_engines(board.overlay, folder) if board.overlay else []
+    written += _cage(board.cage, home / "ethernet", folder / "ethernet") if board.cage else []
     if board.kernels:
-        made += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
-        made += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
+        written += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
+        written += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
     if board.kernels and shutil.which("v++"):
         run_tool(["make"], folder, "vitis.log", 12 * 3600)
         return Built([folder / "engines.xclbin"])
     if shutil.which("vivado"):
         run_tool(["vivado", "-mode", "batch", "-source", "project.tcl"], folder, "vivado.log", 6 * 3600)
         return Built([folder / name for name in board.products])
-    return Built(made, project_only=True)
+    return Built(written, project_only=True)
 
 
 def _cage(kernel: str, home: Path, folder: Path) -> list[Path]:

@@ -79,7 +79,7 @@ class CardRegisters:
     Args:
         at: ``HOST`` or ``HOST:PORT``.
         engine: whose.
-        version: the version that its register map must have.
+        version: required version of its register map.
         timeout_s: seconds that the card may be silent.
 
     Raises:
@@ -144,25 +144,25 @@ class CardRegisters:
         self.close()
 
     def _check(self, version: int) -> None:
-        magic, found = self.read(0), self.read(4)
-        if (magic, found) != (_MAGIC, version):
+        magic, actual = self.read(0), self.read(4)
+        if (magic, actual) != (_MAGIC, version):
             lacks = f"{self.name}: has no {self._engine.name.lower()} with registers of version {version:#x}"
-            raise OfframpError(lacks + (f", but of {found:#x}" if magic == _MAGIC else ""))
+            raise OfframpError(lacks + (f", but of {actual:#x}" if magic == _MAGIC else ""))
 
     def _ask(self, what: Control, offset: int, content: bytes) -> bytes:
-        said = self._request(control(what, self._engine << 8 | offset, content), f"register {offset:#04x}")
-        if what == Control.GET and len(said) < 4:
+        reply = self._request(control(what, self._engine << 8 | offset, content), f"register {offset:#04x}")
+        if what == Control.GET and len(reply) < 4:
             raise OfframpError(f"{self.name}: refuses register {offset:#04x}")
-        return said
+        return reply
 
     def _request(self, packet: bytes, subject: str) -> bytes:
-        found: list[bytes] = []
-        self._session.request(Target.CONTROL, packet, lambda _, reply: found.append(reply))
-        self._until(lambda: bool(found))
-        said = answer(found[0])
-        if said is None or said.status != Status.OK:
+        replies: list[bytes] = []
+        self._session.request(Target.CONTROL, packet, lambda _, reply: replies.append(reply))
+        self._until(lambda: bool(replies))
+        status = answer(replies[0])
+        if status is None or status.status != Status.OK:
             raise OfframpError(f"{self.name}: refuses {subject}")
-        return said.payload
+        return status.payload
 
     def _until(self, done: Callable[[], bool]) -> None:
         if not talk(self._session, self._line, done, self._timeout_s):

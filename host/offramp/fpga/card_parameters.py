@@ -15,7 +15,7 @@ class Rule(NamedTuple):
     Attributes:
         least, most: bounds; in between powers of two.
         optional: whether 0, which leaves the engine out, is a value.
-        bits: of memory for each, at least.
+        bits: bits of memory for each, at least.
         of: the parameter that adds the engine; the rule counts only where that one is not 0.
     """
 
@@ -44,7 +44,7 @@ RULES: Final = {
     "EBS_LINES": Rule(2, 65536, bits=4 * 512),
     "QUANTPACK_DEPTH": Rule(2, 4096, bits=2 * 256),
 }
-"""By name; the preconditions are those of the modules in ``fpga/rtl``."""
+"""Parameters by name; the preconditions are those of the modules in ``fpga/rtl``."""
 
 BLOCK_BITS: Final = 18 * 1024
 """Bits of an ECP5's block RAM."""
@@ -59,7 +59,7 @@ def check_parameters(board: str, blocks: int, present: Mapping[str, int], given:
     Args:
         board: its name, for the messages.
         blocks: block RAMs of its chip.
-        present: the values of all parameters that its top has.
+        present: the values of all of its top's parameters.
         given: values to be set.
 
     Raises:
@@ -79,5 +79,5 @@ def check_parameters(board: str, blocks: int, present: Mapping[str, int], given:
     bits = {name: RULES[name].bits * value for name, value in values.items() if values[RULES[name].of or name]}
     need = _CARD + -(-sum(bits.values()) // BLOCK_BITS)
     if need > blocks:
-        told = ", ".join(f"{name}={values[name]}" for name, size in bits.items() if size)
-        raise OfframpError(f"{board}: {told}: at least {need} block RAMs, its chip has {blocks}")
+        settings = ", ".join(f"{name}={values[name]}" for name, size in bits.items() if size)
+        raise OfframpError(f"{board}: {settings}: at least {need} block RAMs, its chip has {blocks}")

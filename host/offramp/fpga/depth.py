@@ -26,7 +26,7 @@ class Depth(NamedTuple):
     """The longest paths of a module.
 
     Attributes:
-        levels: on the path with the most.
+        levels: levels on the path with the most.
         carry: bits on the path with the most.
         deepest: the cells of the first of these paths, from its begin.
         longest_carry: those of the second.
@@ -39,7 +39,7 @@ class Depth(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether neither path is longer than engines may have."""
+        """Whether both paths are within the limits for engines."""
         return self.levels <= MOST_LEVELS and self.carry <= MOST_CARRY
 
 
@@ -79,12 +79,12 @@ def depth(netlist: Mapping[str, Any], top: str) -> Depth:
     for cell in flat.cells:
         uses.update(bit for bits in cell.pins.values() for bit in bits)
     ends = [net for net, number in uses.items() if number > 1 and net != CONSTANT]
-    found = []
+    paths = []
     for measure in (lambda arc: arc.levels, lambda arc: arc.carry):
         length, came = _longest(arcs, order, nets + len(inside), measure)
         end = max(ends, key=length.__getitem__, default=None)
-        found.append((0, ()) if end is None else (length[end], _names(end, came, arcs, through, flat.cells)))
-    (levels, deepest), (carry, longest) = found
+        paths.append((0, ()) if end is None else (length[end], _names(end, came, arcs, through, flat.cells)))
+    (levels, deepest), (carry, longest) = paths
     return Depth(levels, carry, deepest, longest)
 
 
@@ -186,8 +186,8 @@ def _shift(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
 def _lut_ram(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
     """Reads: ADDRx to DOx, DPRA to DPO, A to SPO."""
     for pin, outs in cell.pins.items():
-        if found := re.fullmatch(r"DO([A-H])(\[\d+\])?", pin):
-            read = rf"ADDR{found[1]}"
+        if data_pin := re.fullmatch(r"DO([A-H])(\[\d+\])?", pin):
+            read = rf"ADDR{data_pin[1]}"
         elif pin in ("DPO", "SPO"):
             read = r"DPRA\d?" if pin == "DPO" else r"A\d?"
         else:

@@ -22,7 +22,7 @@ REGIONS: Final = {"quantpack": "SLR1"}
 
 
 class Argument(NamedTuple):
-    """A kernel's argument: its offset among the kernel's registers, and the memory port whose address it is."""
+    """A kernel's argument: its offset among the kernel's registers, and its memory port."""
 
     name: str
     offset: int
@@ -44,7 +44,7 @@ def memory_ports(engine: Interface) -> list[str]:
 
 
 def ways(engine: Interface) -> list[Bus]:
-    """Its pairs of streams: the first that goes in and the first that comes out, and so on."""
+    """Pairs of an engine's streams: the first input with the first output, and so on."""
     streams = [port.name.removesuffix("_tdata") for port in engine.ports if port.name.endswith("_tdata")]
     into, out = ([name for name in streams if name.startswith(side)] for side in ("s_axis", "m_axis"))
     return [Bus(*pair) for pair in zip(into, out, strict=True)]

@@ -30,9 +30,9 @@ def flatten(netlist: Mapping[str, Any], top: str) -> Netlist:
     """Every primitive under ``top``; nets that ports of modules join are one net."""
     joined = _Joined()
     ports = {port: [joined.new() for _ in each["bits"]] for port, each in netlist["modules"][top]["ports"].items()}
-    found = list(_cells(netlist["modules"], top, "", ports, joined))
+    flat = list(_cells(netlist["modules"], top, "", ports, joined))
     # Names of nets that were joined later are looked up once everything is known.
-    cells = [Cell(kind, name, {pin: joined.all(bits) for pin, bits in pins.items()}) for kind, name, pins in found]
+    cells = [Cell(kind, name, {pin: joined.all(bits) for pin, bits in pins.items()}) for kind, name, pins in flat]
     return Netlist(cells, len(joined.parent), joined.all([bit for bits in ports.values() for bit in bits]))
 
 

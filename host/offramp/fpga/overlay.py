@@ -27,15 +27,15 @@ def write_engines(engines: Mapping[str, Mapping[str, int]], folder: Path) -> lis
     Raises:
         OfframpError: as :func:`interface_of`.
     """
-    made = {name: interface_of(name, values) for name, values in engines.items()}
+    interfaces = {name: interface_of(name, values) for name, values in engines.items()}
     lines = [
         f"    {name} {inner.parameters['WIDTH']} {_streams(name, inner)} {_words(memory_ports(inner))}"
-        for name, inner in made.items()
+        for name, inner in interfaces.items()
     ]
     script = folder / "engines.tcl"
     head = "# Engines, bits of a beat, DMA engines with the streams that they feed and drain, and ports to memory."
     write_text(script, "\n".join([head, "set engines {", *lines, "}", ""]))
-    return [script, *(_write_core(name, inner, folder) for name, inner in made.items())]
+    return [script, *(_write_core(name, inner, folder) for name, inner in interfaces.items())]
 
 
 def _words(items: list[str]) -> str:

@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
 
 def answer(packet: bytes) -> Answer | None:
-    """An answer packet taken apart; None where it is none."""
+    """An answer packet taken apart; None if it is malformed."""
     if len(packet) < BEAT or len(packet) % BEAT:
         return None
     status, count, _ = _COMPLETION.unpack_from(packet, len(packet) - BEAT)

@@ -33,12 +33,12 @@ def sites(netlist: Mapping[str, Any], top: str) -> int:
 
 def _functions(module: Mapping[str, Any]) -> list[frozenset[int]]:
     """The inputs of each function, constants left out."""
-    found = []
+    functions = []
     for cell in module["cells"].values():
         if _LUT.fullmatch(cell["type"]):
             bits = (bit for port, bits in cell["connections"].items() if port != "O" for bit in bits)
-            found.append(frozenset(bit for bit in bits if isinstance(bit, int)))
-    return found
+            functions.append(frozenset(bit for bit in bits if isinstance(bit, int)))
+    return functions
 
 
 def pack(functions: Iterable[frozenset[int]]) -> int:

@@ -47,9 +47,9 @@ class Interface(NamedTuple):
 
     def instance(self, module: str, name: str, wire: Callable[[Port], str]) -> list[str]:
         """Lines that instantiate the module, with each port connected to the signal that ``wire`` names."""
-        given = ", ".join(f".{key}({key})" for key in self.parameters)
+        settings = ", ".join(f".{key}({key})" for key in self.parameters)
         joined = [f"  .{port.name}({wire(port)})" for port in self.ports]
-        return [f"  {module} #({given}) {name} (", _lines(joined), "  );"]
+        return [f"  {module} #({settings}) {name} (", _lines(joined), "  );"]
 
 
 def _lines(items: Sequence[str]) -> str:
@@ -74,8 +74,8 @@ def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
     Raises:
         OfframpError: it has no parameters.
     """
-    found = _HEADER.search(_COMMENT.sub("", path.read_text(encoding="utf-8")))
-    if found is None:
+    header = _HEADER.search(_COMMENT.sub("", path.read_text(encoding="utf-8")))
+    if header is None:
         raise OfframpError(f"FPGA module {path.stem}: expected one with parameters")
-    given = dict(_PARAMETER.findall(found[1])) | {key: str(value) for key, value in values.items()}
-    return Interface(given, tuple(Port(*port) for port in _PORT.findall(found[2])))
+    parameters = dict(_PARAMETER.findall(header[1])) | {key: str(value) for key, value in values.items()}
+    return Interface(parameters, tuple(Port(*port) for port in _PORT.findall(header[2])))

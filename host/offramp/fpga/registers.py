@@ -125,10 +125,10 @@ def python_text() -> str:
         "",
     ]
     for name in register_maps():
-        found = register_map(name)
+        register_set = register_map(name)
         lines += [f"{name.upper()} = {{"]
-        lines += [f'    "{register.name}": 0x{register.offset:02X},' for register in found.registers]
-        lines += ["}", f"{name.upper()}_VERSION = 0x{found.version:08X}", ""]
+        lines += [f'    "{register.name}": 0x{register.offset:02X},' for register in register_set.registers]
+        lines += ["}", f"{name.upper()}_VERSION = 0x{register_set.version:08X}", ""]
     return "\n".join(lines)
 
 
@@ -136,10 +136,10 @@ def markdown_text() -> str:
     """All maps as a page of documentation."""
     lines = ["# Registers of the FPGA engines", "", "Generated from `fpga/regs` by `offramp fpga regs`."]
     for name in register_maps():
-        found = register_map(name)
-        lines += ["", f"## {name}", "", f"{found.text} Version 0x{found.version:08X}.", ""]
+        register_set = register_map(name)
+        lines += ["", f"## {name}", "", f"{register_set.text} Version 0x{register_set.version:08X}.", ""]
         lines += ["| Offset | Register | Bits | Field | Access | |", "|---|---|---|---|---|---|"]
-        for register in found.registers:
+        for register in register_set.registers:
             for field in register.fields:
                 high = field.low + field.width - 1
                 text = field.text or register.text

@@ -36,14 +36,14 @@ class Refused(Exception):
 
 
 class Session:
-    """Requests of a host to a card, each of which is answered once.
+    """Requests of a host to a card, each answered once.
 
     Attributes:
         opened: whether the card has agreed.
         closed: whether the card is known to have been given back.
         window: requests that may be on their way.
         clock_hz: the card's.
-        lines: of the card's table.
+        lines: lines of the card's table.
         requests: requests that were sent, each counted once.
         resent: datagrams that were sent again.
     """
@@ -52,7 +52,7 @@ class Session:
         """A session that is not open yet.
 
         Args:
-            number: of the session, 32 bits, new for each.
+            number: number of the session, 32 bits, new for each.
             now: the time.
             most_rto_s: the longest time before something is sent again.
         """
@@ -93,20 +93,20 @@ class Session:
         """Datagrams to be sent now."""
         if self._closing:
             return self._closes(now)
-        found = []
+        datagrams = []
         silent = now - max(self._open_at, self.heard_at) >= ALIVE_S
         if self.idle and silent if self.opened else now - self._open_at >= self._wait():
             self._opens += 1
             if self._opens > 1 and not self.opened:
                 self._backoff *= 2
             self._open_at = now
-            found.append(self._message(Kind.OPEN, 0, 0, b""))
+            datagrams.append(self._message(Kind.OPEN, 0, 0, b""))
         if not self.opened:
-            return found
+            return datagrams
         late = [sent for sent in self._sent.values() if now - sent.at >= self._wait()]
         for sent in late:
             sent.at, sent.times = now, sent.times + 1
-            found.append(sent.datagram)
+            datagrams.append(sent.datagram)
             self.resent += 1
         if late and now - self._backed_at >= self._wait():  # once for all that is late together
             self._backoff, self._backed_at = 2 * self._backoff, now
@@ -116,8 +116,8 @@ class Session:
             self._sent[self._next] = _Sent(datagram, answered, now)
             self._next = (self._next + 1) & 0xFFFFFFFF
             self.requests += 1
-            found.append(datagram)
-        return found
+            datagrams.append(datagram)
+        return datagrams
 
     def _closes(self, now: float) -> list[bytes]:
         if self.closed or now - self._closed_at < self._wait():
@@ -178,7 +178,7 @@ class Session:
     def close(self) -> None:
         """Give the card back: from now on :meth:`due` says so until the card has answered, and requests are forgotten.
 
-        A card that does not hear of it serves nobody else until it has waited five seconds.
+        A card that misses this serves nobody else for five seconds.
         """
         self._closing = True
 

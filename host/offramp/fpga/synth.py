@@ -105,7 +105,7 @@ def ultrascale(
 ) -> Synthesis:
     """The UltraScale+ resources that ``top`` takes, and the depth of its logic.
 
-    Modules are optimised by themselves, or together where ``flatten`` says so.
+    Modules are optimised separately, or together with ``flatten``.
 
     Raises:
         OfframpError: yosys fails, its report has no cells, or its netlist has a combinational loop.
@@ -194,14 +194,14 @@ def read_timing(report: Path) -> Timing:
         OfframpError: there is none.
     """
     try:
-        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+        document: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         clocks = tuple(
             ClockTiming(re.sub(r"^\$glbnet\$|\$TRELLIS_IO_IN$", "", name), clock["achieved"], clock["constraint"])
-            for name, clock in found["fmax"].items()
+            for name, clock in document["fmax"].items()
         )
         fmax = min(clock.reached_mhz for clock in clocks)
     except (OSError, ValueError, KeyError):
         raise OfframpError(f"{report}: no clock in nextpnr's report") from None
-    kinds = {kind: entry for kind, entry in found["utilization"].items() if entry["used"]}
+    kinds = {kind: entry for kind, entry in document["utilization"].items() if entry["used"]}
     used, available = ({kind: entry[name] for kind, entry in kinds.items()} for name in ("used", "available"))
     return Timing(float(fmax), used, available, clocks)

@@ -107,9 +107,9 @@ def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64,
     """Cycles of look-ups; a packet's words are its keys.
 
     Args:
-        packets: in order.
-        width: of the engine.
-        flight: of the engine.
+        packets: packets in order.
+        width: width of the engine.
+        flight: flight of the engine.
         memory: cycles from a read to its line.
     """
     taken: list[int] = []
@@ -138,7 +138,7 @@ def ebs_lookup(
     taken: list[int] = []
     pack = _Pack(width // 64)
     volume, entry, address = (_Port(memory) for _ in range(3))
-    issued, gone, seen, measured, judged, found, resolved, charged, answered = (_Stage() for _ in range(9))
+    issued, gone, seen, measured, judged, matched, resolved, charged, answered = (_Stage() for _ in range(9))
     released: dict[int, int] = defaultdict(lambda: _NEVER)
     claims = _Stage()
     written = _NEVER
@@ -160,8 +160,8 @@ def ebs_lookup(
         if read.lines:
             volume.use(b)
         m = measured.leave(b + 1, judged.back(2) + 1)
-        c = judged.leave(m + 1, found.back(flight) + 1)
-        d = found.leave(c + 1, entry.line(c + 1) if read.lines > 1 else _NEVER, resolved.back(flight) + 1)
+        c = judged.leave(m + 1, matched.back(flight) + 1)
+        d = matched.leave(c + 1, entry.line(c + 1) if read.lines > 1 else _NEVER, resolved.back(flight) + 1)
         if read.lines > 1:
             entry.use(d)
         e = resolved.leave(d + 1, address.line(d + 1) if read.lines > 2 else _NEVER, charged.back(flight) + 1)

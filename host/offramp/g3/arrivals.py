@@ -18,7 +18,7 @@ class Arrivals:
 
     Args:
         mailbox: the mailbox in which they arrive.
-        labels: of the messages, by number.
+        labels: labels of the messages, by number.
         accept: called with the number and the bytes of each.
     """
 
@@ -31,8 +31,8 @@ class Arrivals:
         """Each bin once, the first that is ready first.
 
         Args:
-            needs: for each bin the numbers of the messages that it needs.
-            eager: a bin is ready when its own messages are there, otherwise when all are.
+            needs: needs for each bin the numbers of the messages that it needs.
+            eager: whether a bin is ready once its own messages have arrived, rather than all messages.
 
         Raises:
             OfframpError: a message does not come.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Bins:
-    """Messages go by their number in ``plan.sends`` and ``plan.receives``.
+    """Messages are numbered as in ``plan.sends`` and ``plan.receives``.
 
     Attributes:
         blocks: one for each bin.
@@ -57,8 +57,8 @@ class Bins:
         """``(r, width)`` gradient of the rows of received message ``number``: what its bins have found, in order."""
         total = torch.zeros(self._sizes[number], width, dtype=dtype, device=self._device)
         for index in self.consumers[number]:
-            found = gradients[index]
-            assert found is not None, "a message is complete when all of its bins are computed"
+            gradient = gradients[index]
+            assert gradient is not None, "a message is complete when all of its bins are computed"
             place, rows = self._rows[number][index]
-            total.index_add_(0, place, found[rows])
+            total.index_add_(0, place, gradient[rows])
         return total

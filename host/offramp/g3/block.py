@@ -41,8 +41,8 @@ class Block(View):
             targets: own rows.
             ids: ``(own + received,)`` vertices of the whole graph.
             degree: ``(own + received,)`` their neighbours in the whole graph.
-            dtype: of the features.
-            device: of all tensors; main memory by default.
+            dtype: dtype of the features.
+            device: device of all tensors; main memory by default.
         """
         part = adjacency[targets]
         rows, columns = np.unique(part.indices, return_inverse=True)

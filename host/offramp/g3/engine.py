@@ -60,10 +60,10 @@ class HaloEngine:
         plan: this worker's rows and bins.
         features: ``(n + h, F)`` of the own vertices and of the others.
         schedule: when what is computed and sent.
-        mailbox: to and from the other workers.
-        codec: of messages and their gradients, in training.
-        dtype: of both.
-        device: of the features and everything that is computed; main memory by default.
+        mailbox: mailbox to and from the other workers.
+        codec: codec of messages and their gradients, in training.
+        dtype: dtype of both.
+        device: device of the features and everything that is computed; main memory by default.
         """
         self._model, self._plan, self._schedule = model, plan, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
@@ -167,7 +167,7 @@ class HaloEngine:
         """Gradients of what stage ``number`` was given: ``(n + h, w)`` of messages, ``(n, v)`` of own parts.
 
         Args:
-            number: of the stage.
+            number: number of the stage.
             state: gradient of the state from the readout.
             after: gradients of what it prepared; other workers' share of the messages' is added.
             first: that of first states, which is added to.
@@ -192,8 +192,8 @@ class HaloEngine:
                 payload, key = came.pop(message_number), labels[message_number][1]
                 self._used.decode(payload, expected[message_number], key, after.message, add=True)
             targets = bins.blocks[index].targets
-            given = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
-            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
+            upstream = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
+            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(upstream, parameters)
             of_messages[index], own, of_first = of_inputs
             if own is not None:
                 of_own[index] = own
@@ -223,7 +223,7 @@ class HaloEngine:
             pairs.append((self._prepared.own, own))
         if self._encoded is not None and len(self._leaves) > self._model.layers:
             pairs.append((self._encoded, self._leaves[0].grad))
-        trained = [(made, g) for made, g in pairs if made is not None and g is not None and made.requires_grad]
+        trained = [(leaf, g) for leaf, g in pairs if leaf is not None and g is not None and leaf.requires_grad]
         if trained:
             outputs, gradients = zip(*trained, strict=True)
             torch.autograd.backward(outputs, gradients)

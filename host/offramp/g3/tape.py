@@ -40,10 +40,10 @@ class Tape:
         wanted = [*leaves, *parameters]
         if not wanted or not pairs:
             return [None, None, None], tuple(torch.zeros_like(parameter) for parameter in parameters)
-        outputs, given = zip(*pairs, strict=True)
-        found = list(torch.autograd.grad(outputs, wanted, given, materialize_grads=True))
-        of_inputs = [found.pop(0) if i is not None and i.requires_grad else None for i in self.inputs]
-        return of_inputs, tuple(found)
+        outputs, upstream = zip(*pairs, strict=True)
+        grads = list(torch.autograd.grad(outputs, wanted, upstream, materialize_grads=True))
+        of_inputs = [grads.pop(0) if i is not None and i.requires_grad else None for i in self.inputs]
+        return of_inputs, tuple(grads)
 
 
 def leaf(rows: torch.Tensor, *, trained: bool) -> torch.Tensor:

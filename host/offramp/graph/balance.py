@@ -52,13 +52,13 @@ def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float
     ):
         return covering
     most = (1 + growth) * _uploads(plain)
-    found = [plain, plan_blocks(boundary.cut_edges, limit, seed, owner=boundary.owner)]
+    candidates = [plain, plan_blocks(boundary.cut_edges, limit, seed, owner=boundary.owner)]
     for strength in STRENGTHS if limit > 2 else ():
         grow = partial(_grown, boundary.owner, limit, seed, strength)
-        found.append(plan_blocks(boundary.cut_edges, limit, seed, splitter=grow, owner=boundary.owner))
+        candidates.append(plan_blocks(boundary.cut_edges, limit, seed, splitter=grow, owner=boundary.owner))
     if covering:
-        found.append(covering)
-    allowed = [blocks for blocks in found if _uploads(blocks) <= most]
+        candidates.append(covering)
+    allowed = [blocks for blocks in candidates if _uploads(blocks) <= most]
     return min(allowed, key=lambda blocks: busiest(blocks, boundary.owner))
 
 

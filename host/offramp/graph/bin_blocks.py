@@ -23,12 +23,12 @@ def bin_blocks(boundary: Boundary, limit: int) -> list[Block]:
     if not len(edges):
         return []
     place = boundary.priority[np.searchsorted(boundary.vertices, edges)]
-    taken = edges[np.lexsort((place.min(axis=1), place.max(axis=1)))]
+    ordered = edges[np.lexsort((place.min(axis=1), place.max(axis=1)))]
     held: set[int] = set()
     starts = []
-    for index, (u, v) in enumerate(taken.tolist()):
+    for index, (u, v) in enumerate(ordered.tolist()):
         if len(held) + (u not in held) + (v not in held) > limit:
             held = set()
             starts.append(index)
         held.update((u, v))
-    return [Block.of(part) for part in np.split(taken, starts)]
+    return [Block.of(part) for part in np.split(ordered, starts)]

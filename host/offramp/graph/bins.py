@@ -22,7 +22,7 @@ class BinLimit:
     """The capacity of a bin, and the cost of its vertices.
 
     Attributes:
-        most: of what follows; a vertex that takes more by itself has a bin of its own.
+        most: limit of what follows; a vertex that takes more by itself has a bin of its own.
         row: what each vertex takes that a bin loads: its targets and their in-neighbours, each once.
         target: what each of its targets takes besides.
 
@@ -49,7 +49,7 @@ def target_limits(initial: int, widths: list[int], memory: int | None = None, si
     """Targets in a bin of each layer: ``initial`` in the first, in others as many as take the same memory.
 
     Args:
-        initial: of the first layer.
+        initial: initial of the first layer.
         widths: d_0 to d_L.
         memory: bytes; no layer's bin takes more than half, by the rule of targets alone.
         size: bytes of a number.

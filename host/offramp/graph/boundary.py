@@ -75,7 +75,7 @@ class Boundary:
 
 
 def _distinct(values: IntArray, limit: int) -> IntArray:
-    """Sorted distinct ``values`` below ``limit``: by a table where that is no larger than they are."""
+    """Sorted distinct ``values`` below ``limit``: by a table where that is no larger than the values."""
     if limit > 8 * len(values):
         return distinct(values)
     seen = np.zeros(limit, np.bool_)

@@ -37,7 +37,7 @@ DIFFERENCE_SETS: Final = (
     (0, 1, 5, 13, 65, 68, 93, 111, 113, 122, 146, 152, 162, 169),
     (1, 2, 4, 8, 16, 32, 64, 91, 117, 128, 137, 182, 195, 205, 234, 239, 256),
 )
-"""For each order of which a plane is used, ascending, the points of one of its lines."""
+"""For each order with a plane in use, ascending, the points of one of its lines."""
 
 
 def covering_blocks(boundary: Boundary, limit: int) -> list[Block]:

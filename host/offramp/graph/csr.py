@@ -51,7 +51,7 @@ def ranks_of(values: IntArray, ascending: IntArray) -> IntArray:
 
 
 def csr_of_sorted(vertices: int, edges: IntArray) -> tuple[IntArray, IntArray]:
-    """As :func:`symmetric_csr` for ``(e, 2)`` different edges ``u < v``, sorted: linear in their number."""
+    """As :func:`symmetric_csr` for ``(e, 2)`` different edges ``u < v``, sorted: in linear time."""
     return _csr_of_ends(vertices, *np.ascontiguousarray(edges.T))
 
 
@@ -89,7 +89,7 @@ def transposed(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]
 
 
 def entries_of(indptr: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:
-    """Places of the entries of the rows ``members``, row by row, and how many each has."""
+    """Positions of the entries of the rows ``members``, row by row, and the length of each row."""
     counts = np.diff(indptr)[members]
     ends = np.cumsum(counts)
     entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(indptr[members] - (ends - counts), counts)

@@ -84,7 +84,7 @@ class Graph:
 
     @property
     def width(self) -> int:
-        """Features a vertex has."""
+        """Features per vertex."""
         return int(self.features.shape[1])
 
     @property

@@ -141,12 +141,12 @@ def read_graph(path: Path) -> DglGraph:
     Raises:
         OfframpError: several graphs, several types, or a malformed file.
     """
-    found = read_types(path)
-    if (len(found.counts), len(found.ends)) != (1, 1):
-        many = f"{len(found.counts)} types of vertices and {len(found.ends)} of edges"
+    types = read_types(path)
+    if (len(types.counts), len(types.ends)) != (1, 1):
+        many = f"{len(types.counts)} types of vertices and {len(types.ends)} of edges"
         raise OfframpError(f"{path}: {many}, expected one of each")
-    (count,), (ends,) = found.counts.values(), found.ends.values()
-    (of_vertices,), (of_edges,) = found.vertex_data.values(), found.edge_data.values()
+    (count,), (ends,) = types.counts.values(), types.ends.values()
+    (of_vertices,), (of_edges,) = types.vertex_data.values(), types.edge_data.values()
     return DglGraph(count, *ends, of_vertices, of_edges)
 
 
@@ -221,14 +221,14 @@ def _types(reader: _Reader) -> DglTypes:
     reader.mark(_GRAPH, "a graph")
     kinds, _, from_kind, to_kind = _meta_graph(reader)
     relations = reader.several(lambda: _relation(reader))
-    told = reader.several(lambda: reader.number("q"))
+    numbers = reader.several(lambda: reader.number("q"))
     of_vertices, of_edges = reader.several(reader.tensors), reader.several(reader.tensors)
     kind_names, names = reader.several(reader.text), reader.several(reader.text)
     if len(kind_names) != kinds or len(set(kind_names)) != kinds or not len(relations) == len(names) == len(from_kind):
         raise _Malformed(
             f"{len(kind_names)} names of {kinds} types of vertices, {len(names)} of {len(relations)} of edges"
         )
-    counts: dict[str, int] = dict(zip(kind_names, told, strict=False)) if len(told) == kinds else {}
+    counts: dict[str, int] = dict(zip(kind_names, numbers, strict=False)) if len(numbers) == kinds else {}
     ends: dict[EdgeType, tuple[Array, Array]] = {}
     edge_data: dict[EdgeType, Tensors] = {}
     for number, (rows, columns, sources, targets) in enumerate(relations):
@@ -262,22 +262,22 @@ def _relation(reader: _Reader) -> tuple[int, int, Array, Array]:
     saved = reader.number("q")
     saved = saved & 0xFFFFFFFF if saved >> 32 else 1 << max(saved - 1, 0)
     reader.number("q")
-    found: list[tuple[int, int, Array, Array]] = []
+    relations: list[tuple[int, int, Array, Array]] = []
     if saved & _COO:
         _meta_graph(reader)
-        found.append(_coo(reader))
+        relations.append(_coo(reader))
     for form in (_CSR, _CSC):
         if saved & form:
             _meta_graph(reader)
             rows, columns, sources, targets = _csr(reader)
-            found.append((rows, columns, sources, targets) if form == _CSR else (columns, rows, targets, sources))
-    if not found:
+            relations.append((rows, columns, sources, targets) if form == _CSR else (columns, rows, targets, sources))
+    if not relations:
         raise _Malformed("edges in no form that is read")
-    rows, columns, sources, targets = found[0]
+    rows, columns, sources, targets = relations[0]
     for ends, count in ((sources, rows), (targets, columns)):
         if len(ends) and not 0 <= ends.min() <= ends.max() < count:
             raise _Malformed(f"an edge at vertex {ends.max()} of {count}")
-    return found[0]
+    return relations[0]
 
 
 def _coo(reader: _Reader) -> tuple[int, int, Array, Array]:
@@ -302,7 +302,7 @@ def _csr(reader: _Reader) -> tuple[int, int, Array, Array]:
 
 
 def _by_number(values: Array, numbers: Array) -> Array:
-    """Values in the order of their edges' numbers; without numbers they are."""
+    """Values in the order of their edges' numbers; unchanged without numbers."""
     if not numbers.size:
         return values
     if numbers.shape != values.shape or not np.array_equal(np.sort(numbers), np.arange(len(values))):

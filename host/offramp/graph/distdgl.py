@@ -42,8 +42,8 @@ def open_distdgl(path: Path) -> GraphSource:
             if files.get(name):
                 file = _beside(path, files, name)
                 rows = vertices if name == "node_feats" else edges
-                given = {key.rpartition("/")[2]: values for key, values in read_tensors(file).items()}  # TYPE/NAME
-                place_rows(file, fields, given, at, rows)
+                arrays = {key.rpartition("/")[2]: values for key, values in read_tensors(file).items()}  # TYPE/NAME
+                place_rows(file, fields, arrays, at, rows)
     if (owner < 0).any() or (ends < 0).any():
         raise OfframpError(f"{path}: {(owner < 0).sum()} vertices and {(ends < 0).any(0).sum()} edges are in no part")
     source = in_memory(path.stem, vertices, ends[0], ends[1], *by_pygs_names(of_vertices, of_edges))

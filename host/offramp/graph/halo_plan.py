@@ -25,7 +25,7 @@ class Message:
 
     Attributes:
         peer: the other worker.
-        bin: of the sender.
+        bin: bin of the sender.
         rows: positions in the state of this end: own rows at the sender, received rows at the receiver; both in the
             same order, so no index travels.
         ids: the same vertices in the whole graph.
@@ -82,7 +82,7 @@ def plan_halo_features(
         graph: the whole graph.
         owner: ``(vertices,)`` worker of each vertex.
         workers: number of workers.
-        bins: of each worker, as far as it has vertices; or what each of them may hold.
+        bins: bins of each worker, as far as it has vertices; or what each of them may hold.
         boundary_first: bins of boundary vertices come first.
         isolated: leave out edges between workers.
     """

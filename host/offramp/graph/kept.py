@@ -35,7 +35,7 @@ PLANS: Final = KeptFiles(
 
 
 def kept_partition(graph: Adjacency, workers: int, method: str, seed: int, racks: int) -> npt.NDArray[np.int32]:
-    """As :func:`~offramp.graph.partition.partition`, made once for a graph; files and others' methods may change.
+    """Like :func:`~offramp.graph.partition.partition`, computed once for a graph; files and others' methods may change.
 
     Raises:
         OfframpError: as :func:`~offramp.graph.partition.partition`.
@@ -46,8 +46,8 @@ def kept_partition(graph: Adjacency, workers: int, method: str, seed: int, racks
 
     if names_file(method) or (method in PARTITIONERS and not _ours(PARTITIONERS.get(method))):
         return make()
-    made = key_of("partition", workers, method, seed, racks, graph.indptr, graph.indices)
-    return remembered(PLANS, made, npt.NDArray[np.int32], make)
+    key = key_of("partition", workers, method, seed, racks, graph.indptr, graph.indices)
+    return remembered(PLANS, key, npt.NDArray[np.int32], make)
 
 
 def key_of(*parts: Any) -> str:

@@ -123,14 +123,14 @@ def _parts(
     return np.asarray(result.vertex_part, np.int64)
 
 
-def _failure(why: str, parts: int, vertices: int) -> OfframpError:
+def _failure(reason: str, parts: int, vertices: int) -> OfframpError:
     """The error for a call of METIS that failed, once it is certain that nobody has ended the command.
 
     METIS catches SIGTERM, which is also how it tells itself of errors. A command that was told to end is ended by its
     supervisor before this returns, without an error that is none.
     """
     time.sleep(1.5 * UNWIND_S)
-    return OfframpError(f"METIS fails for {parts} parts of {vertices} vertices: {why}")
+    return OfframpError(f"METIS fails for {parts} parts of {vertices} vertices: {reason}")
 
 
 def _check(weights: IntArray, shape: tuple[int, ...]) -> None:

@@ -95,16 +95,16 @@ def _classes(path: Path) -> list[str]:
     if "id" not in header:
         raise OfframpError(f"{path}:1: expected a column id")
     column = header.index("id")
-    found: dict[int, str] = {}
+    class_of: dict[int, str] = {}
     for line, row in enumerate(rows, 2):
         vertex = _number(path, line, row[column])
-        if vertex in found:
+        if vertex in class_of:
             raise OfframpError(f"{path}:{line}: vertex {vertex} is given twice")
-        found[vertex] = row[-1]
-    missing = next((vertex for vertex in range(len(found)) if vertex not in found), None)
+        class_of[vertex] = row[-1]
+    missing = next((vertex for vertex in range(len(class_of)) if vertex not in class_of), None)
     if missing is not None:
-        raise OfframpError(f"{path}: vertex {missing} of {len(found)} is missing")
-    return [found[vertex] for vertex in range(len(found))]
+        raise OfframpError(f"{path}: vertex {missing} of {len(class_of)} is missing")
+    return [class_of[vertex] for vertex in range(len(class_of))]
 
 
 def _features(path: Path, vertices: int) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs from files, as :class:`~offramp.graph.source.GraphSource`: whoever names one says by its name what it is.
+"""Graphs from files, as :class:`~offramp.graph.source.GraphSource`: the kind of file follows from its name.
 
 A folder of ``.npy`` files, Parquet files, PyG's ``Data`` in a file, DGL's files, partitions of either, OGB's raw
 files, or what :func:`offramp.graph.load.load` reads, whose edges have both directions.
@@ -123,17 +123,17 @@ def _parquet(path: Path) -> GraphSource:
 
 def _columns(table: Any) -> dict[str, Any]:
     """Columns as arrays; lists of one length are rows of a matrix."""
-    found = {}
+    columns = {}
     for name in table.column_names:
         column = table.column(name).combine_chunks()
         if hasattr(column, "values") and len(column):
             values = column.values.to_numpy(zero_copy_only=False)
             if len(values) % len(column):
                 raise OfframpError(f"column {name}: expected lists of one length")
-            found[name] = values.reshape(len(column), -1)
+            columns[name] = values.reshape(len(column), -1)
         else:
-            found[name] = column.to_numpy(zero_copy_only=False)
-    return found
+            columns[name] = column.to_numpy(zero_copy_only=False)
+    return columns
 
 
 def _pyg_file(path: Path) -> GraphSource | TypedSource:
@@ -163,7 +163,7 @@ def _pyg_file(path: Path) -> GraphSource | TypedSource:
 
 
 def _ogb(path: Path) -> GraphSource:
-    """OGB's node property data sets as they are downloaded: ``raw/*.csv.gz``, ``split/*/*.csv.gz``."""
+    """OGB's node property data sets as downloaded: ``raw/*.csv.gz``, ``split/*/*.csv.gz``."""
 
     def table(name: str, dtype: str) -> Any:
         with gzip.open(path / name, "rt") as file:

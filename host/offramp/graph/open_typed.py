@@ -76,7 +76,7 @@ def is_typed_ogb(path: Path) -> bool:
 
 
 def open_typed_ogb(path: Path) -> TypedSource:
-    """OGB's heterogeneous node property data sets (``ogbn-mag``) as they are downloaded.
+    """OGB's heterogeneous node property data sets (``ogbn-mag``) as downloaded.
 
     Raises:
         OfframpError: a file that is missing or malformed.
@@ -119,16 +119,16 @@ def mask_name(split: Path) -> str:
     return {"valid": "val"}.get(stem, stem)
 
 
-def _count(where: str, told: Any, arrays: dict[str, Any]) -> int:
+def _count(where: str, declared: Any, arrays: dict[str, Any]) -> int:
     """Vertices: as told, or the rows of features, or of anything.
 
     Raises:
         OfframpError: nothing says it.
     """
-    if told is not None:
-        if np.ndim(told):
-            raise OfframpError(f"{where}: num_nodes: expected a number, got shape {np.shape(told)}")
-        return int(told)
+    if declared is not None:
+        if np.ndim(declared):
+            raise OfframpError(f"{where}: num_nodes: expected a number, got shape {np.shape(declared)}")
+        return int(declared)
     rows = arrays.get("x", next(iter(arrays.values()), None))
     if rows is None or not rows.ndim:
         raise OfframpError(f"{where}: expected x or num_nodes, for the number of vertices")

@@ -112,10 +112,10 @@ def _in_racks(graph: Adjacency, workers: int, method: str, seed: int, racks: int
 
     flat = [partition(graph, workers, name, seed) for name in dict.fromkeys([method, "metis"])]
     try:
-        made = [hierarchical(graph, workers, racks, cut), *flat]
+        owners = [hierarchical(graph, workers, racks, cut), *flat]
     except OfframpError:
-        made = flat  # a rack is too small for its workers
-    return least_cross_rack(graph, workers, racks, made)
+        owners = flat  # a rack is too small for its workers
+    return least_cross_rack(graph, workers, racks, owners)
 
 
 @PARTITIONERS.register("metis")

@@ -41,11 +41,11 @@ def open_pyg_partition(folder: Path) -> GraphSource:
                 raise OfframpError(f"{inside}/graph.pt: {name}: expected {len(numbers)} vertices, got {len(end)}")
             ends[row, numbers] = end
         for name, into, rows in (("node_feats", fields, len(owner)), ("edge_feats", of_edges, edges)):
-            given = _dictionary(inside / f"{name}.pt")
-            if given.get("feats"):
-                at = _numbers(given, "global_id", rows, inside / f"{name}.pt")
+            loaded = _dictionary(inside / f"{name}.pt")
+            if loaded.get("feats"):
+                at = _numbers(loaded, "global_id", rows, inside / f"{name}.pt")
                 feats = {
-                    key: _array(v, inside / f"{name}.pt", key) for key, v in given["feats"].items() if v is not None
+                    key: _array(v, inside / f"{name}.pt", key) for key, v in loaded["feats"].items() if v is not None
                 }
                 place_rows(inside / f"{name}.pt", into, feats, at, rows)
     if (ends < 0).any():
@@ -92,8 +92,8 @@ def _expected_dictionary(value: Any, path: Path) -> dict[str, Any]:
     return value
 
 
-def _numbers(given: dict[str, Any], name: str, limit: int, path: Path) -> Any:
-    values = _array(given.get(name), path, name)
+def _numbers(arrays: dict[str, Any], name: str, limit: int, path: Path) -> Any:
+    values = _array(arrays.get(name), path, name)
     if (
         values.ndim != 1
         or values.dtype.kind not in "iu"

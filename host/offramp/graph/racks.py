@@ -66,7 +66,7 @@ def hierarchical(graph: Adjacency, workers: int, racks: int, owners: Owners) -> 
 
 
 def least_cross_rack(
-    graph: Adjacency, workers: int, racks: int, made: list[npt.NDArray[np.int32]]
+    graph: Adjacency, workers: int, racks: int, owners: list[npt.NDArray[np.int32]]
 ) -> npt.NDArray[np.int32]:
-    """The partition of ``made`` with the least volume between racks; of equal ones the first."""
-    return min(made, key=lambda owner: cross_rack(graph, owner, workers, racks))
+    """The partition of ``owners`` with the least volume between racks; of equal ones the first."""
+    return min(owners, key=lambda owner: cross_rack(graph, owner, workers, racks))

@@ -56,7 +56,7 @@ class RemoteNeighbours:
             self.send += np.bincount(self.owner[remote], minlength=workers)
 
     def move(self, vertex: int, to: int) -> None:
-        """Vertex ``vertex`` goes to worker ``to``; nothing happens where it is there already."""
+        """Move ``vertex`` to worker ``to``, unless it is there already."""
         owner, edges = self.owner, self.edges
         left = int(owner[vertex])
         if left == to:

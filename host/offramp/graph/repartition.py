@@ -169,8 +169,8 @@ class _Search:
         entries, counts = entries_of(self._graph.indptr, members)
         before = np.concatenate([[0], np.cumsum(flag[self._graph.indices[entries]])])
         ends = np.cumsum(counts)
-        found: IntArray = before[ends] - before[ends - counts]
-        return found
+        neighbours: IntArray = before[ends] - before[ends - counts]
+        return neighbours
 
     def literal(self) -> str:
         """Algorithm 2 as published, until the loads are even, an assignment comes back or nothing is there to swap."""

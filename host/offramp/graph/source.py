@@ -60,8 +60,8 @@ def in_memory(
     for fields, rows, what in ((vertex_fields, vertices, "vertex"), (edge_fields, len(sources), "edge")):
         for key, values in fields.items():
             if values.shape[:1] != (rows,):
-                got = values.shape[0] if values.shape else "a number"
-                raise OfframpError(f"{name}: {key}: expected {rows} rows, one for each {what}, got {got}")
+                actual = values.shape[0] if values.shape else "a number"
+                raise OfframpError(f"{name}: {key}: expected {rows} rows, one for each {what}, got {actual}")
 
     def chunks() -> Iterator[tuple[IntArray, IntArray]]:
         for start in range(0, len(sources), CHUNK):
@@ -72,13 +72,13 @@ def in_memory(
     return GraphSource(name, vertices, len(sources), chunks, vertex_fields, edge_fields, notes or {})
 
 
-def place_rows(path: Path, fields: dict[str, Any], given: dict[str, Any], at: IntArray, rows: int) -> None:
+def place_rows(path: Path, fields: dict[str, Any], arrays: dict[str, Any], at: IntArray, rows: int) -> None:
     """Put a part's rows among those of the whole graph, which has ``rows`` rows.
 
     Raises:
         OfframpError: arrays that do not fit the part, or the parts before it.
     """
-    for name, values in given.items():
+    for name, values in arrays.items():
         if len(values) != len(at):
             raise OfframpError(f"{path}: {name}: expected {len(at)} rows, got {len(values)}")
         whole = fields.setdefault(name, np.zeros((rows, *values.shape[1:]), values.dtype))

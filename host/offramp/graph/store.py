@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A partitioned graph in a folder: written once, of which each rank opens its part.
+"""A partitioned graph in a folder: written once; each rank opens its part.
 
 ``manifest.json`` says what there is, with the CRC-32 of every file; ``owner.npy`` has the part of each vertex. The
 folder of a part has ``ids.npy`` (its vertices, ascending), ``indptr.npy`` and ``sources.npy`` (the edges into them, by
@@ -46,8 +46,8 @@ class Manifest:
     """The contents of a store, as its manifest lists them.
 
     Attributes:
-        format: of the store.
-        name: of the graph.
+        format: format of the store.
+        name: name of the graph.
         vertices, edges, parts: number of each.
         method: method of partitioning.
         cut_edges: edges whose ends have different owners.
@@ -106,7 +106,7 @@ def write_store(
         owner: ``(vertices,)`` part of each vertex; of several types those of one after those of the other.
         parts: number of parts.
         folder: empty, or not there yet.
-        method: for the manifest.
+        method: method for the manifest.
 
     Raises:
         OfframpError: the folder is not empty, or cannot be written.
@@ -327,8 +327,8 @@ class StoredPart:
     """One part of a store.
 
     Attributes:
-        manifest: of the store.
-        vertices, edges: by type.
+        manifest: manifest of the store.
+        vertices, edges: vertices and edges by type.
     """
 
     manifest: Manifest
@@ -340,7 +340,7 @@ def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> St
     """One of ``parts`` parts.
 
     Args:
-        folder: of the store.
+        folder: folder of the store.
         part: which.
         parts: number of parts that the reader expects.
         verify: compare the checksums of everything that is opened; features are read once for that.
@@ -370,9 +370,9 @@ def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> St
     for key in manifest.relations:
         arrays, fields = opened(manifest.edge_folder(part, key), _EDGE_FILES, "edge")
         edges[key] = StoredEdges(**arrays, fields=fields)
-    found = StoredPart(manifest, vertices, edges)
-    _check(folder / f"part-{part}", found)
-    return found
+    stored = StoredPart(manifest, vertices, edges)
+    _check(folder / f"part-{part}", stored)
+    return stored
 
 
 def _open(folder: Path, name: str, manifest: Manifest, verify: bool) -> Any:

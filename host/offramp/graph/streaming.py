@@ -117,7 +117,7 @@ def stream_partition(
     volume = np.zeros(vertices, np.int64)
     limit = max(2, int(2 * edges / (parts * _CLUSTERS)))
     for turn in range(2):
-        for u, v in _told(chunks, f"clusters, pass {turn + 1} of 2", edges, vertices):
+        for u, v in _checked(chunks, f"clusters, pass {turn + 1} of 2", edges, vertices):
             kernels.fast(cluster)(u, v, len(u), of, degree, volume, limit, int(turn == 0))
     del degree, volume
     owner = _packed(of, parts)
@@ -127,13 +127,13 @@ def stream_partition(
     for turn in range(refinements):
         loss = (1 << turn) - 1 if turn < refinements - 2 else vertices  # the last two make the sizes what they must be
         near = np.zeros(vertices * parts, np.int32)
-        for u, v in _told(chunks, f"refinement {turn + 1} of {refinements}", edges, vertices):
+        for u, v in _checked(chunks, f"refinement {turn + 1} of {refinements}", edges, vertices):
             kernels.fast(tally)(u, v, len(u), owner, near, parts)
         kernels.fast(refine)(owner, near, sizes, vertices, parts, most, turn, loss)
     return owner
 
 
-def _told(chunks: Chunks, what: str, edges: int, vertices: int) -> Iterable[tuple[IntArray, IntArray]]:
+def _checked(chunks: Chunks, what: str, edges: int, vertices: int) -> Iterable[tuple[IntArray, IntArray]]:
     done = 0
     for u, v in chunks():
         u, v = np.ascontiguousarray(u, np.int64), np.ascontiguousarray(v, np.int64)

@@ -77,7 +77,7 @@ class TypedSource:
 
 
 def as_typed(source: GraphSource | TypedSource) -> TypedSource:
-    """A graph of one type as one of several, of which there is one."""
+    """A graph of one type as a typed graph with a single type."""
     if isinstance(source, TypedSource):
         return source
     edges = Relation(source.edges, source.chunks, source.edge_fields)
@@ -92,7 +92,7 @@ def typed_in_memory(
     """A graph whose arrays are there, in memory or mapped from files.
 
     Args:
-        name: of the graph.
+        name: name of the graph.
         counts: vertices of each type.
         vertices: arrays with one row for each vertex, by type and name.
         edges: ``edge_index`` of shape (2, edges), and arrays with one row for each edge, by type and name.

@@ -18,16 +18,16 @@ QUESTION: Final = "Does an offload pay for this job?"
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What else is known of a comparison.
+    """Further facts about a comparison.
 
     Attributes:
         plain: name of the alternative without an offload.
-        seconds: of each whole run, start-up included.
+        seconds: seconds of each whole run, start-up included.
         sent: bytes that hosts sent in each run; those that nobody counted are absent.
         uncalibrated: why the plan rests on models alone; empty: a calibration has ended, or none was wanted.
         others: tasks of others that wanted a processor when the runs began; None: unknown.
-        processors: that this machine has.
-        unit: of work whose seconds are compared.
+        processors: processors of this machine.
+        unit: unit of work whose seconds are compared.
     """
 
     plain: str
@@ -81,12 +81,12 @@ def _by_plan(alternatives: Sequence[Alternative], plain: Alternative, known: Cir
     possible = [each for each in alternatives if each is not plain and each.predicted_s is not None]
     if not possible:
         return Verdict("no", "No offload can be taken; the table says why.")
-    taken = next((each for each in alternatives if each.taken), plain)
+    chosen = next((each for each in alternatives if each.taken), plain)
     ran = [each.name for each in alternatives if each.name in known.seconds]
-    missing = "no offload ran" if taken is plain else f"the job did not run by {plain.name} (--ablate)"
+    missing = "no offload ran" if chosen is plain else f"the job did not run by {plain.name} (--ablate)"
     if len(ran) > 1:
         missing = "the ranks did not say how long their steps took"
-    planned = f"By the plan: {taken.name}, {taken.note}." if taken.note else f"The plan takes {taken.name}."
+    planned = f"By the plan: {chosen.name}, {chosen.note}." if chosen.note else f"The plan takes {chosen.name}."
     rests = f" The plan rests on models alone: {known.uncalibrated}." if known.uncalibrated else ""
     return Verdict("unknown", f"Cannot be told, because {missing}, so nothing was compared. {planned}{rests}")
 

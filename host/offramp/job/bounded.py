@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that may take so long, and no longer: who waits for it goes on in time, whatever the work is busy with."""
+"""Work with a time limit: a waiting thread resumes in time, whatever the work is busy with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Deadline:
     """A moment until which something has to be done.
 
     Attributes:
-        seconds: from now.
+        seconds: seconds from now.
         clock: tells the time in seconds.
     """
 
@@ -62,7 +62,7 @@ def within(seconds: float, work: Callable[[], T], stop: Callable[[], None]) -> T
     Work that is not is told to stop, and left to end by itself; :func:`wait_for_abandoned` waits for that.
 
     Args:
-        seconds: for the work.
+        seconds: seconds for the work.
         work: runs in a thread of its own.
         stop: tells the work to stop.
 

@@ -38,10 +38,10 @@ def main() -> None:
     torch.set_num_threads(1)
     meet()
     ranks = list(range(dist.get_world_size()))
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     groups = {way: dist.new_group(ranks, group_desc=description(way)) for way in ways}
     weights = torch.ones(max(1, size // 4), requires_grad=True)
-    given = torch.ones(-(-exchanged // (4 * len(ranks))) * len(ranks))
+    batch = torch.ones(-(-exchanged // (4 * len(ranks))) * len(ranks))
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(_REPEATS + 1):  # the first one makes connections
         for way, group in groups.items():
@@ -50,16 +50,16 @@ def main() -> None:
             if size:
                 _in_backward(weights, partial(dist.all_reduce, torch.ones(weights.numel()), group=group))
             if exchanged:
-                dist.all_to_all_single(torch.empty_like(given), given, group=group)
+                dist.all_to_all_single(torch.empty_like(batch), batch, group=group)
             took = torch.tensor([time.perf_counter() - begun])
             dist.all_reduce(took, dist.ReduceOp.MAX)
             seconds[way].append(float(took))
     for way, group in groups.items():
         carried = counters(group).get(way, {}).values()
         if way == "gloo" or sum(each.get("calls", 0) for each in carried) > _REPEATS:
-            found[way] = seconds[way][1:]
+            times[way] = seconds[way][1:]
     if dist.get_rank() == 0:
-        (Path(os.environ["OFFRAMP_JOB_FOLDER"]) / FILE).write_text(json.dumps(found))
+        (Path(os.environ["OFFRAMP_JOB_FOLDER"]) / FILE).write_text(json.dumps(times))
     dist.destroy_process_group()
 
 

@@ -67,7 +67,7 @@ def since(before: Mapping[Link, Moved], after: Mapping[Link, Moved]) -> dict[Lin
         for link, (first, second) in before.items()
         if link in after
     }
-    return {link: both for link, both in moved.items() if min(both) >= 0}
+    return {link: counts for link, counts in moved.items() if min(counts) >= 0}
 
 
 def of_hosts(hosts: Sequence[Host], cluster: Cluster, moved: Mapping[Link, Moved]) -> dict[str, tuple[int, int]]:

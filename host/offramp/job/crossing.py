@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to leave a set of workers in an exchange, whoever sums: vertices or sums for vertices."""
+"""Traffic that must leave a set of workers in an exchange, whoever sums: vertices, or sums for vertices."""
 
 from __future__ import annotations
 

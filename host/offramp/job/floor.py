@@ -37,7 +37,7 @@ included."""
 
 
 class Bound(StrEnum):
-    """What decides a prediction."""
+    """The bound that decides a prediction."""
 
     MODEL = "model"
     LINKS = "links of the hosts"
@@ -48,7 +48,7 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What a step has to move at least, in whatever order; ranks are numbered as the job's.
+    """The least traffic of a step, in whatever order; ranks are numbered as in the job.
 
     Attributes:
         across: bytes that cross every cut between hosts, each way: what one side has of a sum, and what it gets.
@@ -99,7 +99,7 @@ class Floors:
         """The largest floor.
 
         Args:
-            traffic: of a step.
+            traffic: traffic of a step.
             measured: the prediction was measured here, with all that processors had to do.
         """
         between = self._between_hosts(traffic)
@@ -131,8 +131,8 @@ class Floors:
             return 0.0
         inside = np.diag(between)
         sent = between.sum(axis=1) - inside + self._of_hosts(traffic.up)
-        got = between.sum(axis=0) - inside + self._of_hosts(traffic.down)
-        alone = float((8 * (np.maximum(sent, got) + traffic.across) / self._rate).max())
+        received = between.sum(axis=0) - inside + self._of_hosts(traffic.down)
+        alone = float((8 * (np.maximum(sent, received) + traffic.across) / self._rate).max())
         return max(alone, 8 * float(sent.sum() + traffic.total) / float(self._rate.sum()))
 
     def _cut_s(self, traffic: Traffic, between: Matrix) -> float:

@@ -34,7 +34,7 @@ class GnnOnSwitch(ProgramOnSwitch):
     """SwitchGNN's program with the plans of one job, which needs a switch's memory for itself.
 
     Attributes:
-        text: of the program, with room for the plans.
+        text: text of the program, with room for the plans.
         load: writes them.
     """
 
@@ -89,7 +89,7 @@ class GnnNetwork:
         leaf_of = leaves_of(cluster, hosts, "SwitchGNN")
         leaves = list(dict.fromkeys(leaf_of[host.name] for host in hosts))
         if len(leaves) == 1:
-            made = cls(cluster, hosts, (_takes(cluster, leaves[0]),), None)
+            network = cls(cluster, hosts, (_takes(cluster, leaves[0]),), None)
         else:
             spines = [
                 each.name
@@ -100,9 +100,9 @@ class GnnNetwork:
             if not spines:
                 raise OfframpError(f"{cluster.origin}: no switch joins {some(leaves)}")
             racks = LeafSpine(tuple(leaves.index(leaf_of[host.name]) for host in hosts), len(spines))
-            made = cls(cluster, hosts, tuple(_takes(cluster, name) for name in [*leaves, *spines]), racks)
-            made._check_ports()
-        return made
+            network = cls(cluster, hosts, tuple(_takes(cluster, name) for name in [*leaves, *spines]), racks)
+            network._check_ports()
+        return network
 
     def _check_ports(self) -> None:
         racks, cluster = self.racks, self.cluster
@@ -119,9 +119,9 @@ class GnnNetwork:
 
     def _expect(self, switch: Switch, far: str, port: int) -> None:
         links = self.cluster.links_of[switch.name]
-        found = [link.near(switch.name).port for link in links if link.far(switch.name).node == far]
-        if port not in found:
-            problem = f"{far} is at port {some(found)}, expected {port}: SwitchGNN counts hosts, then spines"
+        ports = [link.near(switch.name).port for link in links if link.far(switch.name).node == far]
+        if port not in ports:
+            problem = f"{far} is at port {some(ports)}, expected {port}: SwitchGNN counts hosts, then spines"
             raise OfframpError(f"{self.cluster.place(switch.name)}: {switch.name}: {problem}")
 
     @property
@@ -132,7 +132,7 @@ class GnnNetwork:
     @property
     def links(self) -> list[str]:
         """The link that each worker opens, with the switch's port in front where there is only one switch."""
-        found = []
+        links = []
         for host in self.hosts:
             far = self.cluster.links_of[host.name][0].far(host.name)
             agent = agent_at_link(self.cluster, host)
@@ -142,35 +142,35 @@ class GnnNetwork:
                 link = f"unix:{socket_of_port(self.cluster, host)}"
             else:
                 link = link_on_interface(self.cluster, host)
-            found.append(f"{far.port}@{link}" if self.racks is None else link)
-        return found
+            links.append(f"{far.port}@{link}" if self.racks is None else link)
+        return links
 
     def steps(self, plans: Sequence[Plan], number: int) -> list[Step]:
         """The agents at workers' links, then each switch with its part of the plans."""
         ports = ports_of_hosts(self.cluster)
-        made: list[Step] = []
+        steps: list[Step] = []
         for host in self.hosts:
             agent = agent_at_link(self.cluster, host)
             if agent is not None:
-                made.append(AgentThere(agent, host.name, self.cluster.place(host.name)))
+                steps.append(AgentThere(agent, host.name, self.cluster.place(host.name)))
         for position, switch in enumerate(self.switches):
             text = p4_text(PROGRAM, sizes_for(plans, leaves=self.racks.leaves if self.racks else 0))
             load = self._load(position, plans)
-            made.append(
+            steps.append(
                 GnnOnSwitch(switch, self.cluster.place(switch.name), ports[switch.name], number, text=text, load=load)
             )
-        for each in made:
+        for each in steps:
             if isinstance(each, AgentThere):
                 each.apply()  # an agent that is not there is said before anything is touched
-        return made
+        return steps
 
     def _load(self, position: int, plans: Sequence[Plan]) -> Callable[[SwitchGnnControl], None]:
         racks = self.racks
         if racks is None:
             at = [int(self.cluster.links_of[host.name][0].far(host.name).port) for host in self.hosts]
             return lambda control: control.load(plans, at)
-        told = leaf_entries(plans, racks, position) if position < racks.leaves else spine_entries(plans, racks)
-        return lambda control: control.load_place(told, plans)
+        entries = leaf_entries(plans, racks, position) if position < racks.leaves else spine_entries(plans, racks)
+        return lambda control: control.load_place(entries, plans)
 
 
 def _takes(cluster: Cluster, name: str) -> Switch:

@@ -2,7 +2,7 @@
 """The interface of a kind of job: its ways, the cost of each, its needs of switches, and the program of its ranks.
 
 The planner and the runner know kinds by :data:`KINDS` only, where each module of :mod:`offramp.job.kinds` registers one
-under the name of the job file's field that it is about.
+under the name of the job file's field.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Measured:
     """The measurements of a calibration.
 
     Attributes:
-        seconds: by each way that works, of each round, in which all ways took turns.
+        seconds: seconds by each way that works, of each round, in which all ways took turns.
         failed: why others could not be measured.
     """
 
@@ -112,7 +112,7 @@ class Prediction:
     Attributes:
         ways: all of them, the plain one first.
         step_s: predicted, of those that can be taken.
-        model_s: of what is offloaded, by models alone.
+        model_s: time of what is offloaded, by models alone.
         corrections: measured values over the model's.
         refused: why others cannot be taken.
         gains: whether the job says enough for an offload to gain anything for certain.
@@ -143,7 +143,7 @@ class Deployment:
     """The changes to switches and agents that a way needs, and the file that ranks read.
 
     Attributes:
-        steps: on switches and agents, checked, in the order in which they are applied.
+        steps: steps on switches and agents, checked, in the order in which they are applied.
         network: text of the file for ``OFFRAMP_NETWORK``; None where ranks need none.
     """
 
@@ -156,7 +156,7 @@ class Start:
     """One start of a job's ranks.
 
     Attributes:
-        folder: for logs, results and checkpoints.
+        folder: folder for logs, results and checkpoints.
         attempt: number of earlier starts.
         rounds: steps to run in place of all, for a calibration.
     """
@@ -188,11 +188,11 @@ class Kind(ABC):
         """
 
     def traffic(self, placed: Placed, way: str) -> Traffic:  # noqa: ARG002
-        """What a step by a way has to move at least, of those that :meth:`predict` can take."""
+        """The least traffic of a step by a way that :meth:`predict` accepts."""
         return Traffic()
 
     def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
-        """What the prediction of a way supposes of the ranks' network, by the field of their file."""
+        """Assumptions of a way's prediction about the ranks' network, by the field of their file."""
         return {}
 
     @abstractmethod
@@ -263,7 +263,7 @@ class Epochs:
 
     Attributes:
         model: seconds of an epoch; raises why a way cannot be taken.
-        apart_s: of these the seconds that are no communication.
+        apart_s: seconds of these that are no communication.
     """
 
     ways: Sequence[str]
@@ -272,7 +272,7 @@ class Epochs:
     refused: dict[str, str] = field(default_factory=dict)
 
     def predict(self, measure: Measure | None) -> Prediction:
-        """Predict by the model, or by measurements of those ways that the model has."""
+        """Predict by the model, or by measurements of the ways that the model covers."""
         alone: dict[str, float] = {}
         for way in self.ways:
             try:
@@ -299,11 +299,11 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
 
     Args:
         ways: the plain one first.
-        timeout_s: for all of it; only the first round is begun without knowing how long one takes.
+        timeout_s: timeout for all of it; only the first round is begun without knowing how long one takes.
         one: measures a way within this many seconds; None: it said nothing.
     """
     deadline = time.monotonic() + timeout_s
-    found: dict[str, list[float]] = {way: [] for way in ways}
+    times: dict[str, list[float]] = {way: [] for way in ways}
     failed: dict[str, str] = {}
     longest = 0.0
     for _ in range(_ROUNDS):
@@ -323,6 +323,6 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
             if seconds is None:
                 failed[way] = "its run did not say how long it took"
             else:
-                found[way].append(seconds)
+                times[way].append(seconds)
         longest = max(longest, time.monotonic() - begun)
-    return Measured({way: rows for way, rows in found.items() if rows}, failed)
+    return Measured({way: rows for way, rows in times.items() if rows}, failed)

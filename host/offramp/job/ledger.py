@@ -58,7 +58,7 @@ class Ledger:
 
     @property
     def program(self) -> str:
-        """The program that the jobs using the switch have brought; empty if none has."""
+        """The program that the jobs on the switch have brought; empty if they brought none."""
         path = self.folder / _PROGRAM
         return read_text(path).strip() if path.is_file() else ""
 

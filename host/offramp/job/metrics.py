@@ -54,15 +54,15 @@ Sample = tuple[str, tuple[object, ...], float]
 
 def metrics(cluster: Cluster, now: Look) -> str:
     """One look in Prometheus' text format; families without samples are left out."""
-    found: dict[str, list[str]] = {}
+    samples: dict[str, list[str]] = {}
     for name, values, number in _samples(cluster, now):
         pairs = zip(("cluster", *METRICS[name].labels), (cluster.name, *values), strict=True)
         labels = ",".join(f'{label}="{escaped(str(value))}"' for label, value in pairs)
-        found.setdefault(name, []).append(f"{name}{{{labels}}} {number:.17g}")
+        samples.setdefault(name, []).append(f"{name}{{{labels}}} {number:.17g}")
     lines: list[str] = []
     for name, metric in METRICS.items():
-        if name in found:
-            lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}", *found[name]]
+        if name in samples:
+            lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}", *samples[name]]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -84,8 +84,8 @@ def _samples(cluster: Cluster, now: Look) -> Iterator[Sample]:
 
 
 def _links(cluster: Cluster, now: Look) -> Iterator[Sample]:
-    for name, both in now.links.items():
-        for way, count in zip(("sent", "received"), both, strict=True):
+    for name, counts in now.links.items():
+        for way, count in zip(("sent", "received"), counts, strict=True):
             yield "offramp_link_bytes_total", (name, way), count
     for host in cluster.hosts:
         if rate := cluster.rate_bps(host.name):

@@ -79,12 +79,12 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
         return
     names = {host.name: interface(cluster, host) for host in hosts}
     if len(set(names.values())) > 1:
-        said = some(f"{host} {name}" for host, name in names.items())
-        raise OfframpError(f"{cluster.origin}: expected first interfaces of one name: {said}")
+        listed = some(f"{host} {name}" for host, name in names.items())
+        raise OfframpError(f"{cluster.origin}: expected first interfaces of one name: {listed}")
     links = {host.name: link_on_interface(cluster, host) for host in hosts if cluster.links_of[host.name]}
     if len(set(links.values())) > 1:
-        said = some(f"{host} {link}" for host, link in links.items())
-        raise OfframpError(f"{cluster.origin}: expected switches of one transport: {said}")
+        listed = some(f"{host} {link}" for host, link in links.items())
+        raise OfframpError(f"{cluster.origin}: expected switches of one transport: {listed}")
 
 
 def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:

@@ -25,7 +25,7 @@ _PARTS: Final = (
     "begun the collective; the rest is computing."
 )
 _UNITS: Final = {"command": "step", "leo": "request"}
-"""What a step of a kind is; that of the others is an epoch."""
+"""The name of a kind's unit of work; ``epoch`` for the others."""
 
 
 def outcome_of(
@@ -58,7 +58,7 @@ def outcome_of(
                 startup_s=_startup_s(runs[way], record, unit) if way in runs else None,
                 parts_s=record.parts,
                 curve=record.curve,
-                note=choice.why,
+                note=choice.reason,
                 taken=choice.taken,
                 bound=str(getattr(choice, "bound", "") or ""),
             )
@@ -83,7 +83,7 @@ def outcome_of(
 
 
 def _circumstances(plan: JobPlan, runs: Mapping[str, RunResult]) -> Circumstances:
-    """What is known of the comparison beside its steps; the load is that of the busiest run."""
+    """Facts about the comparison beside its steps; the load is that of the busiest run."""
     loads = [each.others for each in runs.values() if each.others is not None]
     return Circumstances(
         str(plan.plain.way),

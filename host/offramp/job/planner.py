@@ -33,8 +33,8 @@ class Choice:
         way: which.
         step_s: predicted time of a step; None where it cannot be used.
         taken: whether the job uses it.
-        why: a sentence.
-        model_s: of what is offloaded by the model alone.
+        reason: a sentence.
+        model_s: time of what is offloaded, by the model alone.
         correction: measured time over the model's, by calibration; None: nothing was measured.
         bound: what decides :attr:`step_s`: the model (corrected where that was measured), or what forbids less.
         decided: what the prediction supposes of the ranks' network, which they read, by the field of their file.
@@ -43,7 +43,7 @@ class Choice:
     way: str
     step_s: float | None
     taken: bool
-    why: str
+    reason: str
     model_s: float | None = None
     correction: float | None = None
     bound: Bound = Bound.MODEL
@@ -89,7 +89,7 @@ class JobPlan:
         """
         choice = next(each for each in self.choices if each.way == way)
         if choice.step_s is None:
-            raise OfframpError(f"{way}: {choice.why}")
+            raise OfframpError(f"{way}: {choice.reason}")
         return choice
 
     @property
@@ -104,7 +104,7 @@ def make_job_plan(job: JobSettings, cluster: Cluster, measure: Measure | None = 
 
     Args:
         job: the job.
-        cluster: the cluster that it is to run on.
+        cluster: the cluster to run on.
         measure: measures ways on the cluster; None: models alone decide. Where it fails, the plan says why, and keeps
             to the plain way unless another is :data:`FAR` better.
 
@@ -173,18 +173,18 @@ def _choose(job: JobSettings, known: Prediction, possible: Mapping[str, Choice],
             continue
         gain = plain / known.step_s[way] if known.step_s[way] else 1.0
         if way == best:
-            why = f"{gain:.2f} times as fast as {first}" if way != first else _why_plain(known.gains, wanting)
+            reason = f"{gain:.2f} times as fast as {first}" if way != first else _reason_plain(known.gains, wanting)
         elif way == first:
-            why = "slower"
+            reason = "slower"
         elif gain > 1:
             rest = f"{best} is faster" if known.step_s[best] < known.step_s[way] else "not enough to leave it"
-            why = f"{gain:.2f} times as fast as {first}, {rest}"
+            reason = f"{gain:.2f} times as fast as {first}, {rest}"
         else:
-            why = f"{gain:.2f} of {first}'s speed"
+            reason = f"{gain:.2f} of {first}'s speed"
         choice = possible[way]
         if choice.bound is not Bound.MODEL:
-            why += f"; its model alone says {duration(choice.model_s or 0.0)}"
-        choices.append(replace(choice, taken=way == best, why=why))
+            reason += f"; its model alone says {duration(choice.model_s or 0.0)}"
+        choices.append(replace(choice, taken=way == best, reason=reason))
     return tuple(choices)
 
 
@@ -196,7 +196,7 @@ def _gains(known: Prediction, way: str, wanting: float) -> bool:
     return known.mostly_faster(way, first)
 
 
-def _why_plain(gains: bool, wanting: float) -> str:
+def _reason_plain(gains: bool, wanting: float) -> str:
     if not gains:
         unknown = "the job says nothing of what it sums or exchanges (all_reduce, all_to_all)"
         return f"{unknown}: nothing can be gained for certain"

@@ -39,7 +39,7 @@ class Ranks:
     Attributes:
         job, cluster, hosts: the job, its cluster, and its hosts in rank order.
         network: file for ``OFFRAMP_NETWORK``; None: without our backend's settings.
-        folder: for logs, ``rank-0.log`` and so on.
+        folder: folder for logs, ``rank-0.log`` and so on.
         attempt: number of earlier starts of the job.
         leading: number of ranks, from 0, that end by themselves; the others serve them. None: all.
     """
@@ -98,8 +98,8 @@ class Ranks:
                 if left <= 0:
                     raise OfframpError(f"job {self.job.name}: has not ended within {timeout_s:.3g} s")
                 if now - looked > _LOOK_S:
-                    if why := lost():
-                        raise OfframpError(f"job {self.job.name}: {why}")
+                    if reason := lost():
+                        raise OfframpError(f"job {self.job.name}: {reason}")
                     looked = time.monotonic()
                 ready = wait(list(waiting), min(left, poll_s))
                 for descriptor in ready:
@@ -175,6 +175,6 @@ class Ranks:
     def _failure(self, rank: int, code: int) -> str:
         raw = (self.folder / f"rank-{rank}.log").read_bytes()[-_TAIL:]
         lines = [line for line in raw.decode("utf-8", "replace").strip().splitlines() if line.strip()]
-        said = f": {lines[-1].strip()}" if lines else ""
+        last_line = f": {lines[-1].strip()}" if lines else ""
         host = [host.name for host in self.hosts for _ in range(host.processes)][rank]
-        return f"job {self.job.name}: {ended_as(f'rank {rank} on {host}', code)}{said}"
+        return f"job {self.job.name}: {ended_as(f'rank {rank} on {host}', code)}{last_line}"

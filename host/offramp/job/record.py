@@ -22,10 +22,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Record:
-    """What the ranks of a run wrote.
+    """The records that the ranks of a run wrote.
 
     Attributes:
-        seconds: of each step but the first, which makes connections, on its slowest rank; empty: unknown.
+        seconds: seconds of each step but the first, which makes connections, on its slowest rank; empty: unknown.
         parts: mean seconds of these steps by what the ranks did; empty: unknown.
         curve: progress of training.
         begin_ns: begin of the first of these steps, by the system's clock; None: unknown.
@@ -108,13 +108,13 @@ def _parts(step: Mapping[int, Row], collectives: Mapping[int, Sequence[Row]], *,
         return {}
     by_rank = {rank: [(row["begin_ns"], row["end_ns"]) for row in collectives[rank]] for rank in step}
     names = [[row["what"] for row in collectives[rank]] for rank in step]
-    told = one_clock and all(each == names[0] for each in names)
-    last = [max(spans[k][0] for spans in by_rank.values()) for k in range(len(names[0]))] if told else []
+    comparable = one_clock and all(each == names[0] for each in names)
+    last = [max(spans[k][0] for spans in by_rank.values()) for k in range(len(names[0]))] if comparable else []
     rows: list[dict[Parts, float]] = []
     for rank, spans in by_rank.items():
         under_way = _covered(spans) / _NS
         parts: dict[Parts, float] = {"computing": max(0.0, _seconds(step[rank]) - under_way), "sending": under_way}
-        if told:
+        if comparable:
             sending = [(min(end, max(begin, last[k])), end) for k, (begin, end) in enumerate(spans)]
             parts["sending"] = _covered(sending) / _NS
             parts["waiting"] = under_way - parts["sending"]

@@ -39,7 +39,7 @@ def rows_of(plan: JobPlan) -> list[dict[str, Any]]:
             "without_s": plain,
             "model_s": each.model_s,
             "correction": each.correction if each.correction != 1.0 else None,  # 1.0: nothing was measured
-            "why": each.why,
+            "why": each.reason,
         }
         for each in plan.choices
     ]
@@ -63,7 +63,7 @@ def report(
         folder: the folder in which ranks wrote.
         command: the command that repeats the run.
     """
-    taken, kind = plan.taken, kind_of(job)
+    chosen, kind = plan.taken, kind_of(job)
     outcome = outcome_of(job, cluster, plan, outcomes, folder)
     steps = {each.name: each.measured_s for each in outcome.alternatives}
     measured: dict[str, dict[str, Any]] = {
@@ -76,7 +76,7 @@ def report(
         }
         for way, run in outcomes.items()
     }
-    took = measured[str(taken.way)]["step_s"]
+    took = measured[str(chosen.way)]["step_s"]
     times = {way: each["step_s"] for way, each in measured.items() if each["step_s"]}
     best = min(times, key=lambda way: times[way]) if len(times) > 1 and took else None
     return {
@@ -84,11 +84,11 @@ def report(
         "cluster": cluster_text(cluster),
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "plan": rows_of(plan),
-        "taken": str(taken.way),
+        "taken": str(chosen.way),
         "plain": str(plan.plain.way),
-        "predicted_step_s": taken.step_s,
+        "predicted_step_s": chosen.step_s,
         "measured_step_s": took,
-        "error": None if not took or not taken.step_s else took / taken.step_s - 1,
+        "error": None if not took or not chosen.step_s else took / chosen.step_s - 1,
         "best": best,
         "over_best": None if best is None else took / times[best],
         "measured": measured,
@@ -131,7 +131,7 @@ def _lead(content: Mapping[str, Any]) -> str:
 
 
 def _model_table(content: Mapping[str, Any]) -> str:
-    """What the plan rests on: models, and by how much a calibration corrected them."""
+    """The basis of the plan: models, and by how much a calibration corrected them."""
     rows = [
         [
             row["offload"],

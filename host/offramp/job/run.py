@@ -43,10 +43,10 @@ class RunResult:
     """The result of a run.
 
     Attributes:
-        seconds: from the start of the ranks to the end of the last one, of the attempt that ended well.
+        seconds: seconds from the start of the ranks to the end of the last one, of the attempt that ended well.
         attempts: number of starts.
         bytes_by_link: sent and received by each host on its links, while the ranks ran.
-        steps: of deploying, in order.
+        steps: steps of deploying, in order.
         links: bytes from the first end and from the second of each link that is counted, meanwhile.
         begun_ns: when the ranks of that attempt started, by the system's clock; None: unknown.
         others: tasks of others that wanted a processor of this machine just before; None: unknown.
@@ -75,7 +75,7 @@ class There:
 
     def lost(self) -> str:
         """The reason that the ranks cannot go on: a switch or an agent that is gone, or was restarted; else empty."""
-        return next((why for step in self.steps if (why := step.holds())), "")
+        return next((reason for step in self.steps if (reason := step.holds())), "")
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Pa
     """
     steps: list[str] = []
 
-    def hear(what: str, name: str) -> None:
+    def on_step(what: str, name: str) -> None:
         steps.append(f"{what} {name}")
         note(what, name)
 
@@ -141,7 +141,7 @@ def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Pa
     needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
     numbers: list[int] = []
     try:
-        return _attempts(kind, placed, way, folder, needed, numbers, hear, steps)
+        return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps)
     except Exception:
         with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
             _release(needed, numbers)
@@ -155,18 +155,18 @@ def _attempts(
     folder: Path,
     needed: Sequence[Step],
     numbers: list[int],
-    hear: Note,
+    on_step: Note,
     steps: list[str],
 ) -> RunResult:
     job = placed.job
     for attempt in range(job.restarts + 1):
         numbers.append(_number())
         try:
-            result = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], hear)
+            result = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], on_step)
         except OfframpError as error:
             if attempt == job.restarts:
                 raise
-            hear("restart", str(error))
+            on_step("restart", str(error))
             _wait_until_back(needed)
             _release(needed, numbers)
             continue
@@ -175,17 +175,17 @@ def _attempts(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, hear: Note) -> RunResult:
+def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, on_step: Note) -> RunResult:
     """One attempt that ends well."""
     cluster, hosts = placed.cluster, placed.hosts
     program = kind.program(placed, way, start)
     done: RunResult | None = None
     try:
-        with _deployed(kind, placed, [way], start.folder, number, hear) as there:
+        with _deployed(kind, placed, [way], start.folder, number, on_step) as there:
             ranks = Ranks(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
             others = tasks_of_others()
             before, begun_ns = link_bytes(cluster), time.time_ns()
-            hear("start", f"{placed.ranks} ranks")
+            on_step("start", f"{placed.ranks} ranks")
             try:
                 ranks.start()
                 seconds = ranks.wait(lost=there.lost)
@@ -241,11 +241,11 @@ def calibrate(
 
     Args:
         job: the job.
-        cluster: where it is to run.
-        ways: to measure.
+        cluster: the cluster to run on.
+        ways: ways to measure.
         size: bytes of an all-reduce, where that matters.
         folder: takes logs, and files of the ranks.
-        timeout_s: for everything but taking it away again.
+        timeout_s: timeout for everything but taking it away again.
         note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
         stopped: whether nobody waits for the measurements any more.
 

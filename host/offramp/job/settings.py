@@ -71,16 +71,16 @@ class JobSettings:
         Raises:
             OfframpError: names file, line and field.
         """
-        given: dict[str, Given] = read_settings(path, (cls,))
-        values = {name: each.value for name, each in given.items()}
+        file_settings: dict[str, Given] = read_settings(path, (cls,))
+        values = {name: each.value for name, each in file_settings.items()}
         names = [name for name in ("command", *_FILES) if values.get(name)]
         if len(names) > 1:
-            raise OfframpError(f"{given[names[1]].place}: {names[1]}: goes without {names[0]}")
+            raise OfframpError(f"{file_settings[names[1]].place}: {names[1]}: goes without {names[0]}")
         values |= {name: path.parent / values[name] for name in _FILES if values.get(name) is not None}
         try:
             return cls(**values)
         except SettingsError as error:
-            place = given[error.field].place if error.field in given else str(path)
+            place = file_settings[error.field].place if error.field in file_settings else str(path)
             raise OfframpError(f"{place}: {error}") from None
 
     @property
@@ -109,7 +109,7 @@ class JobSettings:
         """
         names = [host.name for host in cluster.hosts] if self.hosts is None else expand(self.hosts)
         require(cluster, names)
-        found = [host for host in cluster.hosts if host.name in set(names) and host.processes]
-        if not found:
+        hosts = [host for host in cluster.hosts if host.name in set(names) and host.processes]
+        if not hosts:
             raise OfframpError(f"{cluster.origin}: no host of {self.name} has ranks")
-        return found
+        return hosts

@@ -50,9 +50,9 @@ class Snapshot:
             raise OfframpError(
                 f"switch {session.name}: does not say which program it runs, which could not be put back"
             )
-        found = [(True, e.SerializeToString(deterministic=True)) for e in _inserted(session, reply.config.p4info)]
-        found += [(False, e.SerializeToString(deterministic=True)) for e in _modified(session, reply.config.p4info)]
-        return cls(reply.config.SerializeToString(deterministic=True), tuple(sorted(found, reverse=True)))
+        rows = [(True, e.SerializeToString(deterministic=True)) for e in _inserted(session, reply.config.p4info)]
+        rows += [(False, e.SerializeToString(deterministic=True)) for e in _modified(session, reply.config.p4info)]
+        return cls(reply.config.SerializeToString(deterministic=True), tuple(sorted(rows, reverse=True)))
 
     def restore(self, session: Session) -> None:
         """Make it hold again.
@@ -84,8 +84,8 @@ class Snapshot:
         raw = path.read_bytes()[:_MOST]
         end = 8 + int.from_bytes(raw[:8], "big")
         message = v1.WriteRequest.FromString(raw[end:])
-        found = [(e.type == v1.Update.INSERT, e.entity.SerializeToString(deterministic=True)) for e in message.updates]
-        return cls(raw[8:end], tuple(sorted(found, reverse=True)))
+        rows = [(e.type == v1.Update.INSERT, e.entity.SerializeToString(deterministic=True)) for e in message.updates]
+        return cls(raw[8:end], tuple(sorted(rows, reverse=True)))
 
 
 def _inserted(session: Session, info: Any) -> Iterator[Any]:

@@ -35,7 +35,7 @@ _SCORES: Final = ("loss", "accuracy")
 
 @contextmanager
 def step(number: int, what: str = STEP) -> Iterator[None]:
-    """Time a part of a rank's work, a whole step unless ``what`` says something else."""
+    """Time a part of a rank's work, a whole step unless ``what`` names another part."""
     folder = os.environ.get(FOLDER)
     begun = time.time_ns()
     yield
@@ -98,19 +98,19 @@ def tell_paths(requests: Mapping[str, int]) -> None:
 
 def read_paths(folder: Path) -> dict[int, dict[str, int]]:
     """The latest counts of requests by path that each rank wrote (:func:`tell_paths`); malformed files are left out."""
-    found: dict[int, dict[str, int]] = {}
+    paths: dict[int, dict[str, int]] = {}
     for path in sorted(folder.glob("paths-*.json")):
         rank = path.stem.removeprefix("paths-")
         try:
-            found[int(rank)] = {name: int(count) for name, count in parse_json(read_text(path)).items()}
+            paths[int(rank)] = {name: int(count) for name, count in parse_json(read_text(path)).items()}
         except (OfframpError, ValueError, TypeError, AttributeError):
             continue
-    return found
+    return paths
 
 
 def read_steps(folder: Path) -> dict[int, list[dict[str, Any]]]:
     """The lines that each rank wrote (:func:`step`, :func:`tell_progress`); incomplete ones are left out."""
-    found: dict[int, list[dict[str, Any]]] = {}
+    steps: dict[int, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("steps-*.jsonl")):
         rank = path.stem.removeprefix("steps-")
         if not rank.isdecimal() or path.stat().st_size > _MOST_BYTES:
@@ -122,8 +122,8 @@ def read_steps(folder: Path) -> dict[int, list[dict[str, Any]]]:
                 rows.append(_checked(row))
             except (ValueError, TypeError, KeyError):
                 continue
-        found[int(rank)] = rows
-    return found
+        steps[int(rank)] = rows
+    return steps
 
 
 def _checked(row: Mapping[str, Any]) -> dict[str, Any]:

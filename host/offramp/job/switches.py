@@ -45,7 +45,7 @@ class ProgramOnSwitch(ABC):
     """Installs a program where it is not installed yet, and a job's state in it.
 
     The first job that brings a program keeps what was there. A switch that was started anew meanwhile has lost both;
-    whoever comes next brings the program again.
+    the next job brings the program again.
 
     Attributes:
         switch: the switch.
@@ -118,7 +118,7 @@ class ProgramOnSwitch(ABC):
             ledger.jobs = {**ledger.jobs, self.job: owner()}
         except BaseException:
             if alone:
-                with contextlib.suppress(OfframpError):  # it is gone, too: whoever comes next puts back what was kept
+                with contextlib.suppress(OfframpError):  # it is gone, too: the next job restores what was kept
                     _put_back(session, ledger)
             raise
 
@@ -133,17 +133,17 @@ class ProgramOnSwitch(ABC):
 
     def holds(self) -> str:
         """The reason that the job cannot go on: the switch does not answer, or has lost the job's state; else empty."""
-        found = [False]
+        intact = [False]
 
         def look(session: Session) -> None:
-            found[0] = self.runs(session) and self.admitted(session)
+            intact[0] = self.runs(session) and self.admitted(session)
 
         try:
             with _session(self.switch, _LOOK_S) as session:
                 look(session)
         except OfframpError as error:
             return f"{self.switch.name} does not answer: {error}"
-        return "" if found[0] else f"{self.switch.name} was started anew: it has lost what the job had there"
+        return "" if intact[0] else f"{self.switch.name} was started anew: it has lost what the job had there"
 
 
 @dataclass
@@ -153,7 +153,7 @@ class JobOnSwitch(ProgramOnSwitch):
     Attributes:
         role: the switch's part.
         pages: pages of slots for the job.
-        segments: of a frame, where the program is brought.
+        segments: segments of a frame, where the program is brought.
     """
 
     program = PROGRAM
@@ -185,7 +185,7 @@ class JobOnSwitch(ProgramOnSwitch):
         return _control(session) is not None
 
     def admit(self, session: Session) -> None:
-        """Pages that no other job has."""
+        """Pages of this job alone."""
         control = AllReduceControl(session)
         if control.segments != self.segments:
             problem = f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ways of jobs are, a line each, for a job's report."""
+"""One-line explanations of the ways of jobs, for a job's report."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ TERMS: Final = {
     "colocated": "both share the same devices (UniTG, docs/unitg.md)",
     "interleaved": "the one's work fills the gaps of the other's pipeline (UniTG, docs/unitg.md)",
 }
-"""What each way is, in a line."""
+"""One line about each way."""

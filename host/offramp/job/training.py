@@ -26,8 +26,8 @@ class Training(Kind):
     """A training command; a step is an epoch.
 
     Attributes:
-        words: of the command, behind ``offramp``.
-        workers: its field that says how many ranks there are.
+        words: words of the command, behind ``offramp``.
+        workers: its field for the number of ranks.
         options: fields that a way sets.
         lossy: ways that the job has to allow.
     """
@@ -66,13 +66,13 @@ class Training(Kind):
         """
         path = placed.job.file
         assert path is not None
-        given = read_settings(path, (self.settings_class,))
-        values = {name: each.value for name, each in given.items()} | {self.workers: placed.ranks}
+        file_settings = read_settings(path, (self.settings_class,))
+        values = {name: each.value for name, each in file_settings.items()} | {self.workers: placed.ranks}
         values |= dict(self.options[way]) | self.network_options(placed, way)
         try:
             return self.settings_class(**values)
         except SettingsError as error:
-            place = given[error.field].place if error.field in given else str(path)
+            place = file_settings[error.field].place if error.field in file_settings else str(path)
             raise OfframpError(f"{place}: {error}") from None
 
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:

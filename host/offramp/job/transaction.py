@@ -41,7 +41,7 @@ class Transaction:
     def __init__(
         self, note: Callable[[str, str], None] | None = None, signalled: Callable[[], None] | None = None
     ) -> None:
-        self._told, self._signalled, self._done = note, signalled, list[Step]()
+        self._on_step, self._signalled, self._done = note, signalled, list[Step]()
 
     def __enter__(self) -> Self:
         return self
@@ -54,8 +54,8 @@ class Transaction:
         self._note("applied", step.name)
 
     def _note(self, what: str, name: str) -> None:
-        if self._told is not None:
-            self._told(what, name)
+        if self._on_step is not None:
+            self._on_step(what, name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -72,5 +72,5 @@ class Transaction:
             except Exception as fault:  # whatever it is, the others must be undone
                 faults.append(f"{step.name}: {fault}")
         if faults:
-            said = f"not undone: {'; '.join(faults)}"
-            raise OfframpError(f"{error}; {said}" if error is not None and str(error) else said)
+            failure = f"not undone: {'; '.join(faults)}"
+            raise OfframpError(f"{error}; {failure}" if error is not None and str(error) else failure)

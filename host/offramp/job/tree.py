@@ -28,18 +28,18 @@ def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
         for name, each in ranks.items()
     }
     if len(members) == 1:
-        found = {name: SwitchRole(each) for name, each in members.items()}
+        out = {name: SwitchRole(each) for name, each in members.items()}
     else:
         top = _spine(cluster, list(members))
-        found, racks = {}, []
+        out, racks = {}, []
         for name, each in members.items():
             up = next_links(cluster, top)[name]
-            found[name] = SwitchRole(each, int(up.near(name).port))
+            out[name] = SwitchRole(each, int(up.near(name).port))
             racks.append(Contributor(int(up.far(name).port), ranks[name][0], tuple(ranks[name])))
-        found[top] = SwitchRole(tuple(racks))
-    for name in found:
+        out[top] = SwitchRole(tuple(racks))
+    for name in out:
         _check(cluster, name)
-    return found
+    return out
 
 
 def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, str]:
@@ -53,7 +53,7 @@ def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, s
     Raises:
         OfframpError: hosts with several ranks, or at no switch; with file and line.
     """
-    found: dict[str, str] = {}
+    leaves: dict[str, str] = {}
     for host in hosts:
         if host.processes != 1:
             problem = f"{host.processes} ranks: {what} expects one on each host"
@@ -62,8 +62,8 @@ def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, s
         switch = cluster.by_name[links[0].far(host.name).node] if links else None
         if not isinstance(switch, Switch):
             raise OfframpError(f"{cluster.place(host.name)}: {host.name}: its first link leads to no switch")
-        found[host.name] = switch.name
-    return found
+        leaves[host.name] = switch.name
+    return leaves
 
 
 def _port(cluster: Cluster, host: str, switch: str) -> int:

@@ -36,9 +36,9 @@ class SwitchLook:
     """The answer of a switch to one look.
 
     Attributes:
-        answers: whether it does.
-        pages: of slots, if it runs all-reduce.
-        taken: of them, by job.
+        answers: whether it answers.
+        pages: pages of slots, if it runs all-reduce.
+        taken: pages in use, by job.
         verdicts: packets by what they came to.
         queues: of a port and its queue (``"3/7"``) packets ``sent``, ``marked`` and ``dropped``, where its program
             counts them.
@@ -65,10 +65,10 @@ class AgentLook:
     """The answer of a smartNIC's agent to one look.
 
     Attributes:
-        answers: whether it does.
+        answers: whether it answers.
         clients, requests: connected now, and carried out since it started.
         cut_off: clients that it has cut off.
-        ports: by name.
+        ports: ports by name.
     """
 
     answers: bool
@@ -85,7 +85,7 @@ class RankLook:
     Attributes:
         step: number of the last one that ended.
         seconds: seconds that the step took.
-        mean_s: of all but the first, or of the only one.
+        mean_s: mean of all but the first, or of the only one.
         parts: seconds of the last one of each part that the program names.
     """
 
@@ -110,14 +110,14 @@ class Look:
     """Observations at one moment.
 
     Attributes:
-        at_s: of the monotonic clock.
+        at_s: time on the monotonic clock.
         links: bytes that each host has sent and received on its links.
-        switches: by name.
-        ranks: by number.
+        switches: switches by name.
+        ranks: ranks by number.
         queues: bytes that wait at each host's first link now, and packets that it has dropped.
-        agents: by ``HOST/AGENT``.
+        agents: agents by ``HOST/AGENT``.
         paths: requests of each rank by path, where it runs an application of LEO.
-        plan: by way.
+        plan: plan by way.
     """
 
     at_s: float
@@ -132,12 +132,12 @@ class Look:
     def rates_bps(self, before: Look | None) -> dict[str, tuple[float, float]]:
         """Bits per second that each host sent and received since another moment; 0 without one."""
         seconds = self.at_s - before.at_s if before is not None else 0.0
-        found = {}
+        rates = {}
         for name, (sent, received) in self.links.items():
             was = before.links.get(name) if before is not None else None
             moved = (0, 0) if was is None else (sent - was[0], received - was[1])
-            found[name] = (moved[0] * 8 / seconds, moved[1] * 8 / seconds) if seconds > 0 else (0.0, 0.0)
-        return found
+            rates[name] = (moved[0] * 8 / seconds, moved[1] * 8 / seconds) if seconds > 0 else (0.0, 0.0)
+        return rates
 
 
 def look(cluster: Cluster, folder: Path | None) -> Look:
@@ -162,13 +162,13 @@ def look(cluster: Cluster, folder: Path | None) -> Look:
 
 def as_json(cluster: Cluster, now: Look, before: Look | None) -> dict[str, Any]:
     """A look for ``--json`` and for the page: with rates since the look before, and those of the links."""
-    rates = {name: list(both) for name, both in now.rates_bps(before).items()}
+    rates = {name: list(pair) for name, pair in now.rates_bps(before).items()}
     lines = {host.name: cluster.rate_bps(host.name) for host in cluster.hosts}
     return {"cluster": cluster.name, **asdict(now), "rates_bps": rates, "line_bps": lines}
 
 
 def _ranks(folder: Path) -> dict[int, RankLook]:
-    found = {}
+    looks = {}
     for rank, rows in read_steps(folder).items():
         seconds = [(row["step"], (row["end_ns"] - row["begin_ns"]) / 1e9) for row in rows if row["what"] == "step"]
         if seconds:
@@ -177,8 +177,8 @@ def _ranks(folder: Path) -> dict[int, RankLook]:
                 for row in rows
                 if row["what"] != "step" and "track" not in row
             }
-            found[rank] = RankLook(*seconds[-1], mean(each for _, each in seconds[1:] or seconds), parts)
-    return found
+            looks[rank] = RankLook(*seconds[-1], mean(each for _, each in seconds[1:] or seconds), parts)
+    return looks
 
 
 def _plan(folder: Path) -> dict[str, WayLook]:
@@ -205,7 +205,7 @@ def _way(row: Mapping[str, Any], out: Path) -> WayLook:
 
 
 def _queues(cluster: Cluster) -> dict[str, tuple[int, int]]:
-    found = {}
+    queues = {}
     for host in cluster.hosts:
         name = interface(cluster, host)
         if name is None or host.reach == "local":
@@ -214,10 +214,10 @@ def _queues(cluster: Cluster) -> dict[str, tuple[int, int]]:
         try:
             done = subprocess.run(command_on(host, words), check=True, capture_output=True, timeout=_TIMEOUT_S)
             rows = [row for row in parse_json(done.stdout) if "parent" not in row]
-            found[host.name] = sum(row.get("backlog", 0) for row in rows), sum(row.get("drops", 0) for row in rows)
+            queues[host.name] = sum(row.get("backlog", 0) for row in rows), sum(row.get("drops", 0) for row in rows)
         except (OSError, subprocess.SubprocessError, OfframpError, TypeError, AttributeError):
             continue
-    return found
+    return queues
 
 
 def _agent(agent: Agent) -> AgentLook:
@@ -227,9 +227,9 @@ def _agent(agent: Agent) -> AgentLook:
     except OfframpError:
         return AgentLook(answers=False)
     try:
-        said = connection.stats()
-        ports = {row["name"]: PortLook(row["received"], row["sent"], row["missed"]) for row in said["ports"]}
-        return AgentLook(True, said["clients"] - 1, said["requests"], said["cut_off"], ports)  # but for this one
+        stats = connection.stats()
+        ports = {row["name"]: PortLook(row["received"], row["sent"], row["missed"]) for row in stats["ports"]}
+        return AgentLook(True, stats["clients"] - 1, stats["requests"], stats["cut_off"], ports)  # but for this one
     except (OfframpError, LookupError, TypeError):
         return AgentLook(answers=False)
     finally:
@@ -244,10 +244,10 @@ def _switch(switch: Switch) -> SwitchLook:
             control = AllReduceControl(session)
         except OfframpError:  # another program
             return SwitchLook(answers=True, queues=_switch_queues(session))
-        taken: dict[int, int] = {}
+        pages_used: dict[int, int] = {}
         for job in control._taken().values():
-            taken[job] = taken.get(job, 0) + 1
-        return SwitchLook(True, control.pages, taken, control.outcomes())
+            pages_used[job] = pages_used.get(job, 0) + 1
+        return SwitchLook(True, control.pages, pages_used, control.outcomes())
     except OfframpError:
         return SwitchLook(answers=False)
     finally:
@@ -256,7 +256,7 @@ def _switch(switch: Switch) -> SwitchLook:
 
 def _switch_queues(session: Session) -> dict[str, dict[str, int]]:
     """Non-zero counters of Hermod's program, by port and queue; empty for other programs."""
-    found: dict[str, dict[str, int]] = {}
+    queues: dict[str, dict[str, int]] = {}
     for what in _QUEUE_COUNTERS:
         try:
             cells = session.read_counter(_HERMOD + what)
@@ -265,5 +265,5 @@ def _switch_queues(session: Session) -> dict[str, dict[str, int]]:
         for index, (packets, _) in cells.items():
             if packets:
                 port, queue = divmod(index, _QUEUES)
-                found.setdefault(f"{port}/{queue}", dict.fromkeys(_QUEUE_COUNTERS, 0))[what] = packets
-    return found
+                queues.setdefault(f"{port}/{queue}", dict.fromkeys(_QUEUE_COUNTERS, 0))[what] = packets
+    return queues

@@ -110,7 +110,7 @@ class Model(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """``(t, …)`` states ``h^number`` of the view's targets."""
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -152,7 +152,7 @@ class Model(nn.Module, ABC):
         return self.readout([state for state in states if isinstance(state, torch.Tensor)])
 
     def hidden(self, number: int, view: View, active: torch.Tensor) -> torch.Tensor:
-        """In training, the targets' states after dropout."""
+        """The targets' states, after dropout in training."""
         return self.dropout(active, view.ids, number) if self.training else active
 
     def weight(self, fan_in: int, fan_out: int) -> nn.Parameter:

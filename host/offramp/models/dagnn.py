@@ -41,9 +41,9 @@ class Dagnn(Model):
         """The state itself is the message."""
         return dense(h)
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:  # noqa: ARG002
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:  # noqa: ARG002
         """One step of propagation, ``A h``."""
-        return view.aggregate(given.message, "gcn")
+        return view.aggregate(inputs.message, "gcn")
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """Class scores from the gated sum of all states."""

@@ -94,12 +94,12 @@ class Reversible(Deep):
         """The whole state stays with its vertex."""
         return dense(h)
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """``x_1 + f(x_2)`` in odd layers, ``x_2 + f(x_1)`` in even ones."""
-        assert given.own is not None
-        halves = list(given.own.chunk(GROUPS, dim=1))
+        assert inputs.own is not None
+        halves = list(inputs.own.chunk(GROUPS, dim=1))
         changed = (number - 1) % GROUPS
-        halves[changed] = halves[changed] + self.hidden(number, view, self._sum(number, view, given.message))
+        halves[changed] = halves[changed] + self.hidden(number, view, self._sum(number, view, inputs.message))
         return torch.cat(halves, dim=1)
 
     def _sum(self, number: int, view: View, message: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
@@ -116,7 +116,7 @@ class RevGat(Reversible):
     by_sums = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """Make weights as :class:`Deep` does."""
+        """Create weights like :class:`Deep`."""
         super().__init__(widths, seed=seed, dropout=dropout)
         self.sources = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
         self.targets = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
@@ -143,13 +143,13 @@ class ResGen(Deep):
         """The whole state stays with its vertex."""
         return dense(h)
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """Each channel weighs its neighbours by a softmax of their messages."""
-        assert given.own is not None
-        message = given.message
+        assert inputs.own is not None
+        message = inputs.message
         target = torch.zeros_like(view.of_targets(message))
         mixed = view.attend(message.unsqueeze(2), message, target).flatten(1)
-        return given.own + self.hidden(number, view, mixed @ self.weights[number - 1])
+        return inputs.own + self.hidden(number, view, mixed @ self.weights[number - 1])
 
     def _combining(self, number: int) -> list[nn.Parameter]:
         own = [self.weights[number - 1]] if 1 <= number <= self.layers else []

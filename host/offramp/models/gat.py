@@ -51,10 +51,10 @@ class Gat(Model):
         message: torch.Tensor = h @ self.weights[number - 1]
         return message
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """The attention of every head, with ELU except after the last layer."""
         source, target, bias = (of[number - 1] for of in (self.sources, self.targets, self.biases))
-        message = given.message
+        message = inputs.message
         values = message.view(len(message), self.heads, message.shape[1] // self.heads)  # also of no messages
         at_target = (view.of_targets(message).view(-1, *values.shape[1:]) * target).sum(2)
         heads = view.attend(values, (values * source).sum(2), at_target)

@@ -47,9 +47,9 @@ class Gcn(Model):
         """``h W`` if that is narrower, else ``h``."""
         return Linear(self.weights[number - 1]).before(h)
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """``A h W + b``, with ReLU except after the last layer."""
-        z = view.aggregate(given.message, self.aggregator)
+        z = view.aggregate(inputs.message, self.aggregator)
         z = Linear(self.weights[number - 1]).after(z) + self.biases[number - 1]
         return self.hidden(number, view, torch.relu(z)) if number < self.layers else z
 

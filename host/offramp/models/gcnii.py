@@ -46,11 +46,11 @@ class Gcnii(Model):
         """The state itself is the message."""
         return dense(h)
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """One layer, with ReLU."""
-        assert given.first is not None
+        assert inputs.first is not None
         beta = math.log(LAMBDA / number + 1)
-        mixed = (1 - ALPHA) * view.aggregate(given.message, "gcn") + ALPHA * given.first
+        mixed = (1 - ALPHA) * view.aggregate(inputs.message, "gcn") + ALPHA * inputs.first
         z = (1 - beta) * mixed + beta * (mixed @ self.weights[number - 1])
         return self.hidden(number, view, torch.relu(z))
 

@@ -35,9 +35,9 @@ class JkNet(Gcn):
         super().__init__(widths[:-1], seed=seed, dropout=dropout)
         self.out = nn.ParameterList([self.weight(sum(widths[1:-1]), widths[-1]), torch.zeros(widths[-1])])
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """``relu(A h W + b)``, also in the last layer."""
-        h = super().combine(number, view, given)
+        h = super().combine(number, view, inputs)
         return self.hidden(number, view, torch.relu(h)) if number == self.layers else h
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -55,7 +55,7 @@ def as_features(
 
 
 def stacked(own: object, received: object) -> object:
-    """Features of own vertices followed by those of others, dense or sparse as they are."""
+    """Features of own vertices followed by those of others, dense or sparse like the input."""
     if sp.issparse(own):
         return sp.vstack([sp.csr_matrix(own), sp.csr_matrix(received)], format="csr")
     return np.concatenate([np.asarray(own), np.asarray(received)])

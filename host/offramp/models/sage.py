@@ -23,7 +23,7 @@ class Sage(Model):
     sampled = True
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """Make weights as :class:`~offramp.models.gcn.Gcn` does."""
+        """Create weights like :class:`~offramp.models.gcn.Gcn`."""
         shapes = list(pairwise(widths))
         super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)
         self.own = nn.ParameterList(self.weight(*shape) for shape in shapes)
@@ -39,11 +39,11 @@ class Sage(Model):
         own: torch.Tensor = h @ self.own[number - 1] + self.biases[number - 1]
         return own
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """The sum of both parts, with ReLU except after the last layer."""
-        assert given.own is not None
-        mean = (view.sum(given.message) - view.of_targets(given.message)) / view.neighbours
-        z = given.own + Linear(self.neighbour[number - 1]).after(mean)
+        assert inputs.own is not None
+        mean = (view.sum(inputs.message) - view.of_targets(inputs.message)) / view.neighbours
+        z = inputs.own + Linear(self.neighbour[number - 1]).after(mean)
         return self.hidden(number, view, torch.relu(z)) if number < self.layers else z
 
     @property

@@ -28,7 +28,7 @@ TERMS = {
     "pass": "one packet's way through the switch; a recirculated packet takes several",
     "overflow": "a packet that found no free aggregator",
 }
-"""What the page's terms mean."""
+"""Explanations of the page's terms."""
 
 
 def answer(report: Report) -> str:
@@ -42,9 +42,9 @@ def answer(report: Report) -> str:
         )
     quick = min(sharing, key=lambda run: float(run.result["seconds"]))
     small = min(sharing, key=wire_bytes)
-    both = "on both counts" if quick is small else f"in time; {small.name} in bytes"
+    clause = "on both counts" if quick is small else f"in time; {small.name} in bytes"
     text = (
-        f"Of the ways that share the graph among workers, {quick.name} wins {both}. Training took "
+        f"Of the ways that share the graph among workers, {quick.name} wins {clause}. Training took "
         + _each(sharing, lambda run: duration(run.result["seconds"]))
         + "; on the wire were "
         + _each(sharing, lambda run: si(wire_bytes(run), "B"))

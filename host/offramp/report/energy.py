@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Energy of the processor packages by RAPL, through Linux's powercap interface (Intel and AMD).
 
-It counts the energy of the whole package, whoever uses it. Counters wrap at ``max_energy_range_uj``; they have to be
+It counts the energy of the whole package, for all processes. Counters wrap at ``max_energy_range_uj``; they have to be
 read at least once per wrap, which takes minutes at full load.
 """
 
@@ -60,9 +60,9 @@ class Energy:
         except (OSError, ValueError) as error:
             raise OfframpError(f"energy is not readable any more: {error}") from None
         rows = zip(self._zones, self._last, now, strict=True)
-        taken = sum(end - begun if end >= begun else end - begun + zone.range_uj for zone, begun, end in rows)
+        total = sum(end - begun if end >= begun else end - begun + zone.range_uj for zone, begun, end in rows)
         self._last = now
-        return taken / 1e6
+        return total / 1e6
 
 
 def energy_or_why(root: Path = POWERCAP) -> tuple[Energy | None, str]:

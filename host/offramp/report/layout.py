@@ -29,7 +29,7 @@ class Layout:
 
     Attributes:
         places: centre of each node.
-        width, height: of the drawing.
+        width, height: width and height of the drawing.
         column: distance from one node to the next, as narrow as the longest name allows.
         racks: names of the members of each rack, its switch included, if one has the rack's name.
     """

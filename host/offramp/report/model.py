@@ -16,7 +16,7 @@ class Run:
 
     Attributes:
         name: its name throughout the report.
-        result: value of :meth:`offramp.train.results.TrainingResult.as_dict`.
+        result: what :meth:`offramp.workers.epochs.RunResult.as_dict` returns.
     """
 
     name: str

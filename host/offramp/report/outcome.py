@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known at the end of a comparison: predictions, measurements and models of each alternative, kept apart.
+"""Results of a comparison: predictions, measurements and models of each alternative, kept apart.
 
 A job has one outcome, the demo one for each of its acts. :mod:`offramp.report` draws them all on the same page.
 """
@@ -22,7 +22,7 @@ class Node:
 
     Attributes:
         name: its name in the cluster file.
-        role: what it is.
+        role: its role in the comparison.
         rack: name of the group that is drawn together, such as the leaf above the hosts; empty: none.
     """
 
@@ -37,7 +37,7 @@ class Link:
 
     Attributes:
         ends: names of two nodes.
-        rate_bps: in each direction; None where nothing limits it.
+        rate_bps: rate in each direction; None where nothing limits it.
         bytes_by: by alternative, the bytes from the first end and those from the second. An alternative whose bytes
             nobody counted is absent.
     """

@@ -42,7 +42,7 @@ def outcomes_page(
     Args:
         title: heading of the page.
         lead: a line below it.
-        outcomes: in the order in which they are shown.
+        outcomes: outcomes in the order in which they are shown.
         command: how to repeat all of it.
         origin: version, commit and date.
         extra: further sections in HTML, before the command.

@@ -105,7 +105,7 @@ def curves(accuracy: Sequence[Line], loss: Sequence[Line], unit: str, note: str 
 
 
 def repeat(command: str, origin: str) -> str:
-    """How to repeat everything, and what made the page."""
+    """The command that repeats everything, and the origin of the page."""
     below = f'<p class="note">{escape(origin)}</p>' if origin else ""
     return f"<h2>Repeat it</h2><pre>{escape(command)}</pre>{below}"
 

@@ -115,7 +115,7 @@ def _event(row: Mapping[str, Any], track: Track) -> _Event | None:
 
 
 def _window(events: Sequence[_Event]) -> tuple[float, float]:
-    """Begin and end of the step that is drawn; of all events where none says that it is a step."""
+    """Begin and end of the step that is drawn; of all events if none is a step."""
     first = min(each.track for each in events)
     steps = [each for each in events if each.track == first and _STEP.match(each.name)]
     if not steps:

@@ -50,8 +50,8 @@ def _table(outcome: Outcome, palette: Palette) -> str:
 
 
 def _row(each: Alternative, columns: Sequence[str], palette: Palette) -> str:
-    taken = ' <span class="taken">taken</span>' if each.taken else ""
-    cells = [f"<td>{palette.chip(each.name)}{taken}</td>", _cell(columns[1], each.predicted_s, "not predicted")]
+    badge = ' <span class="taken">taken</span>' if each.taken else ""
+    cells = [f"<td>{palette.chip(each.name)}{badge}</td>", _cell(columns[1], each.predicted_s, "not predicted")]
     if each.measured_s:
         low, high = quartiles(each.measured_s)
         half = f"{duration(low)} to {duration(high)}" if len(each.measured_s) > 1 else "one only"

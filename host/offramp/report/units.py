@@ -40,7 +40,7 @@ def percent(share: float) -> str:
 
 
 def number(value: object) -> str:
-    """Integers in groups of three, floats to four significant digits, None as a dash, anything else as it is."""
+    """Integers in groups of three, floats to four significant digits, None as a dash, anything else unchanged."""
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, bool) or not isinstance(value, int | float):

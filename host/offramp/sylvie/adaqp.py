@@ -103,13 +103,13 @@ def balanced_widths(
     worst = sum(variance(w, np.full(len(w), WIDTHS[0], np.uint8), columns) for w in pairs)
 
     def at(time_s: float) -> tuple[float, list[Widths]]:
-        made = []
+        choices = []
         for weight, rate in zip(pairs, rates_bps, strict=True):
             floor = row_bytes(columns, WIDTHS[0]) * len(weight)
-            made.append(widths_within(weight, columns, max(floor, int(time_s * rate / 8))))
-        spread = sum(variance(w, chosen, columns) for w, chosen in zip(pairs, made, strict=True))
+            choices.append(widths_within(weight, columns, max(floor, int(time_s * rate / 8))))
+        spread = sum(variance(w, chosen, columns) for w, chosen in zip(pairs, choices, strict=True))
         cost = tradeoff * (spread / worst if worst else 0) + (1 - tradeoff) * (time_s / high if high else 0)
-        return cost, made
+        return cost, choices
 
     return min((at(time_s) for time_s in np.linspace(low, high, TIMES).tolist()), key=lambda tried: tried[0])[1]
 

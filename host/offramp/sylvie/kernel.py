@@ -61,7 +61,7 @@ def functions(bits: int) -> tuple[Any, Any, Any]:
     from offramp_base.native.compiler import MachineCode
 
     module = ll.Module(f"sylvie{bits}")
-    made = [_quantise(module, bits), _dequantise(module, bits, adds=False), _dequantise(module, bits, adds=True)]
+    kernels = [_quantise(module, bits), _dequantise(module, bits, adds=False), _dequantise(module, bits, adds=True)]
     code = MachineCode(str(module))
     kinds = {PTR: ctypes.c_void_p, I64: ctypes.c_int64}
 
@@ -70,7 +70,7 @@ def functions(bits: int) -> tuple[Any, Any, Any]:
         call.code = code  # keeps the machine code alive
         return call
 
-    first, second, third = map(linked, made)
+    first, second, third = map(linked, kernels)
     return first, second, third
 
 
@@ -79,15 +79,15 @@ class _Rows:
 
     def __init__(self, module: Any, name: str, params: tuple[Any, ...], first: int) -> None:
         self.module = module
-        self.made = ll.Function(module, ll.FunctionType(I64, params), name)
-        self.b = ll.IRBuilder(self.made.append_basic_block("entry"))
-        self.columns = self.made.args[3 if first == 4 else 1]
+        self.llvm = ll.Function(module, ll.FunctionType(I64, params), name)
+        self.b = ll.IRBuilder(self.llvm.append_basic_block("entry"))
+        self.columns = self.llvm.args[3 if first == 4 else 1]
         self.whole = self.b.and_(self.columns, i64(-GROUP))
         self.rest = self.b.sub(self.columns, self.whole)
         self.scratch = self.b.alloca(ll.ArrayType(F32, GROUP))
         self.scratch.align = 64
         self.scratch.type = PTR  # llvmlite's pointers to one type hold no other
-        self.start, self.stop = self.made.args[first], self.made.args[first + 1]
+        self.start, self.stop = self.llvm.args[first], self.llvm.args[first + 1]
 
     @contextmanager
     def loop(self, start: Value, stop: Value, step: int, carried: tuple[Value, ...] = ()) -> Iterator[list[Value]]:
@@ -97,7 +97,7 @@ class _Rows:
         """
         b = self.b
         before = b.block
-        test, body, end = (self.made.append_basic_block(n) for n in ("test", "body", "end"))
+        test, body, end = (self.llvm.append_basic_block(n) for n in ("test", "body", "end"))
         b.branch(test)
         b.position_at_end(test)
         phis = [b.phi(value.type) for value in (start, *carried)]
@@ -146,7 +146,7 @@ class _Rows:
 def _quantise(module: Any, bits: int) -> Value:
     f = _Rows(module, f"quantise{bits}", _QUANTISE, 4)
     b = f.b
-    x, stride, rows, _, _, _, packed, least_out, greatest_out, seed, compact = f.made.args
+    x, stride, rows, _, _, _, packed, least_out, greatest_out, seed, compact = f.llvm.args
     with f.loop(f.start, f.stop, 1) as (at, *_):
         source, number = f.row(x, stride, rows, at)
         later = b.add(at, i64(AHEAD))
@@ -168,7 +168,7 @@ def _quantise(module: Any, bits: int) -> Value:
             pack_pair(b, pair, bits, f.scratch)
             copy_bytes(b, module, f.piece(target, f.whole, bits), f.scratch, f.rest_bytes(bits))
     b.ret(i64(NO_ROW))
-    return f.made
+    return f.llvm
 
 
 def _bounds(f: _Rows, source: Value, coming: Value, compact: Value) -> tuple[Value, Value, Value]:
@@ -262,7 +262,7 @@ class _Coder:
 def _dequantise(module: Any, bits: int, *, adds: bool) -> Value:
     f = _Rows(module, f"{'add' if adds else 'dequantise'}{bits}", _DEQUANTISE, 7)
     b = f.b
-    packed, _, least_in, greatest_in, out, stride, rows, _, _ = f.made.args
+    packed, _, least_in, greatest_in, out, stride, rows, _, _ = f.llvm.args
     with f.loop(f.start, f.stop, 1) as (at, *_):
         target, _ = f.row(out, stride, rows, at)
         least, greatest = (b.load(b.gep(p, [at], source_etype=F32), typ=F32) for p in (least_in, greatest_in))
@@ -281,7 +281,7 @@ def _dequantise(module: Any, bits: int, *, adds: bool) -> Value:
             rest = b.gep(target, [f.whole], source_etype=F32)
             copy_bytes(b, module, rest, f.scratch, b.shl(f.rest, i64(2)))
     b.ret(i64(NO_ROW))
-    return f.made
+    return f.llvm
 
 
 def _sum(b: Any, left: Pair, right: Pair) -> Pair:

@@ -50,7 +50,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of one width: their positions among all rows, and where their bounds and codes are."""
+    """Rows of one width: their positions among all rows, and those of their bounds and codes."""
 
     bits: int
     places: Rows
@@ -123,10 +123,8 @@ class Layout:
             if group.bits == PLAIN:
                 codes.view(FLOAT)[:] = x[chosen[group.places]]
                 continue
-            made = quantise(
-                x, chosen[group.places], group.bits, seed, compact=self.compact, into=codes, threads=threads
-            )
-            message[group.bounds] = _to_wire(np.stack([made.least, made.greatest], axis=1), compact=self.compact)
+            out = quantise(x, chosen[group.places], group.bits, seed, compact=self.compact, into=codes, threads=threads)
+            message[group.bounds] = _to_wire(np.stack([out.least, out.greatest], axis=1), compact=self.compact)
         return message
 
     def decode(
@@ -183,9 +181,9 @@ class Layout:
         return head + b"".join(COUNT.encode({"rows": count}) for count in self.counts)
 
     def _check(self, message: Bytes, label: Label) -> None:
-        got, base = read_label(message)
-        if got != label:
-            raise OfframpError(f"expected {label}, got {got}")
+        label_read, base = read_label(message)
+        if label_read != label:
+            raise OfframpError(f"expected {label}, got {label_read}")
         if base != self.base:
             raise OfframpError(f"{label}: expected base width {self.base}, got {base}")
         if message[: self.header].tobytes() != self.head(label):

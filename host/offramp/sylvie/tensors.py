@@ -40,11 +40,11 @@ def encode(layout: Layout, x: torch.Tensor, rows: Rows, label: Label, seed: int)
         if group.bits == PLAIN:
             message[group.codes] = x[places].view(torch.uint8).view(-1)
             continue
-        made = triton_kernel.quantise(x, places, group.bits, seed, compact=layout.compact)
-        if bool(made.bad.any()):
-            raise cannot_be_quantised(int(places[made.bad != 0][0]))
-        message[group.codes] = made.packed.view(-1)
-        bounds = torch.stack([made.least, made.greatest], 1)
+        quantised = triton_kernel.quantise(x, places, group.bits, seed, compact=layout.compact)
+        if bool(quantised.bad.any()):
+            raise cannot_be_quantised(int(places[quantised.bad != 0][0]))
+        message[group.codes] = quantised.packed.view(-1)
+        bounds = torch.stack([quantised.least, quantised.greatest], 1)
         halves = bounds.view(torch.int16)[:, 1::2] if layout.compact else bounds
         message[group.bounds] = halves.contiguous().view(torch.uint8).view(-1)
     return message

@@ -113,6 +113,6 @@ def unpack_pair(b: Any, bits: int, source: Value) -> Pair:
 
 
 def copy_bytes(b: Any, module: Any, into: Value, source: Value, size: Value) -> None:
-    """Copy bytes as ``memcpy`` does."""
+    """Copy bytes like ``memcpy``."""
     kind = ll.FunctionType(ll.VoidType(), [PTR, PTR, I64, I1])
     b.call(module.declare_intrinsic("llvm.memcpy.p0.p0.i64", [], kind), [into, source, size, const(I1, 0)])

@@ -45,9 +45,9 @@ class Candidate:
         """Simulate schedules of demands on a network."""
         stages, release = [], []
         for demand, schedule in zip(demands, schedules, strict=True):
-            made = schedule.stages()
-            stages += made
-            release += [demand.release_ps] * len(made)
+            pieces = schedule.stages()
+            stages += pieces
+            release += [demand.release_ps] * len(pieces)
         return cls(schedules, execute(stages, len(network.dimensions), policy, release, at_once=network.at_once))
 
 
@@ -62,9 +62,9 @@ def balanced(
     patience = PATIENCE
     for schedules in _schedules(network, demands, chunks, options, unit, program, bound):
         for policy in (Policy.SCF, _reduce_first(demands, schedules)):
-            found = Candidate.run(network, demands, schedules, policy)
-            if best is None or found.timeline.finish_ps < best.timeline.finish_ps:
-                best, patience = found, PATIENCE
+            candidate = Candidate.run(network, demands, schedules, policy)
+            if best is None or candidate.timeline.finish_ps < best.timeline.finish_ps:
+                best, patience = candidate, PATIENCE
         assert best is not None
         patience -= 1
         if patience == 0 or (not latest and best.timeline.finish_ps <= bound.finish_ps * (1 + CLOSE)):
@@ -113,7 +113,7 @@ def _mixed(
     even: bool,
 ) -> tuple[Schedule, ...]:
     """Chunks in proportion to the shares of the orders; an order's chunks are equal and evenly spread."""
-    made = []
+    schedules = []
     for part, demand, shares in zip(parts, demands, mix, strict=True):
         placed: list[tuple[float, int, Order]] = []
         for order, bytes_, count in _allot(demand.size, shares or {active(part): 1.0}, chunks, unit):
@@ -127,8 +127,8 @@ def _mixed(
         if rest:  # less than a unit a chunk: one chunk takes it, so that the others stay equal
             cut = [(cut[0][0] + rest, cut[0][1]), *cut[1:]] if cut else [(rest, active(part))]
         each = tuple(chunk_for(demand.collective, size, order) for size, order in cut)
-        made.append(Schedule(part, demand.collective, each))
-    return tuple(made)
+        schedules.append(Schedule(part, demand.collective, each))
+    return tuple(schedules)
 
 
 def _allot(size: int, shares: dict[Order, float], chunks: int, unit: int) -> list[tuple[Order, int, int]]:
@@ -148,7 +148,7 @@ def _level(
 ) -> tuple[Schedule, ...]:
     """Greedy with look-ahead: each chunk gets the order that minimises the highest load, over all demands."""
     loads = [0] * len(network.dimensions)
-    made = []
+    schedules = []
     for part, demand, pieces in zip(parts, demands, sizes, strict=True):
         reduces = demand.collective is Collective.ALL_REDUCE
         stage = Collective.REDUCE_SCATTER if reduces else demand.collective
@@ -165,8 +165,8 @@ def _level(
             tracker.add(added)
             loads = [a + b for a, b in zip(loads, added, strict=True)]
             chunks.append(chunk_for(demand.collective, size, order))
-        made.append(Schedule(part, demand.collective, tuple(chunks)))
-    return tuple(made)
+        schedules.append(Schedule(part, demand.collective, tuple(chunks)))
+    return tuple(schedules)
 
 
 def _height(loads: Sequence[int], added: Sequence[int]) -> tuple[int, int]:

@@ -53,13 +53,13 @@ class OrderProgram:
                 continue
             paths = []
             for order in all_orders(part):
-                made = stages(part, demand.collective, chunk_for(demand.collective, demand.size, order))
+                pieces = stages(part, demand.collective, chunk_for(demand.collective, demand.size, order))
                 load = [0.0] * len(network.dimensions)
-                for stage in made:
+                for stage in pieces:
                     load[stage.dim] += network.dimensions[stage.dim].wire_ps(stage.stage, stage.size)
                 self.columns.append((number, order))
                 loads.append(load)
-                paths.append(sum(stage.delay_ps for stage in made))
+                paths.append(sum(stage.delay_ps for stage in pieces))
             self._path = max(self._path, float(min(paths)))
             for k in active(part):
                 self._delays[k] = min(self._delays[k], _least_delay(part, demand.collective, k))
@@ -79,11 +79,11 @@ class OrderProgram:
         return self._mix(shares)
 
     def _mix(self, shares: Any) -> tuple[dict[Order, float], ...]:
-        found: list[dict[Order, float]] = [{} for _ in self.demands]
+        mixes: list[dict[Order, float]] = [{} for _ in self.demands]
         for (number, order), share in zip(self.columns, shares, strict=True):
             if share > 1e-9:
-                found[number][order] = float(share)
-        return tuple(found)
+                mixes[number][order] = float(share)
+        return tuple(mixes)
 
     def _solve(
         self, *, delays: bool, costs: Sequence[float] | None = None, limit: float = math.inf
@@ -105,7 +105,7 @@ class OrderProgram:
         else:
             cost[:-1] = costs
         last = None if math.isinf(limit) else limit / unit * (1 + 1e-9)
-        found = linprog(
+        solution = linprog(
             cost,
             A_ub=rows,
             b_ub=-base / unit,
@@ -114,11 +114,11 @@ class OrderProgram:
             bounds=[(0, None)] * count + [(0, last)],
             method="highs-ds",
         )
-        if found.x is None:
+        if solution.x is None:
             raise OfframpError(
-                f"{self.network.name}: the linear program of the orders has no solution: {found.message}"
+                f"{self.network.name}: the linear program of the orders has no solution: {solution.message}"
             )
-        return float(found.x[-1] * unit), found.x[:-1]
+        return float(solution.x[-1] * unit), solution.x[:-1]
 
 
 def _least_delay(part: Network, collective: Collective, k: int) -> float:

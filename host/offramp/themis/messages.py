@@ -22,11 +22,11 @@ class Algorithm(StrEnum):
     """Algorithm of a dimension, by ASTRA-sim's names."""
 
     RING = "ring"
-    """To the next NPU, step by step in one direction; or to both neighbours, half of a chunk each."""
+    """Ring: to the next NPU, step by step in one direction; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
     """Directly to all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
-    """With partners at distances 1, 2, 4, …"""
+    """Exchanges with partners at distances 1, 2, 4, …"""
 
 
 Algorithms = tuple[str, str, str, str]
@@ -110,10 +110,10 @@ class Messages:
         """
         if peers == 1:
             return 0
-        taken = self.endpoint_ns
+        total = self.endpoint_ns
         for distance, sent, added in self.steps(stage, size, peers):
-            taken += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
-        return taken * 1000
+            total += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
+        return total * 1000
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
         """Picoseconds that the bytes of a stage take on a link, with the messages of a chunk one after the other."""

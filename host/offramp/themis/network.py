@@ -16,11 +16,11 @@ from offramp_base.errors import OfframpError
 
 def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
     """Coordinates of an NPU along dimensions of these sizes; dim1 varies fastest, like ranks inside a server."""
-    found = []
+    position = []
     for size in sizes:
         npu, c = divmod(npu, size)
-        found.append(c)
-    return tuple(found)
+        position.append(c)
+    return tuple(position)
 
 
 __all__ = ["Collective", "Dimension", "Kind", "Network", "coordinates", "kind_named"]
@@ -35,7 +35,7 @@ class Dimension:
         size: number of NPUs that communicate along it, P.
         bandwidth_bps: bandwidth of all links of an NPU on it, one direction.
         latency_ns: latency of one step, from NPU to NPU, for a message of minimum size.
-        payload_share: for an in-network dimension, bytes of data per byte on the wire.
+        payload_share: payload share for an in-network dimension, bytes of data per byte on the wire.
         messages: model of dependent messages, or of NCCL's calls; None: the paper's cost model.
         bidirectional: for a ring, whether collectives use both directions, with half of a chunk each, or only one;
             None: the cost model's default, both in the paper's, one with messages.
@@ -137,11 +137,11 @@ class Dimension:
         if self.bidirectional is not None and inner > 1 < outer:
             raise OfframpError(f"groups of {inner} on a ring of {self.size}: expected none that gives its directions")
         if isinstance(self.messages, Nccl):
-            bare, made = replace(self, messages=None), self.messages
+            bare, model = replace(self, messages=None), self.messages
             near, far = bare.divided(inner)
             return (
-                replace(near, messages=made.faster(near.bandwidth_bps / self.bandwidth_bps)),
-                replace(far, messages=made.faster(far.bandwidth_bps / self.bandwidth_bps)),
+                replace(near, messages=model.faster(near.bandwidth_bps / self.bandwidth_bps)),
+                replace(far, messages=model.faster(far.bandwidth_bps / self.bandwidth_bps)),
             )
         near, far = replace(self, size=inner), replace(self, size=outer)
         if self.kind is Kind.FULLY_CONNECTED and self.size > 1:
@@ -237,13 +237,13 @@ class Network:
         Raises:
             OfframpError: a dimension is in-network, for which there are no calls.
         """
-        made = []
+        dimensions = []
         for k, d in enumerate(self.dimensions):
             if d.kind is Kind.IN_NETWORK:
                 raise OfframpError(f"{self.name}: {d.kind} dimension: expected one whose GPUs send each other messages")
             hardware = Hardware.NVLINK if k == 0 and len(self.dimensions) > 1 else Hardware.NETWORK
-            made.append(replace(d, messages=Nccl(hardware, d.used_bps, d.latency_ns)))
-        return Network(self.name, tuple(made))
+            dimensions.append(replace(d, messages=Nccl(hardware, d.used_bps, d.latency_ns)))
+        return Network(self.name, tuple(dimensions))
 
     def with_rings(self, *, bidirectional: bool) -> Network:
         """The network whose rings' collectives use both directions, or one.

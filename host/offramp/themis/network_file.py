@@ -53,11 +53,11 @@ def network_of(cluster: Cluster) -> Network:
     where = cluster.origin or cluster.name
     if not cluster.dimensions:
         raise OfframpError(f"{where}: dimensions: expected how the ranks are joined, the innermost first")
-    made = []
+    dimensions = []
     for k, each in enumerate(cluster.dimensions, 1):
         try:
             numbers = each.size, each.rate_bps, each.latency_ns, each.payload_share
-            made.append(Dimension(kind_named(each.type), *numbers, bidirectional=each.bidirectional))
+            dimensions.append(Dimension(kind_named(each.type), *numbers, bidirectional=each.bidirectional))
         except OfframpError as error:
             raise OfframpError(f"{where}: dim{k}: {error}") from None
-    return Network(cluster.name, tuple(made))
+    return Network(cluster.name, tuple(dimensions))

@@ -59,10 +59,10 @@ class Timeline:
 
     def orders(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """For every dimension, its operations (chunk, stage) in the order that the executor enforces."""
-        found: list[list[tuple[int, int]]] = [[] for _ in range(self.dims)]
+        orders: list[list[tuple[int, int]]] = [[] for _ in range(self.dims)]
         for op in self.operations:
-            found[op.dim].append((op.chunk, op.place))
-        return tuple(map(tuple, found))
+            orders[op.dim].append((op.chunk, op.place))
+        return tuple(map(tuple, orders))
 
 
 Key = Callable[[int, int, Stage], Any]

@@ -125,10 +125,10 @@ def make_plan(
     demands = tuple(demands)
     if not any(demand.size for demand in demands):
         raise OfframpError("plan: expected a collective of at least one byte")
-    found = SCHEDULERS.get(str(scheduler))(network, demands, chunks, options, unit)
-    if any(demand.part(network).npus > 1 for demand in demands) and not found.timeline.finish_ps:
+    result = SCHEDULERS.get(str(scheduler))(network, demands, chunks, options, unit)
+    if any(demand.part(network).npus > 1 for demand in demands) and not result.timeline.finish_ps:
         raise OfframpError("plan: the collectives take no time: expected at least a picosecond")
-    return Plan(network, demands, scheduler, found.schedules, found.timeline)
+    return Plan(network, demands, scheduler, result.schedules, result.timeline)
 
 
 def _by(policy: Policy, *, baseline: bool = False) -> MakeCandidate:

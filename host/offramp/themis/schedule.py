@@ -133,12 +133,12 @@ def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage
     size = float(chunk.size)
     if collective is Collective.ALL_GATHER:
         size = shard(network, chunk.size)
-    made = []
+    out = []
     for stage, k in steps:
         d = network.dimensions[k]
-        made.append(Stage(k, stage, size, d.sent(stage, size), d.transfer_ps(stage, size), d.fixed_ps(stage)))
+        out.append(Stage(k, stage, size, d.sent(stage, size), d.transfer_ps(stage, size), d.fixed_ps(stage)))
         size = d.after(stage, size)
-    return made
+    return out
 
 
 def _turns_at_once(network: Network, order: Order) -> bool:
@@ -170,10 +170,10 @@ def shard(network: Network, size: float) -> float:
     return float(Fraction(size) / network.npus)
 
 
-def sent_bytes(network: Network, made: Sequence[Sequence[Stage]]) -> list[float]:
+def sent_bytes(network: Network, chunks: Sequence[Sequence[Stage]]) -> list[float]:
     """Bytes that an NPU sends on each dimension, N."""
     totals = [0.0] * len(network.dimensions)
-    for chunk in made:
+    for chunk in chunks:
         for stage in chunk:
             totals[stage.dim] += stage.sent
     return totals

@@ -107,11 +107,11 @@ class System:
         links = {Kind.RING: 2 if d.size > 2 else 1, Kind.FULLY_CONNECTED: max(1, d.size - 1)}.get(d.kind, 1)
         hop_ns = d.latency_ns / 2 if d.kind is Kind.SWITCH else d.latency_ns
         usual = usual_algorithms(d.kind)
-        first, second, third, fourth = (given or name for given, name in zip(named, usual, strict=True))
+        first, second, third, fourth = (kind or name for kind, name in zip(named, usual, strict=True))
         chosen: Algorithms = (first, second, third, fourth)
-        link_bps, both = d.bandwidth_bps / links, bool(d.bidirectional) and d.size > 2
-        made = Messages(d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, both)
-        return replace(d, messages=made)
+        link_bps, two_way = d.bandwidth_bps / links, bool(d.bidirectional) and d.size > 2
+        messages = Messages(d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, two_way)
+        return replace(d, messages=messages)
 
 
 def _for_each(key: str, names: tuple[str, ...] | None, network: Network) -> tuple[str | None, ...]:
@@ -147,7 +147,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _lines(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -155,14 +155,14 @@ def _lines(text: str) -> dict[str, Any]:
         if match is None:
             raise OfframpError(f"line {number}: expected KEY: VALUE")
         key, value = match[1], match[2]
-        if key in found:
+        if key in fields:
             raise OfframpError(f"line {number}: {key} for a second time")
         whole = whole_number(value)
         if key in _IMPLEMENTATIONS:
-            found[key] = value.split("_")
+            fields[key] = value.split("_")
         else:
-            found[key] = value if whole is None else whole
-    return found
+            fields[key] = value if whole is None else whole
+    return fields
 
 
 def _system(rows: Mapping[str, Any]) -> System:

@@ -39,11 +39,11 @@ def compare(group: dist.ProcessGroup, number: int, what: str) -> None:
     digest = hashlib.blake2b(f"{number} {what}".encode(), digest_size=8 * _WORDS).digest()
     if len(set(_gathered(group, digest))) == 1:
         return
-    said = _texts(group, f"{number} {what}")
-    usual = max(said, key=said.count)
-    other = next(rank for rank, words in enumerate(said) if words != usual)
-    first = said.index(usual)
-    raise OfframpError(f"rank {other} does {_numbered(said[other])}, rank {first} does {_numbered(usual)}")
+    descriptions = _texts(group, f"{number} {what}")
+    usual = max(descriptions, key=descriptions.count)
+    other = next(rank for rank, words in enumerate(descriptions) if words != usual)
+    first = descriptions.index(usual)
+    raise OfframpError(f"rank {other} does {_numbered(descriptions[other])}, rank {first} does {_numbered(usual)}")
 
 
 def settle(group: dist.ProcessGroup, fault: str) -> str:

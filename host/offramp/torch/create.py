@@ -110,17 +110,17 @@ def _nccl(options: Any, timeout: timedelta) -> Any:
         return None
     if torch.cuda.device_count() < _local_ranks(options.group_size):
         return None
-    asked = c10d.ProcessGroupNCCL.Options()
-    asked._timeout = timeout
-    asked.global_ranks_in_group = list(options.global_ranks_in_group)
-    asked.group_name = options.group_id
+    backend_options = c10d.ProcessGroupNCCL.Options()
+    backend_options._timeout = timeout
+    backend_options.global_ranks_in_group = list(options.global_ranks_in_group)
+    backend_options.group_name = options.group_id
     store = c10d.PrefixStore("nccl/", options.store)
-    made = c10d.ProcessGroupNCCL(store, options.group_rank, options.group_size, asked)
-    made._set_sequence_number_for_group()
-    return made
+    backend = c10d.ProcessGroupNCCL(store, options.group_rank, options.group_size, backend_options)
+    backend._set_sequence_number_for_group()
+    return backend
 
 
 def _local_ranks(size: int) -> int:
     """Number of ranks on this machine as reported by the launcher, else all of a group of ``size``."""
-    said = os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or ""
-    return int(said) if said.isdecimal() else size
+    local_size = os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or ""
+    return int(local_size) if local_size.isdecimal() else size

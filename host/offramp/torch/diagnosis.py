@@ -55,15 +55,15 @@ def said(record: Any) -> str:
 def _others(place: Place, mine: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Records that other failed ranks wrote, by rank."""
     place.store.set(_key(place.rank), json.dumps(mine))
-    found: dict[int, dict[str, Any]] = {}
+    others: dict[int, dict[str, Any]] = {}
     end = time.monotonic() + min(GRACE_S, place.timeout.total_seconds())
-    while len(found) < place.size - 1 and time.monotonic() < end:
+    while len(others) < place.size - 1 and time.monotonic() < end:
         for rank in range(place.size):
-            if rank != place.rank and rank not in found and place.store.check([_key(rank)]):
+            if rank != place.rank and rank not in others and place.store.check([_key(rank)]):
                 row = json.loads(place.store.get(_key(rank))[:_MOST])
-                found[rank] = {"number": int(row["number"]), "doing": str(row["doing"])[:200]}
+                others[rank] = {"number": int(row["number"]), "doing": str(row["doing"])[:200]}
         time.sleep(0.02)
-    return found
+    return others
 
 
 def _key(rank: int) -> str:

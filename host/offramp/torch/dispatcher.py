@@ -17,7 +17,7 @@ from offramp.torch.expectation import answering
 from offramp.torch.forms import KINDS
 from offramp.torch.history import write_dump
 from offramp.torch.lane import Lane
-from offramp.torch.offload import Call, Gloo, Offload, Request, made
+from offramp.torch.offload import Call, Gloo, Offload, Request, offloads_of
 from offramp.torch.priorities import Positions
 from offramp.torch.settings import NetworkSettings
 from offramp.torch.staging import wait_for_device
@@ -49,7 +49,7 @@ class Dispatcher:
         self.place, self.settings = place, settings
         self.recorder: Any = None
         self.desc = ""
-        self._offloads: list[tuple[str, Offload]] = answering(place, made(settings)) if settings else []
+        self._offloads: list[tuple[str, Offload]] = answering(place, offloads_of(settings)) if settings else []
         self._gloo = Gloo(settings or NetworkSettings())
         self._verify = settings is not None and settings.verify
         self._positions = Positions(settings)

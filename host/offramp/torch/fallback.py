@@ -238,9 +238,9 @@ class PythonGroup(dist.ProcessGroup):
             if self._dispatcher.take(work):
                 return _c10d._create_work_from_future(work.future)
         try:
-            made = delegate(self._cuda if on_gpu and self._cuda is not None else self._inner)
+            pending = delegate(self._cuda if on_gpu and self._cuda is not None else self._inner)
         except RuntimeError as error:
             self._recorder.end(record, str(error))
             raise
-        self._recorder.end(record)  # begun: Python hears of no end without slowing it down
-        return made
+        self._recorder.end(record)  # begun: Python cannot observe the end without slowing it down
+        return pending

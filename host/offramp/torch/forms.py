@@ -39,9 +39,9 @@ def _all_reduce(offload: Offload, call: Call, ranks: int) -> Future[None]:
 
 def _reduce_scatter(offload: Offload, call: Call, ranks: int) -> Future[None]:
     count = len(call.outputs)
-    given = [torch.cat([t.reshape(-1) for t in call.inputs])] if call.request.form == "list" else call.inputs
+    inputs = [torch.cat([t.reshape(-1) for t in call.inputs])] if call.request.form == "list" else call.inputs
     # Several at once: column by column, so that each rank's rows of all of them lie beside each other.
-    together = torch.cat([t.reshape(ranks, -1) for t in given], dim=1) if count > 1 else given[0].reshape(ranks, -1)
+    together = torch.cat([t.reshape(ranks, -1) for t in inputs], dim=1) if count > 1 else inputs[0].reshape(ranks, -1)
 
     def write(row: torch.Tensor) -> None:
         if call.request.reduce == "AVG":
@@ -75,9 +75,9 @@ def _all_to_all(offload: Offload, call: Call, ranks: int) -> Future[None]:  # no
     output, values = call.outputs[0], call.inputs[0]
     into = output if output.is_contiguous() else output.contiguous()
 
-    def write(found: torch.Tensor) -> None:
-        if found.data_ptr() != output.data_ptr():
-            output.copy_(found.view(output.shape))
+    def write(result: torch.Tensor) -> None:
+        if result.data_ptr() != output.data_ptr():
+            output.copy_(result.view(output.shape))
 
     return _then(offload.all_to_all(into, values.contiguous(), call), write)
 
@@ -90,9 +90,9 @@ def _recv(offload: Offload, call: Call, ranks: int) -> Future[None]:  # noqa: AR
     output = call.outputs[0]
     into = output if output.is_contiguous() else output.contiguous()
 
-    def write(found: torch.Tensor) -> None:
-        if found.data_ptr() != output.data_ptr():
-            output.copy_(found.view(output.shape))
+    def write(result: torch.Tensor) -> None:
+        if result.data_ptr() != output.data_ptr():
+            output.copy_(result.view(output.shape))
 
     return _then(offload.recv(into, call), write)
 

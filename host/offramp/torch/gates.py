@@ -23,8 +23,8 @@ def is_ours(group: Any) -> bool:
     """Whether a group (None: the default one) uses this backend for main memory, with this rank as a member."""
     if not dist.is_initialized():
         return False
-    found = group if group is not None else dist.group.WORLD
-    known = c10d._world.pg_map.get(found)
+    process_group = group if group is not None else dist.group.WORLD
+    known = c10d._world.pg_map.get(process_group)
     return known is not None and "offramp" in str(known[0])
 
 

@@ -41,10 +41,10 @@ def rows(recorder: Any) -> list[dict[str, Any]]:
 
 def totals(recorder: Any) -> dict[str, dict[str, dict[str, int]]]:
     """Calls, bytes and failures of finished collectives, by who ran them and kind."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    out: dict[str, dict[str, dict[str, int]]] = {}
     for (route, kind), total in recorder.totals().items():
-        found.setdefault(route, {})[kind] = {"calls": total.calls, "bytes": total.bytes, "failed": total.failed}
-    return found
+        out.setdefault(route, {})[kind] = {"calls": total.calls, "bytes": total.bytes, "failed": total.failed}
+    return out
 
 
 def dumped(dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> dict[str, Any]:

@@ -116,10 +116,10 @@ class Lane:
             offload.open(self._place)
         except Exception as error:
             fault = str(error) or type(error).__name__
-        found = settle(self._place.control, fault)
-        if found:
-            _log.warning("group %s goes on without offload %s: %s", self._place.name, offload.name, found)
-        return found
+        problem = settle(self._place.control, fault)
+        if problem:
+            _log.warning("group %s goes on without offload %s: %s", self._place.name, offload.name, problem)
+        return problem
 
     def _line(self, offload: Offload, call: Call, error: BaseException) -> str:
         what = f"{call.request.kind} {call.number} by {offload.name} on rank {self._place.rank}"

@@ -173,16 +173,16 @@ class Gloo(Offload):
 OFFLOADS: Final[Registry[type[Offload]]] = Registry("offload", "offramp.offloads", "offramp.torch.offloads")
 
 
-def made(settings: NetworkSettings) -> list[tuple[str, Offload]]:
+def offloads_of(settings: NetworkSettings) -> list[tuple[str, Offload]]:
     """The offloads of the settings, each with the word that a group's description must contain (empty: all groups).
 
     Raises:
         OfframpError: there is no such offload.
     """
-    found = []
+    offloads = []
     for each in settings.offloads:
         word, _, name = each.rpartition(":")
         offload = OFFLOADS.get(name)(settings)
         offload.name = name
-        found.append((word, offload))
-    return found
+        offloads.append((word, offload))
+    return offloads

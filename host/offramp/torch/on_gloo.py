@@ -76,8 +76,8 @@ def _started(group: dist.ProcessGroup, call: Call) -> Any:
             root = [outs] if outs else []
             return _rooted(dist.GatherOptions(), call, lambda o: group.gather(root, ins, o))
         case "scatter", _:
-            given = [ins] if len(ins) == size else []
-            return _rooted(dist.ScatterOptions(), call, lambda o: group.scatter(outs, given, o))
+            inputs = [ins] if len(ins) == size else []
+            return _rooted(dist.ScatterOptions(), call, lambda o: group.scatter(outs, inputs, o))
         case "send", _:
             return group.send(ins, call.peer, _tag(call))
         case "recv", "any":

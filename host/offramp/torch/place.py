@@ -39,9 +39,9 @@ class Place:
     @property
     def control(self) -> dist.ProcessGroup:
         """A gloo group of all ranks, for the thread that starts offloaded collectives."""
-        made = self.group(range(self.size), "control")
-        assert made is not None
-        return made
+        group = self.group(range(self.size), "control")
+        assert group is not None
+        return group
 
     def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup | None:
         """A gloo group of some ranks of this one, created once per label; None if this rank is not among them.
@@ -55,31 +55,31 @@ class Place:
         store = c10d.PrefixStore(f"offramp/{label}/{ranks[0]}/", self.store)
         mine = list(ranks).index(self.rank)
         backend = dist.ProcessGroupGloo(store, mine, len(ranks), self.timeout)
-        made: dist.ProcessGroup = c10d.ProcessGroup(store, mine, len(ranks))
-        made._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
-        made._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, backend)
+        group: dist.ProcessGroup = c10d.ProcessGroup(store, mine, len(ranks))
+        group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        group._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, backend)
         name = c10d.GroupName(f"offramp:{self.name}:{label}:{ranks[0]}")
-        made._set_group_name(name)
-        made._set_group_desc(name)
+        group._set_group_name(name)
+        group._set_group_desc(name)
         mapping = {self.ranks[rank]: k for k, rank in enumerate(ranks)}
         world, tag = c10d._world, f"ptd:{name}"
-        world.pg_map[made], world.pg_names[made] = ("gloo", store), name
-        world.pg_group_ranks[made], world.pg_backend_config[made] = mapping, "cpu:gloo"
-        world.tags_to_pg.setdefault(tag, []).append(made)
-        world.pg_to_tag[made] = tag
-        c10d._register_process_group(name, made)
-        self._groups[label] = made
-        return made
+        world.pg_map[group], world.pg_names[group] = ("gloo", store), name
+        world.pg_group_ranks[group], world.pg_backend_config[group] = mapping, "cpu:gloo"
+        world.tags_to_pg.setdefault(tag, []).append(group)
+        world.pg_to_tag[group] = tag
+        c10d._register_process_group(name, group)
+        self._groups[label] = group
+        return group
 
     def close(self) -> None:
-        """Release the groups, unless ``destroy_process_group`` already has."""
-        for made in self._groups.values():
-            name = c10d._world.pg_names.pop(made, None)
+        """Release the groups that ``destroy_process_group`` has left."""
+        for group in self._groups.values():
+            name = c10d._world.pg_names.pop(group, None)
             for known in (c10d._world.pg_map, c10d._world.pg_group_ranks, c10d._world.pg_backend_config):
-                known.pop(made, None)
-            tag = c10d._world.pg_to_tag.pop(made, None)
-            if tag is not None and made in c10d._world.tags_to_pg.get(tag, []):
-                c10d._world.tags_to_pg[tag].remove(made)
+                known.pop(group, None)
+            tag = c10d._world.pg_to_tag.pop(group, None)
+            if tag is not None and group in c10d._world.tags_to_pg.get(tag, []):
+                c10d._world.tags_to_pg[tag].remove(group)
             if name is not None:
                 c10d._unregister_process_group(name)
         self._groups.clear()

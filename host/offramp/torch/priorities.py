@@ -105,9 +105,9 @@ class Positions:
         return place, self._factors(request, place, many, backward=backward)
 
     def _factors(self, request: Request, place: int, many: int, *, backward: bool) -> Factors | None:
-        given: Factors | None = getattr(_said, "factors", None)
-        if given is not None or self._micro_batches is None:
-            return given
+        factors: Factors | None = getattr(_said, "factors", None)
+        if factors is not None or self._micro_batches is None:
+            return factors
         ctype = type_of(request)
         layer = place * self._layers // many
         layer = self._layers - 1 - layer if backward else layer

@@ -84,20 +84,20 @@ class NetworkSettings:
         name = os.environ.get(VARIABLE, "")
         if not name:
             return None
-        given = read_settings(Path(name), (cls,))
+        file_settings = read_settings(Path(name), (cls,))
         try:
-            made = cls(**{key: each.value for key, each in given.items()})
-            return made if made.cluster is None else made._on(made.cluster, Path(name).parent)
+            settings = cls(**{key: each.value for key, each in file_settings.items()})
+            return settings if settings.cluster is None else settings._on(settings.cluster, Path(name).parent)
         except SettingsError as error:
-            place = given[error.field].place if error.field in given else name
+            place = file_settings[error.field].place if error.field in file_settings else name
             raise OfframpError(f"{place}: {error}") from None
 
     def _on(self, cluster: Path, folder: Path) -> Self:
         """The settings completed with what a cluster file says about the network."""
         whole = read_cluster(folder / cluster)
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if whole.dimensions:
-            found["dimensions"] = str(folder / cluster)
+            values["dimensions"] = str(folder / cluster)
         edge = [whole.links_of[host.name] for host in whole.ranks]
         switches = {link.far(host.name).node for host, links in zip(whole.ranks, edge, strict=True) for link in links}
         if len(switches) == 1 and all(len(links) == 1 for links in edge):
@@ -107,9 +107,9 @@ class NetworkSettings:
                     (links[0].near(host.name), links[0].far(host.name))
                     for host, links in zip(whole.ranks, edge, strict=True)
                 ]
-                found |= {"control": switch.control, "ports": tuple(int(far.port) for _, far in ends)}
+                values |= {"control": switch.control, "ports": tuple(int(far.port) for _, far in ends)}
                 names = {str(near.port) for near, _ in ends}
                 if len(names) == 1:
-                    found["link"] = f"af_packet:{names.pop()}"
-        missing = {key: value for key, value in found.items() if not getattr(self, key)}
+                    values["link"] = f"af_packet:{names.pop()}"
+        missing = {key: value for key, value in values.items() if not getattr(self, key)}
         return replace(self, **missing)

@@ -84,7 +84,7 @@ class SequenceAttention:
         threshold = self._clusters.ladder[beta] if isinstance(beta, int) else beta
         if self._reformed is None or self._reformed[0] != threshold:
             sequence, settings = self._sequence, self._settings
-            made = reform(
+            reformed = reform(
                 sequence.pattern,
                 sequence.bounds,
                 threshold,
@@ -93,7 +93,7 @@ class SequenceAttention:
                 placement=settings.placement,
                 seed=settings.seed,
             )
-            self._reformed = threshold, PatternTensors(made, self._device)
+            self._reformed = threshold, PatternTensors(reformed, self._device)
         return self._reformed[1]
 
     @cached_property

@@ -51,8 +51,8 @@ def check_components(
     indptr: IntArray, indices: IntArray, members: list[IntArray], layers: int, seed: int = 0
 ) -> Conditions:
     """Check the conditions for several graphs in one sequence: those that hold for each, of ascending ``members``."""
-    found = [check(*induced(indptr, indices, part), layers, seed) for part in members]
-    return Conditions(*(all(getattr(c, name) for c in found) for name in ("self_loops", "path", "reach")))
+    conditions = [check(*induced(indptr, indices, part), layers, seed) for part in members]
+    return Conditions(*(all(getattr(c, name) for c in conditions) for name in ("self_loops", "path", "reach")))
 
 
 def _without_loops(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:

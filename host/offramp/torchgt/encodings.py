@@ -44,10 +44,10 @@ def laplacian_positions(indptr: IntArray, indices: IntArray, count: int, seed: i
     from scipy.sparse.linalg import eigsh
 
     n = len(indptr) - 1
-    found = np.zeros((n, count), np.float32)
+    positions = np.zeros((n, count), np.float32)
     wanted = min(count + 1, n - 1)
     if wanted <= 1 or not len(indices):  # the first eigenvector says nothing
-        return found
+        return positions
     scale = 1 / np.sqrt(np.maximum(np.diff(indptr), 1))
     values = scale[rows_of(indptr)] * scale[indices]
     normalised = csr_array((values, indices, indptr), shape=(n, n))
@@ -55,5 +55,5 @@ def laplacian_positions(indptr: IntArray, indices: IntArray, count: int, seed: i
     eigenvalues, vectors = eigsh(normalised, wanted, which="LA", v0=start, tol=1e-4)
     vectors = vectors[:, np.argsort(-eigenvalues)][:, 1:]
     largest = vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])]
-    found[:, : vectors.shape[1]] = vectors * np.where(largest < 0, -1, 1) * np.sqrt(n)
-    return found
+    positions[:, : vectors.shape[1]] = vectors * np.where(largest < 0, -1, 1) * np.sqrt(n)
+    return positions

@@ -217,8 +217,8 @@ def _table_gradient(
 ) -> torch.Tensor:
     """``(entries, heads)`` gradients of scores summed by bucket."""
     buckets = torch.cat([pattern.buckets, pattern.block_buckets.reshape(-1)])
-    both = torch.cat([scattered, blocks.flatten(1)], 1)
-    sums = [torch.bincount(buckets, row.double(), entries) for row in both]  # float32 would lose long sums
+    stacked = torch.cat([scattered, blocks.flatten(1)], 1)
+    sums = [torch.bincount(buckets, row.double(), entries) for row in stacked]  # float32 would lose long sums
     return torch.stack(sums, 1).to(scattered.dtype)
 
 

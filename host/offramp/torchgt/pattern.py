@@ -105,13 +105,13 @@ class BucketOf:
             return np.zeros(0, np.int64)
         keys, distances = self.near
         wanted = pair_keys(self.tokens, rows, columns)
-        found = np.full(wanted.shape, self.limit + 1)
+        buckets = np.full(wanted.shape, self.limit + 1)
         if len(keys):
             place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            found = np.where(keys[place] == wanted, distances[place], found)
-        found[(rows >= self.first_global) | (columns >= self.first_global)] = self.limit + 2
-        found[rows == columns] = SELF
-        return found
+            buckets = np.where(keys[place] == wanted, distances[place], buckets)
+        buckets[(rows >= self.first_global) | (columns >= self.first_global)] = self.limit + 2
+        buckets[rows == columns] = SELF
+        return buckets
 
     @staticmethod
     def entries(limit: int) -> int:

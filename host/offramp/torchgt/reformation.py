@@ -26,7 +26,7 @@ class Clusters:
     Attributes:
         bounds: ``(k + 1,)`` first token of each stretch, and the end of the last; tokens beyond belong to none.
         pairs: ``(k, k)`` scattered pairs in each cluster.
-        cells: ``(k, k)`` pairs that each could have.
+        cells: ``(k, k)`` possible pairs in each cluster.
     """
 
     bounds: IntArray
@@ -143,12 +143,12 @@ def _random(tile: IntArray, tiles_along: IntArray, block: int, seed: int) -> Int
     """Tiles drawn without replacement, as many in each cluster, since a pair counted twice would weigh double."""
     k, widest = len(tiles_along), int(tiles_along.max())
     rng = np.random.default_rng(seed)
-    found = []
+    places = []
     for cluster, pairs in zip(*np.unique(tile // widest**2, return_counts=True), strict=True):
         high, wide = int(tiles_along[cluster // k]), int(tiles_along[cluster % k])
         drawn = rng.choice(high * wide, min(pairs // block**2 + 1, high * wide), replace=False)
-        found.append((cluster * widest + drawn // wide) * widest + drawn % wide)
-    return np.sort(np.concatenate(found))
+        places.append((cluster * widest + drawn // wide) * widest + drawn % wide)
+    return np.sort(np.concatenate(places))
 
 
 def _corners(tiles: IntArray, bounds: IntArray, widest: int, block: int) -> IntArray:

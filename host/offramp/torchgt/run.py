@@ -137,18 +137,18 @@ def prepare(settings: TorchGtSettings) -> Prepared:
     settings = resolved(settings, min(longest, settings.sequence or longest))
     if not task.masks[0].any():
         raise OfframpError(f"{task.name}: nothing to train on, expected another split")
-    made = []
+    prepared = []
     for sequence in sequences(task, settings):
-        made.append(sequence)
-        report("sequences", sum(int(s.vertex.sum()) for s in made), task.vertices)
-    check_full(settings, max((s.real for s in made if s.all_pairs is None), default=0))
-    counts = [int(sequence.masks[0].sum()) for sequence in made]
+        prepared.append(sequence)
+        report("sequences", sum(int(s.vertex.sum()) for s in prepared), task.vertices)
+    check_full(settings, max((s.real for s in prepared if s.all_pairs is None), default=0))
+    counts = [int(sequence.masks[0].sum()) for sequence in prepared]
     width, known = task.features.shape[1], _facts(task, settings)
     snapshot = _snapshot(settings, width, task.classes, known)
     jobs = [
-        RankJob(settings, [s.share(rank, ranks) for s in made], counts, width, task.classes, known, snapshot)
+        RankJob(settings, [s.share(rank, ranks) for s in prepared], counts, width, task.classes, known, snapshot)
         for rank in range(ranks)
     ]
-    handed = (ranks - 1) * sum(sequence.pattern_bytes for sequence in made)
-    tokens = [sequence.tokens for sequence in made]
+    handed = (ranks - 1) * sum(sequence.pattern_bytes for sequence in prepared)
+    tokens = [sequence.tokens for sequence in prepared]
     return Prepared(task, settings, jobs, tokens, handed, time.perf_counter() - start)

@@ -73,12 +73,12 @@ def load_task(settings: TorchGtSettings) -> Task:
     Raises:
         OfframpError: there is nothing of that name, or a file is malformed.
     """
-    made = read_set(settings.graph, settings.split, settings.seed)
+    dataset = read_set(settings.graph, settings.split, settings.seed)
     if settings.graph.partition(":")[0] in SETS:
-        made = generate_set(settings.graph, settings.split, settings.seed)
-    if made is not None:
-        indptr, indices, features, graph_of = made.indptr, made.indices, made.features, made.graph_of
-        name, targets, masks, classes = settings.graph, made.targets, made.masks, made.classes
+        dataset = generate_set(settings.graph, settings.split, settings.seed)
+    if dataset is not None:
+        indptr, indices, features, graph_of = dataset.indptr, dataset.indices, dataset.features, dataset.graph_of
+        name, targets, masks, classes = settings.graph, dataset.targets, dataset.masks, dataset.classes
     else:
         files = (Path(name) if name else None for name in (settings.features, settings.labels))
         graph = load(settings.graph, settings.seed, settings.split, *files)

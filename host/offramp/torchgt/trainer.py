@@ -172,8 +172,8 @@ class Trainer(EpochLoop[Epoch]):
                 sums[0, part] += float(good[mask].sum())
                 sums[1, part] += float(mask.sum())
         self._group.sum(sums)
-        found: list[float] = (sums[0] / sums[1].clamp(min=1)).tolist()
-        return found
+        means: list[float] = (sums[0] / sums[1].clamp(min=1)).tolist()
+        return means
 
     def _scores(self, place: int) -> torch.Tensor:
         with autocast(self._device, self._settings.precision):

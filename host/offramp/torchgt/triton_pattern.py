@@ -46,7 +46,7 @@ class Items:
         return parts[:, self._places] * self._there[..., None]
 
     def log_sums(self, sums: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """From logarithms of pieces' sums ``(heads, n)`` those of whole rows ``(heads, r)``, and each piece's share."""
+        """Combine the logs of pieces' sums ``(heads, n)`` into those of rows ``(heads, r)``, and each piece's share."""
         each = torch.where(self._there, sums[:, self._places], -torch.inf)
         whole = each.logsumexp(2)
         return whole, (each - whole[..., None]).exp()

@@ -46,7 +46,7 @@ class Trainer(EpochLoop[Epoch]):
         channel: Propagator | Mailbox,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """``channel`` of :func:`~offramp.train.propagators.open_channel`; ``clock``: seconds, for epochs."""
+        """``channel`` of :func:`~offramp.train.propagators.channel.open_channel`; ``clock``: seconds, for epochs."""
         self._clock = clock
         settings = job.settings
         self._settings = settings

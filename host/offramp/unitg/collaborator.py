@@ -42,7 +42,7 @@ class Collaborator:
             self._falls = 0
 
     def due(self, epoch: int) -> bool:
-        """Whether embeddings are fetched before epoch ``epoch`` (from 1), given when they last were."""
+        """Whether embeddings are fetched before epoch ``epoch`` (from 1), given when they were last fetched."""
         if epoch - 1 - self._last < self.interval:
             return False
         self._last = epoch - 1

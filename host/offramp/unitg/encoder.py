@@ -33,8 +33,8 @@ def tokenise(folder: str, texts: list[str], length: int) -> tuple[Tokens, int, i
     tokenizer = _read("AutoTokenizer", folder)
     if tokenizer.pad_token_id is None:
         raise SettingsError("encoder", "its tokenizer has no token for padding", folder)
-    made = tokenizer(texts, truncation=True, padding="max_length", max_length=length, return_attention_mask=False)
-    return np.asarray(made["input_ids"], np.int32), len(tokenizer), int(tokenizer.pad_token_id)
+    encoding = tokenizer(texts, truncation=True, padding="max_length", max_length=length, return_attention_mask=False)
+    return np.asarray(encoding["input_ids"], np.int32), len(tokenizer), int(tokenizer.pad_token_id)
 
 
 def _read(kind: str, folder: str, **options: Any) -> Any:
@@ -76,13 +76,13 @@ class Encoder(nn.Module):
         self.model = _read("AutoModel", folder, dtype=torch.float32, use_safetensors=True).eval()
         config, self._pad = self.model.config, pad
         count = getattr(config, "num_hidden_layers", None)
-        found = [
+        lists = [
             (owner, name, child)
             for owner in self.model.modules()
             for name, child in owner.named_children()
             if isinstance(child, nn.ModuleList) and len(child) == count
         ]
-        if getattr(config, "is_encoder_decoder", False) or not found:
+        if getattr(config, "is_encoder_decoder", False) or not lists:
             raise SettingsError(
                 "encoder", f"{type(self.model).__name__}: expected an encoder with a list of layers", folder
             )
@@ -95,8 +95,8 @@ class Encoder(nn.Module):
             most = places.num_embeddings - (0 if places.padding_idx is None else places.padding_idx + 1)
             if tokens.shape[1] > most:
                 raise SettingsError("lm_length", f"{{encoder}} takes up to {most} tokens", tokens.shape[1])
-        self._owner: list[tuple[nn.Module, str]] = [found[0][:2]]  # in a list: it is no child of this module
-        self._layers: list[nn.Module] = list(found[0][2])
+        self._owner: list[tuple[nn.Module, str]] = [lists[0][:2]]  # in a list: it is no child of this module
+        self._layers: list[nn.Module] = list(lists[0][2])
         self.depths = exit_depths(len(self._layers))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

@@ -128,9 +128,9 @@ class FineTuner:
                 rows[ids] = self._read(ids, number)[0].cpu()
         return rows
 
-    def _leave(self, why: str) -> None:
+    def _leave(self, fault: str) -> None:
         """End early; the others must not wait for this rank."""
-        self.progress.fault = why
+        self.progress.fault = fault
         self._hooks.abandon()
         for peer in self._peers():
             self._mailbox.post(peer, Key(_NEVER, _GONE, False, 0), torch.zeros(1, dtype=torch.uint8))
@@ -138,7 +138,7 @@ class FineTuner:
     def _step(self, step: int) -> None:
         batches, rank = self._batches, self._mailbox.rank
         self._adam.zero_grad(set_to_none=True)
-        exits, losses, found = batches.exits(), [], []
+        exits, losses, embedded = batches.exits(), [], []
         for number in exits:
             self._gate.wait()
             rows = torch.from_numpy(batches.learn(step, number, rank))
@@ -148,7 +148,7 @@ class FineTuner:
                 # In this thread: one that all backward passes of a GPU share must not wait at the gate.
                 torch.autograd.backward(loss / len(exits))
             losses.append(loss.item())
-            found.append((rows, embedding.detach().cpu()))
+            embedded.append((rows, embedding.detach().cpu()))
         self._average(step)
         with self._gate.module("optimiser"):
             self._adam.step()
@@ -157,8 +157,8 @@ class FineTuner:
             rows = torch.from_numpy(batches.encode(step, number, rank))
             if len(rows):
                 with torch.no_grad():
-                    found.append((rows, self._read(rows, number)[0].cpu()))
-        self._publish(step, found)
+                    embedded.append((rows, self._read(rows, number)[0].cpu()))
+        self._publish(step, embedded)
         self.progress.losses.append(sum(losses) / max(1, len(losses)))
         self.progress.exit_losses.append(losses)
         self._mailbox.forget(step)
@@ -197,9 +197,9 @@ class FineTuner:
             parts[peer] = self._receive(peer, Key(step, _SUM, False, 0), mine.dtype)
         _scatter(torch.cat(parts), gradients)
 
-    def _publish(self, step: int, found: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-        ids = torch.cat([rows for rows, _ in found])
-        embeddings = torch.cat([embedding for _, embedding in found])
+    def _publish(self, step: int, embedded: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        ids = torch.cat([rows for rows, _ in embedded])
+        embeddings = torch.cat([embedding for _, embedding in embedded])
         if self._mailbox.rank != _HOME:
             payload = torch.cat([ids.double().unsqueeze(1), embeddings.double()], dim=1)
             self._send(_HOME, Key(step, _ROWS, False, 0), payload)
@@ -235,8 +235,8 @@ class FineTuner:
         Raises:
             OfframpError: another rank has ended early.
         """
-        gone = [(other, Key(_NEVER, _GONE, False, 0)) for other in self._peers()]
-        self._mailbox.wait([(peer, key), *gone])
+        departed = [(other, Key(_NEVER, _GONE, False, 0)) for other in self._peers()]
+        self._mailbox.wait([(peer, key), *departed])
         if self._mailbox.take((peer, key)) is None:
             raise OfframpError(f"rank {peer} has ended its part")
 

@@ -31,8 +31,8 @@ class Embed(nn.Module):
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Map ``(b, t)`` to ``(b, t, width)``."""
-        found: torch.Tensor = self.words(tokens) + self.places[: tokens.shape[1]]
-        return found
+        embedding: torch.Tensor = self.words(tokens) + self.places[: tokens.shape[1]]
+        return embedding
 
 
 class Attention(nn.Module):

@@ -137,20 +137,20 @@ class _Bench:
 
     def pipeline(self, epochs: int) -> list[float]:
         """Seconds of each iteration, until all ranks have completed it."""
-        taken = []
+        times = []
         for _ in range(epochs):
             start = time.perf_counter()
             self._step += 1
             self._rank.stage.iteration(self._step)
-            taken.append(self._together() - start)
-        return taken
+            times.append(self._together() - start)
+        return times
 
     def alone(self, epochs: int) -> tuple[float, float]:
         """Seconds of the pipeline without the language model, and of its median iteration."""
         self._rank.gate.again()
         start = self._together()
-        taken = self.pipeline(epochs)
-        return self._together() - start, median(taken)
+        times = self.pipeline(epochs)
+        return self._together() - start, median(times)
 
     def language_model(self, steps: int) -> float:
         """Seconds of the language model without the pipeline."""
@@ -159,7 +159,7 @@ class _Bench:
         self._rank.finish_lm()
         return self._together() - start
 
-    def both(self, epochs: int, steps: int, *, gated: bool) -> tuple[float, float]:
+    def together(self, epochs: int, steps: int, *, gated: bool) -> tuple[float, float]:
         """Seconds until both are done, and the median iteration while both ran."""
         start = self._together()
         if gated:
@@ -167,13 +167,13 @@ class _Bench:
         else:
             self._rank.gate.open_for_good()
         self._rank.start_lm(steps)
-        taken: list[float] = []
-        while len(taken) < epochs and (self._rank.lm_runs or not taken):
-            taken += self.pipeline(1)
-        while_both = len(taken)
-        taken += self.pipeline(epochs - len(taken))
+        times: list[float] = []
+        while len(times) < epochs and (self._rank.lm_runs or not times):
+            times += self.pipeline(1)
+        while_both = len(times)
+        times += self.pipeline(epochs - len(times))
         self._rank.finish_lm()
-        return self._together() - start, median(taken[:while_both])
+        return self._together() - start, median(times[:while_both])
 
     def fitting_steps(self, fill: float) -> int:
         """Steps that fill the bubbles of all iterations, agreed by all ranks (section 3.6: I min_s b_s / w)."""
@@ -189,6 +189,6 @@ class _Bench:
         epochs = self._job.settings.epochs
         gnn_s, alone = self.alone(epochs)
         lm_s = self.language_model(steps)
-        interleaved_s, inside = self.both(epochs, steps, gated=True)
-        colocated_s, beside = self.both(epochs, steps, gated=False)
+        interleaved_s, inside = self.together(epochs, steps, gated=True)
+        colocated_s, beside = self.together(epochs, steps, gated=False)
         return Round(gnn_s, lm_s, interleaved_s, colocated_s, (alone, inside, beside))

@@ -98,13 +98,13 @@ def make_microbatches(graph: Graph, split: list[IntArray]) -> list[Microbatch]:
     """The pieces of the graph, each with the edges inside it."""
     ones = np.ones(len(graph.indices), np.float32)
     whole = sp.csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.vertices, graph.vertices))
-    made = []
+    microbatches = []
     for ids in split:
         inner = whole[ids][:, ids]
         closed = sp.csr_matrix(inner + sp.eye(len(ids), dtype=np.float32, format="csr"), dtype=np.float32)
         closed.sort_indices()
-        made.append(Microbatch(ids, closed, np.diff(inner.indptr).astype(np.int64)))
-    return made
+        microbatches.append(Microbatch(ids, closed, np.diff(inner.indptr).astype(np.int64)))
+    return microbatches
 
 
 def _by_search(graph: Adjacency, count: int) -> IntArray:

@@ -182,8 +182,8 @@ class Stage:
         labels, masks = self._labels[ids], self._masks[:, ids]
         total = nn.functional.cross_entropy(scores[masks[0]], labels[masks[0]], reduction="sum")
         right = scores.detach().argmax(1) == labels
-        found = [float(total.detach()), *((right & mask).sum().item() for mask in masks)]
-        sums += torch.tensor(found, dtype=torch.float64)
+        totals = [float(total.detach()), *((right & mask).sum().item() for mask in masks)]
+        sums += torch.tensor(totals, dtype=torch.float64)
         return total
 
     def _send(self, step: int, op: Op, values: torch.Tensor) -> None:

@@ -64,7 +64,7 @@ class UnitgResult(RunResult[UnitgEpoch]):
     """A finished run; ``seconds`` lasts until the language model is done, too.
 
     Attributes:
-        stages: in rank order.
+        stages: stages in rank order.
         gnn_seconds: time from the start of the first epoch to the end of the last.
         whole: final accuracy of training, validation and test vertices, with the edges between microbatches.
     """

@@ -46,14 +46,14 @@ class Timetable:
 
     def windows(self, stage: int) -> list[Window]:
         """Windows in which a stage is idle, from 0 to the makespan."""
-        at, found = 0.0, []
+        at, windows = 0.0, []
         for span in self.spans[stage]:
             if span.start - at > _NOTHING:
-                found.append((at, span.start))
+                windows.append((at, span.start))
             at = span.end
         if self.makespan - at > _NOTHING:
-            found.append((at, self.makespan))
-        return found
+            windows.append((at, self.makespan))
+        return windows
 
     def live(self, stage: int) -> int:
         """Largest number of microbatches whose activations a stage holds at once."""

@@ -50,7 +50,7 @@ def open_device(name: str, group: Group) -> torch.device:
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """Compute matrix products within the block in bfloat16 if ``precision`` says so; weights and sums are as before."""
+    """Compute matrix products within the block in bfloat16 if ``precision`` asks so; weights and sums do not change."""
     if precision == AS_STORED:
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16)

@@ -46,11 +46,11 @@ def _of_interface(name: str) -> str:
     interface_index(name)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            found = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("16s24x", name.encode()[:15]))
+            packed = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("16s24x", name.encode()[:15]))
         except OSError:
-            found = b""
-    if found:
-        return socket.inet_ntoa(found[20:24])
+            packed = b""
+    if packed:
+        return socket.inet_ntoa(packed[20:24])
     for line in Path("/proc/net/if_inet6").read_text(encoding="ascii").splitlines():
         raw, _, _, scope, _, device = line.split()
         if device == name and scope in ("00", "10"):  # global, and the loopback's

@@ -18,7 +18,7 @@ MEETING: Final = "OFFRAMP_JOB_MEETING"
 def meet(backend: str = "offramp", timeout: timedelta | None = None) -> None:
     """Call ``init_process_group`` with the rank and the number of ranks that the environment names.
 
-    Whoever uses the backend ``offramp`` imports :mod:`offramp.torch`, which registers it in a checkout, too.
+    Users of the backend ``offramp`` import :mod:`offramp.torch`, which registers it in a checkout, too.
     """
     import torch.distributed as dist
 

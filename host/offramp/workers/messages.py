@@ -26,7 +26,7 @@ def introduce(row: bytes, group: dist.ProcessGroup | None = None) -> list[bytes]
     """Exchange a row of at most :data:`MOST_ROW` bytes between all ranks; returns everyone's, in rank order.
 
     Raises:
-        OfframpError: the row is longer, or another rank's is.
+        OfframpError: a row of this or another rank is too long.
     """
     if len(row) > MOST_ROW:
         raise OfframpError(f"introduction of {len(row)} bytes, expected at most {MOST_ROW}")

@@ -95,10 +95,10 @@ def _of_torchrun(environment: Mapping[str, str]) -> Place:
 def _of_srun(environment: Mapping[str, str]) -> Place:
     rank, size = _rank_of(environment, "srun", "SLURM_PROCID", "SLURM_NTASKS")
     nodes = _text(environment, "srun", "SLURM_NODELIST")
-    found = _NODES.match(nodes)
-    if found is None:
+    match = _NODES.match(nodes)
+    if match is None:
         raise _refused("SLURM_NODELIST", nodes, "srun", "host names such as node[1-4]")
-    first = "".join(part or "" for part in found.group("prefix", "first", "suffix"))
+    first = "".join(part or "" for part in match.group("prefix", "first", "suffix"))
     address = _address(environment, "srun") if "MASTER_ADDR" in environment else first
     job = _number(environment, "srun", "SLURM_JOB_ID", 0, 0)
     port = _port(environment, "srun") if "MASTER_PORT" in environment else _FIRST_PORT + job % _PORTS

@@ -128,7 +128,7 @@ def _watch(
     failures: list[tuple[_Blame, str]] = []
     waiting = {pipe: rank for rank, pipe in enumerate(pipes)}
     stopped = _Stopped(timeout_s)
-    deadline, heard = float("inf"), False
+    deadline, reported = float("inf"), False
 
     def fail(blame: _Blame, what: str, others_s: float) -> None:
         nonlocal deadline
@@ -136,11 +136,11 @@ def _watch(
         deadline = min(deadline, time.monotonic() + others_s)
 
     while waiting and (left := deadline - time.monotonic()) > 0:
-        relied = [] if heard else reliance.descriptors()
+        relied = [] if reported else reliance.descriptors()
         ready = wait([*waiting, *relied], max(0.0, min(GRACE_SECONDS, left)))
         for which in ready:
             if isinstance(which, int):
-                heard = True
+                reported = True
                 fail(_Blame.RELIED_ON, f"{reliance.death(which)}; the run has ended", CAUSE_SECONDS)
                 continue
             assert isinstance(which, Connection)
@@ -171,7 +171,7 @@ def _watch(
 
 def _end(processes: list[BaseProcess]) -> None:
     for process in processes:
-        process.kill()  # they hold nothing, and one that is stopped would not hear anything else
+        process.kill()  # they hold nothing, and a stopped one would ignore any other signal
     for process in processes:
         process.join()
 

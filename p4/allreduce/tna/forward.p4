@@ -3,7 +3,7 @@
 #define OFFRAMP_ALLREDUCE_TNA_FORWARD_P4
 #include "types.p4"
 
-// From what the tables and registers said to what the lanes do and where the packet goes.
+// Decides from the tables' and registers' answers what the lanes do and where the packet goes.
 control Forward(inout headers_t hdr,
                 inout metadata_t meta,
                 in bit<9> source,

@@ -3,7 +3,7 @@
 #define OFFRAMP_ALLREDUCE_TNA_PARSER_P4
 #include "types.p4"
 
-// As the v1model program's; the header of the second pass is read on the recirculation port alone.
+// Like the v1model program's parser; the second pass's header is read on the recirculation port alone.
 parser AllReduceParser(packet_in packet,
                        out headers_t hdr,
                        out metadata_t meta,

@@ -19,12 +19,12 @@ struct headers_t {
     segment_t   segment;
 }
 
-// What this.predicate(tag == chunk, tag is newer) gives; 0 is left where no register was asked.
+// Values of this.predicate(tag == chunk, tag is newer); 0 remains where no register was read.
 const bit<8> FRESH = 1;
 const bit<8> SAME = 2;
 const bit<8> STALE = 4;
 
-// What this.predicate(present == rest, present == all) gives.
+// Values of this.predicate(present == rest, present == all).
 const bit<8> OPEN = 1;
 const bit<8> LAST = 2;
 const bit<8> WHOLE = 4;

@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_TNA_FANOUT_P4
 #include "types.p4"
 
-// From a vertex and a hop to the aggregator of one of its neighbours: a hop for each neighbour.
+// Finds the aggregator of a vertex's neighbour by hop: one hop per neighbour.
 control Fanout(in headers_t hdr, inout metadata_t meta) {
     action aggregate(bit<16> base, bit<16> need, bit<9> port, bit<32> dst_id, bit<1> last) {
         meta.aggregates = 1;

@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_TNA_FORWARD_P4
 #include "types.p4"
 
-// From what the tables and registers said to what becomes of DATA.
+// Decides from the tables' and registers' answers what becomes of DATA.
 control Forward(inout headers_t hdr,
                 inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t to_deparser,

@@ -11,11 +11,11 @@ header pass_t {
     bit<16> number;  // of DATA: the hop; of DONE: the round that begins
 }
 
-// What this.predicate(condition) gives; 0 is left where no register was asked.
+// Values of this.predicate(condition); 0 remains where no register was read.
 const bit<8> NO = 1;
 const bit<8> YES = 2;
 
-// What this.predicate(tag == round, left == 1) gives.
+// Values of this.predicate(tag == round, left == 1).
 const bit<8> FRESH = 1;
 const bit<8> FURTHER = 2;
 const bit<8> FRESH_OVER_ONE = 4;  // an earlier round left an aggregator with one contribution missing

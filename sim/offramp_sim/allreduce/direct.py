@@ -17,7 +17,7 @@ def prefix_of(switch: AnySwitch) -> str:
 
 
 def load(switch: AnySwitch, role: entries.SwitchRole, job: int, pages: Sequence[int], group: int = 1) -> None:
-    """Admit a job to pages of a switch, as :class:`~offramp.allreduce.control.AllReduceControl` does."""
+    """Admit a job to pages of a switch, like :class:`~offramp.allreduce.control.AllReduceControl`."""
     rows, replicas = entries.role_rows(role, job, pages, group, prefix_of(switch))
     for part in rows:
         table = switch.tables[part.table]

@@ -97,5 +97,5 @@ class AllReduceTimings:
 
     def gain(self, megabytes: float) -> float | None:
         """Median time of gloo's all-reduce over that of ours."""
-        found = {timing.way: timing.median_s for timing in self.timings if timing.megabytes == megabytes}
-        return found["gloo"] / found["offramp"] if "gloo" in found else None
+        median_s = {timing.way: timing.median_s for timing in self.timings if timing.megabytes == megabytes}
+        return median_s["gloo"] / median_s["offramp"] if "gloo" in median_s else None

@@ -26,7 +26,7 @@ class Lockstep:
 
     Args:
         endpoints: the ranks; their time-outs count turns.
-        ports: of each of them.
+        ports: ports of each of them.
         process: the switch.
         burst: frames that each rank sends in one turn.
         up: transforms frames on their way to the switch; may keep some for a later turn.

@@ -37,7 +37,7 @@ def measure(experiment: Experiment, note: Callable[[str], None] = lambda _: None
     """Sum tensors of every size, alternating between ours and gloo.
 
     Args:
-        experiment: what to do.
+        experiment: the experiment to run.
         note: called with what is being done.
 
     Raises:
@@ -107,7 +107,7 @@ def _rank(pipe: Connection, rank: int, *work: Any) -> None:
     ends_with_parent()
     try:
         _work(pipe, rank, *work)
-    except Exception as error:  # whatever it is, the parent must hear of it
+    except Exception as error:  # the parent must learn of any failure
         pipe.send(f"rank {rank}: {str(error) or type(error).__name__}")
 
 
@@ -138,9 +138,9 @@ def _work(
         while (step := pipe.recv()) is not None:
             way, megabytes, _ = step
             if known is None or known[0] != megabytes:
-                given = [tensor(each, megabytes, experiment.seed) for each in range(experiment.ranks)]
-                known = (megabytes, given[rank], np.sum(given, axis=0, dtype=np.float64))
-                del given
+                tensors = [tensor(each, megabytes, experiment.seed) for each in range(experiment.ranks)]
+                known = (megabytes, tensors[rank], np.sum(tensors, axis=0, dtype=np.float64))
+                del tensors
             array = known[1].copy()
             start = time.perf_counter()
             reducer.all_reduce(array) if way == "offramp" else gloo(array)  # type: ignore[misc]

@@ -25,7 +25,7 @@ class RatedLinks:
 
     Args:
         ranks: how many.
-        rate_bps: of each link, each way.
+        rate_bps: rate of each link, each way.
         mtu: bytes.
 
     Attributes:
@@ -42,7 +42,7 @@ class RatedLinks:
         self._ranks = ranks
         self._stack = ExitStack()
         self.spaces: list[int] = []
-        # Nobody but the ranks reaches the bridge, so whoever comes first to a port is its rank.
+        # Nobody but the ranks reaches the bridge, so the first sender at a port is its rank.
         self.switch_ends = [f"udp:{_NETWORK}.1:{_PORT + rank},insecure" for rank in range(ranks)]
         self.host_ends = [f"udp:{_NETWORK}.1:{_PORT + rank}" for rank in range(ranks)]
 

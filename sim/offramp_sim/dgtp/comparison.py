@@ -28,7 +28,7 @@ class Comparison:
 
     Attributes:
         machine: machine of every task in the best placement.
-        seconds: by placement and policy; ``ours`` is the best one's.
+        seconds: seconds by placement and policy; ``ours`` is the best one's.
         reached: simulated seconds of it under online execution.
         known: bounds of it.
         any_lower: lower bound of every placement; 0 if the time was up.
@@ -62,9 +62,9 @@ class Comparing:
 
         Args:
             problem: what is placed.
-            iterations: of training.
+            iterations: iterations of training.
             policies: of flows; placements are compared by online execution if it is among them, else by the first.
-            seed: of the search. Volumes are others than those it has.
+            seed: seed of the search. Volumes are others than those it has.
             within: seconds after which no further one is begun, nor the bound; two of each may be left out.
         """
         until = time.monotonic() + within

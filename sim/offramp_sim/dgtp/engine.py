@@ -90,8 +90,8 @@ class _Run:
     def _settle(self, arrived: list[Flow]) -> None:
         """Process everything that ends at this moment, and all that follows from it immediately."""
         moment = self.now if not isinstance(self.now, float) else self.now * (1 + _CLOSE)
-        gone = {id(flow) for flow in arrived}
-        self.flows = [flow for flow in self.flows if id(flow) not in gone]
+        arrived_ids = {id(flow) for flow in arrived}
+        self.flows = [flow for flow in self.flows if id(flow) not in arrived_ids]
         while True:
             for flow in arrived:
                 self._note(flow)

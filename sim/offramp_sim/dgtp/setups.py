@@ -67,9 +67,9 @@ def make_job(
     """A job of the paper: volumes and times grow with the batch of a sampler, the number of iterations falls.
 
     Args:
-        dataset: of Table II.
+        dataset: dataset of Table II.
         workers: how many.
-        samplers: of each.
+        samplers: samplers of each.
         sync: ``ps`` or ``ring``.
         epochs: passes of every sampler over all training vertices.
         batch: seeds of a sampler an iteration.

@@ -43,7 +43,7 @@ class Trace:
 
     Attributes:
         makespan: seconds until every task had done every iteration.
-        tasks, flows: in the order of their ends.
+        tasks, flows: tasks and flows in the order of their ends.
         moments: rates over time, if they were asked for.
     """
 

@@ -9,7 +9,7 @@ from statistics import median
 
 
 class Way(StrEnum):
-    """How boundary features travel."""
+    """The ways that boundary features are exchanged."""
 
     P2P = "p2p"
     SWITCH = "switch"
@@ -24,9 +24,9 @@ class Cell:
     Attributes:
         workers: number of workers, each with one link.
         copies: workers that need a boundary vertex, in the mean.
-        rate_bps: of each link.
-        width: of a vertex's features.
-        bits: of a value on the wire, 32 or 8.
+        rate_bps: rate of each link.
+        width: width of a vertex's features.
+        bits: bits of a value on the wire, 32 or 8.
     """
 
     workers: int
@@ -42,14 +42,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Load:
-    """What one exchange puts where, from the workers' counters and the plan.
+    """Traffic of one exchange at each place, from the workers' counters and the plan.
 
     Attributes:
-        link_bytes: of the busiest direction of the busiest link.
-        wire_bytes: of all links, both directions.
+        link_bytes: bytes of the busiest direction of the busiest link.
+        wire_bytes: bytes of all links, both directions.
         host_packets: that hosts send each other, full ones of the model (:mod:`offramp.workers.traffic`).
         switch_packets: uploads and results.
-        passes: of uploads through the switch's program.
+        passes: passes of uploads through the switch's program.
     """
 
     link_bytes: float
@@ -64,10 +64,10 @@ class Timed:
     """Exchanges of one cell by one way.
 
     Attributes:
-        seconds: of each, from the start of all workers together to the end of the last one.
-        load: of one exchange.
+        seconds: seconds of each, from the start of all workers together to the end of the last one.
+        load: load of one exchange.
         scheme: that was planned; of p2p its codec.
-        digest: of all sums, equal for ways that compute the same.
+        digest: digest of all sums, equal for ways that compute the same.
     """
 
     seconds: list[float]

@@ -50,8 +50,8 @@ class CodedPropagator(Propagator):
             send[message.peer] = len(payload)
         receive = self._lengths.get(y.shape[1])
         if receive is None:
-            told = torch.tensor(send, dtype=torch.int64).reshape(size, 1)
-            receive = self._lengths[y.shape[1]] = self._group.all_to_all(told, [1] * size, [1] * size).ravel().tolist()
+            sizes = torch.tensor(send, dtype=torch.int64).reshape(size, 1)
+            receive = self._lengths[y.shape[1]] = self._group.all_to_all(sizes, [1] * size, [1] * size).ravel().tolist()
         rows = torch.cat([*payloads, torch.zeros(0, dtype=torch.uint8)]).reshape(-1, 1)
         came = all_to_all(self._group, self.traffic, rows, send, receive).ravel()
         out = torch.zeros((len(self._plan.ids), y.shape[1]))

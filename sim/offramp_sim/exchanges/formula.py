@@ -22,12 +22,12 @@ _LEAST, _MOST = (7.0, 7.0, 14.0), (21.0, 21.0, 26.0)
 """Bounds of a fit: cells that never wait for one of the rates do not tell it."""
 
 Measured = dict[Cell, dict[Way, Timed]]
-"""What was measured of each cell, by its ways."""
+"""Measurements of each cell, by way."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast this machine's cores serve the exchanges of all workers together.
+    """The speed at which this machine's cores serve the exchanges of all workers together.
 
     Attributes:
         passes_pps: passes per second of the switch's program, p.
@@ -64,8 +64,8 @@ def fit(measured: Measured, cells: Sequence[Cell]) -> Speed:
 
     # robust: one exchange that was disturbed must not move all others
     bounds = _LEAST, _MOST
-    found = least_squares(errors, _USUAL, bounds=bounds, loss="soft_l1", f_scale=0.2, diff_step=1e-3)
-    return Speed(*(float(rate) for rate in np.exp(found.x)))
+    solution = least_squares(errors, _USUAL, bounds=bounds, loss="soft_l1", f_scale=0.2, diff_step=1e-3)
+    return Speed(*(float(rate) for rate in np.exp(solution.x)))
 
 
 def halves(measured: Measured) -> tuple[list[Cell], list[Cell]]:
@@ -80,7 +80,7 @@ def switch_wins(measured: dict[Way, Timed]) -> bool:
 
 
 def named_right(measured: Measured, cells: Sequence[Cell], speed: Speed) -> int:
-    """Number of cells of which the formula names the winner between p2p and the switch."""
+    """Number of cells for which the formula names the right winner between p2p and the switch."""
     right = 0
     for cell in cells:
         right += (expected_ratio(measured[cell], cell, speed) < 1) == switch_wins(measured[cell])
@@ -106,7 +106,7 @@ def neighbours_of(copies: float, workers: int) -> float:
 
 
 def load_of(cell: Cell, way: Way, vertices: float = 1.0) -> Load:
-    """The load of one exchange of so many boundary vertices per worker, in full packets."""
+    """The load of one exchange of that many boundary vertices per worker, in full packets."""
     if way is Way.P2P:
         bytes_up = vertices * cell.copies * cell.width * cell.bits / 8 * _PACKET / HOST_PAYLOAD_BYTES
         return Load(bytes_up, 2 * cell.workers * bytes_up, cell.workers * bytes_up / _PACKET)

@@ -33,14 +33,14 @@ def boundary_with(workers: int, each: int, copies: float, seed: int) -> Boundary
     """A random graph in which ``copies`` other workers need a boundary vertex in the mean.
 
     Raises:
-        OfframpError: no number of neighbours gives so many copies.
+        OfframpError: no number of neighbours gives that many copies.
     """
     low, high = 0.5, float(each)
     for _ in range(_STEPS):
         degree = (low * high) ** 0.5
         boundary = boundary_of(workers, each, degree, seed)
-        found = boundary.R / boundary.B
-        if abs(found / copies - 1) < _NEAR:
+        ratio = boundary.R / boundary.B
+        if abs(ratio / copies - 1) < _NEAR:
             return boundary
-        low, high = (degree, high) if found < copies else (low, degree)
+        low, high = (degree, high) if ratio < copies else (low, degree)
     raise OfframpError(f"copies {copies:g}: expected above 1 and below {workers - 1}, with {each} vertices per worker")

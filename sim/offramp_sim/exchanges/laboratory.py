@@ -60,7 +60,7 @@ class Laboratory:
     Attributes:
         cluster: the laboratory's cluster.
         ranks: a process on each host.
-        folder: of turns and logs.
+        folder: folder of turns and logs.
     """
 
     cluster: Cluster
@@ -76,7 +76,7 @@ class Laboratory:
             cell: width and bits; number of workers and rate are the laboratory's.
             way: how features travel.
             count: timed exchanges.
-            rates: for ``auto``.
+            rates: rates for ``auto``.
 
         Raises:
             OfframpError: a rank or the switch failed.
@@ -87,20 +87,20 @@ class Laboratory:
         links: list[str] = []
         load, scheme = None, planned.settings.codec
         if planned.exchanges is not None:
-            made = planned.exchanges.schemes[cell.width]
-            scheme = f"{made.scheme}, {made.plan.lanes} lanes" if made.through_switch else "p2p"
-            load = made.packets_up + made.packets_down, made.passes
+            scheme_plan = planned.exchanges.schemes[cell.width]
+            scheme = f"{scheme_plan.scheme}, {scheme_plan.plan.lanes} lanes" if scheme_plan.through_switch else "p2p"
+            load = scheme_plan.packets_up + scheme_plan.packets_down, scheme_plan.passes
             # of a plan that leaves everything to hosts, too: workers still meet at the switch's barrier
             steps = network.steps(planned.exchanges.plans, random.SystemRandom().randrange(1, 1 << 32))
             links = [link.partition("@")[2] for link in network.links]
         with Transaction() as transaction:
             for step in steps:
                 transaction.apply(step)
-            said = self._turn(planned.jobs(links), {"width": cell.width, "count": count})
-        moved = np.array(said["moved"])
+            report = self._turn(planned.jobs(links), {"width": cell.width, "count": count})
+        moved = np.array(report["moved"])
         packets, passes = load or (0, 0)
         return Timed(
-            [float(seconds) for seconds in said["seconds"]],
+            [float(seconds) for seconds in report["seconds"]],
             Load(
                 float(moved[:, :2].max()),
                 float(moved[:, :2].sum()),
@@ -109,7 +109,7 @@ class Laboratory:
                 float(passes),
             ),
             scheme,
-            str(said["digest"]),
+            str(report["digest"]),
         )
 
     def _planned(self, boundary: Boundary, cell: Cell, way: Way, rates: Rates | None) -> PlannedRun:
@@ -144,12 +144,12 @@ class Laboratory:
 
     def _write(self, jobs: list[WorkerJob], settings: str) -> Path:
         """The folder of a turn, which appears whole."""
-        made = self.folder / "turn.part"
-        made.mkdir()
+        turn_file = self.folder / "turn.part"
+        turn_file.mkdir()
         for rank, job in enumerate(jobs):
-            (made / f"rank-{rank}.job").write_bytes(pack(job, WorkerJob))
-        (made / ("exchanges.json" if jobs else END)).write_text(settings)
-        path = made.rename(self.folder / f"turn-{self.turn}")
+            (turn_file / f"rank-{rank}.job").write_bytes(pack(job, WorkerJob))
+        (turn_file / ("exchanges.json" if jobs else END)).write_text(settings)
+        path = turn_file.rename(self.folder / f"turn-{self.turn}")
         self.turn += 1
         return path
 
@@ -172,14 +172,14 @@ def laboratory(workers: int, rate: str) -> Iterator[Laboratory]:
 
     Args:
         workers: number of hosts.
-        rate: of each link, as a cluster file has it.
+        rate: rate of each link, as a cluster file has it.
 
     Raises:
         OfframpError: no network namespaces here, or something does not start.
     """
-    mode, why = possible_mode()
+    mode, reason = possible_mode()
     if mode == "sockets":
-        raise OfframpError(f"measured links need network namespaces: {why}")
+        raise OfframpError(f"measured links need network namespaces: {reason}")
     with temporary_folder() as temporary:
         folder = Path(temporary)
         path = folder / "cluster.yaml"
@@ -189,10 +189,10 @@ def laboratory(workers: int, rate: str) -> Iterator[Laboratory]:
             command = (sys.executable, "-m", "offramp_sim.exchanges.rank", str(folder))
             ranks = Ranks(JobSettings(name="exchanges", command=command), cluster, cluster.hosts, None, folder)
             ranks.start()
-            made = Laboratory(cluster, ranks, folder)
+            opened = Laboratory(cluster, ranks, folder)
             try:
-                yield made
-                made.end()
+                yield opened
+                opened.end()
             finally:
                 ranks.stop()
 

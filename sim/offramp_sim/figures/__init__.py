@@ -17,8 +17,8 @@ def save(figure: Figure, path: Path, dpi: int = 110) -> None:
     """Write a figure, the whole file or none, in the format that its name ends in; without an ending, PNG.
 
     Args:
-        figure: to write.
-        path: of the file.
+        figure: figure to write.
+        path: path of the file.
         dpi: dots per inch.
 
     Raises:

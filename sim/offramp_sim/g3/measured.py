@@ -23,10 +23,10 @@ class Timed:
     """Measured times and traffic of a run.
 
     Attributes:
-        epochs: of which time is taken, those after the warm-up.
+        epochs: timed epochs, after the warm-up.
         payload_bytes: that all workers sent, the warm-up included.
         ran: epochs, the warm-up included.
-        loss, test_accuracy: of the last epoch.
+        loss, test_accuracy: those of the last epoch.
     """
 
     epochs: list[Epoch]

@@ -24,9 +24,9 @@ class Work:
 
     Attributes:
         rows: input features that it loads.
-        remote: those of them that other workers have.
+        remote: vertices among them that other workers own.
         targets: vertices computed, over all layers.
-        edges: into them.
+        edges: edges into them.
     """
 
     rows: int = 0
@@ -75,10 +75,10 @@ def sampled(
         needed = order[start : min(start + batch, drawn)]
         targets = edges = 0
         for limit in fan_out:
-            found = _neighbours(graph, needed, limit, rng)
+            neighbours = _neighbours(graph, needed, limit, rng)
             targets += len(needed)
-            edges += len(found)
-            needed = np.union1d(needed, found)
+            edges += len(neighbours)
+            needed = np.union1d(needed, neighbours)
         total += Work(len(needed), int((~mine[needed]).sum()), targets, edges)
     return total.times(len(order) / drawn) if drawn else total
 
@@ -91,5 +91,5 @@ def _neighbours(graph: Adjacency, rows: Ints, most: int, rng: np.random.Generato
     places = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
     shuffled = np.lexsort((rng.random(len(which)), which))
     kept = shuffled[places < most]
-    found: Ints = np.asarray(graph.indices, np.int64)[starts[which[kept]] + places[kept]]
-    return found
+    neighbours: Ints = np.asarray(graph.indices, np.int64)[starts[which[kept]] + places[kept]]
+    return neighbours

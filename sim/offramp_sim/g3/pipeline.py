@@ -28,11 +28,11 @@ class Costs:
     Attributes:
         load_bps, unload_bps: bytes per second between host and device.
         send_bps: bytes per second of a worker's network card, one message after the other.
-        latency_s: of a message.
-        start_s: of each bin's computation.
-        target_s: for each target.
-        edge_s: for each edge into a target.
-        value_bytes: of a number.
+        latency_s: latency of a message.
+        start_s: start of each bin's computation.
+        target_s: time for each target.
+        edge_s: time for each edge into a target.
+        value_bytes: bytes of a number.
 
     Raises:
         OfframpError: a rate that is not positive, or a negative time.
@@ -156,9 +156,9 @@ def simulate(
     Args:
         graph: symmetric.
         owner: ``(n,)`` worker of each vertex.
-        widths: of every layer's input and of the last one's output.
+        widths: widths of every layer's input and of the last one's output.
         mode: one of :data:`MODES`.
-        costs: of bins.
+        costs: costs of bins.
         targets: most of a bin; None: all of a worker in one.
 
     Raises:
@@ -209,7 +209,7 @@ class _Run:
         mine = self._owner == worker
         order = priority_order(self._graph, mine) if self._mode.boundary_first else np.flatnonzero(mine)
         indptr, indices = self._graph.indptr, np.asarray(self._graph.indices, np.int64)
-        made = []
+        bins = []
         for part in pack_bins(self._graph, order, BinLimit(targets)):
             neighbours = np.concatenate([indices[indptr[v] : indptr[v + 1]] for v in part.tolist()])
             rows = np.union1d(part, neighbours)
@@ -219,8 +219,8 @@ class _Run:
                 for other in others[others != worker].tolist():
                     to.setdefault(other, []).append(vertex)
             sends = [(other, np.array(vertices)) for other, vertices in sorted(to.items())]
-            made.append(_Bin(len(rows), len(part), len(neighbours), rows[self._owner[rows] != worker], sends))
-        return made
+            bins.append(_Bin(len(rows), len(part), len(neighbours), rows[self._owner[rows] != worker], sends))
+        return bins
 
     def _advance(self, now: float, number: int, worker: _Worker) -> None:
         """Start the next bin of ``worker``, or wait until it may start."""

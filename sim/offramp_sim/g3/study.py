@@ -33,7 +33,7 @@ class Trained:
 
     Attributes:
         epochs: one record each; their times are modelled.
-        test_accuracy: of the final weights, evaluated with unquantised fresh rows.
+        test_accuracy: test accuracy of the final weights, evaluated with unquantised fresh rows.
         payload_bytes: that all workers sent in training.
     """
 

@@ -40,7 +40,7 @@ class Faults:
 
     Attributes:
         loss: probability that a link loses a frame.
-        pauses: of the switch's ports.
+        pauses: pauses of the switch's ports.
 
     Raises:
         OfframpError: a probability outside 0 to 1.

@@ -30,10 +30,10 @@ class Flow:
         pair: its queue pair, the position among all flows.
         task: the coflow's position in the DAG.
         source, sink: NICs.
-        level: at the sender; lower goes first, equal ones in turn.
+        level: level at the sender; lower goes first, equal ones in turn.
         side: 2 waits while its sender has a flow of side 1 (Lina).
         frames, answer: its data packets, and the start of its acknowledgements.
-        before: for a ring, the flow of which the sender must have received as much as it sends.
+        before: in a ring, the flow of which the sender must have received as much as it sends.
         after: flows that wait for this one in that way.
         waiting: whether it is in the sender's queue.
         submitted: whether it may send.
@@ -79,7 +79,7 @@ def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
     Raises:
         OfframpError: more packets or flows than 24 bits can number, or a flow from a NIC to itself.
     """
-    made: list[list[Flow]] = []
+    flows: list[list[Flow]] = []
     pair = position = 0
     for task, coflow in enumerate(loaded.dag.tasks):
         mine: list[Flow] = []
@@ -88,10 +88,10 @@ def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
                 mine = _flows(loaded, coflow, task, position, pair, marks, sizes)
             position += 1
         pair += len(mine)
-        made.append(mine)
+        flows.append(mine)
     if pair >= _MOST_PACKETS:
         raise OfframpError(f"{pair} flows: a queue pair has 24 bits; expected fewer iterations")
-    return made
+    return flows
 
 
 def _flows(
@@ -99,7 +99,7 @@ def _flows(
 ) -> list[Flow]:
     fabric, flows = loaded.fabric, coflow.flows
     travels = fabric.travels(flows)
-    made: dict[int, Flow] = {}
+    flows_by_pair: dict[int, Flow] = {}
     sources, sinks = fabric.ports[flows.source], fabric.ports[flows.sink]
     paths = fabric.spine(sources, sinks, coflow.ctype).tolist() if fabric.leaves > 1 else [0] * len(sources)
     # Every sender begins with the NIC after its own, so that the first packets of an all-to-all do not meet.
@@ -112,9 +112,9 @@ def _flows(
         packets = -(-size // sizes.payload)
         if packets >= _MOST_PACKETS:
             raise OfframpError(f"a flow of {packets} packets: a sequence number has 24 bits; expected a larger scale")
-        dscp, number = marks.dscp[position], pair + len(made)
+        dscp, number = marks.dscp[position], pair + len(flows_by_pair)
         last = size - (packets - 1) * sizes.payload
-        made[k] = Flow(
+        flows_by_pair[k] = Flow(
             number,
             task,
             source.nic,
@@ -127,19 +127,19 @@ def _flows(
             Receiver(packets),
         )
     if coflow.ctype is CType.DP:
-        _couple(flows.source.tolist(), flows.sink.tolist(), made)
-    return list(made.values())
+        _couple(flows.source.tolist(), flows.sink.tolist(), flows_by_pair)
+    return list(flows_by_pair.values())
 
 
-def _couple(source: Sequence[int], sink: Sequence[int], made: dict[int, Flow]) -> None:
+def _couple(source: Sequence[int], sink: Sequence[int], flows: dict[int, Flow]) -> None:
     """Couple a ring's flows: a member sends at most a window more than it has received; inside a server at once."""
     into = {worker: k for k, worker in enumerate(sink)}
     if len(into) != len(sink) or set(into) != set(source):
         return
-    for k, flow in made.items():
+    for k, flow in flows.items():
         before = into[source[k]]
-        while before not in made and before != k:
+        while before not in flows and before != k:
             before = into[source[before]]
         if before != k:
-            flow.before = made[before]
-            made[before].after.append(flow)
+            flow.before = flows[before]
+            flows[before].after.append(flow)

@@ -52,7 +52,7 @@ class Packet(NamedTuple):
 
     Attributes:
         pair: queue pair, one for each flow.
-        sequence: of the packet, or of the packet that an acknowledgement answers.
+        sequence: sequence of the packet, or of the packet that an acknowledgement answers.
         received: packets from the first on without a gap; None: the frame carries data.
     """
 

@@ -85,11 +85,11 @@ class CoflowHost:
                 frame = self._choose()
                 if frame is not None:
                     self.tm.enqueue(max(self._free_ps, self.network.now_ps), PORT, _DATA, len(frame), frame)
-            taken = self.tm.dequeue(until_ps)
-            if taken is None:
+            departure = self.tm.dequeue(until_ps)
+            if departure is None:
                 return departures
-            self._free_ps = self.tm.transmit(taken, taken.frame_bytes)
-            departures.append(Departure(self._free_ps, PORT, taken.item))
+            self._free_ps = self.tm.transmit(departure, departure.frame_bytes)
+            departures.append(Departure(self._free_ps, PORT, departure.item))
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """Receive a packet or an acknowledgement."""

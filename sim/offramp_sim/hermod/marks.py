@@ -24,11 +24,11 @@ class Marks:
     """A policy made ready for packets.
 
     Attributes:
-        level, side: of each coflow at its senders, as in :class:`Order`.
+        level, side: level and side of each coflow at its senders, as in :class:`Order`.
         fifo: the order of submission in place of ``level``.
-        dscp: of each coflow.
-        answer_dscp: of acknowledgements.
-        queue: by DSCP, all 64; the higher goes first.
+        dscp: DSCP of each coflow.
+        answer_dscp: DSCP of acknowledgements.
+        queue: queue by DSCP, all 64; the higher goes first.
     """
 
     level: npt.NDArray[np.int64]

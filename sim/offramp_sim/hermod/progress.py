@@ -20,11 +20,11 @@ class Progress:
     Args:
         network: gives the time.
         loaded: the DAG with its delays.
-        flows: of each task.
+        flows: flows of each task.
         submit: called with a flow that may begin.
 
     Attributes:
-        start, end: of each task, in seconds.
+        start, end: start and end of each task, in seconds.
         done: tasks that have ended.
         computing: tasks that need only time to end.
         waiting: flows that have not arrived, by task.

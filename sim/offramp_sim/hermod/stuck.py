@@ -41,15 +41,15 @@ class Watchdog:
         Raises:
             OfframpError: no flow has heard anything for many timeouts, and there is nothing to wait for.
         """
-        taken = sum(host.taken for host in self._hosts)
+        arrived = sum(host.taken for host in self._hosts)
         before, times = self._heard.get(flow.pair, (-1, 0))
-        times = times + 1 if before == taken else 0
-        self._heard[flow.pair] = taken, times
+        times = times + 1 if before == arrived else 0
+        self._heard[flow.pair] = arrived, times
         now_s = self._network.now_ps / PS_PER_S
         if times >= _PATIENCE and not self._progress.computing and now_s > self._last_fault_s:
-            raise OfframpError(self._why(now_s))
+            raise OfframpError(self._reason(now_s))
 
-    def _why(self, now_s: float) -> str:
+    def _reason(self, now_s: float) -> str:
         missing = [flow for flow in self._flows if flow.submitted and not flow.receiver.complete]
         first = missing[0]
         coflow = self._progress.task(first)

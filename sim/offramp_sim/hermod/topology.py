@@ -29,9 +29,9 @@ class Topology:
     """All switches of a network with their entries.
 
     Args:
-        network: to which the switches are added.
-        fabric: of the flow level; with more than one leaf ECMP gives each pair its path.
-        queues: by DSCP.
+        network: network to which the switches are added.
+        fabric: fabric of the flow level; with more than one leaf ECMP gives each pair its path.
+        queues: queues by DSCP.
         wire: engine and buffers.
 
     Attributes:

@@ -20,8 +20,8 @@ class Receiver:
     """The receiving end of a flow.
 
     Attributes:
-        packets: of the whole flow.
-        received: from the first on without a gap.
+        packets: packets of the whole flow.
+        received: packets received from the first on without a gap.
     """
 
     packets: int
@@ -59,12 +59,12 @@ class Sender:
     """The sending end of a flow.
 
     Attributes:
-        packets: of the whole flow.
+        packets: packets of the whole flow.
         window: most packets in flight.
         next: first packet that was never sent.
         sent, retransmitted: transmissions of packets, and those that were not a packet's first.
         in_flight: position in the order of sending by sequence number, in that order.
-        lost: to be sent again.
+        lost: packets to be sent again.
     """
 
     packets: int

@@ -23,9 +23,9 @@ class Wire:
     Attributes:
         packets: approximate number that stands for all bytes of a run.
         payload: bytes of a full packet.
-        delay_ns: of a link.
-        engine: of the P4 switch.
-        buffer_bytes: of a switch, for all its queues; None: without end.
+        delay_ns: delay of a link.
+        engine: engine of the P4 switch.
+        buffer_bytes: buffer of a switch, for all its queues; None: unlimited.
 
     Raises:
         OfframpError: no packets, or packets without payload.
@@ -50,7 +50,7 @@ class Sizes:
     Attributes:
         payload: bytes of a full packet.
         scale: bytes of the job to each byte of a packet; rates shrink alike, so that times stay.
-        rate_bps: of every link.
+        rate_bps: rate of every link.
         packet_ps: time of a full packet on one.
         hops: links on the longest path.
         window: most packets of a flow in flight: what the links hold, and what is acknowledged at once.

@@ -34,51 +34,51 @@ def start_switches(
 
     Args:
         cluster: what to build.
-        folder: for sockets and logs.
+        folder: folder for sockets and logs.
         spaces: that hold its ports' interfaces; None: ports are Unix sockets.
         stack: ends them.
 
     Raises:
         OfframpError: a switch does not start.
     """
-    found: dict[str, EmbeddedSwitch] = {}
+    switches: dict[str, EmbeddedSwitch] = {}
     for each in cluster.switches:
         if each.target not in BASE_PROGRAMS:
             continue
         links = cluster.links_of[each.name]
         numbers = [int(link.near(each.name).port) for link in links]
         names = [switch_end(cluster, each.name, number) for number in numbers] if spaces else []
-        peers = {} if spaces else _peers(cluster, each, found)
+        peers = {} if spaces else _peers(cluster, each, switches)
         rates = {int(link.near(each.name).port): link.rate_bps for link in links}
         buffer_bytes = max(_LEAST_BUFFER, round(sum(rates.values()) / 8 * _BUFFER_S))
         config = TmConfig.uniform(queues=each.queues, rates=rates if spaces else {}, buffer_bytes=buffer_bytes)
         at = {"interfaces": names, "transport": CARRIER} if names else {"peers": peers}
-        made = EmbeddedSwitch(None, numbers or [1], workdir=folder / each.name, tm=config, **at)
-        found[each.name] = stack.enter_context(made)
-        bring_base(made, cluster, each)
-    return found
+        process = EmbeddedSwitch(None, numbers or [1], workdir=folder / each.name, tm=config, **at)
+        switches[each.name] = stack.enter_context(process)
+        bring_base(process, cluster, each)
+    return switches
 
 
-def bring_base(made: EmbeddedSwitch, cluster: Cluster, switch: Switch) -> None:
+def bring_base(process: EmbeddedSwitch, cluster: Cluster, switch: Switch) -> None:
     """Make a switch that has just started an Ethernet switch that knows all hosts.
 
     Raises:
         OfframpError: it does not answer.
     """
-    with Session(made.address, timeout_s=60.0) as session:
+    with Session(process.address, timeout_s=60.0) as session:
         session.push(b"", p4_text(BASE_PROGRAMS[switch.target]).encode())
         session.insert(entries(session, ports_of_hosts(cluster)[switch.name]))
 
 
 def _peers(cluster: Cluster, each: Switch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:
     """Ports that lead to switches that run already."""
-    found = {}
+    specs = {}
     for link in cluster.links_of[each.name]:
         far = link.far(each.name)
         if far.node in there:
             other = there[far.node]
-            found[int(link.near(each.name).port)] = other.port_specs[other.port_numbers.index(int(far.port))]
-    return found
+            specs[int(link.near(each.name).port)] = other.port_specs[other.port_numbers.index(int(far.port))]
+    return specs
 
 
 def start_agents(cluster: Cluster, spaces: Spaces | None, stack: ExitStack) -> dict[tuple[str, str], AgentProcess]:
@@ -89,16 +89,16 @@ def start_agents(cluster: Cluster, spaces: Spaces | None, stack: ExitStack) -> d
     """
     from offramp.nic.process import AgentProcess
 
-    found: dict[tuple[str, str], AgentProcess] = {}
+    agents: dict[tuple[str, str], AgentProcess] = {}
     for host in cluster.hosts:
         for agent in host.agents:
             ports = [agent.interface] if agent.interface and spaces else []
             launcher = spaces.inside(host.name) if spaces else []
-            made = AgentProcess(ports, cores=agent.cores, launcher=launcher)
+            process = AgentProcess(ports, cores=agent.cores, launcher=launcher)
             try:
-                found[host.name, agent.name] = stack.enter_context(made)
+                agents[host.name, agent.name] = stack.enter_context(process)
                 if spaces:
                     spaces.acquaint(host.name)
             except OfframpError as error:
                 raise OfframpError(f"{cluster.place(host.name)}: agent {agent.name} of {host.name}: {error}") from None
-    return found
+    return agents

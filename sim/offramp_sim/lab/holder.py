@@ -50,11 +50,11 @@ def addressed(cluster: Cluster) -> Cluster:
         raise OfframpError(
             f"{cluster.origin}: {len(cluster.hosts)} hosts: expected at most {MOST_HOSTS} in a laboratory"
         )
-    made = []
+    hosts = []
     for k, host in enumerate(cluster.hosts):
         address = host.address or ".".join(map(str, (*_FIRST, k // 250, k % 250 + 1)))
-        made.append(replace(host, address=address, mac=host.mac or f"02:0f:f0:4c:{k >> 8:02x}:{k & 255:02x}"))
-    return replace(cluster, hosts=tuple(made))
+        hosts.append(replace(host, address=address, mac=host.mac or f"02:0f:f0:4c:{k >> 8:02x}:{k & 255:02x}"))
+    return replace(cluster, hosts=tuple(hosts))
 
 
 def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Keeper:

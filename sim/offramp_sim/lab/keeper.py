@@ -31,9 +31,9 @@ class Keeper:
 
     Attributes:
         lab: the laboratory; its state file counts the restarts.
-        cluster: with the addresses of this laboratory.
-        switches: by name.
-        agents: by host and name.
+        cluster: cluster with the addresses of this laboratory.
+        switches: switches by name.
+        agents: agents by host and name.
         spaces: the hosts' namespaces, if they have any.
     """
 
@@ -63,22 +63,22 @@ class Keeper:
         return done
 
     def _switch(self, name: str) -> int:
-        made = self.switches[name]
+        process = self.switches[name]
         switch = next(each for each in self.cluster.switches if each.name == name)
         with opened(switch):
-            made.__exit__()
-            made.__enter__()
-            bring_base(made, self.cluster, switch)
-        return made.pid
+            process.__exit__()
+            process.__enter__()
+            bring_base(process, self.cluster, switch)
+        return process.pid
 
     def _agent(self, which: str) -> int:
         host, _, name = which.partition(".")
-        made = self.agents[host, name]
-        made.stop()
-        made.start()
+        process = self.agents[host, name]
+        process.stop()
+        process.start()
         if self.spaces is not None:
             self.spaces.acquaint(host)
-        return made.pid
+        return process.pid
 
     def _note(self, name: str, pid: int) -> None:
         processes = {**self.lab.processes, name: owner_of(pid)}

@@ -86,7 +86,7 @@ class Spaces:
     """Namespaces of a cluster's hosts, joined to this process' one; a context manager.
 
     Attributes:
-        pids: of the process that keeps each host's namespace.
+        pids: PIDs of the process that keeps each host's namespace.
         notes: what the kernel lacks.
 
     Raises:
@@ -189,21 +189,21 @@ class Spaces:
         if links:
             name = links[0].near(host).port
             others = [each for each in self._cluster.hosts if each.name != host]
-            told = [f"neigh replace {o.address} lladdr {o.mac} dev {name} nud permanent" for o in others]
-            _batch([*self.inside(host), "ip"], told)
+            commands = [f"neigh replace {o.address} lladdr {o.mac} dev {name} nud permanent" for o in others]
+            _batch([*self.inside(host), "ip"], commands)
 
     def _configuration(self, host: Host) -> list[str]:
         """Commands that give a host its addresses; all hosts are on one link."""
         links = self._cluster.links_of[host.name]
-        made = ["link set lo up"]
+        commands = ["link set lo up"]
         for k, link in enumerate(links):
             name = link.near(host.name).port
-            made += [f"link set {name} address {host.mac}"] if k == 0 else []
-            made.append(f"link set {name} addrgenmode none up")
+            commands += [f"link set {name} address {host.mac}"] if k == 0 else []
+            commands.append(f"link set {name} addrgenmode none up")
         if links:
             name = links[0].near(host.name).port
-            made += [f"address add {host.address}/32 dev {name}", f"route add 0.0.0.0/0 dev {name} initcwnd 32"]
-        return made
+            commands += [f"address add {host.address}/32 dev {name}", f"route add 0.0.0.0/0 dev {name} initcwnd 32"]
+        return commands
 
     def _bridge(self) -> None:
         """Make the bridge for switches without programs; it knows where all hosts are, so it never floods."""
@@ -215,8 +215,8 @@ class Spaces:
             _batch(["ip"], [f"link add s{number} type bridge", f"link set s{number} mtu {MTU} up"])
             _batch(["ip"], [f"link set {end} master s{number}" for end in ends])
             _batch(["bridge"], [f"link set dev {end} learning off flood off" for end in ends])
-            told = [(mac.to_bytes(6, "big").hex(":"), port) for mac, port in known[each.name].items()]
-            _batch(["bridge"], [f"fdb replace {mac} dev s{number}p{port} master static" for mac, port in told])
+            entries = [(mac.to_bytes(6, "big").hex(":"), port) for mac, port in known[each.name].items()]
+            _batch(["bridge"], [f"fdb replace {mac} dev s{number}p{port} master static" for mac, port in entries])
             self.notes.append(f"{each.name} ({each.target}) is a bridge of the kernel: it forwards, and takes nothing")
 
     def _try_delays(self) -> None:
@@ -255,6 +255,6 @@ def _run(command: list[str], given: str | None = None) -> None:
     except FileNotFoundError as error:
         raise OfframpError(f"no {error.filename} on PATH; it comes with iproute2 or util-linux") from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
+        errors = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
         tool = next(word for word in command if word in ("ip", "tc", "bridge"))
-        raise OfframpError(f"{tool}: {' '.join(said[:2]) or 'failed'}")
+        raise OfframpError(f"{tool}: {' '.join(errors[:2]) or 'failed'}")

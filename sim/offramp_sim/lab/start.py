@@ -99,8 +99,8 @@ def _begin(cluster: Path, name: str | None, mode: str, *, lasting: bool) -> tupl
     assert process.stdout is not None
     process.stdin.write(json.dumps(request) + "\n")
     process.stdin.flush()
-    with process.stdout as said:
-        line = said.readline()
+    with process.stdout as stdout:
+        line = stdout.readline()
     answer: dict[str, Any] = parse_json(line) if line.strip() else {"error": "the laboratory did not start"}
     if "error" in answer:
         process.stdin.close()

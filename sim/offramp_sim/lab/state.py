@@ -33,8 +33,8 @@ class Lab:
     """One laboratory.
 
     Attributes:
-        name: of its cluster.
-        folder: of everything it holds; removed with it.
+        name: name of its cluster.
+        folder: folder of everything it holds; removed with it.
         source: the cluster file that it was made from.
         mode: ``root``, ``user`` (a user namespace) or ``sockets``.
         holder: process that holds it, ``PID.START.WHERE``.
@@ -73,12 +73,12 @@ class Lab:
 def running() -> list[Lab]:
     """The running laboratories of this user; folders of ended ones are removed."""
     sweep_folders()
-    found = []
+    labs = []
     for parent in sorted({tempfile.gettempdir(), _SHORT}):
         for folder in sorted(Path(parent).glob(f"{PREFIX}*")):
             if _is_own(folder) and (folder / STATE).is_file():
-                found += read_state(folder / STATE)
-    return found
+                labs += read_state(folder / STATE)
+    return labs
 
 
 def _is_own(folder: Path) -> bool:

@@ -52,11 +52,11 @@ class Turn:
     """Accumulated rounds with the cache, or without it.
 
     Attributes:
-        requests: how many there were.
+        requests: number of requests.
         seconds: that they took.
-        latencies_us: of each.
+        latencies_us: latencies of each.
         by_switch: GETs that the switch answered.
-        gets: how many there were.
+        gets: number of gets.
         wrong: answers for another key, of an outdated version, or with a second value for a version.
     """
 
@@ -159,7 +159,7 @@ class _Load:
         writes = (self._rng.random(count) < self._settings.writes).tolist()
         under_way: dict[int, tuple[int, bytes, int, int]] = {}
         before, sent, done, begun = self._device.by_switch, 0, 0, time.monotonic()
-        heard = begun
+        last_reply = begun
         while done < count:
             while sent < count and len(under_way) < self._settings.window:
                 key, self._number = keys[sent], self._number + 1
@@ -173,8 +173,8 @@ class _Load:
                 known += bool(value)  # a write is newer than what was known
                 turn.wrong += self._books.wrong(key, version, value or each.message, known)
                 turn.latencies_us.append((time.monotonic_ns() - at) / 1e3)
-                done, heard = done + 1, time.monotonic()
-            if time.monotonic() - heard > _STUCK_S:
+                done, last_reply = done + 1, time.monotonic()
+            if time.monotonic() - last_reply > _STUCK_S:
                 raise OfframpError(f"cache: {len(under_way)} requests are not answered")
         turn.requests += count
         turn.seconds += time.monotonic() - begun

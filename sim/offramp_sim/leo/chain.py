@@ -55,9 +55,9 @@ class ChainRun:
 
     Attributes:
         load: requests with many in flight.
-        hops_ns: of sequential requests: median time at each place, and in all, in nanoseconds.
+        hops_ns: hops of sequential requests: median time at each place, and in all, in nanoseconds.
         engine_ns: that the card's RTL worked on one, at 250 MHz.
-        trace: of the median one among them, for Perfetto or Chrome.
+        trace: trace of the median one among them, for Perfetto or Chrome.
         clocks: how far the responder's clock was ahead, and the uncertainty of that, in nanoseconds.
     """
 
@@ -87,9 +87,9 @@ class Network:
     """Two agents, and a switch between them; a context manager in a namespace of its own.
 
     Attributes:
-        agents: of the sides, by rank.
+        agents: agents of the sides, by rank.
         near, far: interfaces of the agents and of the switch, by rank.
-        switch: between them.
+        switch: switch between them.
     """
 
     def __init__(self, program: Path | None = None) -> None:
@@ -136,12 +136,12 @@ def run_chain(
     """Send requests through the whole chain and compare every byte; some go one after the other, with times by hop.
 
     Args:
-        requests: how many, with as many in flight as the application has.
+        requests: number of requests; the application says how many are in flight.
         traced: further requests, one after the other.
         keys: number of objects.
         seed: random seed for objects and requests.
         card: device name that opens the requester's card.
-        program: of the agents; by default the installed one.
+        program: program of the agents; by default the installed one.
         advance: called with what is being done, and how much of how much is done.
 
     Raises:
@@ -179,19 +179,19 @@ def _run(
         folder = Path(stack.enter_context(temporary_folder()))
         network = stack.enter_context(Network(program))
         links = [f"nic:{agent.path}#0" for agent in network.agents]
-        made = application(card, f"nic:{network.agents[0].path}", keys=keys, seed=seed)
+        app = application(card, f"nic:{network.agents[0].path}", keys=keys, seed=seed)
         with environment(**{PORT: links[0], hops.FOLDER: str(folder), hops.SIDE: SIDES[0]}):
-            responder = stack.enter_context(_closing(ResponderProcess(made.plan)))
+            responder = stack.enter_context(_closing(ResponderProcess(app.plan)))
         stack.enter_context(environment(**{PORT: links[1], hops.FOLDER: str(folder), hops.SIDE: SIDES[1]}))
         stack.enter_context(_recording())
-        devices = made.local()
+        devices = app.local()
         for device in devices.values():
             stack.callback(device.close)
-        requester = Requester(made.program(made.paths, {}), [responder], devices, made.settings)
+        requester = Requester(app.program(app.paths, {}), [responder], devices, app.settings)
         stack.callback(requester.close)
-        load = _counted(made, requester, requests, advance)
+        load = _counted(app, requester, requests, advance)
         with WireTap(network.far, network.near) as tap:
-            spans, wrong = _one_by_one(made, requester, traced, advance)
+            spans, wrong = _one_by_one(app, requester, traced, advance)
         load.wrong += wrong
         return _outcome(load, spans, tap, folder)
 
@@ -200,12 +200,12 @@ def _run(
 def _recording() -> Iterator[None]:
     """Record notes of this process, in the files that environment variables name."""
     hops.recorder.cache_clear()
-    found = hops.recorder()
+    recorder = hops.recorder()
     try:
         yield
     finally:
-        if found is not None:
-            found.close()
+        if recorder is not None:
+            recorder.close()
         hops.recorder.cache_clear()
 
 
@@ -217,12 +217,12 @@ def _closing(responder: ResponderProcess) -> Iterator[ResponderProcess]:
         responder.close()
 
 
-def _counted(made: Application, requester: Requester, requests: int, advance: Advance | None) -> LoadResult:
+def _counted(application: Application, requester: Requester, requests: int, advance: Advance | None) -> LoadResult:
     def hook(_: float) -> None:
         if advance is not None:
             advance("requests", int(requester.selector.completed.sum()), requests)
 
-    return counted_loop(requester, made.workload(made.settings.seed), requests, made.window, hook)
+    return counted_loop(requester, application.workload(application.settings.seed), requests, application.window, hook)
 
 
 def _outcome(load: LoadResult, spans: list[tuple[int, int]], tap: WireTap, folder: Path) -> ChainRun:
@@ -248,9 +248,9 @@ def _outcome(load: LoadResult, spans: list[tuple[int, int]], tap: WireTap, folde
 
 
 def _one_by_one(
-    made: Application, requester: Requester, count: int, advance: Advance | None
+    application: Application, requester: Requester, count: int, advance: Advance | None
 ) -> tuple[list[tuple[int, int]], int]:
-    workload, spans, wrong = made.workload(made.settings.seed + 1), [], 0
+    workload, spans, wrong = application.workload(application.settings.seed + 1), [], 0
     for number in range(count):
         requester.admit(workload.batch(number, 1), np.array([number]))
         done = requester.collect()

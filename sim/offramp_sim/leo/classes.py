@@ -27,11 +27,11 @@ class Setting:
 
     Attributes:
         kind: its class.
-        number: of the setting, which is also its seed.
+        number: number of the setting, which is also its seed.
         routes, load: what is simulated.
         believed: the selectors' table.
-        weights: of the tenants.
-        slowdowns: of resources.
+        weights: weights of the tenants.
+        slowdowns: slowdowns of resources.
         offered: rate of arrivals, or of a loop in which nothing waits, over what all paths sustain.
         single: rate that the best path alone sustains, over that of all paths.
         exact: whether the optimum is computed.
@@ -62,7 +62,7 @@ class Kind:
         closed: share of closed loops.
         most: of what all paths sustain, offered in an open loop.
         wrong: factor by which the selectors' table may be off.
-        tenants: with a selector each; the least and most of them.
+        tenants: tenants with a selector each; the least and most of them.
         slow: factors of a slowdown of one path's node, and its begin and end, as fractions of the run.
     """
 

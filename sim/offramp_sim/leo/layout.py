@@ -36,7 +36,7 @@ class Context(Calendar):
     times: Words  # steps: ps; of the network UNIT for all of a request's time there
     capacity: Words  # resources
     weights: Words  # tenants: UNIT over the weight
-    slow_from: Words  # resources: between these times a step takes so many times as long
+    slow_from: Words  # resources: between these times a step takes this many times as long
     slow_until: Words
     slow_by: Words
 

@@ -25,8 +25,8 @@ class Load:
 
     Attributes:
         requests: how many.
-        rate_mrps: of Poisson arrivals, million per second; None: closed loop.
-        window: of a closed loop, requests in flight.
+        rate_mrps: rate of Poisson arrivals, million per second; None: closed loop.
+        window: window of a closed loop, requests in flight.
         mix: share of each type; none: equal shares.
         keys: number of keys; 0: every request has its own.
         skew: Zipf exponent of the keys.
@@ -34,7 +34,7 @@ class Load:
         spread: share of a step's time that is exponential, with the same mean; 0: as the table says.
         long: share of the requests that take ten times as long as the others, with the same mean overall.
         burst: requests that arrive together.
-        shares: of the tenants' requests, by their number.
+        shares: shares of the tenants' requests, by their number.
     """
 
     requests: int = 20000

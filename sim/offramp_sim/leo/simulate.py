@@ -29,7 +29,7 @@ class Rule:
     """The rule by which paths are chosen.
 
     Attributes:
-        policy: of the selectors.
+        policy: policy of the selectors.
         ahead: if above 0, search for the best of the next k choices instead, with all queues and arrivals known.
         only: take this path alone.
     """
@@ -67,7 +67,7 @@ class QueueModelResult:
     """Times in ns, a row for each request.
 
     Attributes:
-        kind, path, owner: of each request.
+        kind, path, owner: kind, path and owner of each request.
         came, began, ended: when it arrived, when it began, and when its answer arrived.
         jct: intra-host JCT.
         worked_ns: busy time of each resource's servers.
@@ -151,11 +151,11 @@ def simulate(
         routes: the actual paths.
         load: the requests.
         rule: how paths are chosen.
-        seed: of the load.
+        seed: seed of the load.
         believed: the selectors' table, if profiles are wrong.
-        weights: of the tenants at every link and node.
+        weights: weights of the tenants at every link and node.
         one_selector: whether tenants share one selector, which sees all; else each has its own.
-        tolerance: of the selectors.
+        tolerance: tolerance of the selectors.
         slowdowns: at most one of each resource.
 
     Raises:
@@ -217,12 +217,12 @@ def _arrays(
     pairs = [steps or () for row in routes.steps for steps in row]
     places = [s for steps in pairs for s in steps]
     times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
-    given = {getattr(at.Context, field.name): getattr(drawn, field.name) for field in fields(drawn)}
+    values = {getattr(at.Context, field.name): getattr(drawn, field.name) for field in fields(drawn)}
     rooms = dict.fromkeys(_OF_REQUESTS, n) | dict.fromkeys(_OF_RESOURCES, resources)
     rooms |= {at.Context.heap: 3 * (n + 2), at.Context.ends: queues, at.Context.gaps: ahead, at.Context.choice: ahead}
     nobody = {at.Context.heads: queues, at.Context.tails: queues, at.Context.chosen: n}
     return {
-        **given,
+        **values,
         at.Context.memories: memories,
         at.Context.first: np.cumsum([0, *map(len, pairs)]),
         at.Context.places: [s.resource for s in places],

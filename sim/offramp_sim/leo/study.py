@@ -41,7 +41,7 @@ class Study:
         believed: the selectors' table.
         rules, loads: each with each.
         tenants: who shares.
-        seed: of the requests.
+        seed: seed of the requests.
     """
 
     routes: Routes
@@ -138,7 +138,7 @@ def numbers(outcome: QueueModelResult, study: Study) -> dict[str, Any]:
 
 def panels(study: Study, rows: Sequence[dict[str, Any]]) -> list[Curves]:
     """Throughput and latency against the load, in separate panels for open and closed loops."""
-    made = []
+    curves = []
     for is_open in (True, False):
         loads = [load for load in study.loads if (load.rate_mrps is not None) is is_open]
         if not loads:
@@ -154,5 +154,5 @@ def panels(study: Study, rows: Sequence[dict[str, Any]]) -> list[Curves]:
             for row in rows:
                 if row["load"] in names:
                     lines.setdefault(row["rule"], (xs, []))[1].append(row[what])
-            made.append(Curves(title, x, unit, lines))
-    return made
+            curves.append(Curves(title, x, unit, lines))
+    return curves

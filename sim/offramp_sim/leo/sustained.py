@@ -21,7 +21,7 @@ def sustained_mrps(routes: Routes, load: Load, rule: Rule, seed: int, *, factor:
         routes: the actual paths.
         load: an open loop, whose rate is ignored.
         rule: how paths are chosen.
-        seed: of the requests.
+        seed: seed of the requests.
         factor: over the JCT at almost no load.
     """
     most = capacity(routes.table, load.mix).rate_mrps

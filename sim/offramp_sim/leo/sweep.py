@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default rule on random settings of each class, beside other rules and, where it is known, the optimum."""
+"""The default rule on random settings of each class, beside other rules and, where known, the optimum."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Evaluation:
     """Results of a setting; costs are mean JCTs in an open loop, times between answers in a closed one.
 
     Attributes:
-        kind, number, offered, single: of the setting.
-        is_open: whether its loop is.
-        costs: by rule, ns.
-        throughput_mrps: by rule.
+        kind, number, offered, single: those of the setting.
+        is_open: whether its loop is open.
+        costs: costs by rule, ns.
+        throughput_mrps: throughput by rule.
     """
 
     kind: str
@@ -73,9 +73,9 @@ def evaluate(case: tuple[str, int, int]) -> Evaluation:
     costs = {name: _cost(setting.load, outcome) for name, outcome in outcomes.items()}
     if setting.exact:
         short = Load(_EXACT_REQUESTS, setting.load.rate_mrps, network_us=setting.load.network_us)
-        both = [Rule(ahead=_AHEAD), Rule(Policy.LOOKAHEAD)]
-        best, ours = (_cost(short, _run(setting, short, rule)) for rule in both)
-        costs[both[0].name] = costs[Policy.LOOKAHEAD] * best / ours
+        pair = [Rule(ahead=_AHEAD), Rule(Policy.LOOKAHEAD)]
+        best, ours = (_cost(short, _run(setting, short, rule)) for rule in pair)
+        costs[pair[0].name] = costs[Policy.LOOKAHEAD] * best / ours
     throughput = {name: outcome.throughput_mrps for name, outcome in outcomes.items()}
     is_open = setting.load.rate_mrps is not None
     return Evaluation(setting.kind, setting.number, setting.offered, setting.single, is_open, costs, throughput)
@@ -106,17 +106,17 @@ def run_sweep(
 
 
 def by_class(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, dict[str, float]]]:
-    """For each class the cost of the default rule over those of the others: median, 95th percentile, most."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    """Per class, the default rule's cost over the others': median, 95th percentile, maximum."""
+    costs: dict[str, dict[str, dict[str, float]]] = {}
     for kind in dict.fromkeys(v.kind for v in evaluations):
         these = [v for v in evaluations if v.kind == kind]
-        found[kind] = {
+        costs[kind] = {
             "simple": _spread([v.against_simple for v in these]),
             **{p.value: _spread([v.costs[Policy.LOOKAHEAD] / v.costs[p] for v in these]) for p in SIMPLE},
             "greedy": _spread([v.against_greedy for v in these]),
             "exact": _spread([r for v in these if (r := v.against_optimum) is not None]),
         }
-    return found
+    return costs
 
 
 def summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:

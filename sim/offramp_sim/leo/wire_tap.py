@@ -69,14 +69,14 @@ class WireTap:
         while True:
             # What was received before the end is still read: this thread may be behind.
             ready, _, _ = select.select([*self._sockets, self._end_read], [], [], 0 if ended else None)
-            heard = [sock for sock in ready if sock is not self._end_read]
-            if ended and not heard:
+            readable = [sock for sock in ready if sock is not self._end_read]
+            if ended and not readable:
                 return
             ended |= self._end_read in ready
-            for sock in heard:
-                self._hear(sock)
+            for sock in readable:
+                self._receive(sock)
 
-    def _hear(self, sock: socket.socket) -> None:
+    def _receive(self, sock: socket.socket) -> None:
         frame, ancillary, _, address = sock.recvmsg(128, 64)
         if address[2] == _OUTGOING or len(frame) < _KIND + _HEAD.size:
             return
@@ -110,6 +110,6 @@ class _Lead:
 
 
 def _reading() -> tuple[int, int]:
-    """How long the clocks took to read, and the lead."""
+    """The time to read the clocks, and the lead."""
     before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
     return after - before, there - (before + after) // 2

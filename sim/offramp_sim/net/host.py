@@ -54,9 +54,9 @@ class Host:
     def advance(self, until_ps: int) -> list[Departure]:
         """Send as much as the lines have time for."""
         departures = []
-        while (taken := self.tm.dequeue(until_ps)) is not None:
-            finish_ps = self.tm.transmit(taken, taken.frame_bytes)
-            departures.append(Departure(finish_ps, taken.port, taken.item))
+        while (departure := self.tm.dequeue(until_ps)) is not None:
+            finish_ps = self.tm.transmit(departure, departure.frame_bytes)
+            departures.append(Departure(finish_ps, departure.port, departure.item))
         return departures
 
     def _send_next(self, frames: Iterator[tuple[int, bytes]], port: int) -> None:

@@ -36,7 +36,7 @@ class Link:
 
     Args:
         rate_bps: bits per second, preamble and gap included.
-        delay_ps: from the end of a frame's time on the line to its arrival.
+        delay_ps: delay from the end of a frame's time on the line to its arrival.
         loss: probability that a frame is lost, drawn from ``random`` for each.
 
     Attributes:

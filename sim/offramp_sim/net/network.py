@@ -33,7 +33,7 @@ class Network:
 
     Attributes:
         now_ps: the time.
-        nodes: by name.
+        nodes: nodes by name.
         unconnected: frames that left by a port without a link, by node.
         events: that have happened.
     """

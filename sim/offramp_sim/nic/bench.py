@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 VERTICES: Final = 4000
-"""Vertices of the graph; half are the worker's, in one block: longer runs of frames than most blocks have."""
+"""Vertices of the graph; half are the worker's, in one block, with longer runs of frames than most blocks."""
 FEATURES: Final = 128
 WAYS: Final = ("python", "agent", "testpmd")
 _TIMEOUT_S: Final = 20.0
@@ -71,8 +71,8 @@ def measure(link: str, way: str, seconds: float, seed: int = 0, vertices: int = 
         link: one of :data:`offramp_sim.nic.links.LINKS`.
         way: ``python``, ``agent`` or ``testpmd``.
         seconds: least duration.
-        seed: of graph and features.
-        vertices: of the graph, all in one block.
+        seed: seed of graph and features.
+        vertices: vertices of the graph, all in one block.
 
     Raises:
         OfframpError: no root, no testpmd, Python on other links than veth, or a wrong sum.
@@ -86,8 +86,8 @@ def _measure(link: str, way: str, seconds: float, seed: int, vertices: int) -> N
     with ExitStack() as stack:
         near, far = stack.enter_context(ends(link))
         if way == "testpmd":
-            found = pace(link, near, far, seconds)
-            return NicRate(link, way, found.frames, found.seconds, 0, found.cpu_ns)
+            measured = pace(link, near, far, seconds)
+            return NicRate(link, way, measured.frames, measured.seconds, 0, measured.cpu_ns)
         if far:
             stack.enter_context(reflector(far))
         job = random_job(seed, vertices=vertices, edges=5 * vertices, workers=2, limit=vertices, features=(FEATURES,))

@@ -26,7 +26,7 @@ class Throughput(NamedTuple):
     """Chunks of 256 KB per second, medians.
 
     Attributes:
-        cpu, nic: by number of cores, from 1 on; each on its own cores.
+        cpu, nic: rates by number of cores, from 1 on; each on its own cores.
         mix: by cores of each, where there are twice as many.
     """
 
@@ -72,13 +72,13 @@ def measure(
     cases = [Case(CPU, cpus[:n], ()) for n in counts]
     cases += [Case("nic", cpus[:-n] or cpus, cpus[-n:]) for n in counts]
     cases += [Case("mix", cpus[:n], cpus[-n:]) for n in counts if 2 * n <= len(cpus)]
-    found: list[list[float]] = [[] for _ in cases]
+    measured: list[list[float]] = [[] for _ in cases]
     for number in range(rounds):
         for place, case in enumerate(cases):
-            found[place].append(rate_of(case, seconds, seed + number, compression))
+            measured[place].append(rate_of(case, seconds, seed + number, compression))
             tell(number * len(cases) + place + 1, rounds * len(cases))
     ways: Ways = {CPU: [], "nic": [], "mix": []}
-    for case, rates in zip(cases, found, strict=True):
+    for case, rates in zip(cases, measured, strict=True):
         ways[case.way].append(float(np.median(rates)))
     return Throughput(ways[CPU], ways["nic"], ways["mix"])
 

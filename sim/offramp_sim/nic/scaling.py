@@ -55,7 +55,7 @@ def measure_queues(
         link: one of :data:`LINKS`.
         case: what is measured.
         seconds: duration.
-        vertices: of each worker's graph, all in one block.
+        vertices: vertices of each worker's graph, all in one block.
         first: run at the highest nice level, so that other work on the machine disturbs less. A real-time class is not
             possible: DPDK's threads that wait for each other on one processor would never end.
         program: the agent.
@@ -116,10 +116,10 @@ def _run(path: Path, case: Case, seconds: float, vertices: int, cpus: Sequence[i
             sender.close()
             if not receiver.poll(seconds + 2 * _TIMEOUT_S):
                 raise OfframpError(f"{case}: a worker did not end")
-            found = receiver.recv()
-            if isinstance(found, str):
-                raise OfframpError(found)
-            total += found
+            result = receiver.recv()
+            if isinstance(result, str):
+                raise OfframpError(result)
+            total += result
     except EOFError:
         raise OfframpError(f"{case}: a worker died") from None
     finally:

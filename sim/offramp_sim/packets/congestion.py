@@ -77,7 +77,7 @@ def acknowledge(ctx: Context, me: int, label: int, number: int, size: int, sent:
 
 
 @native
-def hear(ctx: Context, subject: int, extra: int) -> None:
+def process_answer(ctx: Context, subject: int, extra: int) -> None:
     """Process an answer at the sender."""
     sender = ctx.senders[subject & LOW]
     size = subject >> HALF

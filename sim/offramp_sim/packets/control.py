@@ -127,7 +127,7 @@ def round_trips(topology: Topology, source: Words, sink: Words, data: int, answe
     """Picoseconds from sending a packet until its answer arrives, if they meet no other packets.
 
     Args:
-        topology: with its links.
+        topology: topology with its links.
         source: ``(f,)`` hosts that send.
         sink: ``(f,)`` hosts that answer.
         data: link bytes of a packet.

@@ -28,7 +28,7 @@ class Protocol:
         guard_ps: shortest time between two cuts of a host's rate.
         raise_ps: time without a mark after which the rate is raised by 5 Gbit/s.
         passes_pps: pipeline passes per second of each switch; None: free.
-        aggregators: of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
+        aggregators: aggregators of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
     """
 
     acks: bool = True
@@ -104,7 +104,7 @@ def _joined(parts: list[npt.NDArray[np.int64]] | list[npt.NDArray[np.int32]]) ->
 
 
 def _uploads(plan: Plan, base: npt.NDArray[np.int64], hosts: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Vertices by block, host and upload order; where each block's and host's begin; how many there are."""
+    """Vertices by block, host and upload order; the start of each block's and host's; their number."""
     parts, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for block, start in zip(plan.blocks, base[:-1].tolist(), strict=True):
         owner = block.owner[block.order]

@@ -67,7 +67,7 @@ def wake(ctx: Context, number: int) -> None:
 
 @native
 def _send_flow(ctx: Context, host: Host) -> None:
-    """Send the next packet of the flow whose turn it is."""
+    """Send the next packet, of the flow that is next in turn."""
     which = ctx.flows[host.ring]  # the one before it in the ring
     chosen = which.next
     flow = ctx.flows[chosen]

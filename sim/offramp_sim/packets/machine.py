@@ -62,7 +62,7 @@ class Partition(RecordArrays[at.Context]):
         self._give_starts()
 
     def reserve(self) -> None:
-        """Double the room where it is short, to at least what one event may need."""
+        """Double the room if it is short, to at least the need of one event."""
         context = self.fields
         needed = context.heap_used + context.margin
         if needed > context.heap_size:
@@ -114,7 +114,7 @@ class Machine:
     """One simulation's memory.
 
     Attributes:
-        partitions: of the network, one for each core.
+        partitions: partitions of the network, one for each core.
         contexts: their words by name.
         wall_s: time that they have run.
     """

@@ -59,10 +59,10 @@ def _blocks(count: int, parts: int) -> Words:
 
 def ranges(topology: Topology, parts_of: Words, part: int) -> Words:
     """``(r, 2)`` first and last node of a partition at each level, where its nodes are contiguous."""
-    found, first = [], 0
+    spans, first = [], 0
     for count in topology.levels:
         mine = np.flatnonzero(parts_of[first : first + count] == part)
         if len(mine):
-            found.append((first + mine[0], first + mine[-1] + 1))
+            spans.append((first + mine[0], first + mine[-1] + 1))
         first += count
-    return np.array(found, np.int64).reshape(-1, 2)
+    return np.array(spans, np.int64).reshape(-1, 2)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.congestion import acknowledge, hear
+from offramp_sim.packets.congestion import acknowledge, process_answer
 from offramp_sim.packets.hosts import admit, cut_rate, host_of, rouse
 from offramp_sim.packets.layout import (
     ACK,
@@ -103,7 +103,7 @@ def _receive_flow(ctx: Context, me: int, label: int, subject: int, extra: int) -
     """A packet of a flow, or the answer to one."""
     number = subject & LOW
     if kind_of_packet(label) == FLOW_ACK:
-        hear(ctx, subject, extra)
+        process_answer(ctx, subject, extra)
         admit(ctx, number)
         return
     size = subject >> HALF
@@ -159,7 +159,7 @@ def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
 
 @native
 def time_out(ctx: Context, me: int) -> None:
-    """If nothing has happened for too long, ask for everything that is missing, or report again."""
+    """After too long without progress, ask for all missing packets, or report again."""
     host = host_of(ctx, me)
     host.timer = NEVER_PS
     which = host.at_round

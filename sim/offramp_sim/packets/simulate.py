@@ -49,16 +49,16 @@ class PacketRun:
     Attributes:
         end_ps: when the last host learnt that the exchange is over, or the last flow arrived.
         finish_ps: ``(f,)`` when each flow arrived, -1 where it did not.
-        up_bytes, down_bytes: from and to hosts, acknowledgements and control included.
-        core_bytes: between switches.
-        ack_bytes: on all links.
+        up_bytes, down_bytes: bytes from and to hosts, acknowledgements and control included.
+        core_bytes: bytes between switches.
+        ack_bytes: bytes of acknowledgements on all links.
         peak_port_bytes: longest queue at one port of a switch.
         packets: put on any link.
-        dropped, lost, marked: by full buffers, on links, by long queues.
+        dropped, lost, marked: frames affected by full buffers, on links, by long queues.
         fetches, timeouts, cuts: events of recovery and of rate control.
-        passes: of the switches' pipelines.
+        passes: passes of the switches' pipelines.
         events: simulated.
-        resent_bytes: of flows under congestion control, lost and sent again.
+        resent_bytes: bytes of flows under congestion control, lost and sent again.
         delay_ps: ``(f, 2)`` mean and longest one-way time of a flow's packets; no rows without congestion control.
         queue_bytes: ``(intervals, 3)`` least, mean and most bytes that packets found queued at the watched port.
         state_bytes: memory of queues and calendars.
@@ -111,11 +111,11 @@ def simulate(
 
     Args:
         topology: hosts, switches and links.
-        plan: of the exchange.
-        flows: beside it, or alone.
-        protocol: of the exchange.
-        framing: of the flows.
-        seed: of losses and of sprayed packets' ways.
+        plan: plan of the exchange.
+        flows: flows beside it, or alone.
+        protocol: protocol of the exchange.
+        framing: framing of the flows.
+        seed: seed of losses and of sprayed packets' ways.
         until_ps: the latest time that is simulated.
         spray: whether each packet takes one of the equal paths at random; otherwise a flow keeps that of its hash.
         cores: number that simulate in parallel; results do not depend on it.

@@ -20,13 +20,13 @@ class Links:
     """Properties that all links of a network share.
 
     Attributes:
-        rate_bps: of every link; 8 Tbit/s divided by it must be a whole number of picoseconds per byte.
+        rate_bps: rate of every link; 8 Tbit/s divided by it must be a whole number of picoseconds per byte.
         delay_ps: propagation.
         buffer_bytes: buffer of a switch's port; None: unlimited.
         mark_bytes: queued bytes above which a switch marks; None: never.
         mark_all_bytes: those above which it marks all packets; between the two with a probability that rises to
             ``mark_probability`` (RED); None: all above ``mark_bytes``.
-        mark_probability: of a mark just below ``mark_all_bytes``.
+        mark_probability: mark probability of a mark just below ``mark_all_bytes``.
         loss: probability that a packet is lost on a link.
     """
 

@@ -19,7 +19,7 @@ class Watch:
     """The queue to watch.
 
     Attributes:
-        host: to which the switch's port leads.
+        host: host to which the switch's port leads.
         every_ps: length of an interval.
         intervals: number of intervals, from the beginning.
     """
@@ -52,9 +52,9 @@ def load_watch(machine: Machine, topology: Topology, watch: Watch | None) -> Non
 def watched(machine: Machine, topology: Topology) -> npt.NDArray[np.float64]:
     """``(intervals, 3)`` least, mean and most bytes that packets found queued; NaN if none came."""
     samples, rate = machine[at.Context.samples], 8 * 10**12 // topology.links.rate_bps
-    found = np.full((len(samples), 3), np.nan)
+    delays = np.full((len(samples), 3), np.nan)
     some = samples[:, at.Sample.packets] > 0
-    found[some, 0] = samples[some, at.Sample.least]
-    found[some, 1] = samples[some, at.Sample.total] / samples[some, at.Sample.packets]
-    found[some, 2] = samples[some, at.Sample.most]
-    return found / rate
+    delays[some, 0] = samples[some, at.Sample.least]
+    delays[some, 1] = samples[some, at.Sample.total] / samples[some, at.Sample.packets]
+    delays[some, 2] = samples[some, at.Sample.most]
+    return delays / rate

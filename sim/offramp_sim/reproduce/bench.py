@@ -24,12 +24,12 @@ class Conditions:
     """Parameters that the paper leaves open, or that we chose.
 
     Attributes:
-        link_gbps: of every link.
-        delay_us: of every link.
-        memory_mb: of the switch.
+        link_gbps: link of every link.
+        delay_us: delay of every link.
+        memory_mb: memory of the switch.
         hidden: width of the layers.
         copies: workers that need a boundary vertex of the generated Reddit among 128.
-        efficiency: of a GPU's peaks, where computation counts.
+        efficiency: efficiency of a GPU's peaks, where computation counts.
     """
 
     link_gbps: float = 100.0
@@ -70,7 +70,7 @@ class Testbed:
     Attributes:
         sample: the graph.
         boundary: split among the workers.
-        conditions: of the network, the switch and the model.
+        conditions: conditions of the network, the switch and the model.
     """
 
     def __init__(
@@ -180,9 +180,9 @@ def bed_of(
 
 def origin(*samples: Sample) -> str:
     """Origin of the graphs, for the note of a report."""
-    by_name = {found.data.name: found for found in samples}
-    read = [f"{name} was read from {found.path} and cut by METIS." for name, found in by_name.items() if found.path]
-    generated = [name for name, found in by_name.items() if not found.path]
+    by_name = {sample.data.name: sample for sample in samples}
+    read = [f"{name} was read from {sample.path} and cut by METIS." for name, sample in by_name.items() if sample.path]
+    generated = [name for name, sample in by_name.items() if not sample.path]
     return " ".join([*read, *([f"The files of {', '.join(generated)} are {_GENERATED}"] if generated else [])])
 
 

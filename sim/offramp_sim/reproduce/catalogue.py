@@ -27,16 +27,16 @@ def find(name: str) -> list[Item]:
     system, slash, rest = name.partition("/")
     name = f"{_FORMER.get(system, system)}{slash}{rest}"
     known = items()
-    found = [item for item in known if name in ("all", item.name, item.name.split("/")[0])]
-    if not found:
+    chosen = [item for item in known if name in ("all", item.name, item.name.split("/")[0])]
+    if not chosen:
         systems = list(dict.fromkeys(item.name.split("/")[0] for item in known))
-        for module, why in ITEMS.lacking.items():
+        for module, reason in ITEMS.lacking.items():
             if module.split(".")[2] == name.split("/", maxsplit=1)[0]:
-                raise OfframpError(f"reproduce {name}: {why}")
+                raise OfframpError(f"reproduce {name}: {reason}")
         own = [item.name for item in known if item.name.startswith(f"{name.split('/', maxsplit=1)[0]}/")]
         choice = f"one of {', '.join(own)}" if own else f"all, list, a system ({', '.join(systems)}) or an item of list"
         raise OfframpError(f"reproduce {name}: expected {choice}")
-    return found
+    return chosen
 
 
 def _natural(name: str) -> list[int | str]:

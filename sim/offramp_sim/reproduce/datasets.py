@@ -60,7 +60,7 @@ class Sample:
         ratio: its vertices over the real graph's; memory and delays shrink by it, times are scaled back.
         indptr, indices: CSR.
         path: the file that it was read from; None: it was generated, with vertices in the order of a ring.
-        seed: of METIS.
+        seed: seed of METIS.
     """
 
     data: Dataset
@@ -95,9 +95,9 @@ def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = N
     if name not in DATASETS:
         raise OfframpError(f"data set {name!r}: expected one of {', '.join(DATASETS)}")
     data = DATASETS[name]
-    found = None if folder is None else read_graph(folder, name)
-    if found is not None:
-        path, indptr, indices = found
+    graph = None if folder is None else read_graph(folder, name)
+    if graph is not None:
+        path, indptr, indices = graph
         return Sample(data, (len(indptr) - 1) / data.vertices, indptr, indices, path, seed)
     n = round(data.vertices_here * scale)
     if n < 512 or n > data.vertices:
@@ -122,8 +122,8 @@ def _local_share(scale: float, copies: float) -> float:
     low, high = 0.0, 0.999
     for _ in range(9):
         middle = (low + high) / 2
-        made = Sample(data, 1.0, *_generate(n, degree, data, middle, 0)).boundary(128)
-        low, high = (middle, high) if copies < made.R / made.B else (low, middle)
+        trial = Sample(data, 1.0, *_generate(n, degree, data, middle, 0)).boundary(128)
+        low, high = (middle, high) if copies < trial.R / trial.B else (low, middle)
     return (low + high) / 2
 
 
@@ -135,10 +135,10 @@ def without_locality(scale: float = 1.0, seed: int = 0, copies: float = COPIES) 
     low, high = 2.0, 256.0
     for _ in range(9):
         middle = (low + high) / 2
-        made = Sample(data, n / data.vertices, *_generate(n, middle, data, 0.0, seed, anywhere=True))
-        boundary = made.boundary(128)
+        trial = Sample(data, n / data.vertices, *_generate(n, middle, data, 0.0, seed, anywhere=True))
+        boundary = trial.boundary(128)
         low, high = (low, middle) if copies < boundary.R / boundary.B else (middle, high)
-    return made
+    return trial
 
 
 def _generate(

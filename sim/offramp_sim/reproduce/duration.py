@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long items take on this machine: their seconds on the reference machine, times the pace of a small workload."""
+"""Durations of items here: seconds on the reference machine, times the pace of a small workload."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILES: Final = KeptFiles("the machine's pace", lambda: user_cache() / "offramp"
 
 
 def workload() -> None:
-    """What most items do: dictionaries and numbers of Python, and some NumPy."""
+    """A workload like most items': dictionaries and numbers of Python, and some NumPy."""
     chance = random.Random(0)
     counts: dict[int, float] = {}
     for _ in range(200_000):
@@ -53,7 +53,7 @@ def pace() -> float:
 
 
 def crowding() -> float:
-    """How many times as long everything takes now because other programs use the cores; 1 at rest."""
+    """Slowdown by other programs that use the cores now; 1 at rest."""
     return max(1.0, (os.getloadavg()[0] + 1) / available_cores())
 
 

@@ -20,9 +20,9 @@ class Evidence(StrEnum):
     MEASURED = "measured"
     """Measured by a clock or a counter, in a real run on this machine."""
     SIMULATED = "simulated"
-    """From a model whose inputs are not the paper's results."""
+    """Computed by a model whose inputs are not the paper's results."""
     FITTED = "fitted"
-    """From a model some of whose inputs were chosen to yield the paper's results."""
+    """Computed by a model with some inputs chosen to yield the paper's results."""
     ASSUMED = "assumed"
     """An input of ours that the paper does not give, or gives elsewhere."""
     RESTATED = "restated"
@@ -77,8 +77,8 @@ class Comparison:
 
 def number_in(text: str | None) -> float | None:
     """The first number of a text, such as ``-12 %`` or ``1.31 times``; None if there is none."""
-    found = _NUMBER.search(text) if text else None
-    return _value(found[0]) if found else None
+    match = _NUMBER.search(text) if text else None
+    return _value(match[0]) if match else None
 
 
 def range_in(text: str | None) -> tuple[float, float] | None:
@@ -86,8 +86,8 @@ def range_in(text: str | None) -> tuple[float, float] | None:
     first = _NUMBER.search(text) if text else None
     if first is None or text is None:
         return None
-    both = _RANGE.match(text, first.start())
-    ends = [_value(end) for end in (both.groups() if both else (first[0],))]
+    match = _RANGE.match(text, first.start())
+    ends = [_value(end) for end in (match.groups() if match else (first[0],))]
     return min(ends), max(ends)
 
 
@@ -105,7 +105,7 @@ class Reproduction:
         settings: settings of the run.
         note: assumptions, and reasons why numbers differ.
         data: all numbers behind the plot, ready for JSON.
-        evidence, source: of the numbers that do not say it themselves.
+        evidence, source: evidence and source of the numbers that do not say it themselves.
         markdown: a table for a page of the documents, written beside the plot, which is then drawn as SVG as well.
     """
 
@@ -149,7 +149,7 @@ class Item:
         title: contents of the figure or table.
         seconds: approximate duration on two cores at scale 1.
         run: called with scale and seed, with a folder of data sets if ``files`` is set, and with options by name.
-        evidence, source: of the numbers that do not say it themselves.
+        evidence, source: evidence and source of the numbers that do not say it themselves.
         options: settings that the paper leaves open, or that we chose: values by name; without a referee, the first.
         sizes: scales at which a referee runs it; options vary at the first one.
         seeded: whether it has randomness.
@@ -168,8 +168,8 @@ class Item:
 
     def reproduce(self, scale: float, seed: int, folder: Path | None = None, **options: Any) -> Reproduction:
         """Run it; ``folder`` may hold data sets in the files of their sources."""
-        found = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
-        return replace(found, evidence=self.evidence, source=self.source)
+        reproduction = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
+        return replace(reproduction, evidence=self.evidence, source=self.source)
 
 
 ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce", partial=True)

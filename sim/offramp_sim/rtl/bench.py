@@ -37,7 +37,7 @@ def run_bench(
     means ``always``. Waveforms are in ``work``: ``waves.fst`` from Icarus, ``waves.vcd`` from Verilator.
 
     Args:
-        design: to simulate.
+        design: design to simulate.
         simulator: ``icarus`` or ``verilator``.
         bench: a Python file, which can import modules beside it.
         work: folder for logs and results.
@@ -103,12 +103,12 @@ def _run(
     finally:
         sys.path.remove(str(bench.parent))
     ran, failed = _counts(results) if results.exists() else (0, 0)
-    found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}
-    _cover(f"{bench.stem}.{case}" if case else bench.stem, found.pop("coverage", {}))
+    reported: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}
+    _cover(f"{bench.stem}.{case}" if case else bench.stem, reported.pop("coverage", {}))
     if failed or not ran:
-        told = [f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed", _tail(log)]
-        raise MultilineError("\n".join([*told, f"waveforms: {recorded}"] if recorded.exists() else told))
-    return found
+        lines = [f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed", _tail(log)]
+        raise MultilineError("\n".join([*lines, f"waveforms: {recorded}"] if recorded.exists() else lines))
+    return reported
 
 
 def _cover(name: str, points: Mapping[str, Any]) -> None:
@@ -120,15 +120,15 @@ def _cover(name: str, points: Mapping[str, Any]) -> None:
 
 def settings() -> dict[str, Any]:
     """Settings that :func:`run_bench` was given; for use in a bench."""
-    found: dict[str, Any] = json.loads(os.environ.get("OFFRAMP_BENCH_SETTINGS", "{}"))
-    return found
+    values: dict[str, Any] = json.loads(os.environ.get("OFFRAMP_BENCH_SETTINGS", "{}"))
+    return values
 
 
-def report(**found: Any) -> None:
+def report(**values: Any) -> None:
     """Add to the results of :func:`run_bench`; for use in a bench."""
     path = Path(os.environ["OFFRAMP_BENCH_REPORT"])
     before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(before | found))
+    path.write_text(json.dumps(before | values))
 
 
 def _counts(results: Path) -> tuple[int, int]:

@@ -37,7 +37,7 @@ class Board:
     """A simulated board, which exists until :meth:`close`.
 
     Attributes:
-        socket: path of a Unix socket; the board connects its bus to whoever listens there.
+        socket: path of a Unix socket; the board connects its bus to the listener there.
         dram: file with the board's memory.
         xclbin: description of the board's kernels for XRT's stand-in, if it has kernels.
     """

@@ -159,10 +159,10 @@ class Bus:
         page, offset = address & ~(PAGE - 1), address & (PAGE - 1)
         if page in self._engines:
             if operation == ord("R"):
-                found = int.from_bytes((await self._engines[page].read(offset, 4)).data, "little")
+                word = int.from_bytes((await self._engines[page].read(offset, 4)).data, "little")
                 if page in self._runs:
-                    self._runs[page].read(offset, found)
-                return found
+                    self._runs[page].read(offset, word)
+                return word
             await self._engines[page].write(offset, value.to_bytes(4, "little"))
             if page in self._runs:
                 self._runs[page].write(offset, value)

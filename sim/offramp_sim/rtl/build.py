@@ -175,8 +175,8 @@ def libraries() -> dict[str, str]:
     """The environment variable by which a cached build finds cocotb's libraries, in the Python that runs it."""
     from cocotb_tools import config
 
-    found = [str(config.libs_dir), os.environ.get("LD_LIBRARY_PATH", "")]
-    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, found))}
+    folders = [str(config.libs_dir), os.environ.get("LD_LIBRARY_PATH", "")]
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, folders))}
 
 
 def runner(simulator: str) -> Any:

@@ -50,7 +50,7 @@ def faults(module: str) -> list[str]:
             "icarus": ["iverilog", "-g2012", "-Wall", "-Wno-timescale", "-t", "null", "-s", module, *sources],
             "yosys": ["yosys", "-q", "-p", f"{reads}; hierarchy -check -top {module}; proc; check -assert"],
         }
-        found = []
+        complaints = []
         for tool, command in commands.items():
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             lines = [line for line in (done.stdout + done.stderr).splitlines() if _counts(line, scratch)]
@@ -58,8 +58,8 @@ def faults(module: str) -> list[str]:
                 lines = [f"ends with {done.returncode}"]
             if len(lines) > MOST:
                 lines[MOST:] = [f"and {len(lines) - MOST} more"]
-            found += [f"{module}: {tool}: {line.replace(str(Path.cwd()) + '/', '')}" for line in lines]
-    return found
+            complaints += [f"{module}: {tool}: {line.replace(str(Path.cwd()) + '/', '')}" for line in lines]
+    return complaints
 
 
 def _counts(line: str, generated: str) -> bool:

@@ -66,8 +66,8 @@ def _beside(parts: Mapping[str, tuple[str, Interface]], folder: Path) -> Path:
                 continue
             ports.append(f"{port.direction} wire {inner.prefixed(port, f'{name}_')} {name}_{port.name}")
             wires.append(f".{port.name}({name}_{port.name})")
-        given = ", ".join(f".{key}({name}_{key})" for key in inner.parameters)
-        instances.append(f"{module} #({given}) {name}_i ({', '.join(wires)});")
+        settings = ", ".join(f".{key}({name}_{key})" for key in inner.parameters)
+        instances.append(f"{module} #({settings}) {name}_i ({', '.join(wires)});")
     path = folder / "engines.sv"
     head = f"module engines #(\n{_lines(parameters)}\n) (\n{_lines(ports)}\n);"
     path.write_text("\n".join([head, *instances, "endmodule\n"]), encoding="utf-8")

@@ -33,5 +33,5 @@ def chunk_major(
 ) -> ExchangeResult:
     """Exchange slice after slice, a barrier after each block; ``widest`` 1 is the specification's, None the widest."""
     widths = slice_widths(boundary, chunks, memory_bytes, widest)
-    made = {width: make_plan(boundary, width, memory_bytes, "gamr", seed) for width in set(widths)}
-    return planned([made[width] for width in widths], fabric, "chunk-major" if widest == 1 else "wide-slices")
+    plans = {width: make_plan(boundary, width, memory_bytes, "gamr", seed) for width in set(widths)}
+    return planned([plans[width] for width in widths], fabric, "chunk-major" if widest == 1 else "wide-slices")

@@ -66,13 +66,13 @@ def hybrid_split(boundary: Boundary, features: int, plan: Plan) -> tuple[int, In
 
 def _copies(blocks: Sequence[BlockPlan], workers: int) -> IntArray:
     """``(p, 3)`` vertex, its owner and a worker that needs it, each once."""
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     owners: dict[int, int] = {}
     for block in blocks:
         rows = np.repeat(np.arange(len(block.need)), block.need)
-        found.append(block.vertices[rows] * workers + block.owner[block.neighbours])
+        parts.append(block.vertices[rows] * workers + block.owner[block.neighbours])
         owners.update(zip(block.vertices.tolist(), block.owner.tolist(), strict=True))
-    vertex, worker = np.divmod(distinct(np.concatenate(found)), workers)
+    vertex, worker = np.divmod(distinct(np.concatenate(parts)), workers)
     owner = np.array([owners[v] for v in vertex.tolist()], np.int64)
     return np.stack([vertex, owner, worker], axis=1)
 

@@ -28,7 +28,7 @@ class Fabric:
     Attributes:
         link_bps: rate of each link.
         delay_s: propagation delay of each link.
-        passes_pps: pipeline passes per second; None makes recirculation free, as the paper's simulator does.
+        passes_pps: pipeline passes per second; None makes recirculation free, as in the paper's simulator.
     """
 
     link_bps: float = 100e9

@@ -38,11 +38,11 @@ class ExchangeResult:
         seconds: seconds until every worker may proceed.
         slot_s: seconds of a slot.
         packet_bytes: link bytes of a packet of features.
-        up_bytes, down_bytes: from and to the workers.
+        up_bytes, down_bytes: bytes from and to the workers.
         ack_bytes: acknowledgements in both directions, if they are charged.
-        recirculated_bytes: of passes through the switch's pipeline beyond a packet's first.
+        recirculated_bytes: bytes of passes through the switch's pipeline beyond a packet's first.
         down_vectors: feature vectors delivered: the volume of the paper's figures 2(d) and 18.
-        blocks, levels: of the plan; 0 without a plan.
+        blocks, levels: blocks and levels of the plan; 0 without a plan.
         barrier_s: time for which the switch is idle between blocks.
         imbalance: packets of the busiest worker over the mean.
         aggregators: number of 128-byte aggregators that the scheme may use; None: as many as it needs.

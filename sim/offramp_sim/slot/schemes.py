@@ -28,7 +28,7 @@ class Setting:
     Attributes:
         boundary: the partitioned graph.
         features: width of a vertex on the wire.
-        memory_bytes: of the switch's aggregators.
+        memory_bytes: bytes of the switch's aggregators.
         fabric: the links.
         acks: whether acknowledgements are charged.
         values: quantised values that share a lane in the switch (1, 2 or 4).

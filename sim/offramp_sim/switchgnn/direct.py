@@ -29,7 +29,7 @@ def load(
     capacity: int | None = None,
     acks: bool = False,
 ) -> None:
-    """Load a plan, as ``SwitchGnnControl.load`` does.
+    """Load a plan, like ``SwitchGnnControl.load``.
 
     Raises:
         OfframpError: plans or ports that do not match, or a plan larger than the program's tables.
@@ -41,7 +41,7 @@ def load(
 
 
 def load_place(switch: AnySwitch, entries: SwitchEntries) -> None:
-    """Load a plan into one switch of several, as ``SwitchGnnControl.load_place`` does."""
+    """Load a plan into one switch of several, like ``SwitchGnnControl.load_place``."""
     action, params = entries.place
     switch.tables[PLACE].set_default(ActionData(action, tuple(params.values())))
     _write(switch, entries.rows, entries.groups)

@@ -36,7 +36,7 @@ class Measured:
 
     Attributes:
         sums: ``(vertices, F)`` sums, zero for vertices without remote neighbours.
-        traffic: of all workers; DONE and GO are counted.
+        traffic: traffic of all workers; DONE and GO are counted.
         data_up, data_down: packets with a payload to and from the switch.
         seconds: processor time of switch and workers; other work on the machine does not count.
         switch_seconds: the switch's part of it.
@@ -50,39 +50,39 @@ class Measured:
     switch_seconds: float
 
 
-def make_switch_for(made: SchemePlan, engine: str = "auto") -> PlainSwitch:
-    """An embedded switch whose program has just enough room for ``made``, which is loaded."""
+def make_switch_for(plan: SchemePlan, engine: str = "auto") -> PlainSwitch:
+    """An embedded switch whose program has just enough room for ``plan``, which is loaded."""
     from offramp.p4src import p4_source
     from offramp_p4 import make_switch
     from offramp_p4.frontend import load
 
-    sizes = {name: str(size) for name, size in sizes_for([made.plan]).items()}
+    sizes = {name: str(size) for name, size in sizes_for([plan.plan]).items()}
     switch = make_switch(load(p4_source("switchgnn/v1model.p4"), defines=sizes), engine)
-    direct.load(switch, [made.plan], ports_of(made))
+    direct.load(switch, [plan.plan], ports_of(plan))
     return switch
 
 
-def ports_of(made: SchemePlan) -> list[int]:
+def ports_of(plan: SchemePlan) -> list[int]:
     """A switch port for each worker."""
-    return list(range(1, made.boundary.workers + 1))
+    return list(range(1, plan.boundary.workers + 1))
 
 
-def check_exchange(made: SchemePlan, process: Process, seed: int = 0) -> Measured:
+def check_exchange(plan: SchemePlan, process: Process, seed: int = 0) -> Measured:
     """:func:`run_exchange` of random values; if the scheme is exact, the sums must be those of the cut edges.
 
     Raises:
         OfframpError: they are not.
     """
-    boundary = made.boundary
+    boundary = plan.boundary
     rng = np.random.default_rng(seed)
-    shape = len(boundary.owner), made.features
-    if made.scheme.bits < LANE_BITS:
-        return run_exchange(made, rng.standard_normal(shape, np.float32), process, seed)
+    shape = len(boundary.owner), plan.features
+    if plan.scheme.bits < LANE_BITS:
+        return run_exchange(plan, rng.standard_normal(shape, np.float32), process, seed)
     most = (2**31 - 1) // max(int(boundary.need.max(initial=0)), 1)
     values = rng.integers(-most, most, shape, np.int32, endpoint=True)
-    measured = run_exchange(made, values, process, seed)
+    measured = run_exchange(plan, values, process, seed)
     if not np.array_equal(measured.sums, remote_sums(boundary, values)):
-        raise OfframpError(f"scheme {made.scheme}: the sums are not those of the cut edges")
+        raise OfframpError(f"scheme {plan.scheme}: the sums are not those of the cut edges")
     return measured
 
 
@@ -97,14 +97,14 @@ def remote_sums(boundary: Boundary, values: npt.NDArray[np.generic]) -> npt.NDAr
 
 
 def run_exchange(
-    made: SchemePlan, values: npt.NDArray[np.int32] | npt.NDArray[np.float32], process: Process, seed: int = 0
+    plan: SchemePlan, values: npt.NDArray[np.int32] | npt.NDArray[np.float32], process: Process, seed: int = 0
 ) -> Measured:
-    """Exchange ``(vertices, F)`` values through the switch ``process``, on which ``made`` is loaded.
+    """Exchange ``(vertices, F)`` values through the switch ``process``, on which ``plan`` is loaded.
 
     Integers are added unchanged (their sums must fit int32); with a scheme of fewer than 32 bits, floats are quantised
     with ``seed``.
     """
-    boundary = made.boundary
+    boundary = plan.boundary
     spent = 0.0
 
     def timed(batch: PacketBatch) -> PacketBatch:
@@ -114,27 +114,27 @@ def run_exchange(
         spent += time.process_time() - before
         return out
 
-    shared = SharedLockstep(Lockstep([made.plan], ports_of(made), timed))
-    worker_exchanges = [plan_worker_exchange(made, worker) for worker in range(boundary.workers)]
+    shared = SharedLockstep(Lockstep([plan.plan], ports_of(plan), timed))
+    worker_exchanges = [plan_worker_exchange(plan, worker) for worker in range(boundary.workers)]
     fan_in = int(boundary.need.max(initial=0))
     spent = 0.0
 
     def work(group: ThreadGroup) -> tuple[npt.NDArray[np.generic], Traffic]:
         hosts = Traffic()
-        exchange = SwitchExchange(shared.end_of(group.rank), group, worker_exchanges[group.rank], 0, made.plan, hosts)
-        mine = values[own_boundary(made, group.rank)]
-        if made.scheme.bits == LANE_BITS:
+        exchange = SwitchExchange(shared.end_of(group.rank), group, worker_exchanges[group.rank], 0, plan.plan, hosts)
+        mine = values[own_boundary(plan, group.rank)]
+        if plan.scheme.bits == LANE_BITS:
             return exchange.add(exchange.messages(mine.astype(np.int32))), exchange.traffic()
-        propagator = QuantisedPropagator({made.features: exchange}, made.scheme.bits, fan_in, seed)
+        propagator = QuantisedPropagator({plan.features: exchange}, plan.scheme.bits, fan_in, seed)
         return propagator.exchange(torch.from_numpy(np.asarray(mine, np.float32))).numpy(), propagator.traffic
 
     start = time.process_time()
     outcomes = run_group(boundary.workers, work)
     seconds = time.process_time() - start
-    sums: npt.NDArray[np.generic] = np.zeros(values.shape, np.int64 if made.scheme.bits == LANE_BITS else np.float64)
+    sums: npt.NDArray[np.generic] = np.zeros(values.shape, np.int64 if plan.scheme.bits == LANE_BITS else np.float64)
     total = Traffic()
-    for worker, (got, traffic) in enumerate(outcomes):
-        sums[own_boundary(made, worker)] = got
+    for worker, (result, traffic) in enumerate(outcomes):
+        sums[own_boundary(plan, worker)] = result
         total += traffic
     stats = [shared.stats(worker) for worker in range(boundary.workers)]
     return Measured(

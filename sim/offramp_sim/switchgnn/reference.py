@@ -116,12 +116,12 @@ class ReferenceSwitch:
 
     def process_one(self, port: int, frame: bytes) -> Output:
         """``(port, frame)`` pairs that leave for one frame that arrived at ``port``."""
-        found = classify(frame, self._segments)
-        if isinstance(found, Disposition):
-            out = self._drop(found)
+        header = classify(frame, self._segments)
+        if isinstance(header, Disposition):
+            out = self._drop(header)
         else:
             self._port = port
-            out = self._serve(frame, found) if self._is_bound(frame, found) else self._refuse()
+            out = self._serve(frame, header) if self._is_bound(frame, header) else self._refuse()
         self.occupancy.append(self.open)
         return out
 
@@ -153,10 +153,10 @@ class ReferenceSwitch:
     # --- data ----------------------------------------------------------------------------------------------
 
     def _data(self, frame: bytes, header: Header) -> Output:
-        found = self._find(header)
-        if isinstance(found, Disposition):
-            return self._turn_away(found)
-        block, chunks, rank = found
+        place = self._find(header)
+        if isinstance(place, Disposition):
+            return self._turn_away(place)
+        block, chunks, rank = place
         slot = int(block.slots[rank]) * chunks + header["chunk_id"]
         if self._seen.get(slot, 0) == self.round:
             return self._drop(Disposition.DUPLICATE)
@@ -238,12 +238,12 @@ class ReferenceSwitch:
     # --- pulling, acknowledging ----------------------------------------------------------------------------
 
     def _fetch(self, frame: bytes, header: Header) -> Output:
-        found = self._find(header)
-        if isinstance(found, Disposition):
-            return self._turn_away(found)
+        place = self._find(header)
+        if isinstance(place, Disposition):
+            return self._turn_away(place)
         if header["dst_id"] not in self._owners:
             return self._drop(Disposition.UNKNOWN)
-        block, chunks, rank = found
+        block, chunks, rank = place
         index = int(block.slots[rank]) * chunks + header["chunk_id"]
         before = self._aggregators.get(index)
         self.open -= before is not None and before.open
@@ -251,9 +251,9 @@ class ReferenceSwitch:
         return self._forward(frame, header, Disposition.FETCHED)
 
     def _resend(self, frame: bytes, header: Header) -> Output:
-        found = self._find(header)
-        if isinstance(found, Disposition):
-            return self._turn_away(found)
+        place = self._find(header)
+        if isinstance(place, Disposition):
+            return self._turn_away(place)
         if header["dst_id"] not in self._owners:
             return self._drop(Disposition.UNKNOWN)
         return self._forward(frame, header, Disposition.RESENT)
@@ -263,13 +263,13 @@ class ReferenceSwitch:
         return [(self._ports[self._owners[header["dst_id"]]], reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
-        found = self._find(header)
-        if isinstance(found, Disposition):
-            return self._turn_away(found)
+        place = self._find(header)
+        if isinstance(place, Disposition):
+            return self._turn_away(place)
         if not self._acks:
             return self._drop(Disposition.UNKNOWN)
         self.outcomes[Disposition.ACKNOWLEDGED] += 1
-        block, _, rank = found
+        block, _, rank = place
         indptr, sources = block.sources
         owners = sorted({int(block.owner[v]) for v in sources[indptr[rank] : indptr[rank + 1]]})
         return [(self._ports[worker], reply(frame, header, frame[SHORT_FRAME_BYTES:])) for worker in owners]

@@ -139,7 +139,7 @@ class SharedLockstep:
         return self._lockstep.endpoints[worker].stats
 
     def exchange(self, worker: int, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Exchange contributions for sums, as ``Worker.exchange`` does."""
+        """Exchange contributions for sums, like ``Worker.exchange``."""
         self._values[worker], self._plan = values, plan_index
         try:
             self._barrier.wait(TIMEOUT_S)
@@ -174,5 +174,5 @@ class ThreadExchanger:
         return LinkStats()
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Exchange contributions for sums, as ``Worker.exchange`` does."""
+        """Exchange contributions for sums, like ``Worker.exchange``."""
         return self.shared.exchange(self.worker, plan_index, values)

@@ -86,10 +86,10 @@ class _Header:
         Raises:
             OfframpError: something else.
         """
-        found = self.numbers.get(name, (default,))
-        if len(found) != 1 or found[0] < 1:
+        numbers = self.numbers.get(name, (default,))
+        if len(numbers) != 1 or numbers[0] < 1:
             raise OfframpError(f"line 1: {name}: expected one number of at least 1")
-        return found[0]
+        return numbers[0]
 
     @property
     def is_simai(self) -> bool:
@@ -125,7 +125,7 @@ def read_workload(text: str, name: str, network: Network) -> Workload:
     layers = _named_apart(_recomputed(layers, header))
     if header.kind in _DLRM:
         layers = _interaction(layers, header)
-    made = Workload(
+    workload = Workload(
         name,
         tuple(layers),
         header.one("model_parallel_NPU_group", 1),
@@ -134,27 +134,27 @@ def read_workload(text: str, name: str, network: Network) -> Workload:
         fuse_gradients=False,
         facts=tuple(_facts(header, network)),
     )
-    return made if header.is_simai else _gathered(made, network)
+    return workload if header.is_simai else _gathered(workload, network)
 
 
 def _header(words: list[str]) -> _Header:
     kind = words[0]
     if kind not in _SCOPES:
         raise OfframpError(f"line 1: parallelism '{kind:.40}': expected one of {', '.join(_SCOPES)}")
-    found: dict[str, tuple[int, ...]] = {}
+    numbers: dict[str, tuple[int, ...]] = {}
     name = ""
     for word in words[1:]:
         number = whole_number(word)
         if number is not None:
-            found[name] = (*found.get(name, ()), number)
+            numbers[name] = (*numbers.get(name, ()), number)
             continue
         name = word.removesuffix(":")
         if name not in _FIELDS:
             raise OfframpError(f"line 1: {word:.40}: expected a number, or one of {', '.join(_FIELDS)}")
-        if name in found:
+        if name in numbers:
             raise OfframpError(f"line 1: {name} for a second time")
-        found[name] = ()
-    return _Header(kind, found)
+        numbers[name] = ()
+    return _Header(kind, numbers)
 
 
 def _scopes(kind: str, header: _Header, index: int) -> _Scopes:
@@ -223,11 +223,11 @@ def _exchanges(words: list[str], scope: Scope | None, where: str, *, blocking: b
 def _named_apart(layers: Iterable[Layer]) -> list[Layer]:
     """Give layers unique names, as SimAI uses one name for each kind: the second is ``NAME#2``."""
     seen: dict[str, int] = {}
-    made = []
+    unique = []
     for layer in layers:
         count = seen[layer.name] = seen.get(layer.name, 0) + 1
-        made.append(layer if count == 1 else replace(layer, name=f"{layer.name}#{count}"))
-    return made
+        unique.append(layer if count == 1 else replace(layer, name=f"{layer.name}#{count}"))
+    return unique
 
 
 def _recomputed(layers: list[Layer], header: _Header) -> list[Layer]:
@@ -244,21 +244,21 @@ def _recomputed(layers: list[Layer], header: _Header) -> list[Layer]:
 
 def _counted(header: _Header, name: str, layers: int) -> tuple[int, ...]:
     """Read a count, then that many numbers of layers."""
-    found = header.numbers.get(name, (0,))
-    if not found or found[0] != len(found) - 1:
+    numbers = header.numbers.get(name, (0,))
+    if not numbers or numbers[0] != len(numbers) - 1:
         raise OfframpError(f"line 1: {name}: expected a count, and that many layers")
-    for number in found[1:]:
+    for number in numbers[1:]:
         if number >= layers:
             raise OfframpError(f"line 1: {name}: {number}: there are {layers} layers")
-    return found[1:]
+    return numbers[1:]
 
 
 def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
     """Link a DLRM's top layers to the embeddings' exchange; its gradients go back where the bottom layers begin."""
-    found = header.numbers.get("DLRM_LAST_BOTTOM_LAYER", header.numbers.get("", ()))
-    if len(found) != 1:
+    numbers = header.numbers.get("DLRM_LAST_BOTTOM_LAYER", header.numbers.get("", ()))
+    if len(numbers) != 1:
         raise OfframpError(f"{header.kind}: expected a number after it")
-    (last,) = found
+    (last,) = numbers
     if not last + 1 < len(layers):
         raise OfframpError(f"{header.kind} {last}: expected the number of the last bottom layer")
     first, top = layers[0], layers[last + 1]
@@ -267,9 +267,9 @@ def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
     return layers
 
 
-def _gathered(made: Workload, network: Network) -> Workload:
+def _gathered(workload: Workload, network: Network) -> Workload:
     """The workload with the sizes of all-gathers as the bytes that every NPU has after them."""
-    sizes = made.group_sizes(network)
+    sizes = workload.group_sizes(network)
 
     def scaled(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
         return tuple(
@@ -279,9 +279,9 @@ def _gathered(made: Workload, network: Network) -> Workload:
 
     layers = tuple(
         replace(layer, forward=scaled(layer.forward), input=scaled(layer.input), weight=scaled(layer.weight))
-        for layer in made.layers
+        for layer in workload.layers
     )
-    return replace(made, layers=layers)
+    return replace(workload, layers=layers)
 
 
 def _facts(header: _Header, network: Network) -> Iterable[str]:

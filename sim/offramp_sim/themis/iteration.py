@@ -161,10 +161,10 @@ class SimulatedNetwork:
         stages: list[list[Stage]] = []
         release, owner = [], []
         for number, start, demand in self._live:
-            made = self._plans[demand][1]
-            stages += made
-            release += [start] * len(made)
-            owner += [number] * len(made)
+            schedule = self._plans[demand][1]
+            stages += schedule
+            release += [start] * len(schedule)
+            owner += [number] * len(schedule)
         policy = _POLICIES.get(self.scheduler, Policy.SCF)
         last: dict[int, int] = defaultdict(int)
         network = self.network
@@ -186,9 +186,9 @@ class SerialNetwork(SimulatedNetwork):
 class _Iteration:
     """The clock of one NPU, which all NPUs share."""
 
-    def __init__(self, workload: Workload, wires: SimulatedNetwork | IdealNetwork, found: Breakdown) -> None:
-        self.workload, self.wires, self.found = workload, wires, found
-        self.now = found.total
+    def __init__(self, workload: Workload, wires: SimulatedNetwork | IdealNetwork, breakdown: Breakdown) -> None:
+        self.workload, self.wires, self.breakdown = workload, wires, breakdown
+        self.now = breakdown.total
         self.dims = workload.dims(wires.network)
         self.open: list[tuple[int, Scope, int, Order]] = []
         self.by_layer: dict[str, list[int]] = {}
@@ -196,9 +196,9 @@ class _Iteration:
     def compute(self, ps: int, *, forward: bool) -> None:
         self.now += ps
         if forward:
-            self.found.forward += ps
+            self.breakdown.forward += ps
         else:
-            self.found.backward += ps
+            self.breakdown.backward += ps
 
     def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> set[int]:
         """Issue exchanges and wait for those that block; returns their numbers."""
@@ -218,9 +218,9 @@ class _Iteration:
         """Wait until some collectives, by default all, have ended."""
         for number, scope, start, dims in [item for item in self.open if wanted is None or item[0] in wanted]:
             end = self.wires.finish(number)
-            self.found.pending.append(((start, end), dims))
+            self.breakdown.pending.append(((start, end), dims))
             if end > self.now:
-                self.found.exposed[scope] += end - self.now
+                self.breakdown.exposed[scope] += end - self.now
                 self.now = end
             self.open.remove((number, scope, start, dims))
 
@@ -273,7 +273,7 @@ def train(
     Args:
         workload: what is trained.
         network: on what.
-        scheduler: of the collectives; None for the ideal network.
+        scheduler: scheduler of the collectives; None for the ideal network.
         iterations: how many, one after the other.
         chunks: per collective.
 
@@ -283,16 +283,16 @@ def train(
     if iterations < 1:
         raise OfframpError(f"{iterations} iterations: expected at least 1")
     network = workload.fitted(network)
-    found = Breakdown()
+    breakdown = Breakdown()
     wires = _wires(network, scheduler, chunks)
     for _ in range(iterations):
-        _Iteration(workload, wires, found).run()
-    if not found.total:
+        _Iteration(workload, wires, breakdown).run()
+    if not breakdown.total:
         raise OfframpError(
             f"workload {workload.name}: an iteration takes no time: expected computation or communication"
         )
-    found.sent = wires.sent
-    return found
+    breakdown.sent = wires.sent
+    return breakdown
 
 
 def _wires(network: Network, scheduler: str | None, chunks: int) -> SimulatedNetwork | IdealNetwork:

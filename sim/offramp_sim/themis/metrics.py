@@ -22,7 +22,7 @@ def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps:
 
     Args:
         network: the dimensions.
-        stages: of all chunks.
+        stages: stages of all chunks.
         pending_ps: time in which communication was pending.
 
     Raises:

@@ -61,7 +61,7 @@ def draw_utilisation(axes: Axes, plan: Plan, end_ps: int) -> None:
 
 
 def draw_operations(axes: Axes, plan: Plan, end_ps: int) -> None:
-    """A bar for every operation on its dimension, coloured by what it does."""
+    """One bar per operation on its dimension, coloured by kind."""
     stages = plan.stages()
     dims = len(plan.network.dimensions)
     for stage, colour in COLOURS.items():

@@ -96,11 +96,11 @@ def run_traces(place: Path, network: Network, system: System, scheduler: str, ch
     """Run one iteration of the traces in a folder, or of ``FOLDER/PREFIX``, with a rank for each NPU.
 
     Args:
-        place: of the traces.
-        network: with the system's messages on it.
+        place: place of the traces.
+        network: network with the system's messages on it.
         system: gives the times of computation.
-        scheduler: of the collectives of all NPUs, or of all along some dimensions (``involved_dim``).
-        chunks: of a collective.
+        scheduler: scheduler of the collectives of all NPUs, or of all along some dimensions (``involved_dim``).
+        chunks: chunks of a collective.
 
     Raises:
         OfframpError: traces that cannot be read or do not fit the network, or nodes that can never begin.

@@ -95,23 +95,23 @@ class TraceWires:
         first = next((m for m in self._messages if m is not None), None)
         if len(ring) == 1 or first is None:
             return list(starts)
-        both = all(m.bidirectional for m in self._messages if m is not None)
+        both_ways = all(m.bidirectional for m in self._messages if m is not None)
         usual: Algorithms = first.algorithms if len(self._messages) == 1 else ("ring", "ring", "ring", "ring")
-        made = replace(first, algorithms=usual, bidirectional=both)
-        turned = both and made.algorithm(kind) == Algorithm.RING
+        messages = replace(first, algorithms=usual, bidirectional=both_ways)
+        turned = both_ways and messages.algorithm(kind) == Algorithm.RING
         orders = (ring, ring[::-1]) if turned else (ring,)  # halves of a chunk go opposite ways round
         count, chunk = self._pieces(kind, size)
-        steps = [list(self._steps(order, made, kind, chunk)) for order in orders]
+        steps = [list(self._steps(order, messages, kind, chunk)) for order in orders]
         now = np.array(starts, np.int64)
-        for _ in range(0, count, made.at_once):
-            ends = [_through(each, now[:: -1 if k else 1], made.endpoint_ns * 1000) for k, each in enumerate(steps)]
+        for _ in range(0, count, messages.at_once):
+            ends = [_through(each, now[:: -1 if k else 1], messages.endpoint_ns * 1000) for k, each in enumerate(steps)]
             now = np.maximum(ends[0], ends[-1][:: -1 if turned else 1])
         return [int(each) for each in now]
 
-    def _steps(self, ring: Sequence[int], made: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
-        """For each step and position, the messages that a rank waits for: their senders, and the time they take."""
-        places, name = np.arange(len(ring)), made.algorithm(kind)
-        for distance, sent, added in made.steps(kind, chunk, len(ring)):
+    def _steps(self, ring: Sequence[int], messages: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
+        """Per step and position, the messages that a rank waits for: their senders and durations."""
+        places, name = np.arange(len(ring)), messages.algorithm(kind)
+        for distance, sent, added in messages.steps(kind, chunk, len(ring)):
             if name == Algorithm.RING:
                 senders = [np.roll(places, 1)]
             elif name == Algorithm.DIRECT:
@@ -127,12 +127,12 @@ class TraceWires:
                 )
                 for each in senders
             ]
-            yield list(zip(senders, took, strict=True)), (made.endpoint_ns + made.added_ns(added)) * 1000
+            yield list(zip(senders, took, strict=True)), (messages.endpoint_ns + messages.added_ns(added)) * 1000
 
 
 def _through(steps: Sequence[_Step], starts: Times, endpoint_ps: int) -> Times:
     """Time at which each rank has the last message of a chunk."""
     now = starts + endpoint_ps
-    for heard, after in steps:
-        now = np.max([now, *(now[sender] + took for sender, took in heard)], axis=0) + after
+    for received, after in steps:
+        now = np.max([now, *(now[sender] + took for sender, took in received)], axis=0) + after
     return now

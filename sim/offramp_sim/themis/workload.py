@@ -21,9 +21,9 @@ class Scope(StrEnum):
     DATA = "data"
     """NPUs that hold the same part of different copies: the next dimensions, up to those of the pipeline."""
     EXPERT = "expert"
-    """Among the DATA scope, NPUs that hold different experts: the inner ones."""
+    """NPUs of the DATA scope that hold different experts: the inner ones."""
     EXPERT_DATA = "expert-data"
-    """Among the DATA scope, NPUs that hold the same experts: the outer ones."""
+    """NPUs of the DATA scope that hold the same experts: the outer ones."""
     FIRST = "first"
     """NPUs along the first dimension."""
     REST = "rest"
@@ -52,7 +52,7 @@ class Layer:
     """One layer of a model on one NPU; times in picoseconds.
 
     Attributes:
-        name: for messages.
+        name: name for messages.
         forward_ps, input_ps, weight_ps: forward pass, gradients of inputs and of weights.
         forward, input, weight: communication of these passes.
         recompute: whether the forward pass, with its communication, runs again in the backward pass.
@@ -77,8 +77,8 @@ class Workload:
     """A model as it is trained.
 
     Attributes:
-        name: of the workload.
-        layers: from input to output.
+        name: name of the workload.
+        layers: layers from input to output.
         model_parallel: NPUs that share one copy of the model.
         expert_parallel: copies that share one set of experts.
         pipeline: stages, each on as many NPUs; the layers are those of one.

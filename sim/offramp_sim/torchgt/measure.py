@@ -36,10 +36,10 @@ class Case:
         kind: ``dense``: all pairs without bias, by PyTorch's fused kernel (GP-Flash); ``biased``: with Graphormer's
             bias, which that kernel does not take (GP-Raw); ``topology``: a graph of communities, in their order;
             ``shuffled``: the same, in random order; ``blocks``: as many pairs in dense blocks at random.
-        tokens, degree: of the graph, self-loops apart.
-        heads, width: of the attention; ``width`` of all heads together.
+        tokens, degree: tokens and degree of the graph, self-loops apart.
+        heads, width: heads and width of the attention; ``width`` of all heads together.
         block: side of the blocks.
-        repeat: number of measurements, of which the fastest counts.
+        repeat: number of measurements; the fastest counts.
     """
 
     kind: str
@@ -150,8 +150,8 @@ def make_pattern(case: Case) -> Pattern:
     if case.kind == "shuffled":
         order = rng.permutation(tokens)
         rows, columns = order[rows], order[columns]
-    both = [pair_keys(tokens, rows, columns), pair_keys(tokens, columns, rows), loops]
-    return pattern_of(tokens, np.concatenate(both), bucket_of)
+    keys = [pair_keys(tokens, rows, columns), pair_keys(tokens, columns, rows), loops]
+    return pattern_of(tokens, np.concatenate(keys), bucket_of)
 
 
 def _memory(field: str) -> int:

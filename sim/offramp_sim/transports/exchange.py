@@ -116,5 +116,5 @@ def _worker(
                 took = time.perf_counter() - start
                 pipe.send(took if np.array_equal(sums, expected[rows]) else f"worker {index}: wrong sums")
             pipe.send((worker.stats.up.packets + worker.stats.down.packets - before, io.stats.lost))
-    except Exception as error:  # whatever it is, the parent must hear of it
+    except Exception as error:  # the parent must learn of any failure
         pipe.send(f"worker {index}: {str(error) or type(error).__name__}")

@@ -91,8 +91,8 @@ def _far_end(launcher: list[str], *arguments: str) -> Iterator[tuple[subprocess.
         try:
             line = _pipe(process.stdout).readline()
             if not line:
-                said = _pipe(process.stderr).read().strip().splitlines()
-                raise OfframpError(f"far end of the link: {said[-1] if said else 'ended'}")
+                errors = _pipe(process.stderr).read().strip().splitlines()
+                raise OfframpError(f"far end of the link: {errors[-1] if errors else 'ended'}")
             yield process, json.loads(line)["link"]
         finally:
             _pipe(process.stdin).close()

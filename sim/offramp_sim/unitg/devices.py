@@ -31,7 +31,7 @@ class Device:
 
     def works(self) -> list[Work]:
         """Work that runs now, with its rate."""
-        both = [work for work in (self.pipeline, self.model) if work is not None]
-        for work in both:
-            work.rate = 1 / len(both)
-        return both
+        running = [work for work in (self.pipeline, self.model) if work is not None]
+        for work in running:
+            work.rate = 1 / len(running)
+        return running

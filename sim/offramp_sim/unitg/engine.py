@@ -33,9 +33,9 @@ class PipelineResult:
 
     Attributes:
         makespan_s: time until both models are done; pipeline_s, model_s: time until each is done.
-        iteration_s: of each iteration of the pipeline.
+        iteration_s: time of each iteration of the pipeline.
         steps_inside: steps of the language model that ended before the pipeline did.
-        transfer_s: of each activation and gradient between stages, from start to arrival.
+        transfer_s: time of each activation and gradient between stages, from start to arrival.
         bars: everything that happened.
     """
 

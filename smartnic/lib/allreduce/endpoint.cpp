@@ -10,7 +10,7 @@ namespace offramp::allreduce {
 namespace {
 
 constexpr std::int64_t tags = 0xFFFF'FFFF;  // chunk numbers on the wire are 1 to this, round and round; 0 is an empty slot
-constexpr std::uint64_t reordered = 16;  // a chunk is taken for lost once so many that were sent after it have returned
+constexpr std::uint64_t reordered = 16;  // a chunk counts as lost once that many chunks sent after it have returned
 constexpr std::size_t most_repeats = 256;
 constexpr std::size_t most_at_once = 16;  // when nothing comes: if the network is only slow, more would make it slower
 

@@ -50,7 +50,7 @@ class Endpoint {
     [[nodiscard]] std::uint64_t progress() const { return progress_; }
     // Why nothing goes on: ranks sum different tensors, a tensor changed, a sum that its type does not hold. Empty until then.
     [[nodiscard]] const std::string& failure() const { return failure_; }
-    // What errors begin with: this rank, and the tensor that is summed.
+    // Prefix of errors: this rank, and the tensor that is summed.
     [[nodiscard]] std::string name() const;
     // What is missing, for an error message.
     [[nodiscard]] std::string state() const;

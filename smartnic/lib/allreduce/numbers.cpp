@@ -90,7 +90,7 @@ OFFRAMP_WIDE void scale(const std::int32_t* sums, std::size_t count, float facto
     for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(sums[i]) * factor;
 }
 
-// By arithmetic of 64 bits, which no shift leaves.
+// In 64-bit arithmetic, so that no shift overflows.
 template <class Float, class Whole>
 bool round_slowly(const Float* values, std::size_t count, int shift, double limit, Whole* to) {
     for (std::size_t i = 0; i < count; ++i) {

@@ -17,7 +17,7 @@ namespace offramp::allreduce {
 
 inline constexpr std::uint8_t wild = 1;  // flag: a rank has infinities or NaNs in the chunk that comes a window later
 
-// What is summed; both arrays stay as they are until it is over, and may be one.
+// A tensor to sum; both arrays stay in place until the end, and may be the same.
 struct Tensor {
     Type type;
     std::uint64_t count;
@@ -25,7 +25,7 @@ struct Tensor {
     std::byte* sums;          // as `Format::sum_bytes` says
 };
 
-// Of a job, for all its tensors.
+// Settings of a job, for all its tensors.
 struct Shape {
     unsigned rank, ranks;
     std::size_t width;     // lanes of a chunk
@@ -36,7 +36,7 @@ class TensorSum {
   public:
     TensorSum(std::uint32_t sequence, const Tensor& tensor, const Shape& shape);
 
-    // What errors begin with.
+    // Prefix of errors.
     [[nodiscard]] std::string name() const { return name_of(shape_.rank, sequence_); }
     [[nodiscard]] static std::string name_of(unsigned rank, std::uint32_t sequence);
     [[nodiscard]] std::uint32_t sequence() const { return sequence_; }
@@ -48,11 +48,11 @@ class TensorSum {
     // Writes the lanes of chunk `index`, 0 being the head; what the packet agrees on goes to `exponent` and `flags`. False
     // where the tensor changed since its exponents were agreed.
     [[nodiscard]] bool build(std::uint64_t index, std::byte* lanes, std::uint16_t& exponent, std::uint8_t& flags);
-    // Takes the sum of a chunk, each once, the head before all others; false, and why, where the ranks sum different
+    // Takes the sum of a chunk, each once, the head before all others; returns false and the reason if the ranks sum different
     // tensors.
     [[nodiscard]] bool accept(std::uint64_t index, const std::byte* lanes, std::uint16_t exponent, std::uint8_t flags,
                               std::string& why);
-    // Puts the last things right, once all sums are here; false, and why, where the type does not hold a sum.
+    // Finishes once all sums are here; returns false and the reason if the type cannot hold a sum.
     [[nodiscard]] bool finish(std::string& why);
 
   private:

@@ -150,7 +150,7 @@ void Endpoint::take_ready(const Packet& packet) {
         outgoing.ready = true;
         return;
     }
-    // What was sent before and has not come; what is queued again already is on its way.
+    // Pieces sent before that have not arrived; those queued again are on their way already.
     const std::uint64_t stop = std::min(packet.stop, outgoing.sent);
     if (packet.start >= stop || outgoing.repeats >= most_runs) return;
     ++outgoing.repeats;
@@ -218,7 +218,7 @@ std::size_t Endpoint::outgoing(std::byte* frame, unsigned& place) {
     return length;
 }
 
-// What nothing has happened to since the last look is asked for, or shown, once more.
+// Pieces without progress since the last look are asked for, or announced, once more.
 void Endpoint::tick(Time now) {
     if (now < next_look_) return;
     next_look_ = now + retry_;

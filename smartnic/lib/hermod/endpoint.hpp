@@ -28,7 +28,7 @@ class Endpoint {
     Endpoint(std::uint32_t rank, std::vector<Address> ranks, std::uint8_t control_dscp, Time retry)
         : rank_(rank), ranks_(std::move(ranks)), control_dscp_(control_dscp), retry_(retry) {}
 
-    // A request begins; false, and why, where it makes no sense in this memory.
+    // Begins a request; returns false and the reason if it makes no sense in this memory.
     bool submit(std::uint64_t request, Bytes message, Room memory, std::string& why);
     void incoming(Bytes frame);
     // Writes the next frame, at most `frame_bytes` long, and says its class; 0 where there is none.

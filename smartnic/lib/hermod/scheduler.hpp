@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frame goes next (offramp.hermod.endhost.scheduler; thesis, section 5.4), of which it is tested to be the equal.
+// Chooses the next frame, exactly like offramp.hermod.endhost.scheduler (thesis, section 5.4).
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class Scheduler {
     void add(Coflow& coflow);
     // The piece whose next frame goes now; `blocked`: lanes that take nothing at the moment.
     [[nodiscard]] Choice next(const std::vector<Lane>& blocked = {});
-    // So many bytes of it have gone; the next frame of its coflow is another piece's, if any.
+    // Records bytes sent; the next frame of its coflow is from another piece, if any.
     void sent(const Choice& choice, std::uint64_t count);
     void remove(const Coflow& coflow);
     [[nodiscard]] bool empty() const { return coflows_.empty(); }

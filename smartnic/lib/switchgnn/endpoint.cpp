@@ -301,7 +301,7 @@ void Endpoint::next_block() {
     check_complete();
 }
 
-// From now on features of this block are answered.
+// Answers features of this block from now on.
 void Endpoint::transmit(std::size_t number) {
     current_ = number;
     block_id_ = block().id;
@@ -318,7 +318,7 @@ void Endpoint::upload_all() {
     first_pass_ = true;
 }
 
-// Those again of which no neighbour has acknowledged anything.
+// Repeats those that no neighbour has acknowledged.
 void Endpoint::upload_silent() {
     const std::uint32_t chunks = plan().chunks;
     std::vector<std::uint8_t> heard(block().vertices.size() * chunks);

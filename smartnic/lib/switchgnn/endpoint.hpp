@@ -30,7 +30,7 @@ struct Exchange {
     std::int64_t* scratch = nullptr;    // a chunk's lanes for each cell of the plan's blocks
 };
 
-// What the journal's word says.
+// Values of the journal's word.
 struct Journal {
     std::uint16_t round = 0;
     bool waiting = false;        // DONE was sent for this round, GO has not come
@@ -81,7 +81,7 @@ class Endpoint {
     [[nodiscard]] const Stats& stats() const { return stats_; }
     // Grows with every packet that told something new.
     [[nodiscard]] std::uint64_t progress() const { return progress_; }
-    // What this worker waits for, for an error message.
+    // Describes what this worker waits for, for an error message.
     [[nodiscard]] std::string state() const;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the endpoint does with the host's arrays: features into frames, sums of blocks into those of rows.
+// The endpoint's work on the host's arrays: features into frames, sums of blocks into those of rows.
 #include <algorithm>
 
 #include "switchgnn/endpoint.hpp"

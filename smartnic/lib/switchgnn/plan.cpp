@@ -68,7 +68,7 @@ bool whole(Block& block, std::uint32_t id, std::uint32_t boundary, std::uint32_t
     if (!csr(block.reader_indptr, block.reader_locals, block.remotes.size(), count)) return false;
     if (block.way_of.size() != block.targets.size() || !below(block.way_of, block.way_vertex.size())) return false;
     if (!below(block.way_vertex, count)) return false;
-    // What is needed is what there are sources for: a sum that could never be complete is refused here.
+    // Needs must match sources: a sum that could never be complete is refused here.
     Numbers entries(count);
     for (std::size_t e = 0; e < block.targets.size(); ++e) {
         ++entries[block.targets[e]];

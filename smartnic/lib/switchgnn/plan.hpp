@@ -14,7 +14,7 @@ namespace offramp::switchgnn {
 
 using Numbers = std::vector<std::uint32_t>;
 
-// Where an id is in an ascending list.
+// Position of an id in an ascending list.
 class Ids {
   public:
     static constexpr std::uint32_t none = 0xFFFFFFFF;
@@ -61,7 +61,7 @@ struct Plan {
     std::vector<Block> blocks;
 
     [[nodiscard]] std::size_t chunk_lanes() const { return segments * lanes; }
-    // Segments that a chunk of a vector of so many features takes.
+    // Segments of one chunk of a vector with that many features.
     [[nodiscard]] std::uint8_t segments_of(std::size_t width, std::size_t chunk) const {
         const std::size_t first = chunk * chunk_lanes(), left = width > first ? width - first : 1;
         return static_cast<std::uint8_t>(std::min<std::size_t>(segments, (left + lanes - 1) / lanes));
@@ -72,7 +72,7 @@ struct Plan {
 // Fills in `alone` in all blocks.
 void find_alone(Plan& plan);
 
-// Reads plans; false, and why, where they are none.
+// Reads plans; returns false and the reason if they are malformed.
 [[nodiscard]] bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why);
 
 }  // namespace offramp::switchgnn

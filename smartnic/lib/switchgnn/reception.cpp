@@ -126,7 +126,7 @@ bool Reception::release(std::uint32_t source, std::uint32_t target, std::uint32_
 // The lanes that a chunk has room for.
 std::size_t Reception::carried(const Packet& packet) const { return std::min(packet.segments * lanes, sums_.step); }
 
-// Those that a packet does not carry are 0.
+// Values that a packet does not carry are 0.
 void Reception::set(std::int64_t* sum, const Packet& packet) const {
     const std::size_t count = carried(packet);
     for (std::size_t i = 0; i < count; i += lanes) from_network(packet.payload + 4 * i, sum + i);

@@ -9,7 +9,7 @@
 
 namespace offramp::switchgnn {
 
-// Where the sums of a block go: those of a vertex that is in no other block, and of a whole packet, to their row, all
+// Destinations of a block's sums: those of a vertex that is in no other block, and of a whole packet, to their row, all
 // others to scratch memory, as many for each vertex and chunk as a chunk has lanes.
 struct Sums {
     std::int64_t *scratch, *rows;
@@ -26,7 +26,7 @@ struct Sums {
 // Every packet may arrive again or out of order; one that does not fit the plan changes nothing.
 class Reception {
   public:
-    // What is where the sums go does not matter. Without `acks` nobody asks what was finished, and ECN marks of results
+    // The destinations need not be cleared. Without `acks` nobody asks what was finished, and ECN marks of results
     // are counted here.
     Reception(const Block& block, const Plan& plan, Sums sums, Stats& stats, bool acks);
 
@@ -34,11 +34,11 @@ class Reception {
     bool accept(const Packet& packet);
     [[nodiscard]] bool complete() const { return open_ == 0; }
 
-    // What to fetch, as packets, `limit` at most; what was asked for before is marked as repeated. `anew`: anything is
+    // Vertices to fetch, as packets, `limit` at most; those asked for before are marked as repeated. `anew`: anything is
     // asked for again, else only what has not been since that was last true.
     void missing(std::vector<Packet>& to, std::size_t limit, bool anew);
 
-    // What was completed since the last call, as ACKs.
+    // Sums completed since the last call, as ACKs.
     void finished_since(std::vector<Packet>& to);
 
     // Vertices with an incomplete chunk, ascending.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a worker repeats what may have been lost, and how fast it sends (offramp.switchgnn.recovery and .rate).
+// Timing of a worker's retransmissions, and its sending rate (offramp.switchgnn.recovery and .rate).
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct Packet {
     const std::byte* payload = nullptr;  // lanes as they are on the wire; of DATA and RESEND only
 };
 
-// Bytes of a frame with a payload of so many segments.
+// Bytes of a frame with a payload of that many segments.
 [[nodiscard]] constexpr std::size_t frame_bytes(std::size_t segments) { return short_bytes + 4 * lanes * segments; }
 
 enum class Parsed { packet, foreign, truncated };

@@ -122,7 +122,7 @@ struct offramp_client {
 
     [[nodiscard]] std::string_view received() const { return {in.data() + begin, end - begin}; }
 
-    // Takes an answer out; 1, 0 where none is whole, -1 where it is none.
+    // Takes an answer out; returns 1, 0 if none is complete, or -1 if it is malformed.
     int take(offramp_answer& to, char* why) {
         Answer answer;
         const std::size_t used = begin == end ? not_whole : parse_answer(received(), answer);

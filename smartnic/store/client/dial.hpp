@@ -12,7 +12,7 @@ namespace offramp::store {
 Descriptor dial(const std::string& address, int timeout_ms, std::string& why);
 // Proves a token to a listener of Offramp and checks its proof; `token` is empty where it asks for none.
 bool greet(int socket, const std::string& token, std::string& why);
-// What a token file holds.
+// Contents of a token file.
 bool read_token(const std::string& path, std::string& token, std::string& why);
 
 }  // namespace offramp::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load asks for: YCSB's workloads (Cooper et al., SoCC 2010), and reads alone.
+// Workloads of a load generator: YCSB's (Cooper et al., SoCC 2010), and reads alone.
 #pragma once
 
 #include <cmath>

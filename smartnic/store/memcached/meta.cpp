@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t most_flags = 32, most_opaque = 32;
 
-// What the flags of a command ask for.
+// Requests by the flags of a command.
 struct Flags {
     bool base64 = false, quiet = false, value = false, compares = false, sets_version = false, touches = false, creates = false;
     char mode = 'S';

@@ -56,7 +56,7 @@ class MemcachedSession : public Session {
 // 0: never, negative: at once.
 [[nodiscard]] std::int64_t end_of(const Store& store, std::int64_t time);
 [[nodiscard]] bool good_key(std::string_view key);
-// A value that counts: digits, of which the first may be zeros.
+// A counter's value: digits, with leading zeros allowed.
 [[nodiscard]] bool parse_counter(std::string_view text, std::uint64_t& to);
 void append_counter(Store& store, Entry* entry, std::uint64_t number);
 

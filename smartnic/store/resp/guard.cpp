@@ -13,7 +13,7 @@ void version_and_value(Reply& out, const Entry& entry) {
     out.bulk(entry.value());
 }
 
-// What can be served without the store's clock.
+// Values that can be served without the store's clock.
 bool guardable(const Entry* entry) {
     return entry != nullptr && entry->expires_ms == 0 && entry->value_length <= most_guarded;
 }
@@ -65,7 +65,7 @@ void setver(Call& call) {
     call.out.integer(static_cast<std::int64_t>(call.store().set(call[1], call[2])->version));
 }
 
-// A change, as a guard hears of it: its number, the key, its version and value or nil twice. Nil for the key: all keys are gone.
+// A change, as sent to a guard: its number, the key, its version and value or nil twice. Nil for the key: all keys are gone.
 void tell_change(std::string& to, Store& store, const Guards::Notice& notice) {
     Reply out(to, 2);
     out.push(5);

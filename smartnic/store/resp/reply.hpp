@@ -24,7 +24,7 @@ class Reply {
     void null() { to_.append(protocol_ == 3 ? "_\r\n" : "$-1\r\n"); }
     void null_array() { to_.append(protocol_ == 3 ? "_\r\n" : "*-1\r\n"); }
     void array(std::size_t count) { header('*', count); }
-    // What was not asked for; only connections that know of it are sent any.
+    // Push messages, sent only to connections that accept them.
     void push(std::size_t count) { header('>', count); }
     // `count` pairs follow: a map, where the protocol has maps.
     void map(std::size_t count) { protocol_ == 3 ? header('%', count) : header('*', 2 * count); }

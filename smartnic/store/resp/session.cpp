@@ -17,7 +17,7 @@ bool fits(const Command& command, std::size_t words) {
                              : words == static_cast<std::size_t>(command.arity);
 }
 
-// What a client sent, for a message: printable and short.
+// A client's input for an error message: printable and short.
 std::string shown(std::string_view text) {
     std::string made(text.substr(0, 64));
     for (char& each : made)

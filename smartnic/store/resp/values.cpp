@@ -18,7 +18,7 @@ struct SetOptions {
     std::int64_t expires_ms = 0;
 };
 
-// EX, PX, EXAT, PXAT with their number. False, with an answer: it is none of them or stands twice.
+// Parses EX, PX, EXAT, PXAT with their number. False, with an answer, if it is none of them or a repetition.
 bool expiry_option(Call& call, std::size_t& at, SetOptions& to) {
     const std::string_view word = call[at];
     const bool seconds = same_word(word, "EX") || same_word(word, "EXAT");

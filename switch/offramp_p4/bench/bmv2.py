@@ -32,7 +32,7 @@ def measure_bmv2(workload: Workload, seconds: float) -> Rate:
     """Run the first batch of the workload, or all of them again and again if that makes no difference.
 
     Raises:
-        OfframpError: p4c or bmv2 is missing or refuses the program, or sends something else than our engines do.
+        OfframpError: p4c or bmv2 is missing or refuses the program, or its output differs from our engines'.
     """
     like = make_switch(workload.program)
     fresh(like, workload)

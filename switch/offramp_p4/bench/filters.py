@@ -33,7 +33,7 @@ Keys = tuple[Match, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Weights of the forms that addresses, ports and protocols of entries have.
+    """Weights of the forms of addresses, ports and protocols in entries.
 
     Attributes:
         source, destination: weights by length of the prefix.
@@ -99,16 +99,16 @@ def shaped_entries(shape: Shape, count: int, *, ranges: bool, seed: int = 1) -> 
     rng = random.Random(seed)
     networks = [[rng.getrandbits(16) << 16 for _ in range(n)] for n in shape.networks]
     hosts = [_Addresses(rng, n, max(16, count // 8)) for n in networks]
-    made: dict[Keys, None] = {}
-    while len(made) < count:
+    entries: dict[Keys, None] = {}
+    while len(entries) < count:
         addresses = [
             _prefix(a.draw(), rng.choices(list(lengths), list(lengths.values()))[0])
             for a, lengths in zip(hosts, (shape.source, shape.destination), strict=True)
         ]
         ports = [_port(rng, weights, ranges) for weights in (shape.source_port, shape.destination_port)]
         protocol = rng.choices([6, 17, 1, None], shape.protocol)[0]
-        made[(*addresses, *ports, ANY if protocol is None else Ternary(protocol, 0xFF))] = None
-    return list(made)
+        entries[(*addresses, *ports, ANY if protocol is None else Ternary(protocol, 0xFF))] = None
+    return list(entries)
 
 
 def random_entries(count: int, seed: int = 1) -> list[Keys]:
@@ -118,7 +118,7 @@ def random_entries(count: int, seed: int = 1) -> list[Keys]:
 
 
 def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_384, seed: int = 1) -> Workload:
-    """Packets of which nine in ten match one of the entries, whose priorities are random."""
+    """Packets, nine in ten of which match an entry; priorities are random."""
     rng = random.Random(seed)
     priorities = [rng.randint(1, 1 << 16) for _ in keys]
     frames = []
@@ -141,7 +141,7 @@ def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_
 
 
 class _Addresses:
-    """Addresses of which some turn up much more often than others."""
+    """Addresses, some much more frequent than others."""
 
     def __init__(self, rng: random.Random, networks: Sequence[int], count: int) -> None:
         self._rng = rng

@@ -34,7 +34,7 @@ PACES: Final = (500, 1000, 2000, 4000, 20_000, 100_000, 0)
 _BURST: Final = 16
 _LOST_S: Final = 2.0
 _LONG_S: Final = 20.0
-"""A switch may be busy for so long with a whole batch before anything leaves it."""
+"""Time that a switch may spend on a whole batch before anything leaves it."""
 _POLL_S: Final = 20e-6
 _INTERFACES: Final = Path("/proc/self/net/dev")
 
@@ -54,7 +54,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """``wrong`` says what was wrong with the answers to the first batch, if anything was."""
+    """``wrong`` describes the first error in the answers to the first batch; empty if there is none."""
 
     trials: list[Trial]
     wrong: str = ""
@@ -102,7 +102,7 @@ class Host:
         return count
 
     def wait(self, count: int, timeout_s: float) -> int:
-        """Until ``count`` frames have come back, or none has for so long; how many are missing."""
+        """Wait until ``count`` frames have come back, or none for ``timeout_s``; return the number missing."""
         last, since = -1, time.monotonic()
         while (now := self.received()) < count:
             if now != last:
@@ -135,20 +135,20 @@ def _sender(ifname: str) -> socket.socket:
 def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, timeout_s: float) -> str:
     """Send a batch and compare the answers; returns a description of the difference, or nothing."""
     ears = {port: open_io(f"h{port}") for port in host.ports}
-    found: Counter[tuple[int, bytes]] = Counter()
+    received: Counter[tuple[int, bytes]] = Counter()
     host.send(sent, pace)
     last = time.monotonic()
-    while found.total() < len(expected) and time.monotonic() - last < timeout_s:
+    while received.total() < len(expected) and time.monotonic() - last < timeout_s:
         for port, ear in ears.items():
             frames = Counter((port, frame) for frame in ear.receive(0.001).frames())
-            found += frames
+            received += frames
             last = time.monotonic() if frames else last
     for ear in ears.values():
         ear.close()
     wanted = Counter(expected)
-    if found == wanted:
+    if received == wanted:
         return ""
-    absent, strange = (wanted - found).total(), (found - wanted).total()
+    absent, strange = (wanted - received).total(), (received - wanted).total()
     return f"of {wanted.total()} frames {absent} did not come back as they should, and {strange} others did"
 
 
@@ -217,15 +217,15 @@ class Script:
     def batches(self, together: int = 1) -> list[Batch]:
         """The batches, ``together`` of them joined into one."""
         ends = np.cumsum(self._sizes)
-        made = []
+        parts = []
         for at in range(0, len(ends), together):
             group = slice(at, at + together)
             size = int(self._sizes[group].sum())
             end = int(ends[group][-1])
             part = self._sent.select(slice(end - size, end))
             messages = {port: Message(part.select(part.ports == port)) for port in np.unique(part.ports).tolist()}
-            made.append(Batch(size, messages, int(self._answers[group].sum())))
-        return made
+            parts.append(Batch(size, messages, int(self._answers[group].sum())))
+        return parts
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ def program_workload(
     size: int = 64,
     seed: int = 0,
 ) -> Workload:
-    """A program with random table entries and 4,096 packets of ``size`` bytes, of which one in four is random.
+    """A program with random table entries and 4,096 packets of ``size`` bytes, one in four of them random.
 
     The others are IPv4 over Ethernet, with addresses, ports and payload from the seed.
     """

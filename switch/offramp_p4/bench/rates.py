@@ -12,7 +12,7 @@ from offramp_p4.bench.workload import Workload
 from offramp_p4.engines import AnySwitch, make_switch
 
 SHARES: Final = 4
-"""Parts of a measurement, of which the fastest counts: other work on the machine only ever makes a part slower."""
+"""Parts of a measurement; the fastest counts: other work on the machine only ever makes a part slower."""
 _WITH_SET_UP: Final = 3
 """Times as long as packets may run altogether."""
 
@@ -26,7 +26,7 @@ class Rate:
         links: ``memory``, or ``veth`` for packets through interfaces.
         packets, passes: packets in, times that ingress ran (recirculation and resubmission count).
         seconds: seconds that the packets took.
-        load_s: to compile the program; None where that is not known.
+        load_s: time to compile the program, seconds; None where that is not known.
     """
 
     workload: str
@@ -54,10 +54,10 @@ class Rate:
 
     def to_json(self) -> dict[str, float | str | None]:
         """The fields, and the rates that follow from them."""
-        made: dict[str, float | str | None] = {name: getattr(self, name) for name in self.__slots__}
+        fields: dict[str, float | str | None] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("packets_per_s", "passes_per_s", "ns_per_pass"):
-            made[name] = getattr(self, name)
-        return made
+            fields[name] = getattr(self, name)
+        return fields
 
 
 def measure(workload: Workload, engine: str, seconds: float) -> Rate:

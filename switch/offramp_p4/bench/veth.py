@@ -28,7 +28,7 @@ from offramp_p4.serve import build
 from offramp_p4.settings import Settings
 
 LIMIT_S: Final = 25.0
-"""A host whose packets take longer to return, beside the seconds that it is to send, is given up."""
+"""Time for packets to return, beyond the sending time, after which a host is given up."""
 
 
 def measure_veth(workload: Workload, switch: str, seconds: float, limit_s: float = LIMIT_S) -> Rate:

@@ -21,7 +21,7 @@ class Workload:
     """One thing to measure.
 
     Attributes:
-        source, include, defines: of the program.
+        source, include, defines: source, folders and macros of the program.
         prepare: writes tables and brings registers to where the packets need them, in a fresh switch.
         batches: packets that arrive, in order; those of one batch may overtake each other.
         repeatable: whether packets do the same each time they are run, in any order.

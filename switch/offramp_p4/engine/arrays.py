@@ -35,7 +35,7 @@ class ArraysTarget(Protocol):
 
     Attributes:
         clock: virtual time in microseconds.
-        colours: of its meters.
+        colours: colours of its meters.
     """
 
     colours: Colours
@@ -73,16 +73,16 @@ def direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
     Raises:
         Unsupported: two tables name one.
     """
-    found: dict[ir.ExternInstance, ir.Table] = {}
+    tables: dict[ir.ExternInstance, ir.Table] = {}
     for table in program.tables:
         for name, kinds in DIRECT.items():
             instance = table.properties.get(name)
             if not isinstance(instance, ir.ExternInstance) or instance.extern not in kinds:
                 continue
-            if instance in found:
-                raise Unsupported(table.pos, f"{instance.name} in tables {found[instance].name} and {table.name}")
-            found[instance] = table
-    return found
+            if instance in tables:
+                raise Unsupported(table.pos, f"{instance.name} in tables {tables[instance].name} and {table.name}")
+            tables[instance] = table
+    return tables
 
 
 def named(e: ir.ExternCall, name: str) -> ir.Expr | None:
@@ -92,9 +92,9 @@ def named(e: ir.ExternCall, name: str) -> ir.Expr | None:
 
 def _bytes(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     """Text of the bytes that the packet counts as."""
-    given = named(e, "pkt_len")
-    if given is not None:
-        return g.value(given)
+    expr = named(e, "pkt_len")
+    if expr is not None:
+        return g.value(expr)
     less = named(e, "adjust_byte_count")
     length = f"m[{target.length}]"
     return length if less is None else f"({length} - {g.value(less)})"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headers of fixed size to and from bytes.
 
-A header is split at the byte boundaries of its fields into groups, each of which the struct
+A header is split at the byte boundaries of its fields into groups that the struct
 module reads and writes as one or more integers; fields within a group are shifted and masked.
 """
 

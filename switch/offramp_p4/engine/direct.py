@@ -23,7 +23,7 @@ class ActionTarget:
         externs: builders of calls of externs, by extern and method.
         random: drawn from by the program.
         clock: virtual time in microseconds.
-        steps: of the packet that is being run.
+        steps: steps of the packet that is being run.
         layout: the places of all variables in the memory of a packet.
         states, table_of: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """

@@ -100,7 +100,7 @@ class Generator:
         memo: names of what has been generated, by whatever it was generated from.
         loops: for each loop around the current statement, what ``continue`` must run first.
         returns_code: whether ``exit`` may be told to the caller by returning 1 from the current function.
-        exiting: tables of which an action may meet ``exit``.
+        exiting: tables with an action that may reach ``exit``.
         work: number of steps that the statements in a loop take.
         addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
@@ -135,7 +135,7 @@ class Generator:
         raise Unsupported(expr.pos, f"{type(expr).__name__} as an expression")
 
     def condition(self, expr: ir.Expr) -> str:
-        """Text that is true or false as ``expr`` is."""
+        """Text of a Boolean expression with the value of ``expr``."""
         rule = _CONDITIONS.get(type(expr))
         return self._spill(rule(self, expr)) if rule is not None else self.value(expr)
 
@@ -191,7 +191,7 @@ class Generator:
         """Called where a packet reaches ``node``; ``values`` name those of a select. A tracing generator notes it."""
 
     def entry(self, block: walk.Block, run: Run) -> Run:
-        """The function with which the architecture runs ``block``; a debugging generator's also hears of errors."""
+        """The function with which the architecture runs ``block``; a debugging generator's also observes errors."""
         del block
         return run
 
@@ -229,7 +229,7 @@ class Generator:
 
     @contextmanager
     def function(self, name: str, params: str = "m", *, returns_code: bool = False) -> Iterator[None]:
-        """Write a function of the module, wherever the current text is."""
+        """Write a function at module level, whatever is being written now."""
         outer = self._lines, self._indent, self.loops, self.returns_code
         self._lines, self._indent, self.loops, self.returns_code = [], 0, [], returns_code
         with self.indented(f"def {name}({params}):"):
@@ -254,7 +254,7 @@ class Generator:
     # --- names
 
     def name(self, hint: str) -> str:
-        """A name that nothing else has."""
+        """A unique name."""
         self._serial += 1
         return f"{hint}_{self._serial}"
 

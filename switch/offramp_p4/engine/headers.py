@@ -66,7 +66,7 @@ def _header_op(g: Generator, e: ir.HeaderOp, at: lvalues.LValue, t: Type) -> Non
     elif not isinstance(t, Header):
         raise Unsupported(e.pos, f"{e.op} on {t}")
     elif e.op == "setValid":
-        # As in bmv2, a header that becomes valid has all fields 0; a Tofino leaves them as they are.
+        # As in bmv2, a header that becomes valid has all fields 0; a Tofino leaves them unchanged.
         with g.indented(f"if not m[{where}]:"):
             if g.target.clears_headers:
                 g.line(f"m[{where}:{lvalues.plus(where, t.slots)}] = (1, {zeros(t.slots - 1)})")

@@ -173,7 +173,7 @@ def _write(g: Generator, at: LValue, value: str, whole: Type | None) -> None:
 
 
 def drop_rivals(g: Generator, at: LValue) -> None:
-    """After a store to a header of a union: if it is valid, the others are not (section 8.20)."""
+    """After a store to a header of a union, invalidate its siblings if it is valid (section 8.20)."""
     if at.rivals and isinstance(strip(at.type), Header):
         with g.indented(f"if m[{at.header}]:"):
             g.line(" = ".join(f"m[{cell}]" for cell in at.rivals) + " = 0")

@@ -82,7 +82,7 @@ def _joined(g: Generator, parts: list[ir.Expr]) -> tuple[str, int]:
 
 
 def _guard(g: Generator, part: ir.Expr) -> str:
-    """Text of the validity that decides whether ``part`` counts; empty if it always does."""
+    """Text of the validity test of ``part``; empty if it always counts."""
     header = part
     if not isinstance(strip(part.type), Header):
         if not isinstance(part, ir.Member):
@@ -96,7 +96,7 @@ def _guard(g: Generator, part: ir.Expr) -> str:
 
 
 def number(g: Generator, data: ir.Expr) -> tuple[str, int]:
-    """Text of the bits of ``data`` as one number, the first field highest, and how many bits they are.
+    """Text of ``data`` as one number, the first field highest, and its width in bits.
 
     Headers count whether or not they are valid, as in hardware, where a field is a register.
     """

@@ -132,9 +132,9 @@ def may_repeat(parser: ir.ParserInstance) -> bool:
             return True
         if name in finished or name not in parser.states:
             return False
-        found = any(loops(case.target, path | {name}) for case in parser.states[name].cases)
+        cyclic = any(loops(case.target, path | {name}) for case in parser.states[name].cases)
         finished.add(name)
-        return found
+        return cyclic
 
     return loops("start", frozenset())
 

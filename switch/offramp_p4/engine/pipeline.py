@@ -21,7 +21,7 @@ class EnginePipeline(ABC):
         on_digest: called with each digest.
         source: the generated Python text.
         waiting: packets for another pass and copies for egress, in the order in which they were made.
-        max_passes: of a packet and its copies together.
+        max_passes: max passes of a packet and its copies together.
     """
 
     def __init__(self, *, max_passes: int, max_steps: int, clock: Callable[[], int]) -> None:

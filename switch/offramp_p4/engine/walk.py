@@ -64,8 +64,8 @@ def _learn(kind: type) -> _Kind:
         inside = attrgetter(*names)
     elif names:
         inside = _alone(names[0])
-    found = _KINDS[kind] = _Kind(inside, bool(names), issubclass(kind, _REFERRED), issubclass(kind, _DECLARATIONS))
-    return found
+    children = _KINDS[kind] = _Kind(inside, bool(names), issubclass(kind, _REFERRED), issubclass(kind, _DECLARATIONS))
+    return children
 
 
 def _nothing(_: object) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ _ELSEWHERE: Final = (ir.Var, Type, ir.ExternInstance, ir.ValueSet)
 class Work:
     """The most statements that running a node executes.
 
-    A loop counts with all its rounds where it is known how many they are and they are few, else it counts itself.
+    A loop with few, known rounds counts with all of them; any other counts at run time.
     """
 
     def __init__(self) -> None:

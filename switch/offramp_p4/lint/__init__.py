@@ -11,5 +11,5 @@ __all__ = ["RULES", "Diagnostic", "lint"]
 
 def lint(program: ir.Program) -> list[Diagnostic]:
     """All warnings about the user's part of a program, in the order of their places, each once."""
-    found = {warning for name in RULES.names() for warning in RULES.get(name)(program) if warning.pos.line}
-    return sorted(found, key=lambda w: (w.pos.file, w.pos.line, w.pos.column, w.rule, w.message))
+    warnings = {warning for name in RULES.names() for warning in RULES.get(name)(program) if warning.pos.line}
+    return sorted(warnings, key=lambda w: (w.pos.file, w.pos.line, w.pos.column, w.rule, w.message))

@@ -46,14 +46,14 @@ def violations(program: ir.Program) -> list[str]:
 
 def repeated(program: ir.Program) -> dict[ir.ExternInstance, tuple[Access, ...]]:
     """The shortest sequence of accesses in one pass, for each register that may be accessed more than once."""
-    found = {}
+    registers = {}
     for block in program.main.args.values():
         if isinstance(block, ir.ControlInstance):
             for register, sequences in _control(block, {}).items():
                 bad = [s for s in sequences if not _is_one_access(s)]
                 if bad:
-                    found[register] = min(bad, key=lambda s: (len(s), [a.pos.line for a in s]))
-    return found
+                    registers[register] = min(bad, key=lambda s: (len(s), [a.pos.line for a in s]))
+    return registers
 
 
 def _is_one_access(sequence: tuple[Access, ...]) -> bool:

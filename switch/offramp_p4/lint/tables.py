@@ -37,8 +37,8 @@ def _priorities(table: ir.Table) -> Iterator[Diagnostic]:
         return
     pairs = zip(table.entries, state.entries, strict=True)
     for (first, left), (second, right) in combinations(pairs, 2):
-        given = [e.priority is not None or "priority" in e.annotations for e in (first, second)]
-        if not any(given) and all(map(_overlap, left.keys, right.keys)):
+        explicit = [e.priority is not None or "priority" in e.annotations for e in (first, second)]
+        if not any(explicit) and all(map(_overlap, left.keys, right.keys)):
             message = f"overlaps the entry at line {first.pos.line}, and neither has a priority: the first wins"
             yield Diagnostic(second.pos, "entry-priority", f"this entry of table {table.name} {message}")
 

@@ -37,14 +37,14 @@ def rule(program: ir.Program) -> Iterator[Diagnostic]:
         assert isinstance(block, ir.ControlInstance)
         analysis.roots = {block.params[0]: ()}
         after = _join([parsed, analysis.control(block, after)])  # clones start as the parser left them
-    yield from analysis.found
+    yield from analysis.diagnostics
 
 
 class _Analysis:
     def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self.roots: dict[ir.Var, Path] = {}
-        self._told = True
+        self._reports = True
 
     def parser(self, parser: ir.ParserInstance) -> State:
         """The state after the parser, wherever it ends (an error may end it in any state)."""
@@ -53,7 +53,7 @@ class _Analysis:
         initial = dict.fromkeys(_headers(headers.type, ()), INVALID)
         entry: dict[str, State] = {"start": initial}
         exits: dict[str, State] = {}
-        self._told = False
+        self._reports = False
         todo = ["start"]
         while todo:
             name = todo.pop()
@@ -66,7 +66,7 @@ class _Analysis:
                     if joined != known:
                         entry[case.target] = joined
                         todo.append(case.target)
-        self._told = True
+        self._reports = True
         for name, before in entry.items():
             self._expression(parser.states[name].select, self._body(parser.states[name].body, dict(before)))
         return _join([initial, *exits.values()])
@@ -104,9 +104,9 @@ class _Analysis:
         return self._expression(stmt, state)
 
     def _loop(self, body: ir.Stmt, state: State) -> State:
-        told, self._told = self._told, False
+        outer, self._reports = self._reports, False
         state = _join([state, self._statement(body, dict(state))])  # what a turn before may have left
-        self._told = told
+        self._reports = outer
         return _join([state, self._statement(body, dict(state))])
 
     def _assigned(self, place: ir.Expr, value: ir.Expr, state: State) -> State:
@@ -157,7 +157,7 @@ class _Analysis:
         return state
 
     def _passed(self, args: list[ir.Arg], state: State) -> State:
-        """After headers have been passed to something that may change them."""
+        """The state after headers have been passed to something that may change them."""
         for arg in args:
             path = self._path(arg.expr) if arg.expr is not None and arg.direction in {"out", "inout"} else None
             if path is not None:
@@ -188,13 +188,13 @@ class _Analysis:
             place = place.base
         if not isinstance(place, ir.Member) or not isinstance(strip(place.base.type), Header):
             return
-        if state.get(self._path(place.base) or ()) == INVALID and self._told:
+        if state.get(self._path(place.base) or ()) == INVALID and self._reports:
             header, verb = (
                 text(place.base),
                 "reading it gives no known value" if what == "read" else "nothing is written",
             )
             message = f"{header} is not valid here, whatever the packet: {verb} ({text(place)})"
-            self.found.append(Diagnostic(expr.pos, f"invalid-{what}", message))
+            self.diagnostics.append(Diagnostic(expr.pos, f"invalid-{what}", message))
 
     def _path(self, expr: ir.Expr) -> Path | None:
         if isinstance(expr, ir.VarRef):

@@ -27,7 +27,7 @@ class ActionRow:
     """The row of one action.
 
     Attributes:
-        number: of the action, within the program.
+        number: number of the action, within the program.
         places: offset and bits of each datum.
         size: bytes, a multiple of 8.
     """

@@ -70,7 +70,7 @@ class Chip:
     """Properties of a switch that do not come from its program.
 
     Attributes:
-        seed: of everything that is random.
+        seed: seed of everything that is random.
         cpu_port: the port of the control plane, if it has one.
         recirculation_ports: ports whose packets come in again, beside those of the architecture.
         host_ports: the ports of a card towards its host.
@@ -88,7 +88,7 @@ class Architecture:
 
     Attributes:
         objects: makes the state of a program's objects.
-        ways: those that it has.
+        ways: ways that it supports.
         translate: makes the module of a program for one way of packets.
             The plan is the same for all, and whichever switch of the program the objects are of.
     """
@@ -119,8 +119,8 @@ def architecture(program: ir.Program) -> Architecture:
     package = program.main.type_name
     if package not in _MODULES:
         raise Unsupported(program.main.pos, f"architecture {package} ({', '.join(_MODULES)} are)")
-    found: Architecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
-    return found
+    chosen: Architecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
+    return chosen
 
 
 def build(program: ir.Program, objects: NativeState, way: Way = Way.BATCH) -> Module:

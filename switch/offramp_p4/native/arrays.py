@@ -32,7 +32,7 @@ class ArraysTarget(Protocol):
     """A target as counters and meters need it.
 
     Attributes:
-        colours: of its meters.
+        colours: colours of its meters.
         length: the field with the bytes that a packet counts as.
     """
 
@@ -80,9 +80,9 @@ def entry_of(target: ArraysTarget, g: Emitter, i: ir.ExternInstance) -> tuple[in
 
 def _bytes(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """The bytes that the packet counts as."""
-    given = named(e, "pkt_len")
-    if given is not None:
-        return g.word_of(given)
+    expr = named(e, "pkt_len")
+    if expr is not None:
+        return g.word_of(expr)
     less = named(e, "adjust_byte_count")
     length = field(g, target.length.name)
     return length if less is None else g.b.sub(length, g.word_of(less))
@@ -92,9 +92,9 @@ def _count(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     i = instance(e)
     index, fits = lvalues.index_of(g, argument(e, 0), target.states[i].size)
     with inside(g, fits):
-        both = g.at(g.pointer(target.plan.arrays[i]), g.b.mul(index, i64(16)))
-        counts.add(g, both, i64(1))
-        counts.add(g, g.at(both, 8), _bytes(target, g, e))
+        counter = g.at(g.pointer(target.plan.arrays[i]), g.b.mul(index, i64(16)))
+        counts.add(g, counter, i64(1))
+        counts.add(g, g.at(counter, 8), _bytes(target, g, e))
     return None
 
 
@@ -138,9 +138,9 @@ def _colour(target: ArraysTarget, g: Emitter, e: ir.ExternCall, meter: Value) ->
     if before is None:
         return g.call(execute_meter, g.context, meter, amount)
     _, yellow, red = target.colours
-    given = g.word_of(before)
-    rank = g.b.select(g.b.icmp_unsigned("==", given, i64(red)), i64(2), i64(0))
-    rank = g.b.select(g.b.icmp_unsigned("==", given, i64(yellow)), i64(1), rank)
+    colour_before = g.word_of(before)
+    rank = g.b.select(g.b.icmp_unsigned("==", colour_before, i64(red)), i64(2), i64(0))
+    rank = g.b.select(g.b.icmp_unsigned("==", colour_before, i64(yellow)), i64(1), rank)
     return g.call(colour_aware, g.context, meter, amount, rank)
 
 

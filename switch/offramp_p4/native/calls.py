@@ -37,22 +37,22 @@ def ends(g: Emitter, node: object) -> Ends:
     """The ways in which running ``node``, and what it calls, may end."""
     key = ("ends", node)
     if key not in g.memo:
-        g.memo[key] = found = Ends.NORMAL
+        g.memo[key] = ways = Ends.NORMAL
         for inner in walk.nodes(node, into_declarations=True):
             if isinstance(inner, ir.Exit):
-                found |= Ends.EXIT
+                ways |= Ends.EXIT
             elif isinstance(inner, ir.ForLoop | ir.ForIn):
-                found |= Ends.CHECK if g.work.counts(inner) else Ends.NORMAL
+                ways |= Ends.CHECK if g.work.counts(inner) else Ends.NORMAL
             elif isinstance(inner, ir.StackNext | ir.StackLast):
-                found |= Ends.FAULT
+                ways |= Ends.FAULT
             elif isinstance(inner, ir.ExternCall):
                 which = (inner.extern, inner.method)
-                found |= Ends.CHECK if which in _CHECKS else Ends.FAULT if which in g.target.faults else Ends.NORMAL
+                ways |= Ends.CHECK if which in _CHECKS else Ends.FAULT if which in g.target.faults else Ends.NORMAL
             elif isinstance(inner, ir.ApplyCall):
-                found |= ends(g, inner.target)
+                ways |= ends(g, inner.target)
         if isinstance(node, ir.ParserInstance) and may_repeat(node):
-            found |= Ends.CHECK
-        g.memo[key] = found
+            ways |= Ends.CHECK
+        g.memo[key] = ways
     result: Ends = g.memo[key]
     return result
 
@@ -89,14 +89,14 @@ def copy_in(g: Emitter, params: list[ir.Var], args: list[ir.Arg]) -> list[CopyOu
             values.append((param, g.value(arg.expr)))
         else:
             values.append((param, g.temporary(arg.expr)))
-    for param, given in values:
+    for param, expr in values:
         into = g.cell(g.layout.base(param))
-        if given is None:
+        if expr is None:
             g.clear(into, shape(param.type).size)
         elif is_scalar(param.type):
-            g.store(_fitted(g, given, param.type), into, param.type)
+            g.store(_fitted(g, expr, param.type), into, param.type)
         else:
-            g.copy_value(into, given, param.type)
+            g.copy_value(into, expr, param.type)
     return out
 
 
@@ -194,12 +194,12 @@ def function(g: Emitter, f: ir.Function) -> tuple[Value, int | None]:
     """The LLVM function of a P4 function, and the offset of its result."""
     if f not in g.memo:
         result = None if f.returns == VOID else g.layout.reserve_for(f.returns)
-        with g.function(f.name) as made:
+        with g.function(f.name) as llvm:
             g.f.result = result
             g.statement(f.body)
             if result is not None and not g.b.block.is_terminated:
                 g.clear(g.cell(result), shape(f.returns).size)
-        g.memo[f] = (made, result)
+        g.memo[f] = (llvm, result)
     known: tuple[Value, int | None] = g.memo[f]
     return known
 
@@ -207,9 +207,9 @@ def function(g: Emitter, f: ir.Function) -> tuple[Value, int | None]:
 def action(g: Emitter, a: ir.Action) -> Value:
     """The LLVM function of an action's body; its parameters have been set before."""
     if a not in g.memo:
-        with g.function(a.name, exits=True) as made:
+        with g.function(a.name, exits=True) as llvm:
             g.statement(a.body)
-        g.memo[a] = made
+        g.memo[a] = llvm
     return g.memo[a]
 
 
@@ -231,9 +231,9 @@ def block(g: Emitter, b: walk.Block) -> Value:
         if isinstance(b, ir.ParserInstance):
             g.memo[b] = write_parser(g, b)
         else:
-            with g.function(b.name, exits=True) as made:
+            with g.function(b.name, exits=True) as llvm:
                 for stmt in b.locals:
                     g.statement(stmt)
                 g.statement(b.body)
-            g.memo[b] = made
+            g.memo[b] = llvm
     return g.memo[b]

@@ -30,7 +30,7 @@ class Leaf:
 
     @property
     def width(self) -> int:
-        """Its bits in a packet; 0 for what has none, and for varbits."""
+        """Width in a packet, bits; 0 for varbits and for types without bits."""
         return 0 if self.header or isinstance(self.type, Varbit) else scalar_bits(self.type).width
 
 
@@ -104,7 +104,7 @@ def pack(g: Emitter, numbers: Sequence[Value], into: Value) -> int:
 
 
 def _pack_group(g: Emitter, numbers: list[Value], into: Value) -> None:
-    """Write numbers, none but the last of which ends at a byte: one of them whole, more of them in pieces."""
+    """Write numbers, of which only the last ends at a byte boundary: a single one whole, several in pieces."""
     bits: int = sum(n.type.width for n in numbers)
     size = (bits + 7) // 8
     step = size if len(numbers) == 1 else _PIECE

@@ -59,7 +59,7 @@ class Cores:
 
     Attributes:
         switch: the switch.
-        contexts: of each core.
+        contexts: contexts of each core.
         run: the address of ``run_burst``; of ``run_batch`` where the architecture has no bursts.
         whole: whether it is the latter.
     """

@@ -23,25 +23,25 @@ HIT: Final = 1 << 62
 
 def count_entry(g: Emitter, words: int, entry: Value, length: Value) -> None:
     """Count a packet for an entry, counted from 1, of the table at ``words``; remember that it has been counted."""
-    both = _touched(g, words, entry)
-    add(g, both, i64(1))
-    add(g, g.at(both, 8), length)
+    counter = _touched(g, words, entry)
+    add(g, counter, i64(1))
+    add(g, g.at(counter, 8), length)
 
 
 def touch_entry(g: Emitter, words: int, entry: Value) -> None:
     """Remember that an entry was hit, and count nothing."""
-    both = _touched(g, words, entry)
-    before = g.tags.mark(g.b.load(both, typ=I64), "Counts")
-    g.tags.mark(g.b.store(g.b.or_(before, i64(HIT)), both), "Counts")
+    counter = _touched(g, words, entry)
+    before = g.tags.mark(g.b.load(counter, typ=I64), "Counts")
+    g.tags.mark(g.b.store(g.b.or_(before, i64(HIT)), counter), "Counts")
 
 
 def _touched(g: Emitter, words: int, entry: Value) -> Value:
     """The counts of an entry, which is now one of those that have been counted."""
-    both = g.at(g.pointer(words + offset(Table.counts)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
-    before = g.tags.mark(g.b.load(both, typ=I64), "Counts")
+    counter = g.at(g.pointer(words + offset(Table.counts)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
+    before = g.tags.mark(g.b.load(counter, typ=I64), "Counts")
     with g.when(g.b.icmp_unsigned("==", before, const(I64, 0)), likely=False):
         number = g.word(words + Table.touches)
         place = g.at(g.pointer(words + offset(Table.touched)), g.b.mul(number, i64(8)))
         g.tags.mark(g.b.store(entry, place), "Words")
         g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + Table.touches)), "Words")
-    return both
+    return counter

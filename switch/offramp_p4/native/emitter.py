@@ -94,7 +94,7 @@ class Target(Protocol):
 class _Function:
     """State of the LLVM function that is being written."""
 
-    made: Value
+    llvm: Value
     builder: Any
     entry: Any
     may_exit: bool = False
@@ -181,41 +181,41 @@ class Emitter:
 
     @property
     def b(self) -> Any:
-        """Its builder."""
+        """The builder of the function."""
         return self.f.builder
 
     @property
     def context(self) -> Value:
-        """Its first argument."""
-        return self.f.made.args[0]
+        """The function's first argument."""
+        return self.f.llvm.args[0]
 
     @property
     def memory(self) -> Value:
-        """Its second argument."""
-        return self.f.made.args[1]
+        """The function's second argument."""
+        return self.f.llvm.args[1]
 
     @contextmanager
     def function(self, hint: str, *, exits: bool = False, params: int = 2) -> Iterator[Value]:
         """Write a function of the context and the packet's memory; at its end it returns ``DONE``."""
         self._serial += 1
         name = "".join(c if c.isascii() and c.isalnum() else "_" for c in hint)
-        with self.plain_function(f"{name}.{self._serial}", ll.FunctionType(I32, [PTR] * params)) as made:
-            for arg in made.args[:2]:
+        with self.plain_function(f"{name}.{self._serial}", ll.FunctionType(I32, [PTR] * params)) as llvm:
+            for arg in llvm.args[:2]:
                 arg.add_attribute("noalias")
             self.f.may_exit = exits
-            yield made
+            yield llvm
             if not self.b.block.is_terminated:
                 self.leave(DONE)
 
     @contextmanager
     def plain_function(self, name: str, kind: Any) -> Iterator[Value]:
-        """Write a function of any type, wherever the current one is."""
-        made = ll.Function(self.module, kind, f"{self._name}.{name}")
-        made.linkage = "internal"
-        entry, start = made.append_basic_block("entry"), made.append_basic_block("start")
+        """Write a function of any type, while another one is being written."""
+        function = ll.Function(self.module, kind, f"{self._name}.{name}")
+        function.linkage = "internal"
+        entry, start = function.append_basic_block("entry"), function.append_basic_block("start")
         ll.IRBuilder(entry).branch(start)
-        outer, self._function = self._function, _Function(made, ll.IRBuilder(start), entry)
-        yield made
+        outer, self._function = self._function, _Function(function, ll.IRBuilder(start), entry)
+        yield function
         if not self.b.block.is_terminated:
             self.b.ret_void()
         self._function = outer
@@ -239,7 +239,7 @@ class Emitter:
 
     def block(self, hint: str) -> Any:
         """A new basic block of the current function."""
-        return self.f.made.append_basic_block(hint)
+        return self.f.llvm.append_basic_block(hint)
 
     def jump(self, block: Any) -> None:
         """Go to ``block`` unless what was just written has left already."""

@@ -38,7 +38,7 @@ class _Field:
 
 def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _Field]:
     """The fields of headers by their offsets in a packet's memory."""
-    found: dict[int, _Field] = {}
+    fields: dict[int, _Field] = {}
     todo, steps = [("start", 0)], 0
     seen: set[tuple[str, int]] = set()
     while todo and steps < _MOST_STEPS:
@@ -48,13 +48,13 @@ def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _Field]:
             continue
         seen.add((name, bit))
         steps += 1
-        end = _extracted(g, state, bit, found)
+        end = _extracted(g, state, bit, fields)
         if end is not None:
             todo += [(case.target, end) for case in state.cases]
-    return found
+    return fields
 
 
-def _extracted(g: Emitter, state: ir.State, bit: int, found: dict[int, _Field]) -> int | None:
+def _extracted(g: Emitter, state: ir.State, bit: int, fields: dict[int, _Field]) -> int | None:
     """Record the fields that a state extracts from ``bit`` on; returns the next bit, None if only known at run time."""
     for stmt in state.body:
         call = stmt.expr if isinstance(stmt, ir.Eval) else None
@@ -67,7 +67,7 @@ def _extracted(g: Emitter, state: ir.State, bit: int, found: dict[int, _Field]) 
         base = g.layout.static(place)
         for leaf in leaves(header):
             if base is not None and leaf.width:
-                found.setdefault(base + leaf.offset, _Field(bit, leaf.width))
+                fields.setdefault(base + leaf.offset, _Field(bit, leaf.width))
             bit += leaf.width
     return bit
 
@@ -97,7 +97,7 @@ class Foresight:
 
     def write(self, g: Emitter) -> dict[str, Value]:
         """Write what :mod:`offramp_p4.native.runtime.program` calls ``foresee_slots`` and ``foresee_rows``."""
-        made = {}
+        functions = {}
         for name in ("foresee_slots", "foresee_rows"):
             with g.plain_function(name, ll.FunctionType(ll.VoidType(), [PTR, PTR, ll.IntType(64)])) as function:
                 _, frame, length = function.args
@@ -109,8 +109,8 @@ class Foresight:
                             g.call(hint_slot, table, words, plan.key.words)
                         else:
                             g.call(hint_row, table, words, plan.key.words, plan.row_size)
-            made[name] = function
-        return made
+            functions[name] = function
+        return functions
 
 
 def _key(g: Emitter, plan: TablePlan, keys: Sequence[_Field | None], frame: Value) -> Value:

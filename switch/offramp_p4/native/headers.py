@@ -108,7 +108,7 @@ def _header_op(g: Emitter, e: ir.HeaderOp, at: lvalues.MemoryLValue, t: Type) ->
     elif not isinstance(t, Header):
         raise Unsupported(e.pos, f"{e.op} on {t}")
     elif e.op == "setValid":
-        # As in bmv2, a header that becomes valid has all fields 0; a Tofino leaves them as they are.
+        # As in bmv2, a header that becomes valid has all fields 0; a Tofino leaves them unchanged.
         with g.when(g.b.not_(lvalues.is_valid(g, at.address))):
             if g.target.clears_headers:
                 g.clear(at.address, shape(t).size)

@@ -35,13 +35,13 @@ _EVENTS: Final = int(at.Context.events.used)
 _TRIGGERS: Final = int(at.Context.triggers.used)
 
 
-def _told(words: npt.NDArray[np.int64]) -> bool:
+def _has_events(words: npt.NDArray[np.int64]) -> bool:
     """Whether something has happened that a listener waits for."""
     return bool(words[_DIGESTS] or words[_EVENTS] or words[_TRIGGERS])
 
 
 class NativeJoint:
-    """As :class:`offramp_p4.tm.joint.Joint`, packet for packet; observers and digests hear of a call afterwards.
+    """Equals :class:`offramp_p4.tm.joint.Joint` packet for packet; observers and digests are called afterwards.
 
     Attributes:
         tm: queues and their counts.
@@ -70,7 +70,7 @@ class NativeJoint:
             self._receive(self._context.pointer, now_ps, frame, len(frame), port)
             switch.now_us = now_ps // PS_PER_US
             switch._unsettled = True
-            if _told(words):
+            if _has_events(words):
                 switch._collect()
         self._report()
 
@@ -118,7 +118,7 @@ class NativeJoint:
             departures = self._departures() if words[at.Context.index.used] else []
             switch.now_us = int(words[at.Context.now_us])
             switch._unsettled = True
-            if _told(words):
+            if _has_events(words):
                 switch._collect()
         self._report()
         return departures
@@ -129,13 +129,13 @@ class NativeJoint:
         times = context.buffer(at.Context.times).view(np.int64).tolist()
         index = context.buffer(at.Context.index).view(np.int64).reshape(-1, 2).tolist()
         raw = context.buffer(at.Context.out)
-        made, start = [], 0
+        departures, start = [], 0
         for ps, (port, length) in zip(times, index, strict=True):
-            made.append(Departure(ps, port, raw[start : start + length].tobytes()))
+            departures.append(Departure(ps, port, raw[start : start + length].tobytes()))
             start += length
         for buffer in (at.Context.times, at.Context.index, at.Context.out):
             context.empty(buffer)
-        return made
+        return departures
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
         """Let time pass; the departures as arrays."""
@@ -157,7 +157,7 @@ class NativeJoint:
         return times, self._switch._outputs()
 
     def reset(self) -> None:
-        """Nothing in the queues, time 0."""
+        """Empty the queues and set the time to 0."""
         self.tm.reset()
         for buffer in (at.Context.out, at.Context.index):
             self._context.empty(buffer)

@@ -24,7 +24,7 @@ class MemberBits:
     Attributes:
         word: index in the context of the address of rows.
         stride: bytes of a row; each has the byte of one member.
-        offset: of that byte.
+        offset: offset of that byte.
     """
 
     word: int
@@ -38,14 +38,14 @@ class TablePlan:
 
     Attributes:
         words: index in the context of its first word.
-        row_size: bytes of what each entry does.
+        row_size: size of each entry's action data, bytes.
         profile: index in the context of its profile's words: address of the members' rows, address of the
             groups (address of the numbers of their members and how many these are; with ``status`` also that of the
             members' places in it); None without a profile.
         member_size: bytes of a member's row.
         registers: index in the context of the address of each entry's direct register: a number, and whether it has
             been used, a word each; None without one.
-        status: of the profile's members; None where all take packets.
+        status: status of the profile's members; None where all take packets.
     """
 
     words: int

@@ -71,8 +71,8 @@ def _element(g: Emitter, expr: ir.Element) -> Located:
     index, fits = index_of(g, expr.index, stack.size)
     if fits is None:
         return _nth(g, base, stack, index), inside
-    both = fits if inside is None else g.b.and_(inside, fits)
-    return g.b.select(both, _nth(g, base, stack, index), nothing(g, stack.element)), both
+    valid = fits if inside is None else g.b.and_(inside, fits)
+    return g.b.select(valid, _nth(g, base, stack, index), nothing(g, stack.element)), valid
 
 
 def _nth(g: Emitter, base: Value, stack: Stack, index: Value) -> Value:
@@ -200,7 +200,7 @@ def write_copy(g: Emitter, at: MemoryLValue, source: Value) -> None:
 
 
 def drop_rivals(g: Emitter, at: MemoryLValue) -> None:
-    """After a store to a header of a union: if it is valid, the others are not (section 8.20)."""
+    """After a store to a header of a union, invalidate its siblings if it is valid (section 8.20)."""
     if at.rivals and isinstance(strip(at.type), Header):
         with g.when(is_valid(g, at.header)):
             for rival in at.rivals:

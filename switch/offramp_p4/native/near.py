@@ -45,7 +45,7 @@ def same_bytes(g: Emitter, a: Value, b: Value, size: int) -> Value:
 
 
 def _reduced(g: Emitter, t: Any, number: Value) -> Value:
-    """A word that is 0 if all of a number or vector is."""
+    """A word that is 0 if a number or vector is all 0."""
     if not isinstance(t, ll.VectorType):
         return g.resize(number, 64)
     name = f"llvm.vector.reduce.or.v{t.count}i64"

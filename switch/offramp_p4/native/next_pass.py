@@ -37,7 +37,7 @@ Places = Mapping[int, tuple["Column", ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an entry with this action leads to: rows at an index."""
+    """The rows that an entry with this action leads to, at an index."""
 
     choice: ir.TableAction
     index: ir.Expr
@@ -46,7 +46,7 @@ class Reach:
 
 def indexed_places(g: Emitter, columns: Mapping[ir.ExternInstance, Column]) -> Places:
     """The places by which a program's registers are indexed, as far as they are known before run time."""
-    found: dict[int, dict[int, Column]] = {}
+    columns_at: dict[int, dict[int, Column]] = {}
     for block in walk.blocks(g.program.main):
         for node in walk.nodes(block, into_declarations=True):
             if not isinstance(node, ir.ExternCall) or node.extern != "register" or node.method not in _INDEX:
@@ -54,12 +54,12 @@ def indexed_places(g: Emitter, columns: Mapping[ir.ExternInstance, Column]) -> P
             place = g.layout.static(argument(node, _INDEX[node.method]))
             if place is not None and isinstance(node.target, ir.ExternInstance):
                 column = columns[node.target]
-                found.setdefault(place, {})[column.word] = column
-    return {place: tuple(rows.values()) for place, rows in found.items()}
+                columns_at.setdefault(place, {})[column.word] = column
+    return {place: tuple(rows.values()) for place, rows in columns_at.items()}
 
 
 def reaches(g: Emitter, table: ir.Table, places: Places) -> tuple[Reach, ...]:
-    """What the entries of a table lead to."""
+    """The rows that a table's entries lead to."""
     return tuple(
         Reach(choice, stmt.value, places[place])
         for choice in table.actions
@@ -107,7 +107,7 @@ def _follows(g: Emitter, e: ir.Expr, data: set[ir.Var]) -> bool:
 
 
 def _value(g: Emitter, e: ir.Expr, choice: ir.TableAction, row: Value) -> Value:
-    """The value of an expression with the data of a row; fields are taken as they are in this pass."""
+    """The value of an expression with the data of a row; fields have their values in this pass."""
     bits = bits_of(e.type)
     assert bits is not None
     if isinstance(e, ir.VarRef):

@@ -17,11 +17,11 @@ from offramp_p4.source import Unsupported
 
 def write_parser(g: Emitter, parser: ir.ParserInstance) -> Value:
     """Write the function of a parser."""
-    with g.function(parser.name) as made:
+    with g.function(parser.name) as function:
         for stmt in parser.locals:
             g.statement(stmt)
         _States(g, parser).write()
-    return made
+    return function
 
 
 class _States:

@@ -36,7 +36,7 @@ class Column:
     Attributes:
         word: index in the context of the rows' address.
         stride: bytes from row to row.
-        offset: of the column in a row.
+        offset: offset of the column in a row.
         width: bits of a cell.
     """
 
@@ -56,7 +56,7 @@ class Plan:
 
     Attributes:
         tables, value_sets: look-up structures.
-        columns: by name of the register.
+        columns: columns by name of the register.
         arrays: by extern instance, the address of a counter array or a meter array.
         profiles: by extern instance, the words that :attr:`TablePlan.profile` describes.
         member_sizes: bytes of a member's row, by extern instance.
@@ -90,11 +90,11 @@ class Plan:
 
     def _place_profiles(self, program: ir.Program, states: Mapping[ir.ExternInstance, Any]) -> None:
         """Profiles, of which several instances may be one."""
-        found: dict[int, list[ir.ExternInstance]] = {}
+        profiles: dict[int, list[ir.ExternInstance]] = {}
         for instance, state in states.items():
             if isinstance(state, ActionProfileState):
-                found.setdefault(id(state), []).append(instance)
-        for instances in found.values():
+                profiles.setdefault(id(state), []).append(instance)
+        for instances in profiles.values():
             users = [t for t in program.tables if t.properties.get("implementation") in instances]
             words, size = self.take(2), max((self._row_size(t) for t in users), default=rows.HEAD)
             self.profiles.update(dict.fromkeys(instances, words))

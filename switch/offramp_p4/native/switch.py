@@ -49,14 +49,14 @@ _STATS: Final = [f.name for f in fields(SwitchStats)]
 
 
 class NativeSwitch(PlainSwitch):
-    """Executes a program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
+    """Executes a program in machine code, packet for packet like :class:`offramp_p4.switch.Switch`.
 
     Digests and log messages are delivered when :meth:`process` has run all packets of its batch, and the control
     plane's changes take effect between batches. Clones of clones nested more than some ninety deep count as
     looped. The GIL is released while packets run.
 
     Attributes:
-        cache: of its machine code; None: the user's.
+        cache: cache of its machine code; None: the user's.
         queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
 
     Raises:

@@ -44,17 +44,17 @@ def apply(g: Emitter, table: ir.Table) -> None:
 def call(g: Emitter, table: ir.Table) -> Applied:
     """Write ``table.apply()``."""
     if table not in g.memo:
-        with g.function(table.name, params=3) as made:
-            _write(g, table, made.args[2])
-        g.memo[table] = made
+        with g.function(table.name, params=3) as function:
+            _write(g, table, function.args[2])
+        g.memo[table] = function
     result = g.allocate(I64)
     how = ends(g, table)
     code = g.b.call(g.memo[table], [g.context, g.memory, result])
     if how:
         g.leave_if(g.b.icmp_unsigned("!=", code, const(I32, DONE)), code)
-    both = g.b.load(result, typ=I64)
-    hit = g.b.icmp_unsigned("!=", g.b.and_(both, i64(1)), i64(0))
-    return Applied(hit, g.b.trunc(g.b.lshr(both, i64(32)), I32))
+    packed = g.b.load(result, typ=I64)
+    hit = g.b.icmp_unsigned("!=", g.b.and_(packed, i64(1)), i64(0))
+    return Applied(hit, g.b.trunc(g.b.lshr(packed, i64(32)), I32))
 
 
 def _write(g: Emitter, table: ir.Table, result: Value) -> None:
@@ -66,14 +66,14 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
         g.call(hint_next, g.word_address(plan.words), words, entry, plan.row_size)
         if g.counted[table]:
             write_hints(g, plan, words, key_room(g, plan), g.counted[table])
-    row, found = g.allocate(I64), g.allocate(I64)
+    row, hit_cell = g.allocate(I64), g.allocate(I64)
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 
     def matched() -> None:
         count(g, plan.words + Table.hits)
         at = g.b.add(g.word(plan.words + offset(Table.rows)), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
         g.b.store(at if plan.profile is None else _resolve(g, table, plan, at), row)
-        g.b.store(i64(1), found)
+        g.b.store(i64(1), hit_cell)
         g.target.on_hit(g, table, entry)
 
     def missed() -> None:
@@ -81,13 +81,13 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
             count(g, plan.words + Table.misses)
             g.target.on_miss(g, table, words)
         g.b.store(g.word(plan.words + Table.default), row)
-        g.b.store(i64(0), found)
+        g.b.store(i64(0), hit_cell)
 
     if searched:
         g.choose(hit, matched, missed)
     else:
         missed()
-    flag = g.b.load(found, typ=I64)
+    flag = g.b.load(hit_cell, typ=I64)
     _run(g, table, g.b.inttoptr(g.b.load(row, typ=I64), g.memory.type), flag, result)
 
 
@@ -146,8 +146,8 @@ def _resolve(g: Emitter, table: ir.Table, plan: TablePlan, row: Value) -> Value:
 def _run(g: Emitter, table: ir.Table, row: Value, hit: Value, result: Value) -> None:
     """Run the action of a row, and say what was run."""
     number = g.tags.mark(g.b.load(row, typ=I32), "Rows")
-    both = g.b.or_(g.b.shl(g.resize(number, 64), i64(32)), hit)
-    g.b.store(both, result)
+    packed = g.b.or_(g.b.shl(g.resize(number, 64), i64(32)), hit)
+    g.b.store(packed, result)
     end = g.block("end")
     switch = g.b.switch(number, end)
     for name, choice in rows.choices(table).items():

@@ -52,7 +52,7 @@ class DirectTarget(Target):
     """A target whose tables have counters, meters and registers as externs that their actions call.
 
     Attributes:
-        layout: of one packet's memory.
+        layout: layout of one packet's memory.
         states, table_of: of :class:`~offramp_p4.native.arrays.ArraysTarget`.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PNA's flow cache: entries that the data plane adds to a table that has missed, and their time to live.
 
-A hit restarts an entry's timer only where the program says so. What expires is removed from tables whose
+A hit restarts an entry's timer only if the program asks for it. Expired entries are removed from tables whose
 ``pna_idle_timeout`` is AUTO_DELETE (or which have the older ``idle_timeout_with_auto_delete``).
 """
 
@@ -113,7 +113,7 @@ class FlowCache:
         return self._due[0][0] if self._due else None
 
     def watch(self, state: TableState, entry: TableEntry) -> None:
-        """Remove an entry when its time is over, if it ever is."""
+        """Remove an entry once its timeout, if it has one, expires."""
         if not entry.idle_timeout_ns:
             return
         end_us, known_us = _end_us(entry), self._watched.get(id(entry))
@@ -133,8 +133,8 @@ def _end_us(entry: TableEntry) -> int:
 
 def _find_action(state: TableState, name: str) -> str | None:
     """The table's action that the source calls ``name``."""
-    found = (full for full in state.actions if full == name or full.endswith(f".{name}"))
-    return next(found, None)
+    matches = (full for full in state.actions if full == name or full.endswith(f".{name}"))
+    return next(matches, None)
 
 
 class Flows:
@@ -236,16 +236,16 @@ def check_learning(table: ir.Table) -> None:
 
 def expires(table: ir.Table) -> bool:
     """Whether entries whose time is over are removed."""
-    given = table.properties.get("support_timeout")
-    named = isinstance(given, ir.Const) and isinstance(given.type, Enum) and isinstance(given.value, int)
+    value = table.properties.get("support_timeout")
+    named = isinstance(value, ir.Const) and isinstance(value.type, Enum) and isinstance(value.value, int)
     return _true(table, "idle_timeout_with_auto_delete") or (
-        named and given.type.member(given.value) == _AUTO_DELETE  # type: ignore[union-attr]
+        named and value.type.member(value.value) == _AUTO_DELETE  # type: ignore[union-attr]
     )
 
 
 def _true(table: ir.Table, name: str) -> bool:
-    given = table.properties.get(name)
-    return isinstance(given, ir.Const) and bool(given.value)
+    value = table.properties.get(name)
+    return isinstance(value, ir.Const) and bool(value.value)
 
 
 def _cells(g: Generator, e: ir.ExternCall, data: ir.Expr) -> str:

@@ -83,10 +83,10 @@ def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
 
 def selector_hash(g: Generator, table: ir.Table) -> str:
     """Text of the hash over the ``selector`` keys of ``table``; "0" without an action selector."""
-    found = selector_keys(table)
-    if found is None:
+    selection = selector_keys(table)
+    if selection is None:
         return "0"
-    selector, keys = found
+    selector, keys = selection
     function = g.bind(hashing.algorithm(constructor.member(selector, "algo")), "hash")
     return f"{function}({octets(g, keys)})"
 
@@ -122,19 +122,19 @@ def _random(target: PortableTarget, g: Generator, e: ir.ExternCall) -> str:
 def _digest(target: PortableTarget, g: Generator, e: ir.ExternCall) -> str:
     data = argument(e, 0)
     cells = f"({g.value(data)},)" if is_scalar(data.type) else f"tuple({g.value(data)})"
-    made = f"{g.bind(Digest, 'Digest')}({instance(e).name!r}, {cells})"
+    digest = f"{g.bind(Digest, 'Digest')}({instance(e).name!r}, {cells})"
     cell = target.digests
-    g.line(f"m[{cell}] = (*(m[{cell}] or ()), {made})")
+    g.line(f"m[{cell}] = (*(m[{cell}] or ()), {digest})")
     return "None"
 
 
 def _flag(g: Generator, e: ir.ExternCall, index: int, name: str) -> str:
     """Text of a field of an argument."""
-    given = argument(e, index)
-    t = strip(given.type)
+    arg = argument(e, index)
+    t = strip(arg.type)
     if not isinstance(t, Structure) or name not in t.index:
         raise Unsupported(e.pos, f"{e.method} of {t}, which has no {name}")
-    return f"{g.value(given)}[{t.offsets[t.index[name]]}]"
+    return f"{g.value(arg)}[{t.offsets[t.index[name]]}]"
 
 
 def _kept(g: Generator, e: ir.ExternCall) -> str:

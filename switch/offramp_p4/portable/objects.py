@@ -28,12 +28,12 @@ def _register(i: ir.ExternInstance) -> RegisterState:
 
 
 def _initial(i: ir.ExternInstance, width: Bits) -> int:
-    given = argument(i, "initial_value") if "initial_value" in i.params else None
-    if given is None:
+    value = argument(i, "initial_value") if "initial_value" in i.params else None
+    if value is None:
         return 0
-    if not isinstance(given, ir.Const) or not isinstance(given.value, int):
+    if not isinstance(value, ir.Const) or not isinstance(value.value, int):
         raise Unsupported(i.pos, f"{i.extern} {i.name} whose initial value is not a number")
-    return width.wrap(given.value)
+    return width.wrap(value.value)
 
 
 def _selector(i: ir.ExternInstance) -> ActionProfileState:

@@ -115,7 +115,7 @@ class PortablePipeline(EnginePipeline):
         """One pass through ingress."""
 
     def split(self, deliver: Deliver) -> Stages:
-        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return PortableStages(self)
 
@@ -155,13 +155,13 @@ class PortablePipeline(EnginePipeline):
             self.stats.failed_checks += 1
             self._drop(str(failure))
 
-    def _drop(self, why: str) -> None:
+    def _drop(self, reason: str) -> None:
         """Count a packet or a copy that ends here."""
-        del why
+        del reason
         self.stats.dropped += 1
 
     def _lose(self, copy: Copy) -> None:
-        """Count a copy to a port that the switch does not have."""
+        """Count a copy to a port that does not exist."""
         del copy
         self.stats.dropped += 1
 
@@ -220,7 +220,7 @@ class PortableStages(EngineStages):
         return len(copy.frame)
 
     def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
-        """Nothing: no metadata tell of it."""
+        """Do nothing: no metadata reports it."""
 
     def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
-        """Nothing: no metadata tell of it."""
+        """Do nothing: no metadata reports it."""

@@ -54,8 +54,8 @@ class PnaPipeline(PortablePipeline):
         self._error, self._timestamp = thread.field("in", "parser_error"), thread.field("in", "timestamp")
         self._cos = thread.field("out", "class_of_service")
         roles = ["parser_in", "in", *(["pre_in"] if self._has_pre else [])]
-        told = ("input_port", "direction", "pass", "loopedback") if self._has_pre else ("input_port", "recirculated")
-        self._told = {name: [thread.field(role, name) for role in roles] for name in told}
+        names = ("input_port", "direction", "pass", "loopedback") if self._has_pre else ("input_port", "recirculated")
+        self._metadata = {name: [thread.field(role, name) for role in roles] for name in names}
         if self._has_pre:
             self._pre_error, self._decrypt = thread.field("pre_in", "parser_error"), thread.field("pre_out", "decrypt")
         self._directions = directions(program) if self._has_pre else (0, 0)
@@ -105,7 +105,7 @@ class PnaPipeline(PortablePipeline):
             "loopedback": 0,
             "recirculated": int(arrival.recirculated),
         }
-        for name, cells in self._told.items():
+        for name, cells in self._metadata.items():
             for cell in cells:
                 m[cell] = values[name]
 
@@ -135,7 +135,7 @@ def blocks_of(program: ir.Program) -> list[tuple[Block, Signature]]:
 
 def directions(program: ir.Program) -> tuple[int, int]:
     """The direction of what comes from the network, and from the host."""
-    found = program.types.get("PNA_Direction_t")
-    if not isinstance(found, Enum) or not {"NET_TO_HOST", "HOST_TO_NET"} <= set(found.members):
+    direction = program.types.get("PNA_Direction_t")
+    if not isinstance(direction, Enum) or not {"NET_TO_HOST", "HOST_TO_NET"} <= set(direction.members):
         raise Unsupported(program.main.pos, "a PNA program without the directions of PNA_Direction_t")
-    return found.members["NET_TO_HOST"], found.members["HOST_TO_NET"]
+    return direction.members["NET_TO_HOST"], direction.members["HOST_TO_NET"]

@@ -178,10 +178,10 @@ def blocks_of(
     """The parser, control and deparser of ingress or of egress."""
     package = program.main.args.get(direction)
     blocks = package.args if isinstance(package, ir.PackageInstance) else {}
-    found = []
+    pairs = []
     for name, signature in signatures.items():
         block = blocks.get(name)
         if not isinstance(block, ir.ParserInstance | ir.ControlInstance):
             raise Unsupported(program.main.pos, f"{program.main.type_name} without {direction}.{name}")
-        found.append((block, signature))
-    return found
+        pairs.append((block, signature))
+    return pairs

@@ -29,8 +29,8 @@ class Requests:
 
     def destination(self, m: Memory) -> int | None:
         """The port that the packet goes to; None: it is dropped."""
-        asked = m[self._destination]
-        return asked[0] if asked else None
+        targets = m[self._destination]
+        return targets[0] if targets else None
 
     def recirculated(self, m: Memory) -> bool:
         """Whether the packet makes another pass, wherever it was sent."""

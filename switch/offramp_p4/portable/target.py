@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 COLOURS: Final = (1, 2, 0)
 """Values of PSA_MeterColor_t and PNA_MeterColor_t for green, yellow and red."""
 DPDK: Final = (("Meter", "execute"), ("DirectMeter", "execute"))
-"""Methods of which DPDK has another name where the length is given."""
+"""Methods for which DPDK has another name if the length is given."""
 MoreExterns = Callable[["PortableTarget"], "dict[tuple[str, str], Builder]"]
-"""The builders of externs that one of the architectures has beside those that both have."""
+"""Builders of externs that only one of the two architectures has."""
 
 
 def no_more(_: PortableTarget) -> dict[tuple[str, str], Builder]:
@@ -37,7 +37,7 @@ class PortableTarget(ActionTarget):
 
     Attributes:
         digests: the cell of the digests of this pass, 0 or a tuple.
-        length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
+        length: length for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 
     colours = COLOURS

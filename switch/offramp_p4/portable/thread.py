@@ -56,8 +56,8 @@ class Thread:
     def wrap(self, wrapped: Callable[[str, Run], Run]) -> None:
         """Replace each block's function by the one that ``wrapped`` makes of it and of the block's name."""
         functions = [self._parse, *self._controls, self._deparse]
-        made = [wrapped(name, run) for name, run in zip(self._names, functions, strict=True)]
-        self._parse, *self._controls, self._deparse = made
+        wrapped_functions = [wrapped(name, run) for name, run in zip(self._names, functions, strict=True)]
+        self._parse, *self._controls, self._deparse = wrapped_functions
 
     def _place(self, layout: Layout, role: str, t: Type) -> int | None:
         if not role:

@@ -47,7 +47,7 @@ class Port(Protocol):
         """Whether the device behind the port exists and has a carrier."""
 
     def tick(self, now: float) -> None:
-        """Called about once a second."""
+        """Called about once per second."""
 
     def close(self) -> None:
         """Release everything."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A port whose frames are also written to capture files, as ``simple_switch --pcap`` does."""
+"""A port whose frames are also written to capture files, like ``simple_switch --pcap``."""
 
 from __future__ import annotations
 

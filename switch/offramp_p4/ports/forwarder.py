@@ -42,7 +42,7 @@ class Forwarder:
 
     Args:
         device: the switch.
-        ports: by number.
+        ports: ports by number.
         workers: threads that move the frames of some of the ports by themselves; closed with the ports.
 
     Attributes:
@@ -195,11 +195,11 @@ class Forwarder:
 
     def _take_injected(self) -> list[PacketBatch]:
         os.eventfd_read(self._wake)
-        taken = []
+        injected = []
         while self._injected:
-            taken.append(self._injected.popleft())
+            injected.append(self._injected.popleft())
             self._room.release()
-        return taken
+        return injected
 
     def _take_exceptions(self, workers: Workers) -> None:
         """Send frames on that workers cannot."""

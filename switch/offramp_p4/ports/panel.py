@@ -57,7 +57,7 @@ class GatedPort:
     Attributes:
         enabled: whether frames pass; may be set from any thread.
         received, sent: frames taken in from the link, and those that the switch asked to send, whatever became of them.
-        received_bytes: of all frames that have arrived, those of a disabled port too.
+        received_bytes: bytes of all frames that have arrived, those of a disabled port too.
     """
 
     def __init__(self, port: Port) -> None:
@@ -171,8 +171,8 @@ class FrontPanel:
             if isinstance(port, GatedPort):
                 gates.append((port, on))
             elif port is None or not on:
-                why = "there is no such port" if port is None else "its frames do not pass this process"
-                raise OfframpError(f"port {number} cannot be {'enabled' if on else 'disabled'}: {why}")
+                reason = "there is no such port" if port is None else "its frames do not pass this process"
+                raise OfframpError(f"port {number} cannot be {'enabled' if on else 'disabled'}: {reason}")
         with self._lock:
             for gate, on in gates:
                 gate.enabled = on

@@ -62,7 +62,7 @@ class ShmPort(UnixPort):
         parts: list[PacketBatch] = []
         try:
             if self._take(parts, FAIR_SHARE):  # else there is more, and the bell stays as it is
-                here = self._host is not None and bell.hear(self._host)
+                here = self._host is not None and bell.receive(self._host)
                 self._take(parts, RING_BYTES)  # all: for what is there now the bell was rung
                 if not here:
                     self._disconnect()

@@ -60,7 +60,7 @@ class SocketPort(ABC):
             self._lose(error)
 
     def rest(self) -> None:  # noqa: B027 - a method of every port
-        """Nothing to do."""
+        """Do nothing."""
 
     @property
     def congested(self) -> bool:

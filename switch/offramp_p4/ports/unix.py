@@ -29,7 +29,7 @@ HIGH_WATER = 8 << 20
 """Bytes kept for a host that is slow to read, beyond which the switch holds back."""
 _WAITING = 1
 STALL_S = 10.0
-"""A host that reads nothing for so long loses frames instead of holding back everyone."""
+"""Seconds after which a host that reads nothing loses frames instead of holding back everyone."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class UnixPort:
             self.stats.sent_bytes += len(message.payload)
 
     def rest(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     @property
     def congested(self) -> bool:
@@ -137,7 +137,7 @@ class UnixPort:
         return True
 
     def tick(self, now: float) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def close(self) -> None:
         """Close the link and remove the socket."""

@@ -51,7 +51,7 @@ def run(
         like: a switch in the state that bmv2 is to be in.
         packets: (microseconds, port, bytes), sent at these times after the first, as far as bmv2 keeps up.
         ports: all ports, also those that only send.
-        target_options: of simple_switch.
+        target_options: target options of simple_switch.
         include: folders for p4c's preprocessor.
         defines: its macros.
         quiet_s: time without a frame after which the last one has left.
@@ -116,5 +116,5 @@ def _collect(
         elif time.monotonic() - quiet_since > quiet_s:
             break
         time.sleep(0.1)
-    found = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path, of_bmv2=True)]
-    return sorted(found, key=lambda d: d.us)
+    out = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path, of_bmv2=True)]
+    return sorted(out, key=lambda d: d.us)

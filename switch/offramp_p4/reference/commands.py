@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from offramp_p4.state import ReplicationEngine
 
 QUEUE_DEPTH: Final = 1_000_000
-"""So that bmv2 loses nothing for lack of room."""
+"""Queue depth with which bmv2 drops nothing."""
 
 
 def commands(switch: AnySwitch) -> Iterator[str]:

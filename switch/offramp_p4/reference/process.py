@@ -47,10 +47,10 @@ class SimpleSwitch:
         source: the program.
         like: a switch in the state that bmv2 is to be in.
         interfaces: interface of each port.
-        folder: for the compiled program and the log; bmv2 runs in it.
+        folder: folder for the compiled program and the log; bmv2 runs in it.
         options: more of them, before the program.
         target_options: those of simple_switch itself, such as ``--priority-queues``.
-        include, defines: for p4c's preprocessor.
+        include, defines: folders and macros for p4c's preprocessor.
 
     Attributes:
         started_s: ``time.monotonic()`` when the process was started.

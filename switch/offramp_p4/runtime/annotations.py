@@ -39,11 +39,11 @@ def _literal(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _structured(made: Any, note: Annotation) -> None:
+def _structured(preamble: Any, note: Annotation) -> None:
     for key, value in note.kv:
-        _set(made.kv_pair_list.kv_pairs.add(key=key).value, value)
+        _set(preamble.kv_pair_list.kv_pairs.add(key=key).value, value)
     for value in note.args:
-        _set(made.expression_list.expressions.add(), value)
+        _set(preamble.expression_list.expressions.add(), value)
 
 
 def _set(expression: Any, value: object) -> None:

@@ -108,7 +108,7 @@ class Arbitration:
             controller.device_id, controller.role, controller.election_id = self._device_id, name, number
             if becomes:
                 seat.highest, seat.rights = number, rights
-            # Everyone hears of a change and of the primary's own updates, else only the one who asked.
+            # A change and the primary's own updates go to everyone, anything else only to the controller that asked.
             primary = seat.primary
             everyone = primary is not was or primary is controller
             listeners = seat.controllers if everyone else [controller]
@@ -170,8 +170,8 @@ class Arbitration:
             seat = self._seats.get(role) or _Seat()
             primary = seat.primary
             if primary is None or number is None or primary.election_id != number:
-                held = "there is none" if primary is None else f"that has election id {primary.election_id}"
-                raise RpcError(Code.PERMISSION_DENIED, f"only the primary controller may do this; {held}")
+                holder = "there is none" if primary is None else f"that has election id {primary.election_id}"
+                raise RpcError(Code.PERMISSION_DENIED, f"only the primary controller may do this; {holder}")
             return seat.rights
 
     def rights(self, role: str) -> Role:
@@ -194,8 +194,8 @@ class Arbitration:
     def primaries(self) -> list[tuple[Controller, Role]]:
         """The primary of each role, and its rights."""
         with self._lock:
-            found = [(seat.primary, seat.rights) for seat in self._seats.values()]
-        return [(primary, rights) for primary, rights in found if primary is not None]
+            seats = [(seat.primary, seat.rights) for seat in self._seats.values()]
+        return [(primary, rights) for primary, rights in seats if primary is not None]
 
     def _check_exclusive(self, name: str, rights: Role) -> None:
         if rights.ids is None:

@@ -136,7 +136,7 @@ class _Job:
             self._next()
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         self._timer.cancel()
         _end(self._process)
 
@@ -160,20 +160,20 @@ class _Job:
         assert self._process.stdout is not None
         line = self._process.stdout.readline(_LINE)
         if not line.endswith(b"\n"):
-            raise OfframpError(self._why())
-        said = json.loads(line)
-        self._said.add(said["what"])
-        match said["what"]:
+            raise OfframpError(self._exit_reason())
+        answer = json.loads(line)
+        self._said.add(answer["what"])
+        match answer["what"]:
             case "code":
-                size = min(int(said["bytes"]), _MOST_CODE)
+                size = min(int(answer["bytes"]), _MOST_CODE)
                 payload = self._process.stdout.read(size)
                 if len(payload) != size:
-                    raise OfframpError(self._why())
+                    raise OfframpError(self._exit_reason())
                 self._codes.append(payload)
             case "error":
-                raise OfframpError(said["text"])
+                raise OfframpError(answer["text"])
 
-    def _why(self) -> str:
+    def _exit_reason(self) -> str:
         """The reason that the process has ended without a word."""
         status = self._process.wait()
         if "ready" not in self._said:
@@ -194,13 +194,13 @@ class _Receiver(ObjectCache):
 
     def get(self, key: str) -> bytes | None:
         """The bytes for ``key``: those that have been kept, or what the process makes."""
-        kept = self._cache.get(key)
-        if kept is not None:
-            return kept
-        made = self._job.code()
-        if made is not None:
-            self._cache.put(key, made)
-        return made
+        code = self._cache.get(key)
+        if code is not None:
+            return code
+        outcome = self._job.code()
+        if outcome is not None:
+            self._cache.put(key, outcome)
+        return outcome
 
 
 def _version() -> str:

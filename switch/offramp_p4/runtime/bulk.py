@@ -90,8 +90,8 @@ def _column(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
     used = (width + _WORD - 1) // _WORD
     if values[:, used:].any():
         raise OfframpError(f"a number does not fit {width} bits")
-    made = np.ascontiguousarray(values[:, :used]).view(np.uint64)
-    return made[:, 0] if used == 1 else made
+    words = np.ascontiguousarray(values[:, :used]).view(np.uint64)
+    return words[:, 0] if used == 1 else words
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Any, Final
 from offramp_base.p4rt.status import Code, RpcError
 
 MAX_SILENT: Final = 256
-"""Calls of which nothing has come yet: each holds a thread."""
+"""Calls that have sent nothing yet: each holds a thread."""
 SILENT_S: Final = 5.0
 """Seconds that a call may take before its first message."""
 GRACE_S: Final = 0.25

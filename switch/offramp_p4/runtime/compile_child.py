@@ -67,9 +67,9 @@ def main() -> None:
     make = SwitchMaker.from_plain(job["maker"])
     try:
         with quoting_only_given():
-            given = bytes.fromhex(job["p4info"])
-            program = DeviceConfig(job["text"], given).load(job["name"])
-            config = v1.ForwardingPipelineConfig(p4info=p4info.parse(given)) if given else None
+            p4info_bytes = bytes.fromhex(job["p4info"])
+            program = DeviceConfig(job["text"], p4info_bytes).load(job["name"])
+            config = v1.ForwardingPipelineConfig(p4info=p4info.parse(p4info_bytes)) if p4info_bytes else None
             Pipeline(program, lambda p: make(p, sender), config)
     except OfframpError as error:
         sender.say("error", text=str(error))

@@ -47,15 +47,15 @@ class Device:
         device_id: P4Runtime device.
         make_switch: the switch for a program.
         cpu_port: packets that leave by it go to the controllers; None: there is no CPU port.
-        translations: of the types with ``@p4runtime_translation``.
+        translations: translations of the types with ``@p4runtime_translation``.
         compiler: compiles what controllers push within a budget; None: this process does, without one.
 
     Attributes:
-        inject: set by whoever moves packets; takes what the controller sends into the switch.
+        inject: set by the loop that moves packets; takes the controller's packets into the switch.
         to_controller, notify: set by the P4Runtime service; take each frame that left by the CPU port with its
             pipeline, and what the primaries are told about the object with an id in P4Info, as the field of
             StreamMessageResponse.
-        observers: other control protocols, which hear of digests, time and links.
+        observers: other control protocols, notified of digests, time and links.
         no_pipeline: frames dropped because no pipeline was loaded.
         start_ns: when the device was made, CLOCK_MONOTONIC.
         threads: whether threads that are not Python's run packets too; then requests of the control plane settle with
@@ -95,14 +95,14 @@ class Device:
         with self.control(), self.exclusive():
             self.pipeline = pipeline
 
-    def make_pipeline(self, program: Program, given: Any | None = None, cache: ObjectCache | None = None) -> Pipeline:
+    def make_pipeline(self, program: Program, config: Any | None = None, cache: ObjectCache | None = None) -> Pipeline:
         """A pipeline for this device, not running yet; ``cache`` is for a :attr:`make_switch` that takes one.
 
         Raises:
-            OfframpError: the switch refuses the program, or ``given`` is not its configuration.
+            OfframpError: the switch refuses the program, or ``config`` is not its configuration.
         """
         make = self.make_switch if cache is None else partial(self.make_switch, cache=cache)
-        return Pipeline(program, make, given, self.environment)
+        return Pipeline(program, make, config, self.environment)
 
     def process(self, batch: PacketBatch, busy: Collection[int] = ()) -> PacketBatch:
         """Frames in, frames out; those for the CPU port go to the controllers.

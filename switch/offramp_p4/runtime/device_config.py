@@ -70,7 +70,7 @@ def device_config(given: Any) -> DeviceConfig:
 
 def _device_data(data: bytes) -> bytes | None:
     """``device_data`` of a serialised ``P4DeviceConfig``; None if ``data`` is none."""
-    at, found = 0, None
+    at, last = 0, None
     try:
         while at < len(data):
             key, at = _varint(data, at)
@@ -81,13 +81,13 @@ def _device_data(data: bytes) -> bytes | None:
                 if at + size > len(data):
                     return None
                 if key >> 3 == _DEVICE_DATA:
-                    found = data[at : at + size]
+                    last = data[at : at + size]
                 at += size
             else:
                 return None
     except IndexError:
         return None
-    return found
+    return last
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

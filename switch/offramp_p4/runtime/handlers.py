@@ -47,7 +47,7 @@ class _Receiver(Protocol):
 def handlers(service: Endpoint, limits: Limits) -> grpc.GenericRpcHandler:
     """The gRPC handlers of a service's methods."""
     # Requests come as streams of one message, so that a handler knows of a call before its message has come;
-    # they are parsed in the handlers, so that garbage ends in a status that says so.
+    # they are parsed in the handlers, so that garbage ends in an error status.
     wire = service.wire
     calls = _Calls(limits)
     methods = {

@@ -58,12 +58,12 @@ class SymbolTable:
         ids = self._ids.setdefault(kind, {})
         if name in ids:
             return
-        given = explicit_id(annotations)
-        if given is not None:
-            if given >> 24 not in {0, PREFIXES[kind]}:
-                raise OfframpError(f"{name}: @id({given:#x}) has the prefix of another kind of object")
-            given |= PREFIXES[kind] << 24
-        ids[name] = given
+        explicit = explicit_id(annotations)
+        if explicit is not None:
+            if explicit >> 24 not in {0, PREFIXES[kind]}:
+                raise OfframpError(f"{name}: @id({explicit:#x}) has the prefix of another kind of object")
+            explicit |= PREFIXES[kind] << 24
+        ids[name] = explicit
         if name not in self._names:
             self._names.add(name)
             parts = tuple(reversed(name.split(".")))
@@ -77,24 +77,24 @@ class SymbolTable:
         """
         taken: set[int] = set()
         for ids in self._ids.values():
-            for name, given in ids.items():
-                if given is not None and given in taken:
-                    raise OfframpError(f"{name}: @id({given:#x}) is used by another object")
-                taken.update(() if given is None else (given,))
+            for name, explicit in ids.items():
+                if explicit is not None and explicit in taken:
+                    raise OfframpError(f"{name}: @id({explicit:#x}) is used by another object")
+                taken.update(() if explicit is None else (explicit,))
         for kind in sorted(self._ids, key=PREFIXES.__getitem__):
             ids = self._ids[kind]
-            for name in sorted(n for n, given in ids.items() if given is None):
+            for name in sorted(n for n, explicit in ids.items() if explicit is None):
                 number = name_hash(name)
-                while (made := PREFIXES[kind] << 24 | number & 0xFFFFFF) in taken:
+                while (identifier := PREFIXES[kind] << 24 | number & 0xFFFFFF) in taken:
                     number += 1
-                taken.add(made)
-                ids[name] = made
+                taken.add(identifier)
+                ids[name] = identifier
 
     def id(self, kind: str, name: str) -> int:
         """The id of an object."""
-        found = self._ids[kind][name]
-        assert found is not None, "ids are asked for after assign()"
-        return found
+        identifier = self._ids[kind][name]
+        assert identifier is not None, "ids are asked for after assign()"
+        return identifier
 
     def __contains__(self, key: tuple[str, str]) -> bool:
         kind, name = key
@@ -118,11 +118,11 @@ def field_ids(fields: Iterable[tuple[Key, Annotations]]) -> dict[Key, int]:
     todo = list(fields)
     out: dict[Key, int] = {}
     for key, notes in todo:
-        given = explicit_id(notes)
-        if given is not None:
-            if given == 0 or given in out.values():
-                raise OfframpError(f"{key}: @id({given}) must be positive and unique")
-            out[key] = given
+        explicit = explicit_id(notes)
+        if explicit is not None:
+            if explicit == 0 or explicit in out.values():
+                raise OfframpError(f"{key}: @id({explicit}) must be positive and unique")
+            out[key] = explicit
     number = 1
     for key, _ in todo:
         if key in out:

@@ -79,9 +79,9 @@ class _Generator:
         for value_set in program.value_sets:
             self._value_set(value_set)
         for name, element in self.digests.items():
-            made = self.info.digests.add()
-            self._preamble(made, "DIGEST", name, {})
-            made.type_spec.CopyFrom(self.types.spec(element))
+            digest = self.info.digests.add()
+            self._preamble(digest, "DIGEST", name, {})
+            digest.type_spec.CopyFrom(self.types.spec(element))
 
     def _collect(self) -> None:
         add = self.symbols.add
@@ -120,40 +120,40 @@ class _Generator:
     # --- tables and actions --------------------------------------------------------------------------------
 
     def _table(self, table: ir.Table) -> None:
-        made = self.info.tables.add()
-        self._preamble(made, "TABLE", table.name, table.annotations)
-        made.size = table.size or DEFAULT_TABLE_SIZE
-        self._match_fields(made, table)
+        message = self.info.tables.add()
+        self._preamble(message, "TABLE", table.name, table.annotations)
+        message.size = table.size or DEFAULT_TABLE_SIZE
+        self._match_fields(message, table)
         for choice in table.actions:
-            ref = made.action_refs.add(id=self.symbols.id("ACTION", choice.action.name))
+            ref = message.action_refs.add(id=self.symbols.id("ACTION", choice.action.name))
             annotate(ref, choice.annotations)
             if "tableonly" in choice.annotations:
                 ref.scope = config.ActionRef.TABLE_ONLY
             elif "defaultonly" in choice.annotations:
                 ref.scope = config.ActionRef.DEFAULT_ONLY
-        self._default_action(made, table)
-        made.is_const_table = table.const_entries
-        made.has_initial_entries = bool(table.entries)
+        self._default_action(message, table)
+        message.is_const_table = table.const_entries
+        message.has_initial_entries = bool(table.entries)
         if supports_timeout(table):
-            made.idle_timeout_behavior = config.Table.NOTIFY_CONTROL
+            message.idle_timeout_behavior = config.Table.NOTIFY_CONTROL
         implementation = table.properties.get("implementation")
         if isinstance(implementation, ir.ExternInstance):
             name = self.externs[implementation].name
             if ("ACTION_PROFILE", name) in self.symbols:
-                made.implementation_id = self.symbols.id("ACTION_PROFILE", name)
+                message.implementation_id = self.symbols.id("ACTION_PROFILE", name)
         for key in ("counters", "meters"):
             resource = table.properties.get(key)
             if isinstance(resource, ir.ExternInstance):
-                self._direct(made, self.externs[resource])
+                self._direct(message, self.externs[resource])
 
-    def _match_fields(self, made: Any, table: ir.Table) -> None:
+    def _match_fields(self, message: Any, table: ir.Table) -> None:
         self.info.type_info.SetInParent()
         ids = field_ids((id(key), key.annotations) for key in table.keys)
         for key in table.keys:
             if key.match_kind == "selector":
                 continue
             declared = key.declared or key.expr.type
-            field = made.match_fields.add(id=ids[id(key)], name=key.name, bitwidth=width_of(declared))
+            field = message.match_fields.add(id=ids[id(key)], name=key.name, bitwidth=width_of(declared))
             annotate(field, key.annotations)
             if key.match_kind in _MATCH_TYPES:
                 field.match_type = config.MatchField.MatchType.Value(key.match_kind.upper())
@@ -161,38 +161,38 @@ class _Generator:
                 field.other_match_type = key.match_kind
             self._type_name(field, declared)
 
-    def _default_action(self, made: Any, table: ir.Table) -> None:
+    def _default_action(self, message: Any, table: ir.Table) -> None:
         action, data = table.default.action.action, table.default.data
         number = self.symbols.id("ACTION", action.name)
         if table.const_default:
-            made.const_default_action_id = number
-        call = made.initial_default_action
+            message.const_default_action_id = number
+        call = message.initial_default_action
         call.action_id = number
         for position, value in enumerate(data):
             if isinstance(value, ir.Const) and isinstance(value.value, int):
                 # p4c counts arguments, and prefers an @id; the ids of the action itself skip those in use.
-                given = explicit_id(table.default.action.data_params[position].annotations)
+                explicit = explicit_id(table.default.action.data_params[position].annotations)
                 width = width_of(value.type)
                 octets = padded(value.value & ((1 << width) - 1), width) if width else b""
-                call.arguments.add(param_id=given or position + 1, value=octets)
+                call.arguments.add(param_id=explicit or position + 1, value=octets)
 
-    def _direct(self, made: Any, resource: ir.ExternInstance) -> None:
+    def _direct(self, message: Any, resource: ir.ExternInstance) -> None:
         kind = _EXTERNS[resource.extern]
         number = self.symbols.id(kind, resource.name)
-        made.direct_resource_ids.append(number)
+        message.direct_resource_ids.append(number)
         counter = kind == "DIRECT_COUNTER"
         target = self.info.direct_counters if counter else self.info.direct_meters
-        direct = target.add(direct_table_id=made.preamble.id)
+        direct = target.add(direct_table_id=message.preamble.id)
         self._preamble(direct, kind, resource.name, resource.annotations)
         self._unit(direct, resource, 0)
 
     def _action(self, action: ir.Action, params: list[ir.Var]) -> None:
-        made = self.info.actions.add()
-        self._preamble(made, "ACTION", action.name, action.annotations)
+        message = self.info.actions.add()
+        self._preamble(message, "ACTION", action.name, action.annotations)
         ids = field_ids((id(p), p.annotations) for p in params)
         for param in params:
             declared = param.declared or param.type
-            field = made.params.add(id=ids[id(param)], name=control_name(param.name, param.annotations))
+            field = message.params.add(id=ids[id(param)], name=control_name(param.name, param.annotations))
             field.bitwidth = width_of(declared)
             annotate(field, param.annotations)
             self.info.type_info.SetInParent()
@@ -221,89 +221,89 @@ class _Generator:
             add(extern)
 
     def _counter(self, extern: ir.ExternInstance) -> None:
-        made = self.info.counters.add(size=argument(extern, "size", 0))
-        self._preamble(made, "COUNTER", extern.name, extern.annotations)
-        self._unit(made, extern, 1)
-        self._index_type(made, extern, 0)
+        counter = self.info.counters.add(size=argument(extern, "size", 0))
+        self._preamble(counter, "COUNTER", extern.name, extern.annotations)
+        self._unit(counter, extern, 1)
+        self._index_type(counter, extern, 0)
 
     def _meter(self, extern: ir.ExternInstance) -> None:
-        made = self.info.meters.add(size=argument(extern, "size", 0))
-        self._preamble(made, "METER", extern.name, extern.annotations)
-        self._unit(made, extern, 1)
-        self._index_type(made, extern, 0)
+        meter = self.info.meters.add(size=argument(extern, "size", 0))
+        self._preamble(meter, "METER", extern.name, extern.annotations)
+        self._unit(meter, extern, 1)
+        self._index_type(meter, extern, 0)
 
     def _register(self, extern: ir.ExternInstance) -> None:
-        made = self.info.registers.add(size=argument(extern, "size", 0))
-        self._preamble(made, "REGISTER", extern.name, extern.annotations)
+        register = self.info.registers.add(size=argument(extern, "size", 0))
+        self._preamble(register, "REGISTER", extern.name, extern.annotations)
         declared = extern.declared_args or extern.type_args
-        made.type_spec.CopyFrom(self.types.spec(declared[0]))
-        self._index_type(made, extern, 1)
+        register.type_spec.CopyFrom(self.types.spec(declared[0]))
+        self._index_type(register, extern, 1)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
         special = {"max_group_size", "selector_size_semantics", "max_member_weight"}
-        made = self.info.action_profiles.add(with_selector=extern.extern == "action_selector")
-        made.size = argument(extern, "size", 0 if extern.extern == "action_profile" else 1)
-        self._preamble(made, "ACTION_PROFILE", extern.name, extern.annotations, leave_out=special)
+        profile = self.info.action_profiles.add(with_selector=extern.extern == "action_selector")
+        profile.size = argument(extern, "size", 0 if extern.extern == "action_profile" else 1)
+        self._preamble(profile, "ACTION_PROFILE", extern.name, extern.annotations, leave_out=special)
         for table in sorted(self.tables, key=lambda t: t.name):
             implementation = table.properties.get("implementation")
             if isinstance(implementation, ir.ExternInstance) and self.externs[implementation] is extern:
-                made.table_ids.append(self.symbols.id("TABLE", table.name))
+                profile.table_ids.append(self.symbols.id("TABLE", table.name))
         notes = extern.annotations
-        if made.with_selector and "max_group_size" in notes:
-            made.max_group_size = int(str(notes["max_group_size"].args[0]), 0)
+        if profile.with_selector and "max_group_size" in notes:
+            profile.max_group_size = int(str(notes["max_group_size"].args[0]), 0)
         semantics = notes.get("selector_size_semantics")
-        if made.with_selector and semantics is not None:
+        if profile.with_selector and semantics is not None:
             if str(semantics.args[0]).lower() == "sum_of_members":
-                made.sum_of_members.SetInParent()
+                profile.sum_of_members.SetInParent()
                 if "max_member_weight" in notes:
                     weight = notes["max_member_weight"].args[0]
-                    made.sum_of_members.max_member_weight = int(str(weight), 0)
+                    profile.sum_of_members.max_member_weight = int(str(weight), 0)
             else:
-                made.sum_of_weights.SetInParent()
+                profile.sum_of_weights.SetInParent()
 
-    def _unit(self, made: Any, extern: ir.ExternInstance, position: int) -> None:
+    def _unit(self, message: Any, extern: ir.ExternInstance, position: int) -> None:
         name = extern_unit(extern, position)
-        made.spec.unit = made.spec.Unit.Value(_UNITS.get(name, "UNSPECIFIED"))
+        message.spec.unit = message.spec.Unit.Value(_UNITS.get(name, "UNSPECIFIED"))
 
-    def _index_type(self, made: Any, extern: ir.ExternInstance, position: int) -> None:
+    def _index_type(self, message: Any, extern: ir.ExternInstance, position: int) -> None:
         # Only the 2020 version of v1model has an index type.
         declared = extern.declared_args or extern.type_args
         if len(declared) > position and isinstance(declared[position], Newtype):
-            made.index_type_name.name = self.types.named(declared[position])
+            message.index_type_name.name = self.types.named(declared[position])
 
     # --- headers and value sets ----------------------------------------------------------------------------
 
     def _controller_header(self, header: Header) -> None:
-        made = self.info.controller_packet_metadata.add()
-        made.preamble.id = self.symbols.id("CONTROLLER_HEADER", header.name)
-        made.preamble.name = made.preamble.alias = str(header.annotations["controller_header"].args[0])
-        annotate(made.preamble, header.annotations)
+        metadata = self.info.controller_packet_metadata.add()
+        metadata.preamble.id = self.symbols.id("CONTROLLER_HEADER", header.name)
+        metadata.preamble.name = metadata.preamble.alias = str(header.annotations["controller_header"].args[0])
+        annotate(metadata.preamble, header.annotations)
         notes = {f.name: f.annotations for f in header.fields}
         leaves = flatten(header)
         ids = field_ids((name, notes.get(name, {})) for name, _ in leaves)
         for name, leaf in leaves:
             if "hidden" in notes.get(name, {}):
                 continue
-            field = made.metadata.add(id=ids[name], name=name, bitwidth=width_of(leaf))
+            field = metadata.metadata.add(id=ids[name], name=name, bitwidth=width_of(leaf))
             annotate(field, notes.get(name, {}))
             self._type_name(field, leaf)
 
     def _value_set(self, value_set: ir.ValueSet) -> None:
-        made = self.info.value_sets.add(size=value_set.size)
-        self._preamble(made, "VALUE_SET", value_set.name, value_set.annotations)
+        message = self.info.value_sets.add(size=value_set.size)
+        self._preamble(message, "VALUE_SET", value_set.name, value_set.annotations)
         element = strip(value_set.element)
         if isinstance(element, Structure):
             ids = field_ids((f.name, f.annotations) for f in element.fields)
             for f, kind in zip(element.fields, value_set.match_kinds, strict=False):
-                field = made.match.add(id=ids[f.name], name=f.name, bitwidth=width_of(f.type))
+                field = message.match.add(id=ids[f.name], name=f.name, bitwidth=width_of(f.type))
                 field.match_type = config.MatchField.MatchType.Value(kind.upper())
                 annotate(field, f.annotations, leave_out={"match"})
         elif isinstance(element, Enum):
             for number, name in enumerate(element.members, 1):
-                field = made.match.add(id=number, name=name, bitwidth=width_of(element))
+                field = message.match.add(id=number, name=name, bitwidth=width_of(element))
                 field.match_type = config.MatchField.EXACT
         else:
-            made.match.add(id=1, bitwidth=width_of(element), match_type=config.MatchField.EXACT)
+            message.match.add(id=1, bitwidth=width_of(element), match_type=config.MatchField.EXACT)
 
 
 def visible_actions(nodes: Iterable[object]) -> dict[str, tuple[ir.Action, list[ir.Var]]]:
@@ -360,8 +360,8 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
 
 def architecture(program: ir.Program) -> str:
     """The name that p4c gives the architecture of a program."""
-    found = architecture_of(program)
-    return "t2na" if found is TNA and "ghost_intrinsic_metadata_t" in program.types else found.name
+    package = architecture_of(program)
+    return "t2na" if package is TNA and "ghost_intrinsic_metadata_t" in program.types else package.name
 
 
 def digest_types(program: ir.Program) -> dict[str, Type]:

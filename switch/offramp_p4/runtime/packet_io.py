@@ -30,9 +30,9 @@ class ControllerHeader:
     """
 
     def __init__(self, info: Any, name: str, codec_of: CodecOf, width_of: Callable[[Any], int]) -> None:
-        found = [h for h in info.controller_packet_metadata if h.preamble.name == name]
+        headers = [h for h in info.controller_packet_metadata if h.preamble.name == name]
         self.name = name
-        self._fields = [_Field(f.id, width_of(f), f.name, codec_of(f)) for h in found for f in h.metadata]
+        self._fields = [_Field(f.id, width_of(f), f.name, codec_of(f)) for h in headers for f in h.metadata]
         bits = sum(f.width for f in self._fields)
         self.octets: int = (bits + 7) // 8
         self._padding = self.octets * 8 - bits
@@ -43,19 +43,19 @@ class ControllerHeader:
         Raises:
             RpcError: a field is missing, double, unknown or too wide.
         """
-        given = {m.metadata_id: m.value for m in metadata}
-        if len(given) != len(metadata):
+        values = {m.metadata_id: m.value for m in metadata}
+        if len(values) != len(metadata):
             raise invalid(f"{self.name}: a metadata field is given twice")
-        unknown = given.keys() - {f.id for f in self._fields}
+        unknown = values.keys() - {f.id for f in self._fields}
         if unknown:
             raise invalid(f"{self.name} has no metadata field with id {min(unknown)}")
         number = 0
         for f in self._fields:
             what = f"{self.name}: metadata {f.name}"
-            if f.id not in given:
+            if f.id not in values:
                 raise invalid(f"{what} is missing")
             try:
-                value = f.codec.decode(given[f.id], what)
+                value = f.codec.decode(values[f.id], what)
             except RpcError:
                 raise
             except OfframpError as error:

@@ -45,21 +45,21 @@ class Pipeline:
         program, switch: the program, and the switch that runs it.
         config: the ForwardingPipelineConfig as the controller set it, P4Info filled in.
         packet_in, packet_out: the controller headers.
-        tables, selectors: by control-plane name.
+        tables, selectors: tables and selectors by control-plane name.
     """
 
     def __init__(
         self,
         program: Program,
         make_switch: SwitchFactory,
-        given: Any | None = None,
+        config: Any | None = None,
         environment: Environment | None = None,
     ) -> None:
         self.program = program
         self.environment = environment or Environment()
         self.switch = make_switch(program)  # first: it refuses what is too large to be described
-        self.info = _describe(program, given)
-        self.config = config_message(self.info, program, given)
+        self.info = _describe(program, config)
+        self.config = config_message(self.info, program, config)
         self.packet_in = self._header("packet_in")
         self.packet_out = self._header("packet_out")
         self.digests = DigestHandler(
@@ -150,32 +150,32 @@ class Pipeline:
         }
 
 
-def _describe(program: Program, given: Any | None) -> Any:
+def _describe(program: Program, config: Any | None) -> Any:
     """P4Info of a program; of one that was compiled for bmv2 it is what came with it, ids and all."""
-    if given is None or not given.p4info.ByteSize() or not isinstance(program, CompiledProgram):
+    if config is None or not config.p4info.ByteSize() or not isinstance(program, CompiledProgram):
         return p4info.generate(program)
-    check_p4info(given.p4info, program)
-    return given.p4info
+    check_p4info(config.p4info, program)
+    return config.p4info
 
 
-def config_message(generated: Any, program: Program, given: Any | None) -> Any:
+def config_message(generated: Any, program: Program, source: Any | None) -> Any:
     """The configuration to hand back to controllers.
 
     Raises:
         RpcError: the controller's P4Info is not of this program.
     """
-    made = v1.ForwardingPipelineConfig()
-    if given is not None:
-        made.CopyFrom(given)
+    message = v1.ForwardingPipelineConfig()
+    if source is not None:
+        message.CopyFrom(source)
     else:
-        made.p4_device_config = program.source.encode()
-    if given is None or given.p4info == config.P4Info():
-        made.p4info.CopyFrom(generated)
-        return made
+        message.p4_device_config = program.source.encode()
+    if source is None or source.p4info == config.P4Info():
+        message.p4info.CopyFrom(generated)
+        return message
     for field, word in KINDS.items():
         known = {o.preamble.id: o.preamble.name for o in getattr(generated, field)}
-        for obj in getattr(given.p4info, field):
+        for obj in getattr(source.p4info, field):
             number, name = obj.preamble.id, obj.preamble.name
             if known.get(number) != name and not known.get(number, "").endswith(f".{name}"):  # without its pipe
                 raise invalid(f"the P4Info is not of this program: it has no {word} {name} with id {number:#010x}")
-    return made
+    return message

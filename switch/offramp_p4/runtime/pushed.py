@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 MAX_NAME = 100
 
 
-def build_pushed(device: Device, config: DeviceConfig, name: str, given: Any | None = None) -> Pipeline:
+def build_pushed(device: Device, config: DeviceConfig, name: str, p4_config: Any | None = None) -> Pipeline:
     """The pipeline of a configuration; its program may include and quote nothing of this machine.
 
     Args:
         device: the device, with the budget and the recipe for the switch.
         config: the configuration that was pushed.
-        name: of the file in messages.
-        given: the P4Runtime message that the configuration came in.
+        name: name of the file in messages.
+        p4_config: the P4Runtime message that the configuration came in.
 
     Raises:
         RpcError: the program is refused, or takes more than its budget.
@@ -37,7 +37,7 @@ def build_pushed(device: Device, config: DeviceConfig, name: str, given: Any | N
             quoting_only_given(),
             compiler.trying(config.text, name, config.p4info) if compiler else nullcontext() as cache,
         ):
-            return device.make_pipeline(config.load(name), given, cache)
+            return device.make_pipeline(config.load(name), p4_config, cache)
     except RpcError:
         raise
     except OfframpError as error:

@@ -96,13 +96,13 @@ def _named(entity: Any) -> Iterator[tuple[str, int]]:
 
 
 def _object(info: Any, kind: str, number: int) -> Any | None:
-    for found in getattr(info, kind):
-        if found.preamble.id == number:
-            made = type(found)()
-            made.CopyFrom(found)
+    for candidate in getattr(info, kind):
+        if candidate.preamble.id == number:
+            bare = type(candidate)()
+            bare.CopyFrom(candidate)
             for field in _HARMLESS.get(kind, ()):
-                made.ClearField(field)
-            return made
+                bare.ClearField(field)
+            return bare
     return None
 
 
@@ -110,9 +110,9 @@ def _carry_times(old: Pipeline, new: Pipeline) -> None:
     for name, table in old.tables.items():
         if table.has_timeout and name in new.tables:
             for entry in table.state.entries:
-                found = new.tables[name].state.get(entry.keys, entry.priority)
-                if found is not None:
-                    found.last_hit_us = entry.last_hit_us
+                successor = new.tables[name].state.get(entry.keys, entry.priority)
+                if successor is not None:
+                    successor.last_hit_us = entry.last_hit_us
 
 
 def _carry_arrays(old: Pipeline, new: Pipeline) -> None:

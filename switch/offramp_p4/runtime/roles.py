@@ -74,17 +74,17 @@ class Role:
 FULL = Role()
 
 
-def parse(given: Any) -> Role:
+def parse(config: Any) -> Role:
     """The role that the ``config`` of a MasterArbitrationUpdate describes.
 
     Raises:
         RpcError: INVALID_ARGUMENT, it is of another type or no message.
     """
-    name = given.type_url.rpartition("/")[2]
+    name = config.type_url.rpartition("/")[2]
     if name != "stratum.P4RoleConfig":
         raise invalid(f"role configuration of type {name!r}: expected stratum.P4RoleConfig")
     try:
-        message = stratum.P4RoleConfig.FromString(given.value)
+        message = stratum.P4RoleConfig.FromString(config.value)
     except DecodeError:
         raise invalid("the role configuration is not a stratum.P4RoleConfig message") from None
     wanted: tuple[int, bytes] | tuple[()] | None = None
@@ -95,7 +95,7 @@ def parse(given: Any) -> Role:
         wanted = (rule.metadata_id, value) if message.HasField("packet_in_filter") else ()
     exclusive = frozenset(message.exclusive_p4_ids)
     ids = exclusive | frozenset(message.shared_p4_ids)
-    return Role(exclusive, ids, wanted, message.can_push_pipeline, given)
+    return Role(exclusive, ids, wanted, message.can_push_pipeline, config)
 
 
 def object_id(entity: Any) -> int:

@@ -61,7 +61,7 @@ class Service:
         """Call a method of the service by name.
 
         Raises:
-            RpcError: with the status of the call.
+            RpcError: the call failed; it carries the status.
         """
         del metadata
         methods: dict[str, Callable[[Any], Any]] = {
@@ -115,26 +115,26 @@ class Service:
                 raise invalid("COMMIT takes no configuration")
         elif not request.HasField("config"):
             raise invalid("the configuration is missing")
-        made = None if action == _SET.COMMIT else self._load(request.config)
+        loaded = None if action == _SET.COMMIT else self._load(request.config)
         if action != _SET.VERIFY:
             with self.device.control(), self.device.exclusive():
                 self._check_primary(request)  # the compilation took its time
-                self._install(action, made)
+                self._install(action, loaded)
         return v1.SetForwardingPipelineConfigResponse()
 
-    def _install(self, action: int, made: Pipeline | None) -> None:
+    def _install(self, action: int, loaded: Pipeline | None) -> None:
         device = self.device
         if action == _SET.VERIFY_AND_SAVE:
-            device.saved = made
+            device.saved = loaded
             return
         if action == _SET.COMMIT:
-            made = device.saved
-            if made is None:
+            loaded = device.saved
+            if loaded is None:
                 raise RpcError(Code.NOT_FOUND, "no configuration has been saved by VERIFY_AND_SAVE")
         elif action == _SET.RECONCILE_AND_COMMIT and device.pipeline is not None:
-            assert made is not None
-            carry_over(device.pipeline, made)
-        device.pipeline, device.saved = made, None
+            assert loaded is not None
+            carry_over(device.pipeline, loaded)
+        device.pipeline, device.saved = loaded, None
 
     def get_pipeline(self, request: Any) -> Any:
         """GetForwardingPipelineConfig (section 15)."""
@@ -143,14 +143,14 @@ class Service:
         pipeline = self.device.saved or self.device.pipeline
         if pipeline is None:
             return reply
-        given, made = pipeline.config, reply.config
-        made.SetInParent()
+        source, config = pipeline.config, reply.config
+        config.SetInParent()
         if request.response_type in {_GET.ALL, _GET.P4INFO_AND_COOKIE}:
-            made.p4info.CopyFrom(given.p4info)
+            config.p4info.CopyFrom(source.p4info)
         if request.response_type in {_GET.ALL, _GET.DEVICE_CONFIG_AND_COOKIE}:
-            made.p4_device_config = given.p4_device_config
-        if given.HasField("cookie"):
-            made.cookie.CopyFrom(given.cookie)
+            config.p4_device_config = source.p4_device_config
+        if source.HasField("cookie"):
+            config.cookie.CopyFrom(source.cookie)
         return reply
 
     # --- streams -------------------------------------------------------------------------------------------
@@ -162,13 +162,13 @@ class Service:
         pipeline = self._pipeline()
         rights = self.device.arbitration.rights(request.role)
         errors: list[OfframpError | None] = []
-        found = _matching(pipeline, rights, request.entities, errors)
+        reply_entities = _matching(pipeline, rights, request.entities, errors)
         more = True
         while more:
             entities: list[Any] = []
             with self.device.control():
                 while more and len(entities) < READ_ENTITIES:
-                    part = self._take(found)
+                    part = self._take(reply_entities)
                     more = bool(part)
                     entities += [entity for entity in part if entity is not None]
             for at in range(0, len(entities), RESPONSE_ENTITIES):
@@ -184,9 +184,9 @@ class Service:
         """
         return StreamEnd(self.device, Controller(send, end))
 
-    def _take(self, found: Iterator[Any]) -> list[Any]:
+    def _take(self, entities: Iterator[Any]) -> list[Any]:
         with self.device.exclusive():
-            return list(itertools.islice(found, CHUNK))
+            return list(itertools.islice(entities, CHUNK))
 
     def _packet_in(self, pipeline: Pipeline, frame: bytes) -> None:
         unpacked = pipeline.packet_in.unpack(frame)
@@ -216,10 +216,10 @@ class Service:
             raise RpcError(Code.FAILED_PRECONDITION, "no forwarding pipeline is loaded")
         return pipeline
 
-    def _load(self, given: Any) -> Pipeline:
+    def _load(self, config: Any) -> Pipeline:
         """The pipeline of a configuration."""
-        name = file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
-        return build_pushed(self.device, device_config(given), name, given)
+        name = file_name(config.p4info.pkg_info.name) or f"device{self.device.id}.p4"
+        return build_pushed(self.device, device_config(config), name, config)
 
 
 def _matching(pipeline: Pipeline, rights: Role, filters: Any, errors: list[OfframpError | None]) -> Iterator[Any]:

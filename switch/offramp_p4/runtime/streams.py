@@ -42,7 +42,7 @@ class StreamEnd:
 
     @property
     def arbitrated(self) -> bool:
-        """Whether the stream has said who it is."""
+        """Whether the stream has identified itself."""
         return self._controller.device_id is not None
 
     def _arbitrate(self, update: Any) -> None:

@@ -27,7 +27,7 @@ def standard_externs(program: ir.Program) -> dict[ir.ExternInstance, ir.ExternIn
 
     An action selector and the action profile that it selects from are one object.
     """
-    seen = {i: _standard(i) for i in program.externs}
+    out = {i: _standard(i) for i in program.externs}
     for selector in program.externs:
         profile = _argument(selector, "action_profile") if selector.extern == "ActionSelector" else None
         if isinstance(profile, ir.ExternInstance):
@@ -35,8 +35,8 @@ def standard_externs(program: ir.Program) -> dict[ir.ExternInstance, ir.ExternIn
             size = _argument(selector, "max_group_size")
             if isinstance(size, ir.Const):
                 notes["max_group_size"] = Annotation("max_group_size", (size.value,))
-            seen[profile] = seen[selector] = replace(seen[profile], extern="action_selector", annotations=notes)
-    return seen
+            out[profile] = out[selector] = replace(out[profile], extern="action_selector", annotations=notes)
+    return out
 
 
 def _standard(i: ir.ExternInstance) -> ir.ExternInstance:

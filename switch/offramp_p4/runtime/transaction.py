@@ -68,7 +68,7 @@ def _opposite(pipeline: Pipeline, update: Any) -> list[tuple[int, Any]]:
         return [(DELETE, copied(update.entity))]
     kind = INSERT if update.type == DELETE else MODIFY
     name = update.entity.WhichOneof("entity")
-    return [(kind, _writable(found)) for found in pipeline.handler(name).read(_everything(update.entity, name))]
+    return [(kind, _writable(entity)) for entity in pipeline.handler(name).read(_everything(update.entity, name))]
 
 
 def _writable(entity: Any) -> Any:
@@ -81,9 +81,9 @@ def _writable(entity: Any) -> Any:
 
 def _everything(entity: Any, name: str) -> Any:
     """A filter that reads what an update of ``entity`` may change."""
-    given = getattr(entity, name)
-    wanted = type(given)()
-    wanted.CopyFrom(given)
+    message = getattr(entity, name)
+    wanted = type(message)()
+    wanted.CopyFrom(message)
     for field in ("action", "metadata", "controller_metadata", "idle_timeout_ns", "time_since_last_hit", "data"):
         if field in wanted.DESCRIPTOR.fields_by_name:
             wanted.ClearField(field)

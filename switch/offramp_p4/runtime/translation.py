@@ -36,7 +36,7 @@ class Codec(Protocol):
 
 
 class Plain:
-    """Numbers as they are; ``width`` 0 is any width."""
+    """Untranslated numbers; ``width`` 0 is any width."""
 
     plain = True
 
@@ -188,10 +188,10 @@ def data_width(program: Program, info: Any, field: Any) -> int:
 
 
 def _inner_width(program: Program, type_name: str) -> int:
-    found = program.types.get(type_name)
-    if found is None:
+    declared = program.types.get(type_name)
+    if declared is None:
         raise OfframpError(f"type {type_name}: the program has no such type")
-    bare = strip(found) if isinstance(found, Newtype) else found
+    bare = strip(declared) if isinstance(declared, Newtype) else declared
     if not isinstance(bare, Bits):
         raise OfframpError(f"type {type_name}: only bit<W> can be translated")
     return bare.width

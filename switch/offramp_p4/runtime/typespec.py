@@ -109,33 +109,33 @@ class TypeCatalog:
 
     def _new_type(self, t: Newtype) -> str:
         if t.name not in self._info.new_types:
-            made = self._info.new_types[t.name]
-            annotate(made, t.annotations, leave_out={"p4runtime_translation"})
+            new_type = self._info.new_types[t.name]
+            annotate(new_type, t.annotations, leave_out={"p4runtime_translation"})
             translated = translation(t)
             if translated is None:
-                made.original_type.CopyFrom(self.spec(strip(t)))
+                new_type.original_type.CopyFrom(self.spec(strip(t)))
             else:
-                made.translated_type.uri, bits = translated
+                new_type.translated_type.uri, bits = translated
                 if bits is None:
-                    made.translated_type.sdn_string.SetInParent()
+                    new_type.translated_type.sdn_string.SetInParent()
                 else:
-                    made.translated_type.sdn_bitwidth = bits
+                    new_type.translated_type.sdn_bitwidth = bits
         return t.name
 
     def _enum(self, spec: Any, t: Enum) -> None:
         if t.base is None:
             spec.enum.name = t.name
             if t.name not in self._info.enums:
-                made = self._info.enums[t.name]
+                enum = self._info.enums[t.name]
                 for name in t.members:
-                    made.members.add(name=name)
+                    enum.members.add(name=name)
             return
         spec.serializable_enum.name = t.name
         if t.name not in self._info.serializable_enums:
-            made = self._info.serializable_enums[t.name]
-            made.underlying_type.bitwidth = t.base.width
+            enum = self._info.serializable_enums[t.name]
+            enum.underlying_type.bitwidth = t.base.width
             for name, value in t.members.items():
-                made.members.add(name=name, value=padded(value & t.base.mask, t.base.width))
+                enum.members.add(name=name, value=padded(value & t.base.mask, t.base.width))
 
     def _stack(self, spec: Any, t: Stack) -> None:
         if not isinstance(t.element, Header | Union):
@@ -152,21 +152,21 @@ class TypeCatalog:
         if isinstance(t, Struct):
             spec.struct.name = t.name
             if t.name not in self._info.structs:
-                made = self._info.structs[t.name]
+                struct = self._info.structs[t.name]
                 for f in t.fields:
-                    made.members.add(name=f.name).type_spec.CopyFrom(self.spec(f.type))
+                    struct.members.add(name=f.name).type_spec.CopyFrom(self.spec(f.type))
         elif isinstance(t, Header):
             spec.header.name = t.name
             if t.name not in self._info.headers:
-                made = self._info.headers[t.name]
+                struct = self._info.headers[t.name]
                 for name, leaf in flatten(t):
-                    made.members.add(name=name).type_spec.CopyFrom(self.spec(strip(leaf)).bitstring)
+                    struct.members.add(name=name).type_spec.CopyFrom(self.spec(strip(leaf)).bitstring)
         else:
             spec.header_union.name = t.name
             if t.name not in self._info.header_unions:
-                made = self._info.header_unions[t.name]
+                struct = self._info.header_unions[t.name]
                 for f in t.fields:
-                    made.members.add(name=f.name).header.CopyFrom(self.spec(f.type).header)
+                    struct.members.add(name=f.name).header.CopyFrom(self.spec(f.type).header)
 
 
 def flatten(t: Structure, prefix: str = "") -> list[tuple[str, Type]]:

@@ -18,8 +18,8 @@ class Wire:
     """Names and messages of one protocol.
 
     Attributes:
-        name: in messages to people.
-        service: in the paths of its methods.
+        name: name in messages to people.
+        service: service name in the paths of its methods.
         unary: methods of one request and one response.
         read, stream: of Read and StreamChannel, where the protocol has them: its service is a :class:`ControlEndpoint`.
         kept: the stream message that reaches even a client that does not read.
@@ -40,7 +40,7 @@ class Stream(Protocol):
 
     @property
     def arbitrated(self) -> bool:
-        """Whether the stream has said who it is."""
+        """Whether the stream has identified itself."""
 
     def receive(self, request: Any) -> None:
         """Handle one message."""

@@ -27,7 +27,7 @@ class EntryBatch:
         keys: a column for each key of the table; what an lpm value has behind its prefix does not count.
         action: its name.
         args: a column for each of its arguments.
-        lengths: of the prefixes, of shape ``(n,)``; None for a table without lpm key.
+        lengths: lengths of the prefixes, of shape ``(n,)``; None for a table without lpm key.
     """
 
     keys: tuple[Column, ...]

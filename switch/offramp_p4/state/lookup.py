@@ -23,7 +23,7 @@ class Finder(Protocol):
     could hide an entry, but replaced.
 
     Attributes:
-        find: from the key values to the winning entry; another one after each change.
+        find: function from the key values to the winning entry; another one after each change.
     """
 
     find: Lookup
@@ -32,7 +32,7 @@ class Finder(Protocol):
         """Find this entry, too, which follows all others in the order of insertion."""
 
     def remove(self, entry: TableEntry) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
 
 
 def make_finder(entries: Iterable[TableEntry], kinds: Sequence[str], widths: Sequence[int]) -> Finder:

@@ -45,7 +45,7 @@ class Ternary:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From ``low`` to ``high``, inclusive."""
+    """A range from ``low`` to ``high``, inclusive."""
 
     low: int
     high: int

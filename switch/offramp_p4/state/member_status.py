@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The members of a selector's groups that take packets, as bits that a data plane reads and writes.
 
-Tofino keeps them in lines of 128 bits, of which 120 are members' and the others the chip's own. A group has a block of
+Tofino keeps them in lines of 128 bits: 120 for members, the others for the chip. A group has a block of
 whole lines, and a member of it one bit.
 """
 
@@ -61,10 +61,10 @@ class MemberStatus:
         old = self._places.get(group, [])
         kept: list[int | None] = []
         for member in members:
-            found = next((place for place in old if place[0] == member), None)
-            if found is not None:
-                old.remove(found)
-            kept.append(None if found is None else found[1])
+            known = next((place for place in old if place[0] == member), None)
+            if known is not None:
+                old.remove(known)
+            kept.append(None if known is None else known[1])
         for _, at in old:
             self.bits.write(at, 0)
         base = block * _lines(self._largest) * LINE_BITS
@@ -91,10 +91,10 @@ class MemberStatus:
         Raises:
             StateError: the group does not have such a member.
         """
-        found = next((at for m, at in self._places.get(group, ()) if m == member), None)
-        if found is None:
+        position = next((at for m, at in self._places.get(group, ()) if m == member), None)
+        if position is None:
             raise StateError("not_found", f"action selector {self._name}: no member {member} in group {group}")
-        return found
+        return position
 
     def up(self, group: int) -> list[int]:
         """The members of a group that take packets."""

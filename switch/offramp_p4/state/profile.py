@@ -98,7 +98,7 @@ class ActionProfileState:
             self.status.delete(group)
 
     def drop(self, group: int, members: Sequence[int]) -> None:
-        """Remove a group together with members that no other group has."""
+        """Remove a group and the members that are in no other group."""
         ActionProfileState.delete_group(self, group)
         for member in members:
             del self.members[member]

@@ -133,14 +133,14 @@ class RandomControl:
         value, other = (rng.choice((rng.randrange(1 << width), rng.randrange(1 << min(width, 2)))) for _ in range(2))
         if kind != "exact" and rng.random() < 0.2:
             return ANY
-        made: dict[str, Match] = {
+        matches: dict[str, Match] = {
             "exact": Exact(value),
             "lpm": Lpm(value, rng.randint(1, width) if width else 0),
             "ternary": Ternary(value, other),
             "range": Range(min(value, other), max(value, other)),
             "optional": Optional(value),
         }
-        return made[kind]
+        return matches[kind]
 
     # --- the rest ------------------------------------------------------------------------------------------
 
@@ -168,13 +168,13 @@ class RandomControl:
 
     def _value_sets(self) -> None:
         for declared in self.switch.program.value_sets:
-            held = self.switch.value_sets[declared.name]
-            kinds = list(zip(declared.match_kinds, held.widths, strict=True))
+            state = self.switch.value_sets[declared.name]
+            kinds = list(zip(declared.match_kinds, state.widths, strict=True))
             members = {
                 tuple(normalise(self._match(kind, width), kind, width, "value set") for kind, width in kinds): None
-                for _ in range(self.rng.randint(0, held.size))
+                for _ in range(self.rng.randint(0, state.size))
             }
-            held.set(list(members))
+            state.set(list(members))
 
     def _change_register(self) -> None:
         name = self._name(self.switch.registers)
@@ -191,7 +191,7 @@ class RandomControl:
         return tuple(Replica(self.rng.randrange(PORTS), instance) for instance in range(1, count + 1))
 
     def _filters(self) -> None:
-        """Low-pass filters, which TNA has."""
+        """Low-pass filters of TNA."""
         for _, state in sorted(self.switch.filters.items()):
             for index in range(state.size):
                 low, high = sorted(self.rng.choice((0, 1, 200, 1 << 20)) for _ in range(2))

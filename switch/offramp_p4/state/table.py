@@ -62,7 +62,7 @@ class TableState:
     One thread may change it while another one runs packets: a packet finds what there was before a change or after it.
 
     Attributes:
-        lookup: from the unsigned key values (``selector`` keys left out) to the winning entry or None.
+        lookup: function from the unsigned key values (``selector`` keys left out) to the winning entry or None.
         hits, misses: look-ups since the last reset.
         default: action that a miss runs.
         default_entry: metadata and direct counter of the default entry.
@@ -136,13 +136,13 @@ class TableState:
             StateError: an entry is there already or twice in the batch, or there is no room; nothing has changed.
         """
         self._check_batch(batch)
-        made: list[TableEntry] = []
+        added: list[TableEntry] = []
         try:
             for keys, args in batch.rows(self.kinds):
-                made.append(TableEntry(keys, ActionData(batch.action, args)))
-                self.insert(made[-1])
+                added.append(TableEntry(keys, ActionData(batch.action, args)))
+                self.insert(added[-1])
         except StateError:
-            for entry in made[:-1]:
+            for entry in added[:-1]:
                 self.delete(entry.keys)
             raise
 
@@ -223,7 +223,7 @@ class TableState:
             self.lookup = self._finder.find
 
     def _modified(self, entry: TableEntry) -> None:
-        """Nothing to do: the finder depends on keys and priorities only."""
+        """Do nothing: the finder depends on keys and priorities only."""
 
     def _holds(self, identity: tuple[object, ...], keys: tuple[Match, ...]) -> bool:
         del keys
@@ -322,12 +322,12 @@ def _source_action(choice: ir.ActionChoice) -> ActionData:
 def _source_entry(state: TableState, entry: ir.Entry, position: int) -> TableEntry:
     kinds = [k.match_kind for k in state.table.keys]
     if len(entry.keys) == 1 and isinstance(entry.keys[0], ir.KeyAny):
-        given: list[ir.Key] = [entry.keys[0]] * len(kinds)
+        written: list[ir.Key] = [entry.keys[0]] * len(kinds)
     else:
-        given = entry.keys
+        written = entry.keys
     keys = tuple(
         source_match(key, kind, key_width(k.expr.type))
-        for key, kind, k in zip(given, kinds, state.table.keys, strict=True)
+        for key, kind, k in zip(written, kinds, state.table.keys, strict=True)
         if kind != "selector"
     )
     return TableEntry(keys, _source_action(entry.choice), _priorities(state)[position], entry.const)
@@ -360,8 +360,8 @@ def _ranks(table: ir.Table) -> list[int]:
     """
     ranks = []
     for position, entry in enumerate(table.entries, 1):
-        given = entry.annotations.get("priority")
-        rank = int(str(given.args[0]), 0) if given else position
+        note = entry.annotations.get("priority")
+        rank = int(str(note.args[0]), 0) if note else position
         ranks.append(rank if entry.priority is None else entry.priority)
     return ranks
 

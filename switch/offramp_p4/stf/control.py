@@ -63,9 +63,9 @@ class Control:
     def _do_add(self, c: Command) -> None:
         table = find(self.switch.tables, c.table, "table")
         keys: list[Match] = [_omitted(kind) for kind in table.kinds]
-        for given in c.matches:
-            at = _key(table, given.key)
-            keys[at] = _match(given, table.kinds[at], table.widths[at])
+        for text in c.matches:
+            at = _key(table, text.key)
+            keys[at] = _match(text, table.kinds[at], table.widths[at])
         priority = (c.priority or 0) if table.needs_priority else 0
         entry = TableEntry(tuple(keys), _action(table, c.call), priority)
         table.insert(entry)
@@ -229,14 +229,14 @@ def _omitted(kind: str) -> Match:
 _DIGIT_BITS: Final = {"0x": 4, "0b": 1, "0o": 3}
 
 
-def _match(given: MatchText, kind: str, width: int) -> Match:
+def _match(match: MatchText, kind: str, width: int) -> Match:
     """A key's value in the notation of STF: each ``*`` is a digit that does not matter."""
-    prefix, text = given.value[:2].lower(), given.value
+    prefix, text = match.value[:2].lower(), match.value
     bits = _DIGIT_BITS.get(prefix, 0)
     if kind in {"optional", "range"} and set(text[2:] if bits else text) == {"*"}:
         return ANY  # as p4testgen writes it
     if "*" in text and kind not in {"ternary", "lpm"}:
-        raise OfframpError(f"{given.key}:{text} has wildcards, but the key is {kind}")
+        raise OfframpError(f"{match.key}:{text} has wildcards, but the key is {kind}")
     value = int(text.replace("*", "0"), 0) if bits else int(text)
     if kind == "exact":
         return Exact(value)
@@ -246,8 +246,8 @@ def _match(given: MatchText, kind: str, width: int) -> Match:
         return Range(value, value)
     if kind == "ternary":
         return Ternary(value, (_mask(text[2:], bits) if bits else -1) & ((1 << width) - 1))
-    if given.length is not None:
-        return Lpm(value, given.length)
+    if match.length is not None:
+        return Lpm(value, match.length)
     length = (len(text) - 2 - text.count("*")) * bits if bits else width
     return Lpm(value, min(length, width))
 

@@ -168,8 +168,8 @@ class _Line:
     def take(self, kind: str, value: str | None = None) -> str:
         """The next token, which must be of this kind."""
         if not self.tokens or self.tokens[0][0] != kind or (value and self.tokens[0][1] != value):
-            found = repr(self.tokens[0][1]) if self.tokens else "the end of the line"
-            self.fail(f"expected {value or f'a {kind}'} in {self.command_name}, found {found[:_SHOWN]}")
+            actual = repr(self.tokens[0][1]) if self.tokens else "the end of the line"
+            self.fail(f"expected {value or f'a {kind}'} in {self.command_name}, found {actual[:_SHOWN]}")
         if kind == "number" and len(self.tokens[0][1]) > _MAX_DIGITS:
             self.fail(f"a number of {len(self.tokens[0][1])} digits in {self.command_name}")
         return self.tokens.pop(0)[1]

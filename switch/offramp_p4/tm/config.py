@@ -34,7 +34,7 @@ class QueueConfig:
         limit_bytes, limit_packets: capacity of the queue; a frame that does not fit is dropped.
         ecn_bytes: a frame that finds more bytes than these before it is marked.
         weight: share in deficit round robin among the weighted queues of the port.
-        least_percent: of the line's bytes, that a strict queue is guaranteed while it holds something.
+        least_percent: percent of the line's bytes that a strict queue is guaranteed while it holds something.
 
     Raises:
         OfframpError: a number is below its least value, or a share is guaranteed to a weighted queue or is all.
@@ -64,7 +64,7 @@ class PortConfig:
 
     Attributes:
         rate_bps: bits per second of the line, preamble and gap included; None: as fast as asked.
-        queues: by the number that ``standard_metadata.priority`` gives.
+        queues: queues by the number that ``standard_metadata.priority`` gives.
 
     Raises:
         OfframpError: no queues, or a rate below 1.
@@ -88,7 +88,7 @@ class TmConfig:
 
     Attributes:
         default: every port that ``ports`` does not name.
-        ports: by port number.
+        ports: ports by port number.
         buffer_bytes: frames of all queues together; None: memory without end.
         recirculation: the way of recirculated packets back to the parser, with queue and rate of its own.
 
@@ -120,11 +120,11 @@ class TmConfig:
         """Ports that differ in nothing but their rate.
 
         Args:
-            queues: of each port.
-            rate_bps: of every port that ``rates`` does not name.
-            rates: by port.
-            weights: by queue.
-            shares: by queue, percent of the line that it is guaranteed.
+            queues: queues of each port.
+            rate_bps: rate of every port that ``rates`` does not name.
+            rates: rates by port.
+            weights: weights by queue.
+            shares: guaranteed share of the line by queue, percent.
             queue: limits and marks of every queue.
             buffer_bytes: shared by all.
             recirculation_bps: rate of recirculation.
@@ -135,17 +135,17 @@ class TmConfig:
         check("queues", queues)
         base = queue or QueueConfig()
         weights, shares = weights or {}, shares or {}
-        for what, given in (("weight", weights), ("share", shares)):
-            for number in given:
+        for what, numbers in (("weight", weights), ("share", shares)):
+            for number in numbers:
                 if not 0 <= number < queues:
                     raise OfframpError(f"{what} of queue {number}: expected a queue of 0..{queues - 1}")
-        made = tuple(
+        config = tuple(
             replace(base, weight=weights.get(n, base.weight), least_percent=shares.get(n, base.least_percent))
             for n in range(queues)
         )
         return cls(
-            default=PortConfig(rate_bps, made),
-            ports={port: PortConfig(rate, made) for port, rate in (rates or {}).items()},
+            default=PortConfig(rate_bps, config),
+            ports={port: PortConfig(rate, config) for port, rate in (rates or {}).items()},
             buffer_bytes=buffer_bytes,
             recirculation=PortConfig(recirculation_bps, (QueueConfig(base.limit_bytes, base.limit_packets),)),
         )

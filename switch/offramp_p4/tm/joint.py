@@ -57,14 +57,14 @@ class Joint(Protocol):
         """Frames arrive, each at its time; then time passes."""
 
     def reset(self) -> None:
-        """Nothing in the queues, time 0."""
+        """Empty the queues and set the time to 0."""
 
 
 def check_time(now_ps: int, reached_ps: int) -> None:
-    """Whether a frame arrives at a time that is not over.
+    """Check that a frame does not arrive in the past.
 
     Raises:
-        OfframpError: it is.
+        OfframpError: it does.
     """
     if now_ps < reached_ps:
         raise OfframpError(f"a frame arrives at {now_ps} ps: the switch is at {reached_ps} ps")

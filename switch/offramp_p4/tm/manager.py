@@ -65,7 +65,7 @@ class TrafficManager(Generic[T]):
 
     Attributes:
         observer: called with time, port, queue, packets and bytes of it whenever a depth changes.
-        held_bytes: of the frames in all queues.
+        held_bytes: bytes of the frames in all queues.
         misdirected: frames dropped because their queue does not exist.
     """
 
@@ -122,16 +122,16 @@ class TrafficManager(Generic[T]):
             held.item, port, number, start_ps, held.enqueued_ps, held.frame_bytes, len(queue), held.congested
         )
 
-    def transmit(self, taken: Dequeued[T], frame_bytes: int) -> int:
+    def transmit(self, departure: Dequeued[T], frame_bytes: int) -> int:
         """Send the frame that was dequeued last, at the size that it has now; returns when the line is free again."""
-        state = self._ports[taken.port]
-        finish_ps = state.line.send(taken.start_ps, frame_bytes)
-        self._release(taken, state)
+        state = self._ports[departure.port]
+        finish_ps = state.line.send(departure.start_ps, frame_bytes)
+        self._release(departure, state)
         return finish_ps
 
-    def skip(self, taken: Dequeued[T]) -> None:
+    def skip(self, departure: Dequeued[T]) -> None:
         """Leave the line as it is: egress has dropped the frame that was dequeued last."""
-        self._release(taken, self._ports[taken.port])
+        self._release(departure, self._ports[departure.port])
 
     def limit_rate(self, port: int, rate_bps: int) -> None:
         """The link of a port is no faster than ``rate_bps``; for use before anything is sent."""
@@ -155,10 +155,10 @@ class TrafficManager(Generic[T]):
         """One queue."""
         return self._port(port).queues[number]
 
-    def _release(self, taken: Dequeued[T], state: _Port[T]) -> None:
+    def _release(self, departure: Dequeued[T], state: _Port[T]) -> None:
         state.scheduled = False
         if state.waiting:
-            self._schedule(taken.port, state, taken.start_ps)
+            self._schedule(departure.port, state, departure.start_ps)
 
     def _schedule(self, port: int, state: _Port[T], now_ps: int) -> None:
         state.scheduled = True

@@ -51,7 +51,7 @@ class Queue(Generic[T]):
     """Frames in the order of their arrival.
 
     Attributes:
-        bytes: of the frames that wait.
+        bytes: bytes of the frames that wait.
     """
 
     def __init__(self, config: QueueConfig) -> None:

@@ -44,7 +44,7 @@ class TrafficSettings:
     """A traffic manager; there is none where nothing is set.
 
     Attributes:
-        port_rate: by port; of None: of all others.
+        port_rate: rate by port; None stands for all others.
     """
 
     priority_queues: Annotated[

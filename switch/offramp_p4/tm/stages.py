@@ -17,7 +17,7 @@ class Stages(Protocol):
 
     Attributes:
         again: arrivals, each with a ``frame``, that resubmission or recirculation has made; the caller takes them out.
-        max_passes: of a packet and its copies together.
+        max_passes: max passes of a packet and its copies together.
     """
 
     again: deque[Any]

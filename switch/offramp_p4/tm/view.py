@@ -16,7 +16,7 @@ class QueueView(Sized, Protocol):
 
     @property
     def config(self) -> QueueConfig:
-        """Its limits."""
+        """The queue's limits."""
 
     @property
     def bytes(self) -> int:

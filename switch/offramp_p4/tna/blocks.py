@@ -45,11 +45,11 @@ def pipes(program: ir.Program) -> list[Pipe]:
     main = program.main
     if main.type_name not in TNA.packages:
         raise Unsupported(main.pos, f"architecture {main.type_name}")
-    found = [main.args.get(f"pipe{i}") for i in range(_MAX_PIPES)]
-    made = [_pipe(package) for package in found if isinstance(package, ir.PackageInstance)]
-    if not made:
+    packages = [main.args.get(f"pipe{i}") for i in range(_MAX_PIPES)]
+    pipelines = [_pipe(package) for package in packages if isinstance(package, ir.PackageInstance)]
+    if not pipelines:
         raise Unsupported(main.pos, f"architecture {main.type_name}, which is not Tofino's")
-    return made
+    return pipelines
 
 
 def _pipe(package: ir.PackageInstance) -> Pipe:

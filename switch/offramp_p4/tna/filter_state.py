@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Low-pass filters and random early detection of TNA, in whole numbers that both engines compute alike.
 
-A filter's level follows what it is given with a time constant: after t it has come closer by 1 - exp(-t / constant).
+A filter's level follows its input with a time constant: after t it has come closer by 1 - exp(-t / constant).
 Decay is a fraction of 2^64 for each microsecond, raised to the time by squaring.
 """
 
@@ -45,7 +45,7 @@ Cell = MutableSequence[int]
 
 @dataclass
 class FilterState:
-    """An array of filters, all of which start without a time constant: their level is what they have last seen.
+    """An array of filters, which start without a time constant: their level is their last input.
 
     With ``table`` it is empty: the filters are in the entries of that table.
 
@@ -82,9 +82,9 @@ class FilterState:
             fall_ns: the time constant of levels that fall.
             rate: whether values add up, as bytes do, and decay.
             scale: bits by which the result is shifted right.
-            low: of Wred, the level below which no packet is dropped.
-            high: of Wred, the level from which on all packets are dropped.
-            probability: of Wred, the share of packets that is dropped just below ``high``.
+            low: level of Wred below which no packet is dropped.
+            high: level of Wred from which on all packets are dropped.
+            probability: share of packets that Wred drops just below ``high``.
 
         Raises:
             StateError: there is no such filter.

@@ -33,7 +33,7 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
 
 
 def _start(target: TnaTarget, g: Generator, e: ir.ExternCall) -> tuple[str, str, str, int]:
-    """Texts of the value, the index and the cells, and how many these are."""
+    """Texts of the value, the index, the cells and their number."""
     state: FilterState = target.objects.of[instance(e)]
     value, index = (g.temporary(g.value(argument(e, i)), hint) for i, hint in ((0, "value"), (1, "i")))
     return value, index, g.bind(state.cells, "filters"), state.size

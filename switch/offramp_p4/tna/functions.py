@@ -57,8 +57,8 @@ def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr, ir.Exter
 
 def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:
     """Text of the hash over the ``selector`` keys of a table; "0" without an action selector."""
-    found = selector_keys(table)
-    return "0" if found is None else _hash(target, g, *found)
+    selection = selector_keys(table)
+    return "0" if selection is None else _hash(target, g, *selection)
 
 
 def _random(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:

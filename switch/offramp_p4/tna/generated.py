@@ -21,7 +21,7 @@ class Running(Protocol):
     now_us: int
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """Run packets at the time that it is."""
+        """Process packets at the current wall-clock time."""
 
 
 def run_with_generated(switch: Running, generator: PacketGenerator, batch: PacketBatch) -> PacketBatch:

@@ -21,7 +21,7 @@ APPS: Final = 8
 BUFFER_BYTES: Final = 16384
 _ALIGNMENT: Final = 16
 PATTERN_BYTES: Final = 4
-"""At the beginning of a recirculated packet; the last three of them are the key in the header of what it triggers."""
+"""Bytes compared at the start of a recirculated packet; the last three are the key in the generated header."""
 _MASK16: Final = 0xFFFF
 _MASK24: Final = 0xFFFFFF
 
@@ -40,11 +40,11 @@ class App:
     """The configuration of an application, the same in every pipe.
 
     Attributes:
-        timer_ns: from its being enabled to the first trigger, and between those of a periodic one.
-        pattern, mask: of the first four bytes of a recirculated packet; bits that are 0 in the mask do not matter.
+        timer_ns: time from its being enabled to the first trigger, and between those of a periodic one.
+        pattern, mask: compared with the first four bytes of a recirculated packet, where the mask's bits are 1.
         batches, packets: number of batches that a trigger makes, and of packets in each.
-        batch_gap_ns, packet_gap_ns: at least so long from the start of one to that of the next.
-        length, offset: of the part of the buffer that is behind the header.
+        batch_gap_ns, packet_gap_ns: least time between the starts of two.
+        length, offset: length and offset of the part of the buffer that is behind the header.
         source_port: within the pipe, where the packets come in.
         counts_ports: whether the port is one more for each packet of a batch.
     """
@@ -156,7 +156,7 @@ class PacketGenerator:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing is configured."""
+        """Delete the configuration."""
         self._apps = [_State(App(), [Counts() for _ in range(self.pipes)]) for _ in range(APPS)]
         self._events: list[tuple[int, int, _Timer | _Burst]] = []
         self._watched: set[int] = set()
@@ -279,16 +279,16 @@ class PacketGenerator:
 
         At most ``most`` events are gone through; the second result says how many were.
         """
-        made: list[Generated] = []
+        packets: list[Generated] = []
         for done in range(most):
             if not self._events or self._events[0][0] > until_ns:
-                return made, done
+                return packets, done
             now_ns, _, event = heappop(self._events)
             if isinstance(event, _Timer):
                 self._end(event, now_ns)
             else:
-                made += self._next_packet(event, now_ns)
-        return made, most
+                packets += self._next_packet(event, now_ns)
+        return packets, most
 
     def _end(self, timer: _Timer, now_ns: int) -> None:
         state = self._apps[timer.app]
@@ -318,8 +318,8 @@ class PacketGenerator:
     def _header(self, burst: _Burst) -> bytes:
         """Pipe and application, then 24 bits: the batch, or what has triggered; then the packet's number."""
         note = burst.batch & _MASK16 if burst.note is None else burst.note
-        made = (burst.pipe << 3 | burst.app) << 40 | note << 16 | burst.packet & _MASK16
-        return made.to_bytes(6, "big")
+        header = (burst.pipe << 3 | burst.app) << 40 | note << 16 | burst.packet & _MASK16
+        return header.to_bytes(6, "big")
 
     def _at(self, time_ns: int, event: _Timer | _Burst) -> None:
         heappush(self._events, (time_ns, next(self._order), event))

@@ -143,9 +143,9 @@ def hash_of(i: ir.ExternInstance, bits: int, seed: int, pairs: tuple[Pair, ...] 
 
     Args:
         i: the object.
-        bits: of the data.
-        seed: of the switch, for HashAlgorithm_t.RANDOM.
-        pairs: of fields that it does not tell apart.
+        bits: bits of the data.
+        seed: seed of the switch, for HashAlgorithm_t.RANDOM.
+        pairs: pairs of fields that it does not tell apart.
 
     Raises:
         Unsupported: it needs a polynomial, and has none.

@@ -44,13 +44,13 @@ def check(pipe: Pipe) -> None:
 
 def accesses(control: ir.ControlInstance) -> Seen:
     """Every register that a control accesses, also on paths that end early, with one place each."""
-    found: Seen = {}
+    first: Seen = {}
     for node in nodes(control, into_declarations=True):
         if isinstance(node, ir.ExternCall) and (register := _register(node)) is not None:
-            found.setdefault(register, node.pos)
+            first.setdefault(register, node.pos)
         elif isinstance(node, ir.ApplyCall) and isinstance(node.target, ir.ControlInstance):
-            found = {**accesses(node.target), **found}
-    return found
+            first = {**accesses(node.target), **first}
+    return first
 
 
 class _Walk:

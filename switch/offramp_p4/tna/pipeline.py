@@ -61,8 +61,8 @@ class TnaPipeline(EnginePipeline):
         generator: Generators = Generator,
     ) -> None:
         super().__init__(max_passes=max_passes, max_steps=max_steps, clock=clock)
-        found = pipes(program)
-        for pipe in found:
+        pipelines = pipes(program)
+        for pipe in pipelines:
             one_access.check(pipe)
         self.objects = TofinoObjects(program)
         random = Random(seed)
@@ -73,11 +73,11 @@ class TnaPipeline(EnginePipeline):
                 seed=seed, random=random, clock=clock, steps=self._steps, generator=generator,
             )  # fmt: skip
 
-        self._ingress = [thread(pipe, pipe.ingress, "ingress") for pipe in found]
-        self._egress = [thread(pipe, pipe.egress, "egress") for pipe in found]
+        self._ingress = [thread(pipe, pipe.ingress, "ingress") for pipe in pipelines]
+        self._egress = [thread(pipe, pipe.egress, "egress") for pipe in pipelines]
         self.source = "\n\n".join(t.source for t in [*self._ingress, *self._egress])
-        self.ports = PORTS_PER_PIPE * len(found)
-        own = {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(len(found))}
+        self.ports = PORTS_PER_PIPE * len(pipelines)
+        own = {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(len(pipelines))}
         self.recirculation_ports = frozenset(own | set(recirculation_ports))
         self._cpu_port = cpu_port
 
@@ -102,7 +102,7 @@ class TnaPipeline(EnginePipeline):
         return Arrival(port, frame)
 
     def split(self, deliver: Deliver) -> TnaStages:
-        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return TnaStages(self)
 
@@ -115,7 +115,7 @@ class TnaPipeline(EnginePipeline):
     # --- ingress
 
     def _enter(self, arrival: Arrival, emit: Emit) -> None:
-        """One pass through ingress, and the egress of every copy that comes of it."""
+        """One pass through ingress, and the egress of every copy that results."""
         self.stats.passes += 1
         self._steps.take(PASS_STEPS)
         thread = self._ingress[self._pipe(arrival.port)]

@@ -14,19 +14,19 @@ def register_of(action: ir.ExternInstance) -> ir.ExternInstance:
     Raises:
         Unsupported: it has none.
     """
-    found = action.args[0]
-    if not isinstance(found, ir.ExternInstance):
+    memory = action.args[0]
+    if not isinstance(memory, ir.ExternInstance):
         raise Unsupported(action.pos, f"{action.extern} {action.name} without a register")
-    return memory_of_selector(found) if action.extern == "SelectorAction" else found
+    return memory_of_selector(memory) if action.extern == "SelectorAction" else memory
 
 
 def memory_of_selector(selector: ir.ExternInstance) -> ir.ExternInstance:
     """The register that a selector was given for its members' bits; itself if it was given none."""
-    given = register_of_selector(selector)
-    return selector if given is None else given
+    register = register_of_selector(selector)
+    return selector if register is None else register
 
 
 def register_of_selector(selector: ir.ExternInstance) -> ir.ExternInstance | None:
     """The register that a selector was given for its members' bits."""
-    given = argument(selector, "reg") if "reg" in selector.params else None
-    return given if isinstance(given, ir.ExternInstance) else None
+    value = argument(selector, "reg") if "reg" in selector.params else None
+    return value if isinstance(value, ir.ExternInstance) else None

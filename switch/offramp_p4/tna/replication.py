@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A multicast group: nodes that always make copies, and groups of which a hash picks one node each."""
+    """A multicast group: nodes that always make copies, and groups from each of which a hash picks one node."""
 
     nodes: tuple[Node, ...] = ()
     ecmp: tuple[tuple[Node, ...], ...] = ()

@@ -77,6 +77,6 @@ def _digest(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     data = argument(e, 0)
     with _selected(target, g, e, "digest_type"):
         cells = f"({g.value(data)},)" if is_scalar(data.type) else f"tuple({g.value(data)})"
-        made = f"{g.bind(Digest, 'Digest')}({instance(e).name!r}, {cells})"
-        g.line(f"m[{target.cells.digests}] = (*(m[{target.cells.digests}] or ()), {made})")
+        digest = f"{g.bind(Digest, 'Digest')}({instance(e).name!r}, {cells})"
+        g.line(f"m[{target.cells.digests}] = (*(m[{target.cells.digests}] or ()), {digest})")
     return "None"

@@ -50,8 +50,8 @@ def pairs_of(function: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInsta
     if constructor.member(function, "algo") not in _CRCS:
         raise Unsupported(function.pos, f"@symmetric on Hash {function.name}, which is not a CRC")
     places = _places(data)
-    seen: set[str] = set()
-    return tuple(_pair(annotation, places, seen, data.pos) for annotation in annotated)
+    names: set[str] = set()
+    return tuple(_pair(annotation, places, names, data.pos) for annotation in annotated)
 
 
 def _annotations(owner: ir.ExternInstance) -> Iterator[Annotation]:
@@ -79,11 +79,11 @@ def _pair(annotation: Annotation, places: dict[str, tuple[int, int]], seen: set[
 def _places(data: ir.Expr) -> dict[str, tuple[int, int]]:
     """The lowest bit and the width of each field that has a name, by that; the first field is in the highest bits."""
     leaves = list(_leaves(data))
-    made, at = {}, sum(width for _, width in leaves)
+    places, at = {}, sum(width for _, width in leaves)
     for name, width in leaves:
         at -= width
-        made[name] = at, width
-    return made
+        places[name] = at, width
+    return places
 
 
 def _leaves(data: ir.Expr) -> Iterator[tuple[str, int]]:

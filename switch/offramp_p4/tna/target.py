@@ -26,10 +26,10 @@ class TnaTarget(ActionTarget):
     """Everything that generated code of one gress refers to.
 
     Attributes:
-        seed: of the hashes that are random functions.
+        seed: seed of the hashes that are random functions.
         port_metadata_bytes: bytes between the intrinsic metadata and the packet.
         deposits: checksums that ``subtract_all_and_deposit`` completes when the parser has ended.
-        length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
+        length: length for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 
     colours = COLOURS
@@ -65,7 +65,7 @@ class TnaTarget(ActionTarget):
         }
 
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
-        """Nothing: TNA's direct externs are called by actions."""
+        """Do nothing: actions call TNA's direct externs."""
 
     def selector_hash(self, g: Generator, table: ir.Table) -> str:
         """Text of the hash of an action selector; "0" without one."""

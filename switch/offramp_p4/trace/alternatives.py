@@ -49,7 +49,7 @@ def alternatives(
     """The traces of a packet, one for each way that it can take.
 
     Args:
-        make: a switch that writes its traces where it is told, always in the same state: with its tables set up, and
+        make: a switch that writes its traces to the given place, always in the same state: with its tables set up, and
             what went before sent.
         packet: port and frame.
 

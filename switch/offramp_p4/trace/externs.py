@@ -25,7 +25,7 @@ class Notes:
     """Rules on the events that are noted of an architecture's externs.
 
     Attributes:
-        size: of arrays, whose cells note themselves; an index that is out of range is noted here.
+        size: size of arrays, whose cells note themselves; an index that is out of range is noted here.
         silent: whether a call's effects are noted where they show.
         emits: whether the headers that a deparser puts into the packet are noted.
     """
@@ -53,8 +53,8 @@ def _traced(build: Builder, notes: Notes, recorder: Recorder) -> Builder:
         if size is not None:
             _note_out_of_range(g, e, size, note)
         elif not notes.silent(e):
-            given = [f"{name}={text}" for name, text in _arguments(g, e)]
-            g.line(f"{note}.add('call', {(f'{e.extern}.' if e.extern else '') + e.method!r}, {', '.join(given)})")
+            arguments = [f"{name}={text}" for name, text in _arguments(g, e)]
+            g.line(f"{note}.add('call', {(f'{e.extern}.' if e.extern else '') + e.method!r}, {', '.join(arguments)})")
         return build(g, e)
 
     return builder
@@ -116,17 +116,17 @@ def _note_out_of_range(g: Generator, e: ir.ExternCall, size: int, note: str) -> 
 
 def _arguments(g: Generator, e: ir.ExternCall) -> list[tuple[str, str]]:
     """The text of arguments that can be evaluated once more without changing anything."""
-    found = []
+    arguments = []
     for param, arg in zip(e.params, e.args, strict=True):
         expr = arg.expr
         if expr is None or arg.direction in {"out", "inout"} or not is_scalar(expr.type) or not _is_pure(expr):
             continue
         t = strip(expr.type)
         if isinstance(expr, ir.Const) and isinstance(t, Enum) and isinstance(expr.value, int):
-            found.append((param, repr(t.member(expr.value))))
+            arguments.append((param, repr(t.member(expr.value))))
         else:
-            found.append((param, g.value(expr)))
-    return found
+            arguments.append((param, g.value(expr)))
+    return arguments
 
 
 def _is_pure(expr: ir.Expr) -> bool:

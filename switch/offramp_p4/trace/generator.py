@@ -20,7 +20,7 @@ Action = Callable[["Memory", tuple[int, ...]], object]
 
 
 class TracingGenerator(Generator):
-    """Generates code that works on proxies of the state and tells a recorder what it does."""
+    """Generates code that works on proxies of the state and reports to a recorder."""
 
     def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
         super().__init__(program, layout, target)

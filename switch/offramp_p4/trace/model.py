@@ -50,10 +50,10 @@ class Event:
 
     def to_json(self) -> dict[str, Any]:
         """This event and those within."""
-        made: dict[str, Any] = {"event": self.kind, "name": self.name, **_plain(self.detail)}
+        fields: dict[str, Any] = {"event": self.kind, "name": self.name, **_plain(self.detail)}
         if self.events:
-            made["events"] = [event.to_json() for event in self.events]
-        return made
+            fields["events"] = [event.to_json() for event in self.events]
+        return fields
 
 
 @dataclass(slots=True)
@@ -82,15 +82,15 @@ class Span:
 
     def to_json(self) -> dict[str, Any]:
         """Everything that is set."""
-        made: dict[str, Any] = {"id": self.id, "parent": self.parent, "kind": self.kind, "cause": self.cause}
-        made["port"] = self.port
+        fields: dict[str, Any] = {"id": self.id, "parent": self.parent, "kind": self.kind, "cause": self.cause}
+        fields["port"] = self.port
         for name in ("length", "instance", "dropped"):
             if getattr(self, name) is not None:
-                made[name] = getattr(self, name)
+                fields[name] = getattr(self, name)
         if self.output is not None:
-            made["output"] = {"port": self.output[0], "data": self.output[1].hex()}
-        made["events"] = [event.to_json() for event in self.events]
-        return made
+            fields["output"] = {"port": self.output[0], "data": self.output[1].hex()}
+        fields["events"] = [event.to_json() for event in self.events]
+        return fields
 
 
 @dataclass(slots=True)
@@ -108,9 +108,9 @@ class PacketTrace:
 
     def to_json(self) -> dict[str, Any]:
         """One line of a JSON-lines file; integers of 2^53 and more are strings such as ``0x1f…``."""
-        made: dict[str, Any] = {"packet": self.number, "port": self.port, "data": self.frame.hex()}
-        made["spans"] = [span.to_json() for span in self.spans]
-        return made
+        fields: dict[str, Any] = {"packet": self.number, "port": self.port, "data": self.frame.hex()}
+        fields["spans"] = [span.to_json() for span in self.spans]
+        return fields
 
 
 def _plain(value: Any) -> Any:

@@ -90,8 +90,8 @@ class _Traced(PortablePipeline):
                 span.dropped = span.dropped or self._lost
 
     def _new_span(self, kind: Any, cause: Cause, port: int, task: Arrival | Copy) -> Span:
-        found = self._from.pop(id(task), None)
-        return self._spans.open(kind, cause, port, None if found is None else found[1])
+        parent = self._from.pop(id(task), None)
+        return self._spans.open(kind, cause, port, None if parent is None else parent[1])
 
     def _clone(self, number: int, frame: bytes, path: str, carried: Cells) -> None:
         known = number in self.objects.pre.clones
@@ -104,9 +104,9 @@ class _Traced(PortablePipeline):
             self.recorder.add("digest", digest.name, values=list(digest.values))
         super()._notify(m, cell)
 
-    def _drop(self, why: str) -> None:
-        self._spans.drop(why)
-        super()._drop(why)
+    def _drop(self, reason: str) -> None:
+        self._spans.drop(reason)
+        super()._drop(reason)
 
     def _lose(self, copy: Copy) -> None:
         self.recorder.add("lost", f"port {copy.port}")

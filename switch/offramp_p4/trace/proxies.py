@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 def proxies(objects: ProgramObjects, recorder: Recorder) -> dict[int, object]:
     """Instrumented proxies for objects in the generated code, by ``id`` of the object that each replaces."""
-    made: dict[int, object] = {}
+    substitutes: dict[int, object] = {}
     for table in objects.tables.values():
-        made[id(table)] = _Table(table, recorder)
+        substitutes[id(table)] = _Table(table, recorder)
     for profile in objects.profiles.values():
-        made[id(profile)] = _Profile(profile, recorder)
+        substitutes[id(profile)] = _Profile(profile, recorder)
     for register in objects.registers.values():
-        made[id(register.values)] = _Register(register, recorder)
+        substitutes[id(register.values)] = _Register(register, recorder)
     for counter in objects.counters.values():
-        made[id(counter.packets)] = _Counter(counter, recorder)
+        substitutes[id(counter.packets)] = _Counter(counter, recorder)
     for meter in objects.meters.values():
-        made[id(meter.cells)] = _Meter(meter, recorder)
+        substitutes[id(meter.cells)] = _Meter(meter, recorder)
     for value_set in objects.value_sets.values():
-        made[id(value_set)] = _ValueSet(value_set, recorder)
-    return made
+        substitutes[id(value_set)] = _ValueSet(value_set, recorder)
+    return substitutes
 
 
 class _Table:
@@ -181,6 +181,6 @@ class _ValueSet:
         self._state, self._recorder = state, recorder
 
     def contains(self, *values: int) -> bool:
-        found = self._state.contains(*values)
-        self._recorder.add("value_set", self._state.name, values=list(values), found=found)
-        return found
+        member = self._state.contains(*values)
+        self._recorder.add("value_set", self._state.name, values=list(values), found=member)
+        return member

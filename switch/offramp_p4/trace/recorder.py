@@ -19,7 +19,7 @@ class Recorder:
     """Collects events; an event that has been entered takes those that follow until it is left.
 
     Attributes:
-        chooser: in place of the hash of action selectors; None: the hash decides.
+        chooser: chooser in place of the hash of action selectors; None: the hash decides.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ class Spans:
 
     Attributes:
         recorder: the recorder of instrumented code.
-        trace: of the packet under way.
+        trace: trace of the packet under way.
         current: the span that runs; None before the first.
     """
 
@@ -54,10 +54,10 @@ class Spans:
         self.trace.spans.append(span)
         return span
 
-    def drop(self, why: str) -> None:
+    def drop(self, reason: str) -> None:
         """Say of the current span why nothing leaves."""
         if self.current is not None:
-            self.current.dropped = why
+            self.current.dropped = reason
 
     def end(self) -> None:
         """The packet and all its copies have left."""

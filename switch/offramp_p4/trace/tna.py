@@ -26,7 +26,7 @@ _OUTSIDE: Final[tuple[None, Cause]] = None, "arrival"
 
 
 class TracedThread(Thread):
-    """A gress that tells a recorder what its blocks do."""
+    """A gress whose blocks report to a recorder."""
 
     def __init__(self, program: ir.Program, *args: Any, recorder: Recorder, pipe: str, **options: Any) -> None:
         self._recorder, self._pipe, self._errors = recorder, pipe, program.errors
@@ -56,11 +56,11 @@ class TracedTnaPipeline(TnaPipeline):
         """Send a frame in at ``port`` and hand its trace to the sink."""
         exhausted = self.stats.exhausted
         super().run(port, frame, self._spans.begin(port, frame, emit))
-        why = f"the packet has used up its {self.max_passes} passes"
+        reason = f"the packet has used up its {self.max_passes} passes"
         if self.stats.exhausted > exhausted:
-            why = self._spans.trace.spans[-1].dropped = "the packet has used up its steps"
+            reason = self._spans.trace.spans[-1].dropped = "the packet has used up its steps"
         for span, _ in self._from.values():
-            span.dropped = why
+            span.dropped = reason
         self._from.clear()
         self._causes.clear()
         self._spans.end()

@@ -32,10 +32,10 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
 
 def spans(g: Generator, data: ir.Expr) -> list[Span]:
     """The cells of the places in ``data`` (of ``clone3`` and its kin); what is not a fixed place is not kept."""
-    found = []
+    merged = []
     for part in data.parts if isinstance(data, ir.Compose) else [data]:
         if isinstance(part, ir.Compose):
-            found += spans(g, part)
+            merged += spans(g, part)
         elif (at := g.layout.static(part)) is not None:
-            found.append((at, at + part.type.slots))
-    return found
+            merged.append((at, at + part.type.slots))
+    return merged

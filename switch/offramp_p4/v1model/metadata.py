@@ -32,7 +32,7 @@ class Cells:
         digests: 0, or the list of digests of this pass.
         truncate: bytes to cut the packet to.
         checksum_error: 1 when a checksum did not verify.
-        colour: of the direct meter of the last entry hit.
+        colour: colour of the direct meter of the last entry hit.
         headers, user, standard: first cells of the parsed headers and of both kinds of metadata.
         headers_end, end: the cells after the headers, and after all metadata.
     """

@@ -80,7 +80,7 @@ def constant(i: ir.ExternInstance, index: int) -> int:
 
 
 def enum_member(i: ir.ExternInstance, index: int) -> str:
-    """The name of the enum member that a constructor argument is."""
+    """The name of the enum member given as a constructor argument."""
     arg = i.args[index]
     member = None
     if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):

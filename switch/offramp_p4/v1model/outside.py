@@ -42,14 +42,14 @@ class Instance:
 
 def builders(objects: Objects, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
     """The builders of the calls that are not the architecture's ``own`` and that a package brings."""
-    made: dict[tuple[str, str], Builder] = {}
-    found = (n for block in walk.blocks(program.main) for n in walk.nodes(block, into_declarations=True))
-    for node in found:
+    makers: dict[tuple[str, str], Builder] = {}
+    nodes = (n for block in walk.blocks(program.main) for n in walk.nodes(block, into_declarations=True))
+    for node in nodes:
         if isinstance(node, ir.ExternCall) and (node.extern, node.method) not in own:
             extern = find_extern(node.extern or node.method)
             if extern is not None:
-                made[node.extern, node.method] = _builder(objects, extern)
-    return made
+                makers[node.extern, node.method] = _builder(objects, extern)
+    return makers
 
 
 def _builder(objects: Objects, extern: Extern) -> Builder:
@@ -68,10 +68,10 @@ def _builder(objects: Objects, extern: Extern) -> Builder:
 
 
 def _value(g: Generator, e: ir.ExternCall, index: int) -> str:
-    given = argument(e, index)
-    if not is_scalar(given.type):
-        raise Unsupported(e.pos, f"extern {e.method} of another package with an argument of type {given.type}")
-    return g.value(given)
+    arg = argument(e, index)
+    if not is_scalar(arg.type):
+        raise Unsupported(e.pos, f"extern {e.method} of another package with an argument of type {arg.type}")
+    return g.value(arg)
 
 
 def _function(objects: Objects, extern: Extern, e: ir.ExternCall, arguments: int) -> Callable[..., Any]:
@@ -81,15 +81,15 @@ def _function(objects: Objects, extern: Extern, e: ir.ExternCall, arguments: int
         Unsupported: the behaviour has no such method, or takes other arguments.
     """
     instance = e.target if isinstance(e.target, ir.ExternInstance) else None
-    held = None if instance is None else objects.of.setdefault(instance, Instance(extern, instance))
-    function = extern.behaviour if held is None else getattr(held.object, e.method, None)
+    state = None if instance is None else objects.of.setdefault(instance, Instance(extern, instance))
+    function = extern.behaviour if state is None else getattr(state.object, e.method, None)
     if function is None:
         raise Unsupported(e.pos, f"extern {e.extern}.{e.method}, which its package does not implement,")
     try:
         inspect.signature(function).bind(*[0] * arguments)
     except TypeError as error:
         raise Unsupported(e.pos, f"extern {e.method}, whose package takes other arguments ({error}),") from None
-    return function if held is None else partial(held.call, e.method)
+    return function if state is None else partial(state.call, e.method)
 
 
 def _checked(e: ir.ExternCall, function: Callable[..., Any], types: list[Type]) -> Callable[..., tuple[int, ...]]:

@@ -95,7 +95,7 @@ class V1Pipeline(EnginePipeline):
         return _Arrival(frame, port, md.NORMAL, [])
 
     def split(self, deliver: Deliver) -> Stages:
-        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return V1Stages(self, self.cells)
 
@@ -104,7 +104,7 @@ class V1Pipeline(EnginePipeline):
         self._nested = 0  # clones that were under way have ended
 
     def _take(self, arrival: _Arrival, emit: Emit) -> None:
-        """One way through parser and ingress, and the egress of every copy that comes of it."""
+        """One pass through parser and ingress, and the egress of every copy that results."""
         self._steps.take(PASS_STEPS)
         m = self._parsed(arrival, arrival.preserved)
         if m is None:

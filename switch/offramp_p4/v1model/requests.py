@@ -82,7 +82,7 @@ def _digest(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     name = t.name if isinstance(t, Structure) else f"digest_{len(target.digest_names)}"
     target.digest_names.append(name)
     cells = f"({g.value(data)},)" if is_scalar(t) else f"tuple({g.value(data)})"
-    made = f"{g.bind(Digest, 'Digest')}({name!r}, {cells})"
+    digest = f"{g.bind(Digest, 'Digest')}({name!r}, {cells})"
     cell = target.cells.digests
-    g.line(f"m[{cell}] = (*(m[{cell}] or ()), {made})")
+    g.line(f"m[{cell}] = (*(m[{cell}] or ()), {digest})")
     return "None"

@@ -45,13 +45,13 @@ class V1Stages(EngineStages):
         return size
 
     def enters_queue(self, m: Memory, now_us: int, depth: int, depth_bytes: int) -> None:
-        """Fill in ``enq_timestamp`` and ``enq_qdepth`` (packets found in the queue), wrapped as bmv2 does."""
+        """Fill in ``enq_timestamp`` and ``enq_qdepth`` (packets found in the queue), wrapped as in bmv2."""
         del depth_bytes
         timestamp, qdepth = self._enqueued
         m[timestamp], m[qdepth] = now_us & 0xFFFFFFFF, depth & 0x7FFFF
 
     def leaves_queue(self, m: Memory, waited_us: int, depth: int, depth_bytes: int) -> None:
-        """Fill in ``deq_timedelta`` and ``deq_qdepth`` (packets left in the queue), wrapped as bmv2 does."""
+        """Fill in ``deq_timedelta`` and ``deq_qdepth`` (packets left in the queue), wrapped as in bmv2."""
         del depth_bytes
         timedelta, qdepth = self._dequeued
         m[timedelta], m[qdepth] = waited_us & 0xFFFFFFFF, depth & 0x7FFFF

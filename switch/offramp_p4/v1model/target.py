@@ -32,7 +32,7 @@ class V1Target:
 
     Attributes:
         clock: virtual time in microseconds.
-        steps: of the packet that is being run.
+        steps: steps of the packet that is being run.
         field_lists: cells of metadata that copies preserve, by number of the list.
     """
 

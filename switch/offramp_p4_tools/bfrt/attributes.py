@@ -42,9 +42,9 @@ class Attributes:
         self._kept: dict[tuple[int, str], Any] = {}  # what was written, by table and field
 
     def wants_port_changes(self, port_table: int) -> bool:
-        """Whether clients asked to hear of ports that come up or go down."""
-        found = self._kept.get((port_table, "port_status_notify"))
-        return found is not None and bool(found.port_status_notify.enable)
+        """Whether clients subscribed to ports that come up or go down."""
+        setting = self._kept.get((port_table, "port_status_notify"))
+        return setting is not None and bool(setting.port_status_notify.enable)
 
     def write(self, attribute: Any, *, reset: bool = False) -> None:
         """Change an attribute, or bring its first value back.
@@ -53,17 +53,17 @@ class Attributes:
             RpcError: the table has no such attribute, or it cannot have this value.
         """
         store, kind = self._checked(attribute)
-        kept = None if reset else attribute
+        value = None if reset else attribute
         if kind == "idle_table":
             self._idle(store, attribute.idle_table)
         elif kind == "entry_scope":
             _check_scope(store, attribute.entry_scope)
-        if kept is None:
+        if value is None:
             self._kept.pop((store.spec.id, kind), None)
         else:
-            made = bf.TableAttribute()
-            made.CopyFrom(attribute)
-            self._kept[store.spec.id, kind] = made
+            copied = bf.TableAttribute()
+            copied.CopyFrom(attribute)
+            self._kept[store.spec.id, kind] = copied
 
     def read(self, attribute: Any) -> Any:
         """The TableAttribute message for the attribute that is asked for.
@@ -72,21 +72,21 @@ class Attributes:
             RpcError: the table has no such attribute.
         """
         store, kind = self._checked(attribute)
-        made = bf.TableAttribute(table_id=store.spec.id)
+        reply = bf.TableAttribute(table_id=store.spec.id)
         if kind == "idle_table" and isinstance(store, MatchStore) and store.idle is not None:
-            given = store.idle.settings
-            made.idle_table.enable = given.enable
-            made.idle_table.idle_table_mode = int(given.notify)
-            if given.notify:
-                made.idle_table.ttl_query_interval, made.idle_table.max_ttl = given.interval, given.longest
-                made.idle_table.min_ttl = given.shortest
+            settings = store.idle.settings
+            reply.idle_table.enable = settings.enable
+            reply.idle_table.idle_table_mode = int(settings.notify)
+            if settings.notify:
+                reply.idle_table.ttl_query_interval, reply.idle_table.max_ttl = settings.interval, settings.longest
+                reply.idle_table.min_ttl = settings.shortest
         elif (store.spec.id, kind) in self._kept:
-            made.CopyFrom(self._kept[store.spec.id, kind])
+            reply.CopyFrom(self._kept[store.spec.id, kind])
         else:
-            getattr(made, kind).SetInParent()
-        if kind == "entry_scope" and made.entry_scope.pipe_scope.WhichOneof("scope") is None:
-            made.entry_scope.pipe_scope.predef = bf.Mode.ALL
-        return made
+            getattr(reply, kind).SetInParent()
+        if kind == "entry_scope" and reply.entry_scope.pipe_scope.WhichOneof("scope") is None:
+            reply.entry_scope.pipe_scope.predef = bf.Mode.ALL
+        return reply
 
     def _checked(self, attribute: Any) -> tuple[Store, str]:
         store, kind = self._store(attribute.table_id), attribute.WhichOneof("attribute")
@@ -107,15 +107,15 @@ class Attributes:
         if wanted.idle_table_mode not in {0, 1}:
             raise invalid(f"table {store.spec.name}: idle_table_mode {wanted.idle_table_mode}: expected 0 or 1")
         first = IdleSettings()
-        made = IdleSettings(
+        settings = IdleSettings(
             bool(wanted.enable),
             wanted.idle_table_mode == bf.IdleTable.IDLE_TABLE_NOTIFY_MODE,
             wanted.ttl_query_interval or first.interval,
             wanted.max_ttl or first.longest,
             wanted.min_ttl or first.shortest,
         )
-        store.idle.settings = made
-        if made.enable:
+        store.idle.settings = settings
+        if settings.enable:
             for entry in store.state.entries:
                 store.idle.start(entry, self._now_us())
 

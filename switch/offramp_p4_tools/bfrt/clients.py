@@ -87,9 +87,9 @@ class Clients:
     def tell(self, kind: str, **update: Any) -> None:
         """Send a message to the clients that subscribe to its kind; to all clients if the kind is ``"all"``."""
         with self._lock:
-            heard = [c for c in self._clients.values() if kind == "all" or kind in c.hears_of]
+            listeners = [c for c in self._clients.values() if kind == "all" or kind in c.hears_of]
         message = bf.StreamMessageResponse(**update)
-        for client in heard:
+        for client in listeners:
             client.send(message)
 
 

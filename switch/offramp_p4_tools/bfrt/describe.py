@@ -32,7 +32,7 @@ class Description:
     """Everything that a control plane is told about a program or about the chip.
 
     Attributes:
-        tables, digests: by name.
+        tables, digests: tables and digests by name.
     """
 
     tables: dict[str, TableSpec]
@@ -40,12 +40,12 @@ class Description:
 
     def json(self) -> str:
         """The text of ``bf-rt.json``."""
-        made = {
+        document = {
             "schema_version": _SCHEMA,
             "tables": [t.json() for t in self.tables.values()],
             "learn_filters": [d.json() for d in self.digests.values()],
         }
-        return json.dumps(made, indent=2)
+        return json.dumps(document, indent=2)
 
 
 def describe(program: ir.Program, info: Any | None = None) -> Description:
@@ -55,8 +55,8 @@ def describe(program: ir.Program, info: Any | None = None) -> Description:
         OfframpError: it is for another architecture, or the control plane cannot represent a type.
     """
     pipes(program)  # refuses what is not a TNA program
-    made = _Externs(program, generate(program) if info is None else info)
-    return Description({t.name: t for t in made.tables}, {d.name: d for d in made.digests})
+    externs = _Externs(program, generate(program) if info is None else info)
+    return Description({t.name: t for t in externs.tables}, {d.name: d for d in externs.digests})
 
 
 class _Externs:
@@ -76,22 +76,22 @@ class _Externs:
         self.digests = [LearnFilter(ids[name], name, value_fields(t)) for name, t in types.items()]
 
     def _objects(self, kind: str) -> Iterator[tuple[int, ir.ExternInstance]]:
-        found = self._by_kind.get(kind, [])
-        ids = object_ids(kind, (i.name for i in found))
-        for instance in found:
+        instances = self._by_kind.get(kind, [])
+        ids = object_ids(kind, (i.name for i in instances))
+        for instance in instances:
             yield ids[instance.name], instance
 
     def _counters(self) -> Iterator[TableSpec]:
-        seen = standard_externs(self._program)
+        standard = standard_externs(self._program)
         for number, i in self._objects("Counter"):
-            data = common.COUNTS[extern_unit(seen[i], 1)]
+            data = common.COUNTS[extern_unit(standard[i], 1)]
             size = constructor.number(i, "size")
             yield TableSpec(number, i.name, "Counter", size, (common.COUNTER_INDEX,), data, operations=("Sync",))
 
     def _meters(self) -> Iterator[TableSpec]:
-        seen = standard_externs(self._program)
+        standard = standard_externs(self._program)
         for number, i in self._objects("Meter"):
-            data = common.RATES[extern_unit(seen[i], 1)]
+            data = common.RATES[extern_unit(standard[i], 1)]
             attributes = ("MeterByteCountAdjust",)
             size = constructor.number(i, "size")
             yield TableSpec(
@@ -132,10 +132,10 @@ class _Externs:
             yield TableSpec(ids[v.name], v.name, "ParserValueSet", v.size, key, attributes=("EntryScope",))
 
     def _port_metadata(self) -> Iterator[TableSpec]:
-        found = [
+        metadata = [
             (f"{pipe.name}.{parser.name}", parser) for pipe in pipes(self._program) for parser in pipe.ingress.parsers
         ]
-        names = {f"{name}.$PORT_METADATA": parser for name, parser in found}
+        names = {f"{name}.$PORT_METADATA": parser for name, parser in metadata}
         ids = object_ids("PortMetadata", names)
         bits = _PORT_METADATA_BITS["ghost_intrinsic_metadata_t" in self._program.types]
         for name, parser in names.items():

@@ -19,13 +19,13 @@ class Field:
 
     Attributes:
         kind: ``bytes``, ``string``, ``container``, or a key of :data:`WIDTHS`.
-        width: in bits; 0 for text and containers.
+        width: width in bits; 0 for text and containers.
         repeated: the value is a list.
         default: value in an entry that does not give the field; None: 0, false, empty.
         choices: the texts that a string may be; empty: any.
-        match: of a key: Exact, Ternary, LPM, Range or Optional.
+        match: match kind of a key: Exact, Ternary, LPM, Range or Optional.
         oneof: data fields next to each other with the same mark exclude each other.
-        parts: of a container.
+        parts: parts of a container.
     """
 
     id: int
@@ -58,8 +58,8 @@ class Field:
 
     def key_json(self) -> dict[str, Any]:
         """The field as one of a key, in the form of ``bf-rt.json``."""
-        made = {**self._head(), "mandatory": self.mandatory, "match_type": self.match}
-        return {**made, "type": self._type()}
+        document = {**self._head(), "mandatory": self.mandatory, "match_type": self.match}
+        return {**document, "type": self._type()}
 
     def parameter_json(self) -> dict[str, Any]:
         """The field as a parameter of an action, in the form of ``bf-rt.json``."""
@@ -78,14 +78,14 @@ class Field:
         return {"id": self.id, "name": self.name, "repeated": self.repeated, "annotations": notes(self.annotations)}
 
     def _type(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"type": self.kind}
+        document: dict[str, Any] = {"type": self.kind}
         if self.kind == "bytes":
-            made["width"] = self.width
+            document["width"] = self.width
         if self.choices:
-            made["choices"] = list(self.choices)
+            document["choices"] = list(self.choices)
         if self.default is not None:
-            made["default_value"] = self.default
-        return made
+            document["default_value"] = self.default
+        return document
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class TableSpec:
 
     def fields(self, action: ActionSpec | None) -> dict[int, Field]:
         """The data fields of an entry with this action, by id; a parameter hides a common field with its id."""
-        made = {f.id: f for f in self.data}
-        return made if action is None else {**made, **{f.id: f for f in action.params}}
+        all_fields = {f.id: f for f in self.data}
+        return all_fields if action is None else {**all_fields, **{f.id: f for f in action.params}}
 
     def action(self, number: int) -> ActionSpec | None:
         """The action with an id."""
@@ -151,21 +151,21 @@ class TableSpec:
 
     def json(self) -> dict[str, Any]:
         """The table as in ``tables`` of ``bf-rt.json``."""
-        made: dict[str, Any] = {"name": self.name, "id": self.id, "table_type": self.kind, "size": self.size}
+        document: dict[str, Any] = {"name": self.name, "id": self.id, "table_type": self.kind, "size": self.size}
         if not self.bare:
-            made["annotations"] = notes(self.annotations)
-        made["depends_on"] = list(self.depends_on)
+            document["annotations"] = notes(self.annotations)
+        document["depends_on"] = list(self.depends_on)
         if self.const_default is not None:
-            made["has_const_default_action"] = self.const_default
-        made["key"] = [f.key_json() for f in self.key]
+            document["has_const_default_action"] = self.const_default
+        document["key"] = [f.key_json() for f in self.key]
         if self.actions is not None:
-            made["action_specs"] = [a.json() for a in self.actions]
-        made["data"] = _data_json(self.data)
-        made["supported_operations"] = list(self.operations)
-        made["attributes"] = list(self.attributes)
+            document["action_specs"] = [a.json() for a in self.actions]
+        document["data"] = _data_json(self.data)
+        document["supported_operations"] = list(self.operations)
+        document["attributes"] = list(self.attributes)
         if self.read_only:
-            made["read_only"] = True
-        return made
+            document["read_only"] = True
+        return document
 
 
 @dataclass(frozen=True)
@@ -188,14 +188,14 @@ def notes(annotations: Annotations) -> list[dict[str, str]]:
 
 
 def _data_json(fields: tuple[Field, ...]) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     open_choice = ""
     for field in fields:
         if field.oneof and field.oneof == open_choice:
-            made[-1]["oneof"].append(field.data_json())
+            documents[-1]["oneof"].append(field.data_json())
             continue
         flags = {"mandatory": field.mandatory, "read_only": field.read_only}
         one = field.data_json()
-        made.append({**flags, "oneof": [one]} if field.oneof else {**flags, "singleton": one})
+        documents.append({**flags, "oneof": [one]} if field.oneof else {**flags, "singleton": one})
         open_choice = field.oneof
-    return made
+    return documents

@@ -199,15 +199,15 @@ _FIELD: Final = re.compile(r"(\d+) (\S+) (\w+)((?: [*+!])*)(?: =(\d+))?")
 @cache
 def chip() -> Description:
     """The tables of the chip."""
-    made: list[TableSpec] = []
+    tables: list[TableSpec] = []
     for line in _TABLES.strip().splitlines():
         word, _, rest = line.partition(" ")
         if word == "table":
             name, kind, number, size = rest.split()
-            made.append(TableSpec(int(number, 16), name, kind, int(size)))
+            tables.append(TableSpec(int(number, 16), name, kind, int(size)))
         else:
-            made[-1] = _extended(made[-1], word, rest, line)
-    return Description({t.name: t for t in made}, {})
+            tables[-1] = _extended(tables[-1], word, rest, line)
+    return Description({t.name: t for t in tables}, {})
 
 
 def _extended(table: TableSpec, word: str, rest: str, line: str) -> TableSpec:
@@ -225,11 +225,11 @@ def _extended(table: TableSpec, word: str, rest: str, line: str) -> TableSpec:
 
 
 def _field(text: str) -> Field:
-    found = _FIELD.fullmatch(text)
-    assert found is not None, text
-    number, name, kind, marks, default = found.groups()
+    match = _FIELD.fullmatch(text)
+    assert match is not None, text
+    number, name, kind, marks, default = match.groups()
     wide = _BYTES.get(kind, 0)
-    given = None if default is None else bool(int(default)) if kind == "bool" else int(default)
+    value = None if default is None else bool(int(default)) if kind == "bool" else int(default)
     return Field(
         int(number),
         name,
@@ -238,6 +238,6 @@ def _field(text: str) -> Field:
         repeated="*" in marks,
         mandatory="+" in marks,
         read_only="!" in marks,
-        default=given,
+        default=value,
         choices=_CHOICES.get(name, ()),
     )

@@ -59,12 +59,12 @@ class _Implementations:
         return "MatchAction_Direct", (), ()
 
     def tables(
-        self, made: dict[str, TableSpec], sources: dict[str, ir.Table], info: Any, actions: dict[int, Any]
+        self, tables_by_name: dict[str, TableSpec], sources: dict[str, ir.Table], info: Any, actions: dict[int, Any]
     ) -> Iterator[TableSpec]:
         """Profiles, then selectors with their look-up of members; a profile that no table has is left out."""
         p4info = {t.preamble.name: t for t in info.tables}
         for i in [*self._profiles, *self._own]:
-            users = [name for name in made if self._profile_behind(sources[name]) is i]
+            users = [name for name in tables_by_name if self._profile_behind(sources[name]) is i]
             if users:
                 specs = _actions(p4info[users[0]], actions)
                 size = constructor.number(i, "size")
@@ -84,8 +84,8 @@ class _Implementations:
 
 def _profile_of(i: ir.ExternInstance) -> ir.ExternInstance | None:
     """The action profile that a selector selects from; None: it has members of its own."""
-    found = constructor.argument(i, "action_profile") if "action_profile" in i.params else None
-    return found if isinstance(found, ir.ExternInstance) else None
+    profile = constructor.argument(i, "action_profile") if "action_profile" in i.params else None
+    return profile if isinstance(profile, ir.ExternInstance) else None
 
 
 def _selector(number: int, name: str, i: ir.ExternInstance, profile: int) -> TableSpec:
@@ -178,15 +178,15 @@ def _actions(t: Any, actions: dict[int, Any]) -> tuple[ActionSpec, ...]:
 
 def _direct(program: ir.Program, table: ir.Table, first: int) -> Iterator[tuple[tuple[Field, ...], str, str]]:
     """The fields of each direct resource, with the operation and the attribute that it brings."""
-    seen = standard_externs(program)
+    standard = standard_externs(program)
     for name in ("counters", "meters", "registers", "filters"):
         i = table.properties.get(name)
         if not isinstance(i, ir.ExternInstance):
             continue
         if i.extern == "DirectCounter":
-            yield common.COUNTS[extern_unit(seen[i], 0)], "SyncCounters", ""
+            yield common.COUNTS[extern_unit(standard[i], 0)], "SyncCounters", ""
         elif i.extern == "DirectMeter":
-            yield common.RATES[extern_unit(seen[i], 0)], "", "MeterByteCountAdjust"
+            yield common.RATES[extern_unit(standard[i], 0)], "", "MeterByteCountAdjust"
         elif i.extern == "DirectRegister":
             yield register_fields(i, first), "SyncRegisters", ""
         elif i.extern == "DirectLpf":
@@ -196,5 +196,5 @@ def _direct(program: ir.Program, table: ir.Table, first: int) -> Iterator[tuple[
 
 
 def _notes(texts: Any) -> Annotations:
-    found = (_NOTE.fullmatch(text) for text in texts)
-    return tuple((note[1], note[2]) for note in found if note is not None)
+    matches = (_NOTE.fullmatch(text) for text in texts)
+    return tuple((note[1], note[2]) for note in matches if note is not None)

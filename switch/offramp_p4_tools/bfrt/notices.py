@@ -89,28 +89,28 @@ class Notices:
         for number, up in now.items():
             if before.get(number, True) != up:
                 entry = bf.TableEntry(table_id=spec.id, key=encode_key(spec, (Exact(number),)))
-                made = bf.PortStatusChgNotification(table_entry=entry, port_up=up)
-                self._clients.tell("port_status_change", port_status_change_notification=made)
+                notice = bf.PortStatusChgNotification(table_entry=entry, port_up=up)
+                self._clients.tell("port_status_change", port_status_change_notification=notice)
 
     def _send_digests(self, tables: Tables, name: str, digests: list[Digest]) -> None:
         learn = tables.program.digests.get(name)
         if learn is None:
             return
         self._lists += 1
-        made = bf.DigestList(digest_id=learn.id, list_id=self._lists)
-        made.target.pipe_id = tables.pipe_names.index(name.partition(".")[0])
+        message = bf.DigestList(digest_id=learn.id, list_id=self._lists)
+        message.target.pipe_id = tables.pipe_names.index(name.partition(".")[0])
         for digest in digests:
-            data = made.data.add()
+            data = message.data.add()
             for known, value in zip(learn.fields, digest.values, strict=True):
                 encode_value(data.fields, known, value)
-        self._clients.tell("learn", digest=made)
+        self._clients.tell("learn", digest=message)
 
     def _send_idle(self, store: MatchStore, entry: TableEntry, idle: bool) -> None:
         kind: Any = bf.IdleTimeoutNotification.ENTRY_IDLE if idle else bf.IdleTimeoutNotification.ENTRY_ACTIVE
-        made = bf.IdleTimeoutNotification(type=kind)
-        made.target.pipe_id = 0xFFFF
-        made.table_entry.table_id = store.spec.id
+        notice = bf.IdleTimeoutNotification(type=kind)
+        notice.target.pipe_id = 0xFFFF
+        notice.table_entry.table_id = store.spec.id
         key = store.key_of_entry(entry)
-        made.table_entry.key.CopyFrom(encode_key(store.spec, key))
-        made.table_entry.data.CopyFrom(encode_data(store.spec, store.get(key)))
-        self._clients.tell("idletimeout" if idle else "entry_active", idle_timeout_notification=made)
+        notice.table_entry.key.CopyFrom(encode_key(store.spec, key))
+        notice.table_entry.data.CopyFrom(encode_data(store.spec, store.get(key)))
+        self._clients.tell("idletimeout" if idle else "entry_active", idle_timeout_notification=notice)

@@ -74,12 +74,12 @@ class FieldId(IntEnum):
 
 def object_ids(kind: str, names: Iterable[str]) -> dict[str, int]:
     """The ids of all objects of a kind: a hash of the name, the next free one where two names share it."""
-    made: dict[str, int] = {}
+    identifiers: dict[str, int] = {}
     taken: set[int] = set()
     for name in sorted(names):
         number = name_hash(name)
         while number & 0xFFFFFF in taken:
             number += 1
         taken.add(number & 0xFFFFFF)
-        made[name] = PREFIXES[kind] << 24 | number & 0xFFFFFF
-    return made
+        identifiers[name] = PREFIXES[kind] << 24 | number & 0xFFFFFF
+    return identifiers

@@ -49,11 +49,11 @@ class Reader:
         store = self._tables.store(wanted.table_id)
         fields = wanted_fields(store.spec, wanted.data)
         if wanted.is_default_entry or not store.spec.key:
-            found = store.get_default()
-            if found is not None:
-                made = bf.TableEntry(table_id=store.spec.id, is_default_entry=True)
-                made.data.CopyFrom(encode_data(store.spec, found, fields))
-                yield bf.Entity(table_entry=made)
+            default = store.get_default()
+            if default is not None:
+                entry = bf.TableEntry(table_id=store.spec.id, is_default_entry=True)
+                entry.data.CopyFrom(encode_data(store.spec, default, fields))
+                yield bf.Entity(table_entry=entry)
             return
         key_only = wanted.table_flags.key_only or wanted.table_read_flag.key_only
         from_hw = wanted.table_flags.from_hw or wanted.table_read_flag.from_hw
@@ -61,10 +61,10 @@ class Reader:
             if not isinstance(store, MatchStore):
                 raise invalid(f"table {store.spec.name}: its entries have no handles")
             if wanted.handle_id == DEFAULT_HANDLE:
-                made = bf.TableEntry(table_id=store.spec.id)
-                found = store.get_default()
-                made.data.CopyFrom(encode_data(store.spec, Data() if found is None else found, fields))
-                yield bf.Entity(table_entry=made)
+                entry = bf.TableEntry(table_id=store.spec.id)
+                default = store.get_default()
+                entry.data.CopyFrom(encode_data(store.spec, Data() if default is None else default, fields))
+                yield bf.Entity(table_entry=entry)
                 return
             key = store.key_of(wanted.handle_id)
             data = None if key_only else store.seen(key, store.get(key), from_hw=from_hw)
@@ -92,13 +92,13 @@ class Reader:
     def _entry(
         self, store: Store, key: Key, data: Data | None, fields: frozenset[str] | None, wanted: Any, target: Any
     ) -> Any:
-        made = bf.TableEntry(table_id=store.spec.id, key=encode_key(store.spec, key))
-        made.table_flags.key_only = wanted.table_flags.key_only
+        entry = bf.TableEntry(table_id=store.spec.id, key=encode_key(store.spec, key))
+        entry.table_flags.key_only = wanted.table_flags.key_only
         if data is not None:
-            made.data.CopyFrom(encode_data(store.spec, data, fields))
+            entry.data.CopyFrom(encode_data(store.spec, data, fields))
         if wanted.HasField("entry_tgt") or (data is None and wanted.HasField("handle_id")):
-            made.entry_tgt.CopyFrom(wanted.entry_tgt if wanted.HasField("entry_tgt") else target)
-        return bf.Entity(table_entry=made)
+            entry.entry_tgt.CopyFrom(wanted.entry_tgt if wanted.HasField("entry_tgt") else target)
+        return bf.Entity(table_entry=entry)
 
     def _handle(self, wanted: Any) -> Any:
         store = self._tables.store(wanted.table_id)
@@ -109,19 +109,19 @@ class Reader:
 
     def _object(self, wanted: Any) -> Any:
         """The id of a table, an action, a field, or a digest, by name."""
-        made = bf.ObjectId()
-        made.CopyFrom(wanted)
+        reply = bf.ObjectId()
+        reply.CopyFrom(wanted)
         kind = wanted.WhichOneof("object")
         if kind == "learn_object":
             name = wanted.learn_object.learn_name
-            found = self._tables.program.digests.get(name)
-            if found is None:
+            digest = self._tables.program.digests.get(name)
+            if digest is None:
                 raise RpcError(Code.NOT_FOUND, f"no digest {name[:80]!r}")
-            made.id = found.id
+            reply.id = digest.id
             field = wanted.learn_object.data_field_name.field
             if field:
-                made.id = _by_name({f.name: f.id for f in found.fields}, field)
-            return bf.Entity(object_id=made)
+                reply.id = _by_name({f.name: f.id for f in digest.fields}, field)
+            return bf.Entity(object_id=reply)
         name = wanted.table_object.table_name
         specs = {store.spec.name: store.spec for store in self._tables.stores.values()}
         if kind is None or name not in specs:
@@ -130,17 +130,17 @@ class Reader:
         actions = {a.name: a for a in spec.actions or ()}
         match names.WhichOneof("names"):
             case None:
-                made.id = spec.id
+                reply.id = spec.id
             case "action_name":
-                made.id = _by_name({n: a.id for n, a in actions.items()}, names.action_name.action)
+                reply.id = _by_name({n: a.id for n, a in actions.items()}, names.action_name.action)
             case "key_field_name":
-                made.id = _by_name({f.name: f.id for f in spec.key}, names.key_field_name.field)
+                reply.id = _by_name({f.name: f.id for f in spec.key}, names.key_field_name.field)
             case _:
                 action = actions.get(names.data_field_name.action)
-                made.id = _by_name(
+                reply.id = _by_name(
                     {f.name: number for number, f in spec.fields(action).items()}, names.data_field_name.field
                 )
-        return bf.Entity(object_id=made)
+        return bf.Entity(object_id=reply)
 
 
 def _by_name(known: dict[str, int], name: str) -> int:

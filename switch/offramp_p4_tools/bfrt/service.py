@@ -82,7 +82,7 @@ class BfrtService:
         """Call a method of the service by name.
 
         Raises:
-            RpcError: with the status of the call.
+            RpcError: the call failed; it carries the status.
         """
         match method:
             case "Write":
@@ -143,14 +143,14 @@ class BfrtService:
         if action == _SET.BIND:
             self._bind(request)
             return bf.SetForwardingPipelineConfigResponse()
-        made = None
+        compiled = None
         if action not in {_SET.WARM_INIT_END, _SET.RECONCILE_AND_WARM_INIT_END}:
-            made = self._compile(request)
+            compiled = self._compile(request)
         reply = bf.SetForwardingPipelineConfigResponse()
         if action == _SET.VERIFY:
             return reply
         with self.device.control(), self.device.exclusive():
-            self._install(action, made)
+            self._install(action, compiled)
         kind = _STARTED if action == _SET.VERIFY_AND_WARM_INIT_BEGIN else _FINISHED
         reply.set_forwarding_pipeline_config_response_type = kind
         self.clients.tell("all", set_forwarding_pipeline_config_response=reply)
@@ -177,22 +177,22 @@ class BfrtService:
         pipeline = compile_pushed(self.device, texts.pop(), config.p4_name)
         return self._serve(pipeline)
 
-    def _install(self, action: int, made: _Served | None) -> None:
+    def _install(self, action: int, served: _Served | None) -> None:
         device = self.device
         if action == _SET.VERIFY_AND_WARM_INIT_BEGIN:
-            assert made is not None
-            device.saved, self._begun = made.pipeline, made
+            assert served is not None
+            device.saved, self._begun = served.pipeline, served
             self.clients.unbind_all()
             return
-        if made is None:
-            made = self._begun
-            if made is None or device.saved is not made.pipeline:
+        if served is None:
+            served = self._begun
+            if served is None or device.saved is not served.pipeline:
                 raise RpcError(Code.FAILED_PRECONDITION, "no program has been begun by VERIFY_AND_WARM_INIT_BEGIN")
             if action == _SET.RECONCILE_AND_WARM_INIT_END and device.pipeline is not None:
-                carry_over(device.pipeline, made.pipeline)
+                carry_over(device.pipeline, served.pipeline)
         else:
             self.clients.unbind_all()
-        device.pipeline, device.saved, self._served, self._begun = made.pipeline, None, made, None
+        device.pipeline, device.saved, self._served, self._begun = served.pipeline, None, served, None
 
     # --- streams -------------------------------------------------------------------------------------------
 
@@ -202,10 +202,10 @@ class BfrtService:
             served = self._program(request)
         self._check_target(request.target, served.tables)
         errors: list[OfframpError | None] = []
-        found = _each(served.reader, request, errors)
+        replies = _each(served.reader, request, errors)
         while True:
             with self.device.control(), self.device.exclusive():
-                entities = list(itertools.islice(found, RESPONSE_ENTITIES))
+                entities = list(itertools.islice(replies, RESPONSE_ENTITIES))
             if not entities:
                 break
             yield bf.ReadResponse(entities=entities)

@@ -35,8 +35,8 @@ class Tables:
     """The tables that BF-RT clients see while one program runs.
 
     Attributes:
-        name: of the program, that of its file.
-        stores: by the id of the table.
+        name: name of the program, that of its file.
+        stores: stores by the id of the table.
         pipe_names: the pipelines of the program, in the order of their pipes.
     """
 
@@ -56,10 +56,10 @@ class Tables:
         Raises:
             RpcError: NOT_FOUND.
         """
-        found = self.stores.get(identifier)
-        if found is None:
+        match = self.stores.get(identifier)
+        if match is None:
             raise RpcError(Code.NOT_FOUND, f"no table has id {identifier:#010x}")
-        return found
+        return match
 
     @property
     def ports(self) -> PortStore:

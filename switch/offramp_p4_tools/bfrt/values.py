@@ -35,18 +35,18 @@ def decode_key(spec: TableSpec, message: Any) -> Key:
         RpcError: a field is unknown, double, of another match type, or does not fit.
     """
     by_id = {f.id: f for f in spec.key}
-    given: dict[int, KeyPart] = {}
+    parts: dict[int, KeyPart] = {}
     for part in message.fields:
         known = by_id.get(part.field_id)
         if known is None:
             raise invalid(f"table {spec.name}: no key field has id {part.field_id}")
-        if part.field_id in given:
+        if part.field_id in parts:
             raise invalid(f"table {spec.name}: key {known.name} is given twice")
-        given[part.field_id] = _match(spec, known, part)
-    missing = next((f for f in spec.key if f.mandatory and f.id not in given), None)
+        parts[part.field_id] = _match(spec, known, part)
+    missing = next((f for f in spec.key if f.mandatory and f.id not in parts), None)
     if missing is not None:
         raise invalid(f"table {spec.name}: key {missing.name} is missing")
-    return tuple(given.get(f.id, _nothing(f)) for f in spec.key)
+    return tuple(parts.get(f.id, _nothing(f)) for f in spec.key)
 
 
 def _nothing(known: Field) -> KeyPart:
@@ -78,22 +78,22 @@ def _match(spec: TableSpec, known: Field, part: Any) -> KeyPart:
             return Optional(number(part.optional.value, known, what)) if part.optional.is_valid else ANY
 
 
-def _text(given: bytes, what: str) -> str:
+def _text(octets: bytes, what: str) -> str:
     try:
-        return given.decode()
+        return octets.decode()
     except UnicodeDecodeError:
         raise invalid(f"{what}: it is not text") from None
 
 
-def number(given: bytes, known: Field, what: str) -> int:
+def number(octets: bytes, known: Field, what: str) -> int:
     """A number as BF-RT sends it, big-endian in the field's bytes.
 
     Raises:
         RpcError: it has more bytes, or more bits than the field.
     """
-    value = int.from_bytes(given, "big")
-    if len(given) > max(known.octets, 1):
-        raise invalid(f"{what}: {len(given)} bytes given, it has {known.octets}")
+    value = int.from_bytes(octets, "big")
+    if len(octets) > max(known.octets, 1):
+        raise invalid(f"{what}: {len(octets)} bytes given, it has {known.octets}")
     if value >> known.width:
         raise invalid(f"{what}: {value:#x} does not fit {known.width} bits")
     return value
@@ -101,14 +101,14 @@ def number(given: bytes, known: Field, what: str) -> int:
 
 def encode_key(spec: TableSpec, key: Key) -> Any:
     """A TableKey message."""
-    made = bf.TableKey()
+    message = bf.TableKey()
     for known, part in zip(spec.key, key, strict=True):
-        one = made.fields.add(field_id=known.id)
+        one = message.fields.add(field_id=known.id)
         if isinstance(part, str):
             one.exact.value = part.encode()
             continue
         _encode_match(one, known, part)
-    return made
+    return message
 
 
 def _encode_match(one: Any, known: Field, part: Match) -> None:
@@ -144,14 +144,14 @@ def decode_data(spec: TableSpec, message: Any) -> Data:
     known = spec.fields(action)
     values: dict[str, Value] = {}
     for part in message.fields:
-        found = known.get(part.field_id)
-        if found is None:
+        field = known.get(part.field_id)
+        if field is None:
             raise invalid(f"table {spec.name}: no field of its data has id {part.field_id}")
-        if found.name in values:
-            raise invalid(f"table {spec.name}: {found.name} is given twice")
-        if found.read_only:
-            raise invalid(f"table {spec.name}: {found.name} can only be read")
-        values[found.name] = decode_value(found, part, f"table {spec.name}: {found.name}")
+        if field.name in values:
+            raise invalid(f"table {spec.name}: {field.name} is given twice")
+        if field.read_only:
+            raise invalid(f"table {spec.name}: {field.name} can only be read")
+        values[field.name] = decode_value(field, part, f"table {spec.name}: {field.name}")
     return Data(action, values)
 
 
@@ -175,10 +175,10 @@ def action_of(spec: TableSpec, identifier: int) -> ActionSpec | None:
     Raises:
         RpcError: the table has none with it.
     """
-    found = spec.action(identifier) if identifier else None
-    if identifier and found is None:
+    action = spec.action(identifier) if identifier else None
+    if identifier and action is None:
         raise invalid(f"table {spec.name}: no action has id {identifier}")
-    return found
+    return action
 
 
 _ARRAYS = {"bool": "bool_arr_val", "string": "str_arr_val"}
@@ -197,10 +197,10 @@ def decode_value(known: Field, part: Any, what: str) -> Value:
             return list(part.stream)
         if how not in {expected, None}:
             raise invalid(f"{what}: {how} given, expected {expected}")
-        given = list(getattr(part, expected).val)
-        if expected == "int_arr_val" and any(n >> known.width for n in given):
-            raise invalid(f"{what}: {max(given)} does not fit {known.width} bits")
-        return given
+        numbers = list(getattr(part, expected).val)
+        if expected == "int_arr_val" and any(n >> known.width for n in numbers):
+            raise invalid(f"{what}: {max(numbers)} does not fit {known.width} bits")
+        return numbers
     expected = {"bool": "bool_val", "string": "str_val", "float": "float_val"}.get(known.kind, "stream")
     if how not in {expected, None}:
         raise invalid(f"{what}: {how} given, expected {expected}")
@@ -217,11 +217,11 @@ def decode_value(known: Field, part: Any, what: str) -> Value:
 
 def encode_data(spec: TableSpec, data: Data, wanted: frozenset[str] | None = None) -> Any:
     """A TableData message with the fields that are ``wanted``, None for all."""
-    made = bf.TableData(action_id=0 if data.action is None else data.action.id)
+    message = bf.TableData(action_id=0 if data.action is None else data.action.id)
     for known in spec.fields(data.action).values():
         if known.name in data.values and (wanted is None or known.name in wanted):
-            encode_value(made.fields, known, data.values[known.name])
-    return made
+            encode_value(message.fields, known, data.values[known.name])
+    return message
 
 
 def encode_value(fields: Any, known: Field, value: Value) -> None:
@@ -230,19 +230,19 @@ def encode_value(fields: Any, known: Field, value: Value) -> None:
         for one in value:
             fields.add(field_id=known.id).stream = one.to_bytes(known.octets, "big")
         return
-    made = fields.add(field_id=known.id)
+    field = fields.add(field_id=known.id)
     if isinstance(value, list):
-        array = getattr(made, _ARRAYS.get(known.kind, "int_arr_val"))
+        array = getattr(field, _ARRAYS.get(known.kind, "int_arr_val"))
         array.SetInParent()
         array.val.extend(value)
     elif known.kind == "bool":
-        made.bool_val = bool(value)
+        field.bool_val = bool(value)
     elif known.kind == "float":
-        made.float_val = float(value)
+        field.float_val = float(value)
     elif isinstance(value, str):
-        made.str_val = value
+        field.str_val = value
     else:
-        made.stream = (int(value) & (1 << known.width) - 1).to_bytes(known.octets, "big")
+        field.stream = (int(value) & (1 << known.width) - 1).to_bytes(known.octets, "big")
 
 
 def numbers(key: Iterable[KeyPart]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ _MAX_NUMBER: Final = (1 << 31) - 1
 class Asked:
     """The arguments of a request; names that are not asked for do not matter.
 
-    Every method raises OfframpError, which names the argument, where it is not what it should be.
+    Every method raises an OfframpError that names the argument if it is invalid.
     """
 
     def __init__(self, given: object, path: str = "arguments") -> None:
@@ -28,30 +28,30 @@ class Asked:
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string; required if there is no default."""
-        found = self._given.get(name)
-        if found is None and default is not None:
+        value = self._given.get(name)
+        if value is None and default is not None:
             return default
-        if not isinstance(found, str) or len(found) > _MAX_TEXT or "\0" in found:
+        if not isinstance(value, str) or len(value) > _MAX_TEXT or "\0" in value:
             raise self._expected(name, f"a text of at most {_MAX_TEXT} characters")
-        return found
+        return value
 
     def number(self, name: str, default: int | None = None, *, least: int = 0, most: int = _MAX_NUMBER) -> int:
         """A whole number; required if there is no default."""
-        found = self._given.get(name)
-        if found is None and default is not None:
+        value = self._given.get(name)
+        if value is None and default is not None:
             return default
-        if type(found) is not int or not least <= found <= most:
+        if type(value) is not int or not least <= value <= most:
             raise self._expected(name, f"a whole number from {least} to {most}")
-        return found
+        return value
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean."""
-        found = self._given.get(name)
-        if found is None:
+        value = self._given.get(name)
+        if value is None:
             return default
-        if not isinstance(found, bool):
+        if not isinstance(value, bool):
             raise self._expected(name, "true or false")
-        return found
+        return value
 
     def object(self, name: str) -> Asked:
         """An object, empty by default."""
@@ -63,18 +63,18 @@ class Asked:
 
     def texts(self, name: str) -> Sequence[str]:
         """A list of strings, empty by default."""
-        found = self._list(name)
-        if not all(isinstance(each, str) and len(each) <= _MAX_TEXT and "\0" not in each for each in found):
+        values = self._list(name)
+        if not all(isinstance(each, str) and len(each) <= _MAX_TEXT and "\0" not in each for each in values):
             raise self._expected(name, "a list of texts")
-        return found
+        return values
 
     def _list(self, name: str) -> list[Any]:
-        found = self._given.get(name)
-        if found is None:
+        values = self._given.get(name)
+        if values is None:
             return []
-        if not isinstance(found, list) or len(found) > _MAX_LIST:
+        if not isinstance(values, list) or len(values) > _MAX_LIST:
             raise self._expected(name, f"a list of at most {_MAX_LIST}")
-        return found
+        return values
 
     def _expected(self, name: str, what: str) -> OfframpError:
         return OfframpError(f"{self._path}.{name}: expected {what}")

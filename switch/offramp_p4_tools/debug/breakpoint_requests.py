@@ -34,41 +34,41 @@ class BreakpointRequests:
     def on_lines(self, asked: Asked) -> Body:
         """``setBreakpoints``: of one file, in place of those before."""
         file = asked.object("source").text("path", "") or asked.object("source").text("name", "")
-        made = []
+        breakpoints = []
         for each in asked.objects("breakpoints"):
             line = each.number("line") + 1 - self.first_line
-            made.append(self._breakpoint(each, file=file, line=line))
+            breakpoints.append(self._breakpoint(each, file=file, line=line))
         self._lines.pop(file, None)
-        if made:
-            self._lines[file] = made
-        return self._place(made)
+        if breakpoints:
+            self._lines[file] = breakpoints
+        return self._place(breakpoints)
 
     def on_names(self, asked: Asked) -> Body:
         """``setFunctionBreakpoints``: in place of those before."""
-        made = [self._breakpoint(each, name=each.text("name") or " ") for each in asked.objects("breakpoints")]
-        self._functions = made
-        return self._place(made)
+        breakpoints = [self._breakpoint(each, name=each.text("name") or " ") for each in asked.objects("breakpoints")]
+        self._functions = breakpoints
+        return self._place(breakpoints)
 
     def _breakpoint(self, asked: Asked, *, file: str = "", line: int = 0, name: str = "") -> Breakpoint:
         self._numbers += 1
         condition, hits = asked.text("condition", ""), asked.text("hitCondition", "")
         return Breakpoint(self._numbers, file, line, name, condition, hits, asked.text("logMessage", ""))
 
-    def _place(self, made: list[Breakpoint]) -> Body:
+    def _place(self, breakpoints: list[Breakpoint]) -> Body:
         every = [*(each for lines in self._lines.values() for each in lines), *self._functions]
         if len(every) > MAX_BREAKPOINTS:
             raise OfframpError(f"{len(every)} breakpoints: at most {MAX_BREAKPOINTS} are set")
         self._debugger.set_breakpoints(every)
-        return {"breakpoints": [self.told(each) for each in made]}
+        return {"breakpoints": [self.described(each) for each in breakpoints]}
 
-    def told(self, each: Breakpoint) -> Body:
+    def described(self, each: Breakpoint) -> Body:
         """A breakpoint as the protocol describes it."""
-        told: dict[str, Any] = {"id": each.number, "verified": bool(each.actual)}
+        body: dict[str, Any] = {"id": each.number, "verified": bool(each.actual)}
         if each.actual:
-            told["line"] = each.actual + self.first_line - 1
+            body["line"] = each.actual + self.first_line - 1
         if each.fault:
-            told["message"] = each.fault
-        return told
+            body["message"] = each.fault
+        return body
 
     def locations(self, asked: Asked) -> Body:
         """``breakpointLocations``: lines at which a packet can be held."""

@@ -44,7 +44,7 @@ class Breakpoint:
         line: the line that was asked for; ``actual`` is the line at which it stands (0: none).
         hits: number of times that a packet has reached it with its condition true.
         message: written instead of holding the packet; ``{expression}`` in it is replaced.
-        fault: why it cannot be set; empty if it is.
+        fault: why it cannot be set; empty if it is set.
     """
 
     number: int
@@ -81,17 +81,17 @@ class Breakpoint:
 
     def holds(self, code: Code, number: int, m: Memory) -> bool:
         """Whether a packet that reaches it is held, or its message written; counts the hit."""
-        found = self._watches.get(code, {}).get(number)
-        if found is None:
+        watch = self._watches.get(code, {}).get(number)
+        if watch is None:
             return False
-        condition, _ = found
+        condition, _ = watch
         if condition is not None and not condition.true(m):
             return False
         self.hits += 1
         return self._count()(self.hits)
 
     def text(self, code: Code, number: int, m: Memory) -> str:
-        """Its message, filled in."""
+        """The breakpoint's message, filled in."""
         _, parts = self._watches.get(code, {}).get(number, (None, []))
         return "".join(part if isinstance(part, str) else part.text(m) for part in parts)
 
@@ -115,10 +115,10 @@ class Breakpoint:
     def _count(self) -> Callable[[int], bool]:
         if not self.hit_condition:
             return lambda _: True
-        found = _COUNT.fullmatch(self.hit_condition)
-        if found is None:
+        match = _COUNT.fullmatch(self.hit_condition)
+        if match is None:
             raise OfframpError(f"hit condition {self.hit_condition[:40]!r}: expected a count such as 5, >= 5 or % 5")
-        test, count = _TESTS[found[1] or "=="], int(found[2])
+        test, count = _TESTS[match[1] or "=="], int(match[2])
         return lambda hits: test(hits, count)
 
     def _parts(self, location: Location, expressions: Expressions) -> list[str | Watch]:
@@ -132,9 +132,9 @@ def lines_of(codes: Iterable[Code], file: str, first: int, last: int) -> Sequenc
     return sorted({s.pos.line for s in locations if first <= s.pos.line <= last and same_file(s.pos.file, file)})
 
 
-def same_file(known: str, asked: str) -> bool:
+def same_file(known: str, wanted: str) -> bool:
     """Whether a position's file is the one that a client names."""
-    return known == asked or resolved(known) == resolved(asked)
+    return known == wanted or resolved(known) == resolved(wanted)
 
 
 @lru_cache(maxsize=256)
@@ -146,5 +146,5 @@ def resolved(file: str) -> str:
         return file
 
 
-def _named(name: str, asked: str) -> bool:
-    return name == asked or name.endswith(f".{asked}")
+def _named(name: str, wanted: str) -> bool:
+    return name == wanted or name.endswith(f".{wanted}")

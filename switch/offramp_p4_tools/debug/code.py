@@ -41,7 +41,7 @@ class Location:
 
     Attributes:
         entry: whether it is the first of its frame, which breakpoints by name mean.
-        variables: in scope, those declared further in last.
+        variables: variables in scope, those declared further in last.
     """
 
     pos: Pos
@@ -69,7 +69,7 @@ class Code:
     """The debuggable code of a pipeline, or of a gress of one.
 
     Attributes:
-        locations: by number; 0 is none.
+        locations: locations by number; 0 is none.
         armed: numbers of those with breakpoints.
         file: the name under which Python knows the generated module.
         expressions: evaluates what clients ask about packets in this code.
@@ -117,13 +117,13 @@ class Code:
 
 def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Location, Memory]]:
     """The frames of a packet that has reached a location, innermost first."""
-    found = [(code.location(number), frame.f_locals["m"])]
+    frames = [(code.location(number), frame.f_locals["m"])]
     outer = frame.f_back
     while outer is not None:
         if outer.f_code.co_filename == code.file and HERE in outer.f_locals:
-            found.append((code.location(outer.f_locals[HERE]), outer.f_locals["m"]))
+            frames.append((code.location(outer.f_locals[HERE]), outer.f_locals["m"]))
         outer = outer.f_back
-    return found
+    return frames
 
 
 def depth(code: Code, frame: FrameType) -> int:
@@ -137,13 +137,13 @@ def depth(code: Code, frame: FrameType) -> int:
 
 def left_stack(code: Code, fault: ParserFault) -> list[tuple[Location, Memory]]:
     """The frames that an error has left, innermost first."""
-    found, traceback = [], fault.__traceback__
+    frames, traceback = [], fault.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame
         if frame.f_code.co_filename == code.file and HERE in frame.f_locals:
-            found.append((code.location(frame.f_locals[HERE]), frame.f_locals["m"]))
+            frames.append((code.location(frame.f_locals[HERE]), frame.f_locals["m"]))
         traceback = traceback.tb_next
-    return found[::-1]
+    return frames[::-1]
 
 
 def frame_bytes(m: Memory) -> bytes:

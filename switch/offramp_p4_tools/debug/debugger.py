@@ -51,8 +51,8 @@ class Debugger:
 
     Attributes:
         stepping: whether every location is looked at.
-        stop: the packet that is held, if one is.
-        program: loaded last.
+        stop: the packet at which execution has stopped, or None.
+        program: the program loaded last.
         errors, drops: whether parser errors, and packets that are dropped, are held.
     """
 
@@ -78,9 +78,9 @@ class Debugger:
         """Makes the generator of debuggable code for the program that is being loaded."""
 
         def make(program: ir.Program, layout: Layout, target: Target) -> DebugGenerator:
-            made = DebugGenerator(program, layout, target, observer=self)
-            self._loading.append(made.code)
-            return made
+            generator = DebugGenerator(program, layout, target, observer=self)
+            self._loading.append(generator.code)
+            return generator
 
         return make
 
@@ -114,15 +114,15 @@ class Debugger:
     # --- what the generated code calls
 
     def reached(self, code: Code, number: int, m: Memory, frame: FrameType) -> None:
-        """Hold the packet, if this is where it is wanted."""
+        """Stop the packet if it should stop here."""
         reason: Reason | None = None
         step = self._step
         if step is not None:
-            found = depth(code, frame)
+            level = depth(code, frame)
             location = code.location(number)
-            if found == 1 and location.entry:
+            if level == 1 and location.entry:
                 self._run += 1
-            if step.ends(found, self._run, self._packet.number):
+            if step.ends(level, self._run, self._packet.number):
                 reason = step.reason
         hit = [b for b in self._breakpoints if number in code.armed and b.holds(code, number, m)]
         for each in [b for b in hit if b.message]:
@@ -163,13 +163,13 @@ class Debugger:
         with self._lock:
             if self._client is not client:
                 return False
-            held = self.stop is not None
+            stopped = self.stop is not None
             self._client = None
             self.errors = self.drops = False
             self.set_breakpoints([])
         self._set_step(None)
         self._steps.put(None)
-        return held
+        return stopped
 
     def close(self) -> None:
         """Let everything run for good; may be called from a signal handler."""
@@ -184,7 +184,7 @@ class Debugger:
             self._steps.put(None if how is None else Step(how, len(stop.stack), self._run, stop.packet.number))
 
     def pause(self, reason: Reason = "pause") -> None:
-        """Hold the next packet, or the one that runs, wherever it is."""
+        """Stop the next packet, or the running one wherever it is."""
         self._set_step(Step("in", reason=reason))
 
     def set_breakpoints(self, wanted: Sequence[Breakpoint]) -> None:

@@ -2,7 +2,7 @@
 """P4 expressions over what is in scope at a location: typed by the front end, executed by the engine's own rules.
 
 What calls something is refused: looking must not change anything. Expressions are read from a copy of the packet's
-memory; only :meth:`Expressions.assign` and :meth:`Expressions.set_valid` write.
+memory; only :meth:`Expressions.assign` writes.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Expressions:
         """
         if isinstance(place, ir.IsValid):
             valid = self._reader(self._typed(location, text, BOOL))(m)
-            made: ir.Stmt = ir.Eval(ir.HeaderOp("setValid" if valid else "setInvalid", place.base, type=VOID))
+            statement: ir.Stmt = ir.Eval(ir.HeaderOp("setValid" if valid else "setInvalid", place.base, type=VOID))
         else:
-            made = ir.Assign(place, self._typed(location, text, place.type))
-        _executed(lambda: self._function("write", lambda g: g.statement(made))(m))
+            statement = ir.Assign(place, self._typed(location, text, place.type))
+        _executed(lambda: self._function("write", lambda g: g.statement(statement))(m))
 
     def _typed(self, location: Location, text: str, expected: Type | None = None) -> ir.Expr:
         if len(text) > MAX_LENGTH:
@@ -131,12 +131,12 @@ class Expressions:
             g = Generator(code.program, code.layout, code.target)
             with g.function(name):
                 write(g)
-            made: Callable[[Memory], Any] = g.load()[name]
+            function: Callable[[Memory], Any] = g.load()[name]
         except P4Error as error:
             raise OfframpError(error.message) from None
         except RecursionError:
             raise OfframpError("the expression is nested too deeply") from None
-        return made
+        return function
 
 
 def _parsed(text: str, types: Iterable[str]) -> ast.Expr:
@@ -163,7 +163,7 @@ class Watch:
             return False
 
     def text(self, m: Memory) -> str:
-        """Its value, or why it has none."""
+        """The value, or why there is none."""
         try:
             read = self._read(m)
         except OfframpError as error:

@@ -20,7 +20,7 @@ _KINDS: dict[type, Kind] = {ir.Table: "table", ir.Action: "action", ir.Function:
 
 
 class DebugGenerator(Generator):
-    """Generates code that tells an observer where it is.
+    """Generates code that reports its position to an observer.
 
     Attributes:
         code: the code that it generates, with its locations.
@@ -93,12 +93,12 @@ class DebugGenerator(Generator):
     def _frame_of(self, node: ir.State | ir.Table | ir.Action | ir.Function | walk.Block) -> Frame:
         if node not in self._frames:
             if isinstance(node, ir.State):
-                made = Frame("state", f"{self._owners[node].name}.{node.name}", node)
+                frame = Frame("state", f"{self._owners[node].name}.{node.name}", node)
             elif isinstance(node, ir.ParserInstance):
-                made = Frame("parser", node.name, node)
+                frame = Frame("parser", node.name, node)
             else:
-                made = Frame(_KINDS.get(type(node), "control"), node.name, node)
-            self._frames[node] = made
+                frame = Frame(_KINDS.get(type(node), "control"), node.name, node)
+            self._frames[node] = frame
         return self._frames[node]
 
     def _hook(self, pos: Pos, *, entry: bool) -> None:

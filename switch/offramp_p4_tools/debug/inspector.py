@@ -56,15 +56,15 @@ class Inspector:
         view = self._view(asked)
         variables = view.variables()
         own = Rows(lambda: [view.row(value) for value in variables.values()], len(variables))
-        found: list[tuple[str, Node]] = [("Variables", own), ("Packet", state_rows.packet(view, self._stop.packet))]
-        found += state_rows.scopes(self._switch, view)
+        nodes: list[tuple[str, Node]] = [("Variables", own), ("Packet", state_rows.packet(view, self._stop.packet))]
+        nodes += state_rows.scopes(self._switch, view)
         hints = {"Variables": "locals"}
         return {
             "scopes": [
                 {"name": title, "expensive": title not in ("Variables", "Packet")}
                 | ({"presentationHint": hints[title]} if title in hints else {})
                 | self._reference(node)
-                for title, node in found
+                for title, node in nodes
             ]
         }
 
@@ -95,10 +95,10 @@ class Inspector:
         try:
             row = view.value(text)
         except OfframpError:
-            found = state_rows.find(self._switch, view, text)
-            if found is None:
+            known_row = state_rows.find(self._switch, view, text)
+            if known_row is None:
                 raise
-            row = found
+            row = known_row
         return self._value(row, "result")
 
     def _view(self, asked: Asked) -> View:

@@ -54,7 +54,7 @@ class Launch:
         """The arguments of a client's request; those that it leaves out are taken from this object.
 
         Raises:
-            OfframpError: an argument is not what it should be.
+            OfframpError: an argument is invalid.
         """
         macros = [_checked(parse_macro, each) for each in asked.texts("defines")]
         packets = tuple(_checked(parse_packet, each) for each in asked.texts("packets"))
@@ -127,7 +127,7 @@ def _work(switch: Switch, wanted: Launch) -> Iterator[Work]:
     """The steps of a launch, in order; files are read now.
 
     Raises:
-        OfframpError: a file cannot be read, or is not what it should be.
+        OfframpError: a file cannot be read, or is invalid.
     """
     control = Control(switch)
     for name, packets in ((wanted.entries, False), (wanted.stf, True)):

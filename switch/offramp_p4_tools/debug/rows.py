@@ -75,8 +75,8 @@ class Elements(Generic[_T]):
 
     def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
         """At most ``most`` rows from number ``start`` on."""
-        found = self._items()
-        page = found[start : start + most] if isinstance(found, list | range) else islice(found, start, start + most)
+        items = self._items()
+        page = items[start : start + most] if isinstance(items, list | range) else islice(items, start, start + most)
         return [self._make(i, item) for i, item in enumerate(page, start)]
 
 
@@ -115,12 +115,12 @@ class View:
     def variables(self) -> dict[str, Value]:
         """The variables in scope, innermost last, without those that have no value."""
         layout = self.code.layout
-        found = {}
+        values = {}
         for var in self.location.variables:
             if var.type.slots:
                 ref = ir.VarRef(var, type=strip(var.type))
-                found[var.name] = Value(var.name, var.declared or var.type, self.m, layout.base(var), ref)
-        return found
+                values[var.name] = Value(var.name, var.declared or var.type, self.m, layout.base(var), ref)
+        return values
 
     def value(self, text: str) -> Row:
         """The row of an expression.
@@ -141,5 +141,5 @@ class Parts:
 
     def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
         """At most ``most`` rows from number ``start`` on."""
-        found = values.parts(self._value, start, most)
-        return [self._view.row(p, self._path + (p.name if p.name[0] == "[" else f".{p.name}")) for p in found]
+        parts = values.parts(self._value, start, most)
+        return [self._view.row(p, self._path + (p.name if p.name[0] == "[" else f".{p.name}")) for p in parts]

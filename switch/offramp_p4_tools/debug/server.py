@@ -25,7 +25,7 @@ _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 8
 """Most connections at once; one of them can have a debugger."""
 GREETING_S: Final = 10.0
-"""Until a client has launched or attached; then it may be silent."""
+"""Seconds within which a client must launch or attach; after that it may be silent."""
 _SEND_S: Final = 5
 MakeStarter = Callable[[], Starter]
 """Makes the starter of a connection, a new one for each."""

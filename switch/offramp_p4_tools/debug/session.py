@@ -72,7 +72,7 @@ class Session:
     """Reads requests until the client ends or is lost; then whatever is held goes on.
 
     Args:
-        debugger: of the switch.
+        debugger: debugger of the switch.
         starter: carries out launch and attach.
         reader, writer: the client's stream.
         on_start: called when the client has launched or attached.
@@ -155,7 +155,7 @@ class Session:
     def loaded(self) -> None:
         """Another program runs: breakpoints may have moved."""
         for each in self._debugger.breakpoints:
-            self.event("breakpoint", {"reason": "changed", "breakpoint": self._breakpoints.told(each)})
+            self.event("breakpoint", {"reason": "changed", "breakpoint": self._breakpoints.described(each)})
 
     def event(self, name: str, body: Mapping[str, Any]) -> None:
         """Send an event; a client that no longer reads is disconnected."""

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 def scopes(switch: Switch, view: View) -> list[tuple[str, Node]]:
     """Each kind of state that the program has, by the name of its scope."""
-    made: list[tuple[str, Mapping[str, Any], Callable[..., Row]]] = [
+    kinds: list[tuple[str, Mapping[str, Any], Callable[..., Row]]] = [
         ("Tables", switch.tables, _table),
         ("Registers", switch.registers, partial(_register, view)),
         ("Counters", {n: c for n, c in switch.counters.items() if c.table is None}, _counter),
         ("Meters", {n: c for n, c in switch.meters.items() if c.table is None}, _meter),
         ("Value sets", switch.value_sets, _value_set),
     ]
-    found: list[tuple[str, Node]] = [
-        (title, Rows(partial(_all, states, row), len(states))) for title, states, row in made if states
+    nodes: list[tuple[str, Node]] = [
+        (title, Rows(partial(_all, states, row), len(states))) for title, states, row in kinds if states
     ]
-    return [*found, ("Replication", Rows(partial(_replication, switch), 2))]
+    return [*nodes, ("Replication", Rows(partial(_replication, switch), 2))]
 
 
 def find(switch: Switch, view: View, name: str) -> Row | None:

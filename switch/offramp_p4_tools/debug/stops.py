@@ -29,7 +29,7 @@ class Stop:
 
     Attributes:
         stack: locations and the packet's memory, innermost first; never empty.
-        text: of an error or a drop.
+        text: text of an error or a drop.
         breakpoints: those that hold it.
     """
 

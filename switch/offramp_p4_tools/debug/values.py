@@ -31,7 +31,7 @@ class Value:
 
     Attributes:
         cells: memory, and ``at`` where the value begins in it.
-        place: by which it can be set; None: it cannot. For the validity of a header, an :class:`~ir.IsValid`.
+        place: place by which it can be set; None: it cannot. For the validity of a header, an :class:`~ir.IsValid`.
     """
 
     name: str

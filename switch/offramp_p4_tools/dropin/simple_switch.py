@@ -70,7 +70,7 @@ def main(words: Sequence[str] | None = None, program: str = "simple_switch") -> 
     try:
         line = read_words(sys.argv[1:] if words is None else words, _KNOWN, _IGNORED, _ALIASES)
         line.name_unknown(program)
-        if _told(line, program):
+        if _printed(line, program):
             return 0
         form = "%(asctime)s %(message)s"
         logging.basicConfig(level=_level(line), format=form, datefmt="%H:%M:%S", stream=sys.stdout)
@@ -88,7 +88,7 @@ def _level(line: Words) -> int:
     return _LEVELS[level]
 
 
-def _told(line: Words, program: str) -> bool:
+def _printed(line: Words, program: str) -> bool:
     from offramp_base import __version__
 
     texts = {

@@ -32,7 +32,7 @@ WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {
 }
 """Writers of a seed's program, by architecture (None: the writer for v1model, which suits the tested engine)."""
 TRIAL_S: Final = 60.0
-"""Seconds that a comparison may take: far more than any does."""
+"""Seconds that a comparison may take: far more than any needs."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Campaign:
         engine: makes the switch that is compared with the Python engine; None compares it with p4c and bmv2, on
             programs that these take.
         write: writes the program of a seed; None: programs for v1model.
-        seed: of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
+        seed: seed of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
         shrink_s: time to spend on each finding's reproducer.
         jobs: trials at a time.
     """
@@ -60,7 +60,7 @@ class Campaign:
         self,
         seconds: float = float("inf"),
         trials: float = float("inf"),
-        told: Callable[[Finding], Any] | None = None,
+        report: Callable[[Finding], Any] | None = None,
         spent: Callable[[float], Any] | None = None,
     ) -> None:
         """Go on until the time or the number of trials is used up; ``spent`` gets the seconds so far."""
@@ -77,20 +77,20 @@ class Campaign:
             if ended.value is None:
                 self.trial(seed)  # again, step by step, to see what is wrong
                 if len(self.findings) == before:
-                    why = f"{ended.death or 'something was wrong'}, but not a second time"
-                    self.findings.append(Finding("unsteady", seed, why, self._case(seed)[0].text))
+                    reason = f"{ended.death or 'something was wrong'}, but not a second time"
+                    self.findings.append(Finding("unsteady", seed, reason, self._case(seed)[0].text))
             else:
                 self.counts.add(ended.value)
             for finding in self.findings[before:]:
-                if told is not None:
-                    told(finding)
+                if report is not None:
+                    report(finding)
             if spent is not None:
                 spent(time.monotonic() - start)
 
     def _quick(self, seed: int) -> Counts | None:
         """The counts of a trial in which nothing is wrong; None of another."""
-        made, case = self._case(seed)
-        outcome = self._compare(made.text, case)
+        program, case = self._case(seed)
+        outcome = self._compare(program.text, case)
         counts = Counts()
         if outcome.kind == "unsupported":
             counts.unsupported = 1
@@ -99,32 +99,32 @@ class Campaign:
         else:
             return None
         if self.engine is not None:
-            tally = noise(seed, made.text)
+            tally = noise(seed, program.text)
             if tally.findings:
                 return None
             counts.add(tally.counts)
         return counts
 
     def _case(self, seed: int) -> tuple[RandomProgram, Case]:
-        made = self.write(seed) if self.write else random_program(seed, portable=self.engine is None)
-        return made, Case(tuple(random_packets(Random(seed), PACKETS, made.hints)), seed)
+        program = self.write(seed) if self.write else random_program(seed, portable=self.engine is None)
+        return program, Case(tuple(random_packets(Random(seed), PACKETS, program.hints)), seed)
 
     def trial(self, seed: int) -> None:
         """One random program with packets, some sources nearly like it, some P4Runtime messages; each by itself."""
-        made, case = self._case(seed)
-        fault = self._outcome(made.text, case)
+        program, case = self._case(seed)
+        fault = self._outcome(program.text, case)
         if fault.kind == "unsupported":
             self.counts.unsupported += 1
         elif fault.kind == "same":
             self.counts.programs += 1
             self.counts.packets += len(case.packets)
         else:
-            self.findings.append(self._smallest(made.text, case, fault))
+            self.findings.append(self._smallest(program.text, case, fault))
         if self.engine is None:
             return
-        ended = isolated(lambda: noise(seed, made.text), TRIAL_S)
+        ended = isolated(lambda: noise(seed, program.text), TRIAL_S)
         if ended.value is None:
-            self.findings.append(Finding("death", seed, f"noise: {ended.death}", made.text))
+            self.findings.append(Finding("death", seed, f"noise: {ended.death}", program.text))
         else:
             self.counts.add(ended.value.counts)
             self.findings += ended.value.findings

@@ -89,7 +89,7 @@ class PnaWriter(Writer):
         """Writers of requests that the main control may make of the card."""
         rng = self.rng
         ports = ("0xfffffffd", "0xfffffffa", "70000")
-        made: list[Callable[[], str]] = [
+        requests: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),
             lambda: "drop_packet();",
             lambda: f"if (meta.rounds < {'1' if self.bmv2 else '3'}) {{ recirculate(); }}",
@@ -104,8 +104,8 @@ class PnaWriter(Writer):
             *timer_calls(scope),
         ]
         if self.bmv2:
-            made.append(lambda: self._by_port(scope))
-        return made
+            requests.append(lambda: self._by_port(scope))
+        return requests
 
     def _by_direction(self, scope: Scope) -> str:
         direction = "istd.recirculated" if self.bmv2 else "istd.direction"
@@ -123,7 +123,7 @@ class PnaWriter(Writer):
         lines = [
             f"control Deparse(packet_out packet, {direction} headers_t hdr, in meta_t meta,",
             "                in pna_main_output_metadata_t ostd) {",
-            "Digest<told_t>() told;",
-            "apply { if (meta.link[0:0] == 1) { told.pack({ meta.link, meta.link }); }",
+            "Digest<notice_t>() notices;",
+            "apply { if (meta.link[0:0] == 1) { notices.pack({ meta.link, meta.link }); }",
         ]
         return [*lines, *(f"packet.emit({name});" for name in self.shapes.emitted()), "} }"]

@@ -83,21 +83,21 @@ def compare(engine: Make, text: str, case: Case) -> FuzzVerdict:
     except Exception:
         return FuzzVerdict("crash", traceback.format_exc(limit=-4))
     try:
-        found = difference(oracle, engine(program), case)
+        fault = difference(oracle, engine(program), case)
     except OfframpError as error:
         return FuzzVerdict("unsupported", str(error))
     except Exception:
         return FuzzVerdict("crash", traceback.format_exc(limit=-4))
-    return FuzzVerdict("same") if found is None else FuzzVerdict("difference", found)
+    return FuzzVerdict("same") if fault is None else FuzzVerdict("difference", fault)
 
 
 def difference(oracle: Any, tested: Any, case: Case) -> str | None:
     """Run ``case`` on two fresh switches; returns a description of the difference, or None."""
     digests: tuple[list[Any], list[Any]] = [], []
     controls = [RandomControl(switch, case.seed) for switch in (oracle, tested)]
-    for control, told in zip(controls, digests, strict=True):
+    for control, seen in zip(controls, digests, strict=True):
         control.fill()
-        control.switch.on_digest = told.append
+        control.switch.on_digest = seen.append
     for number, (port, frame) in enumerate(case.packets):
         if number % CHANGE_EVERY == CHANGE_EVERY - 1:
             for control in controls:
@@ -120,19 +120,19 @@ def _state_difference(oracle: Any, tested: Any) -> str | None:
 
 def _state(switch: Any) -> dict[str, Any]:
     """Everything that outlives packets."""
-    found: dict[str, Any] = {"stats": asdict(switch.stats)}
-    found |= {f"register {n}": [r.read(i) for i in range(r.size)] for n, r in switch.registers.items()}
-    found |= {
+    state: dict[str, Any] = {"stats": asdict(switch.stats)}
+    state |= {f"register {n}": [r.read(i) for i in range(r.size)] for n, r in switch.registers.items()}
+    state |= {
         f"meter {n}": [list(cell.levels) for cell in m.cells] for n, m in switch.meters.items() if m.table is None
     }
-    found |= {f"counter {n}": (list(c.packets), list(c.bytes)) for n, c in switch.counters.items()}
+    state |= {f"counter {n}": (list(c.packets), list(c.bytes)) for n, c in switch.counters.items()}
     for name, table in switch.tables.items():
-        found[f"look-ups of {name}"] = table.hits, table.misses
-        found[f"direct counter of {name}"] = [(e.packets, e.bytes) for e in table.entries]
-        found[f"direct register of {name}"] = [e.register for e in table.entries]
-        found[f"direct meter of {name}"] = [list(e.meter.levels) if e.meter else [] for e in table.entries]
-        found[f"entries of {name}"] = sorted((_timed(table, e) for e in table.entries), key=repr)
-    return found
+        state[f"look-ups of {name}"] = table.hits, table.misses
+        state[f"direct counter of {name}"] = [(e.packets, e.bytes) for e in table.entries]
+        state[f"direct register of {name}"] = [e.register for e in table.entries]
+        state[f"direct meter of {name}"] = [list(e.meter.levels) if e.meter else [] for e in table.entries]
+        state[f"entries of {name}"] = sorted((_timed(table, e) for e in table.entries), key=repr)
+    return state
 
 
 def _timed(table: TableState, e: TableEntry) -> tuple[Any, ...]:

@@ -33,7 +33,7 @@ class Externs:
         self._names = count()
 
     def name(self, hint: str) -> str:
-        """A name that nothing else has."""
+        """A unique name."""
         return f"{hint}{next(self._names)}"
 
     def objects(self, scope: Scope, registers: int) -> Lines:

@@ -16,7 +16,7 @@ class Counts:
     Attributes:
         programs: random programs that ran on both engines, with ``packets`` packets.
         unsupported: programs that the tested engine refuses by name.
-        sources, messages: pieces of noise, of which some were ``accepted``.
+        sources, messages: pieces of noise, some of which were ``accepted``.
     """
 
     programs: int = 0

@@ -16,7 +16,7 @@ _TIMEOUTS: Final = ("NO_TIMEOUT", "NOTIFY_CONTROL", "AUTO_DELETE", "AUTO_DELETE"
 
 
 def timer_calls(scope: Scope) -> list[Callable[[], str]]:
-    """Calls on the timer of the entry that was hit last, if one was."""
+    """Calls on the timer of the entry hit last, if any."""
     return [
         lambda: "restart_expire_timer();",
         lambda: f"set_entry_expire_time({_profile(scope)});",

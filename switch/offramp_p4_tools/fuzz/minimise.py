@@ -14,9 +14,9 @@ def minimise(items: Sequence[_T], fails: Callable[[list[_T]], bool], deadline: f
     """A part of ``items`` that still fails, from which no run of items can be left out (delta debugging).
 
     Args:
-        items: for which ``fails`` is true.
+        items: items for which ``fails`` is true.
         fails: whether some of the items, in order, still show the fault.
-        deadline: of :func:`time.monotonic`; then what has been reached is good enough.
+        deadline: deadline by :func:`time.monotonic`; then what has been reached is good enough.
     """
     kept, size = list(items), max(1, len(items) // 2)
     while size and time.monotonic() < deadline:

@@ -119,16 +119,16 @@ class PsaWriter(Writer):
     def _asks(self, scope: Scope, half: str) -> list[Callable[[], str]]:
         """Writers of requests that a control may make of the architecture."""
         clone = "ostd.clone = true; ostd.clone_session_id = (CloneSessionId_t)16w{};"
-        made: list[Callable[[], str]] = [
+        requests: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),
             lambda: f"if (meta.rounds < 2) {{ {clone.format(self.rng.randint(1, 3))} }}",
             lambda: "ostd.drop = true;",
             lambda: f"assert(meta.rounds != {self.rng.randint(1, 9)} || {expression(scope, Bits(1), 1)} == 1);",
         ]
         if half == "Out":
-            return made
+            return requests
         return [
-            *made,
+            *requests,
             lambda: "if (meta.rounds < 2) { ostd.resubmit = true; }",
             lambda: "if (meta.rounds < 2) { ostd.egress_port = PSA_PORT_RECIRCULATE; }",
             lambda: "ostd.egress_port = (PortId_t)32w70000;",
@@ -143,8 +143,8 @@ class PsaWriter(Writer):
         lines = [f"control {half}Deparser(packet_out packet, {params}) {{", "InternetChecksum() sum;"]
         body = [*statements]
         if half == "In":
-            lines.append("Digest<told_t>() told;")
-            body.append("if (meta.link[0:0] == 1) { told.pack({ meta.link, meta.link }); }")
+            lines.append("Digest<notice_t>() notices;")
+            body.append("if (meta.link[0:0] == 1) { notices.pack({ meta.link, meta.link }); }")
         if rng.random() < 0.5:
             fields = ", ".join(["hdr.h0.kind", "hdr.h0.next", *self.shapes.fields_of("h0")])
             body += [f"sum.add({{ {fields} }});", "hdr.h0.sum = sum.get();"]

@@ -57,7 +57,7 @@ class PortableExterns(Externs):
             scope.arrays.append(("gathered", name, t, 0))
         if scope.chance(0.3):
             name = self.name("pairs")
-            lines.append(f"Register<told_t, bit<8>>(4) {name};")
+            lines.append(f"Register<notice_t, bit<8>>(4) {name};")
             scope.arrays.append(("pairs", name, Bits(16), 4))
         return lines
 

@@ -138,18 +138,18 @@ class Writer:
 
         clone_type = "I2E" if block == "MyIngress" else "E2E"
         again = "resubmit_preserving_field_list" if block == "MyIngress" else "recirculate_preserving_field_list"
-        made: list[Callable[[], str]] = [
+        requests: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),
             lambda: f"if (std.instance_type == 0) {{ {clone()} }}",
             lambda: f"if (meta.rounds < 2) {{ meta.rounds = meta.rounds + 1; {again}(8w1); }}",
             lambda: "mark_to_drop(std);",
         ]
         if block == "MyEgress" or not self.portable:  # from ingress, bmv2 does not cut the copies of a multicast
-            made.append(lambda: f"truncate(32w{self.rng.randint(1, 60)});")
+            requests.append(lambda: f"truncate(32w{self.rng.randint(1, 60)});")
         if block == "MyIngress":
-            made.append(lambda: f"std.mcast_grp = (bit<16>){expression(scope, Bits(2), 1)};")
-            made.append(lambda: f"digest<told_t>(1, {{ {expression(scope, Bits(16), 1)}, meta.link }});")
-        return made
+            requests.append(lambda: f"std.mcast_grp = (bit<16>){expression(scope, Bits(2), 1)};")
+            requests.append(lambda: f"digest<notice_t>(1, {{ {expression(scope, Bits(16), 1)}, meta.link }});")
+        return requests
 
     def _verify(self) -> Lines:
         if self.rng.random() < 0.5:

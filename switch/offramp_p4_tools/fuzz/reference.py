@@ -34,18 +34,18 @@ def against_bmv2(text: str, case: Case) -> FuzzVerdict:
         source.write_text(text, encoding="utf-8")
         packets = [(number * GAP_US, port, frame) for number, (port, frame) in enumerate(case.packets)]
         try:
-            found = Counter((d.port, d.frame) for d in reference.run(source, oracle, packets, range(PORTS)))
+            extra = Counter((d.port, d.frame) for d in reference.run(source, oracle, packets, range(PORTS)))
         except OfframpError as error:
             return FuzzVerdict("unsupported", str(error))
     for number, (port, frame) in enumerate(case.packets):
         ours = Counter(oracle.process_one(port, frame))
-        missing = ours - found
+        missing = ours - extra
         if missing:
             return FuzzVerdict(
                 "difference", f"packet {number} (port {port}, {frame.hex()}): bmv2 lacks {_shown(missing)}"
             )
-        found -= ours
-    return FuzzVerdict("difference", f"only bmv2 sends {_shown(found)}") if found else FuzzVerdict("same")
+        extra -= ours
+    return FuzzVerdict("difference", f"only bmv2 sends {_shown(extra)}") if extra else FuzzVerdict("same")
 
 
 def _shown(packets: Counter[tuple[int, bytes]]) -> str:

@@ -56,7 +56,7 @@ class Shapes:
         ]
         lines += ["bit<3> at;", f"{element}[{size}] grid;"] if self.has_array else ["bit<3> at;"]
         lines += [f"{t} {f};" for f, t in self.meta]
-        return [*lines, "}", "struct told_t {", "bit<16> what;", "bit<16> link;", "}"]
+        return [*lines, "}", "struct notice_t {", "bit<16> what;", "bit<16> link;", "}"]
 
     def operands(self) -> Iterator[Operand]:
         """All fields that programs read and write."""
@@ -105,7 +105,7 @@ class Shapes:
         return [*parts, "hdr.either"] if self.has_union else parts
 
     def fields_of(self, header: str) -> list[str]:
-        """The unsigned fields of a header other than those every ``h0`` has."""
+        """The unsigned fields of a header beyond those of every ``h0``."""
         own = [(f, t) for f, t in self.types[header] if f not in {"kind", "next", "sum"}]
         return [f"hdr.{header}.{f}" for f, t in own if isinstance(t, Bits) and not t.signed]
 

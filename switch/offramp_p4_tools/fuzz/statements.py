@@ -50,8 +50,8 @@ class Statements:
         if not scope.in_action and not scope.in_loop and depth > 0 and (scope.tables or scope.controls):
             kinds.append((4, self._apply))
         weights, makers = zip(*kinds, strict=True)
-        made: Lines = scope.rng.choices(makers, weights)[0](scope, depth)
-        return made
+        lines: Lines = scope.rng.choices(makers, weights)[0](scope, depth)
+        return lines
 
     def _assign(self, scope: Scope, depth: int) -> Lines:
         del depth
@@ -83,7 +83,7 @@ class Statements:
         """Structs and arrays as a whole."""
         del depth
         x, y = expression(scope, Bits(12), 1), expression(scope, Bits(9, signed=True), 1)
-        made = [
+        choices = [
             f"meta.inner = {scope.pick((f'{{ {x}, {y} }}', f'{{ y = {y}, x = {x} }}', 'meta.other'))};",
             f"meta.other = {condition(scope, 1)} ? meta.inner : meta.other;",
             f"if (meta.inner {scope.pick(('==', '!='))} meta.other) {{ meta.link = meta.link + 1; }}",
@@ -91,8 +91,8 @@ class Statements:
         if any(p.text == "meta.grid[0]" for p in scope.operands) and not scope.in_parser:
             name = self.name("g")
             element = next(p.type for p in scope.operands if p.text == "meta.grid[0]")
-            made.append(f"for ({element} {name} in meta.grid) {{ meta.link = meta.link ^ (bit<16>)({name}[0:0]); }}")
-        return [scope.pick(made)]
+            choices.append(f"for ({element} {name} in meta.grid) {{ meta.link = meta.link ^ (bit<16>)({name}[0:0]); }}")
+        return [scope.pick(choices)]
 
     def _stack(self, scope: Scope, depth: int) -> Lines:
         del depth

@@ -84,8 +84,8 @@ class TofinoWriter(Writer):
         head = f"parser {name}(packet_in packet, {params})"
         objects = "Checksum() residue; Checksum() check; ParserCounter() left;"
         scope = self._scope(functions=[])
-        made, hints = write_parser(self.statements, scope, self.shapes, head, lead, verifies=False, objects=objects)
-        lines += made
+        code, hints = write_parser(self.statements, scope, self.shapes, head, lead, verifies=False, objects=objects)
+        lines += code
         return hints
 
     def _scope_of(self, gress: str, functions: list[Callee]) -> Scope:
@@ -112,7 +112,7 @@ class TofinoWriter(Writer):
 
     def _asks(self, scope: Scope, gress: str) -> list[Callable[[], str]]:
         """Writers of requests that a control may make of the architecture."""
-        made: list[Callable[[], str]] = [
+        requests: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),
             lambda: f"dprsr.mirror_type = {self.rng.randint(1, 3)};",
             lambda: f"dprsr.drop_ctl = (bit<3>){expression(scope, Bits(3), 1)};",
@@ -120,9 +120,9 @@ class TofinoWriter(Writer):
             lambda: self._shift(scope),
         ]
         if gress == "Egress":
-            return made
+            return requests
         return [
-            *made,
+            *requests,
             lambda: f"dprsr.digest_type = (bit<3>){expression(scope, Bits(1), 1)};",
             lambda: "if (ig.resubmit_flag == 0) { dprsr.resubmit_type = 1; }",
             lambda: f"tm.mcast_grp_a = (bit<16>){expression(scope, Bits(2), 1)};",
@@ -156,8 +156,8 @@ class TofinoWriter(Writer):
         ]
         body = ["plain.emit(meta.session);", "headed.emit<copy_t>(meta.session, meta.copy);"]
         if gress == "Ingress":
-            lines.append("Resubmit(1) again; Digest<told_t>(1) told;")
-            body += ["again.emit<front_t>(meta.front);", "told.pack({ meta.link, meta.link });"]
+            lines.append("Resubmit(1) again; Digest<notice_t>(1) notices;")
+            body += ["again.emit<front_t>(meta.front);", "notices.pack({ meta.link, meta.link });"]
         rng.shuffle(body)
         if rng.random() < 0.5:
             fields = ", ".join(["hdr.h0.kind", "hdr.h0.next", *self.shapes.fields_of("h0")])

@@ -97,8 +97,8 @@ class TofinoExterns(Externs):
         poly, width = self.name("poly"), scope.pick((8, 16, 32))
         flags = ", ".join(scope.pick(("true", "false")) for _ in range(3))
         numbers = [scope.rng.randrange(1 << width) for _ in range(3)]
-        made = f"CRCPolynomial<bit<{width}>>({numbers[0] | 1}, {flags}, {numbers[1]}, {numbers[2]}) {poly};"
-        return [made, f"Hash<{t}>(HashAlgorithm_t.CUSTOM, {poly}) {name};"]
+        polynomial = f"CRCPolynomial<bit<{width}>>({numbers[0] | 1}, {flags}, {numbers[1]}, {numbers[2]}) {poly};"
+        return [polynomial, f"Hash<{t}>(HashAlgorithm_t.CUSTOM, {poly}) {name};"]
 
     def access(self, scope: Scope) -> Lines:
         """An access to one of the objects; the only one to a register."""

@@ -51,8 +51,8 @@ class Leaf:
 
     Attributes:
         names: below the interface, such as ``("state", "counters", "in-octets")``.
-        value: of a port, from the panel and its number.
-        counts: it changes with packets, so that it is sampled where the target may choose.
+        value: value of a port, from the panel and its number.
+        counts: whether it changes with packets, and is therefore sampled where the target may choose.
     """
 
     names: tuple[str, ...]
@@ -144,7 +144,7 @@ LEAVES: Final = (
     ),
 )
 ENABLED: Final = next(leaf for leaf in LEAVES if leaf.names == ("config", "enabled"))
-"""The leaf that can be written; the others of ``config`` are what they are."""
+"""The only leaf of ``config`` that can be written."""
 BY_NAMES: Final = {leaf.full: leaf for leaf in LEAVES}
 CONTAINERS: Final = {full[:end] for full in BY_NAMES for end in range(len(full))}
 """The names from the root of everything that holds leaves, the root itself among them."""

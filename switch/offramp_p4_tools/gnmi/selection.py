@@ -32,8 +32,8 @@ class Pattern:
     """A path with its prefix.
 
     Attributes:
-        elements: from the root on.
-        text: for messages.
+        elements: elements from the root on.
+        text: text for messages.
     """
 
     elements: tuple[Element, ...]
@@ -138,7 +138,7 @@ class Selector:
     Args:
         ports: their numbers.
         models: modules whose leaves there are; empty: all.
-        kinds: of leaves; empty: all.
+        kinds: kinds of leaves; empty: all.
     """
 
     def __init__(self, ports: Iterable[int], models: Collection[str] = (), kinds: Collection[Kind] = ()) -> None:

@@ -55,7 +55,7 @@ class GnmiService:
         """Call a method of the service by name.
 
         Raises:
-            RpcError: with the status of the call.
+            RpcError: the call failed; it carries the status.
         """
         del metadata
         check_extensions(request)
@@ -113,7 +113,7 @@ class GnmiService:
 
 
 class _LinkObserver:
-    """Has the panel hear of links (:class:`offramp_p4.runtime.device.Observer`)."""
+    """Notifies the panel of links (:class:`offramp_p4.runtime.device.Observer`)."""
 
     def __init__(self, panel: FrontPanel) -> None:
         self._panel = panel

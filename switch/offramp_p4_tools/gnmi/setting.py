@@ -25,7 +25,7 @@ class Setting:
     """The operations of one SetRequest.
 
     Attributes:
-        wanted: by port whether it is to be enabled.
+        wanted: whether each port is to be enabled.
         results: an UpdateResult for each operation.
     """
 
@@ -123,10 +123,10 @@ class Setting:
             raise RpcError(Code.INVALID_ARGUMENT, f"path {text}: it is {now!r}, and cannot be changed")
 
     def _port(self, interface: str | None, text: str) -> int:
-        found = next((port for port in self._panel.ports if str(port) == interface), None)
-        if found is None:
+        match = next((port for port in self._panel.ports if str(port) == interface), None)
+        if match is None:
             raise RpcError(Code.NOT_FOUND, f"path {text}: no interface {(interface or '')[:80]!r}")
-        return found
+        return match
 
 
 def _entries(content: Any, text: str) -> Iterable[Any]:

@@ -167,10 +167,10 @@ class GnmiSubscription:
 
 
 def _check(wanted: Any) -> None:
-    """Whether a SubscriptionList asks for nothing that there is not.
+    """Check that this server supports all that a SubscriptionList asks for.
 
     Raises:
-        RpcError: it does.
+        RpcError: it does not.
     """
     if wanted.mode not in _LIST.Mode.values():
         raise _invalid(f"subscription list mode {wanted.mode} is unknown")

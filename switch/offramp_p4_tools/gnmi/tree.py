@@ -32,7 +32,7 @@ class Reply:
         self._leaves = 0
 
     def count(self, leaves: int) -> None:
-        """So many leaves more are asked for.
+        """Count ``leaves`` more requested leaves.
 
         Raises:
             RpcError: RESOURCE_EXHAUSTED, these are too many.
@@ -50,32 +50,32 @@ class Reply:
 
     def snapshot(self, selected: Sequence[Selected]) -> Any:
         """One notification with all that a path of a Get names: leaves, or what holds them as a value of JSON."""
-        made = self._empty()
+        update = self._empty()
         if self._encoding == PROTO:
-            self._add(made, self.known(selected))
-            return made
+            self._add(update, self.known(selected))
+            return update
         for (names, port), group in groupby(sorted(selected, key=_node), key=_node):
             members = list(group)
             known = list(self.known(members))
             if not known:
                 continue
             if names == members[0].leaf.full:
-                self._add(made, known)
+                self._add(update, known)
                 continue
             value = subtree(known, len(names), self._encoding)
-            made.update.add(path=_path(names, port), val=json_value(value, self._encoding))
-        return made
+            update.update.add(path=_path(names, port), val=json_value(value, self._encoding))
+        return update
 
     def notifications(self, known: Iterable[Known]) -> Iterator[Any]:
         """Notifications with these leaves."""
-        made = self._empty()
+        update = self._empty()
         for each in known:
-            if len(made.update) == _CHUNK:
-                yield made
-                made = self._empty()
-            self._add(made, [each])
-        if made.update:
-            yield made
+            if len(update.update) == _CHUNK:
+                yield update
+                update = self._empty()
+            self._add(update, [each])
+        if update.update:
+            yield update
 
     def _empty(self) -> Any:
         return gnmi.Notification(timestamp=time.time_ns(), prefix=self._prefix)
@@ -92,9 +92,9 @@ def _node(selected: Selected) -> tuple[tuple[str, ...], int]:
 
 
 def _path(names: Sequence[str], port: int) -> Any:
-    made = gnmi.Path()
+    path = gnmi.Path()
     for at, name in enumerate(names):
-        element = made.elem.add(name=name)
+        element = path.elem.add(name=name)
         if at == _LIST:
             element.key[KEY] = str(port)
-    return made
+    return path

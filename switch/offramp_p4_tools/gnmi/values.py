@@ -40,7 +40,7 @@ def scalar_value(leaf: Leaf, value: Scalar, encoding: int) -> Any:
 
 
 def json_value(value: Any, encoding: int) -> Any:
-    """The ``gnmi.TypedValue`` of anything that JSON has."""
+    """The ``gnmi.TypedValue`` of a JSON value."""
     text = json.dumps(value, separators=(",", ":")).encode()
     return TypedValue(json_ietf_val=text) if encoding == JSON_IETF else TypedValue(json_val=text)
 

@@ -30,8 +30,8 @@ class Watch:
     """Leaves that are sampled, or told when they change.
 
     Args:
-        interval_ns: between samples; None: changes are told.
-        heartbeat_ns: between two times that values are told even if they are the same; None: never.
+        interval_ns: interval between samples; None: changes are told.
+        heartbeat_ns: period of updates even of unchanged values; None: none are sent.
         suppress: tell only those samples that have changed.
         now_ns: when it begins.
     """
@@ -52,7 +52,7 @@ class Watch:
         self._interval_ns = interval_ns if interval_ns is not None else LOOK_NS if looks else None
         self._next_ns = _MOST_NS if self._interval_ns is None else now_ns + self._interval_ns
         self._next_beat_ns = _MOST_NS if heartbeat_ns is None else now_ns + heartbeat_ns
-        self._told: dict[tuple[int, Leaf], Scalar] = {}
+        self._last_sent: dict[tuple[int, Leaf], Scalar] = {}
 
     @property
     def rate(self) -> float:
@@ -83,8 +83,8 @@ class Watch:
     def _changes(self, reply: Reply, *, everything: bool) -> Iterator[Known]:
         for port, leaf, value in reply.known(self.selected):
             key = port, leaf
-            if everything or self._told.get(key) != value:
-                self._told[key] = value
+            if everything or self._last_sent.get(key) != value:
+                self._last_sent[key] = value
                 yield port, leaf, value
 
 

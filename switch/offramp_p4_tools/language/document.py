@@ -62,10 +62,10 @@ class _Opened(FolderIncludes):
         self._opened = opened
 
     def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
-        """As :class:`FolderIncludes`, with the text of the editor where it has the file open."""
-        found = super().find(name, folder, pos)
-        text = self._opened.get(found.identity)
-        return found if text is None else replace(found, text=text)
+        """Like :class:`FolderIncludes`, with the editor's text of a file that is open there."""
+        included = super().find(name, folder, pos)
+        text = self._opened.get(included.identity)
+        return included if text is None else replace(included, text=text)
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class Analysis:
             return None
         for begin in range(column, 0, -1):
             pos = Pos(file, line, begin)
-            found = self.resolver.at.get(pos)
-            if found is not None:
-                return (found, pos) if column <= begin + len(found.name) else None
+            known = self.resolver.at.get(pos)
+            if known is not None:
+                return (known, pos) if column <= begin + len(known.name) else None
         return None
 
 
@@ -126,7 +126,7 @@ def _problems(declarations: list[ast.Decl], tokens: list[Token], path: Path, who
         return [_fault(error)] if whole or error.pos.line else []
     except RecursionError:
         return [Problem(Pos(str(path), 1, 1), "the program is nested too deeply", "error")]
-    return [Problem(found.pos, found.message, "warning", found.rule) for found in lint(program)]
+    return [Problem(warning.pos, warning.message, "warning", warning.rule) for warning in lint(program)]
 
 
 def _fault(error: P4Error) -> Problem:

@@ -53,10 +53,10 @@ def members(kept: Kept | None) -> dict[str, Symbol]:
         return {}
     if symbol.kind in ("parser", "control"):
         return applicable()
-    found = {name: several[0] for name, several in symbol.inside.own.items() if several[0].kind in ("field", "method")}
+    out = {name: several[0] for name, several in symbol.inside.own.items() if several[0].kind in ("field", "method")}
     if symbol.kind in ("header", "header union"):
-        found |= {name: _built_in(name, text) for name, text in _HEADER.items()}
-    return found
+        out |= {name: _built_in(name, text) for name, text in _HEADER.items()}
+    return out
 
 
 def applied() -> dict[str, Symbol]:
@@ -70,7 +70,7 @@ def applicable() -> dict[str, Symbol]:
 
 
 def ends_of_parsers() -> dict[str, Symbol]:
-    """The states that every parser has."""
+    """The states of every parser."""
     return {name: Symbol(name, "state", NOWHERE, f"state {name}") for name in ("accept", "reject")}
 
 

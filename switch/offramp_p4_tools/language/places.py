@@ -30,8 +30,8 @@ class Places:
 
     def name(self, pos: Pos, name: str) -> Pos | None:
         """Position of the first token ``name`` at or behind ``pos``; None if there is none nearby."""
-        found = self._find(pos, name)
-        return None if found is None else self._tokens[found].pos
+        index = self._find(pos, name)
+        return None if index is None else self._tokens[index].pos
 
     def target(self, pos: Pos, name: str) -> Pos | None:
         """Position of the state in a transition whose keys begin at ``pos``."""
@@ -46,15 +46,15 @@ class Places:
 
     def named(self, pos: Pos, names: Sequence[str | None]) -> Mapping[str, Pos]:
         """Positions of the names in ``name = value``, in a list that begins behind ``pos``."""
-        found: dict[str, Pos] = {}
+        positions: dict[str, Pos] = {}
         at = self._index.get(pos)
         for name in names:
             while name is not None and at is not None and at + 1 < len(self._tokens):
                 if self._tokens[at].text == name and self._tokens[at + 1].text == "=":
-                    found[name] = self._tokens[at].pos
+                    positions[name] = self._tokens[at].pos
                     break
                 at += 1
-        return found
+        return positions
 
     def written(self, pos: Pos) -> bool:
         """Whether the token at ``pos`` stands in the source rather than in a macro's body."""

@@ -64,7 +64,7 @@ class P4Server(LanguageServer):
         self.include, self.defines = list(include), dict(defines or {})
         self._known: dict[str, Analysis] = {}
         self._pending: dict[str, asyncio.Task[None]] = {}
-        self._told: set[str] = set()
+        self._published: set[str] = set()
 
     def configure(self, options: Any) -> None:
         """Take what the editor's configuration says: ``include``, a list, and ``defines``, a table."""
@@ -91,14 +91,14 @@ class P4Server(LanguageServer):
 
     def _analyse(self, path: Path) -> Analysis:
         """The analysis of the file or, where it is only part of a program, of a program beside it that includes it."""
-        found = analyse(path, self.text(path), self.sources)
-        if found.whole:
-            return found
+        analysis = analyse(path, self.text(path), self.sources)
+        if analysis.whole:
+            return analysis
         for root in self._roots(path):
             whole = analyse(root, self.text(root), self.sources)
             if whole.whole and whole.resolver and any(s.pos.file == str(path) for s in whole.resolver.symbols):
                 return whole
-        return found
+        return analysis
 
     def _roots(self, path: Path) -> list[Path]:
         """Programs that may include ``path``: open ones, then those beside and above it."""
@@ -136,15 +136,15 @@ class P4Server(LanguageServer):
         for problem in self.analysis(uri).problems:
             file = _uri(problem.pos) or uri
             by_file.setdefault(file, []).append(problem)
-        for gone in self._told - by_file.keys():
+        for gone in self._published - by_file.keys():
             self._publish(gone, [])
-        self._told = {file for file, problems in by_file.items() if problems}
+        self._published = {file for file, problems in by_file.items() if problems}
         for file, problems in by_file.items():
             self._publish(file, problems)
 
     def _publish(self, uri: str, problems: Sequence[Problem]) -> None:
         severities = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
-        found = [
+        diagnostics = [
             lsp.Diagnostic(
                 self.range(problem.pos, self._length(problem.pos)),
                 problem.message,
@@ -154,7 +154,7 @@ class P4Server(LanguageServer):
             )
             for problem in problems
         ]
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics))
 
     # --- places --------------------------------------------------------------------------------------------
 
@@ -163,8 +163,8 @@ class P4Server(LanguageServer):
         return lines[line - 1] if 1 <= line <= len(lines) else ""
 
     def _length(self, pos: Pos) -> int:
-        found = _NAME.match(self._line(pos.file, pos.line), max(0, pos.column - 1))
-        return len(found[0]) if found else 1
+        match = _NAME.match(self._line(pos.file, pos.line), max(0, pos.column - 1))
+        return len(match[0]) if match else 1
 
     def range(self, pos: Pos, length: int) -> lsp.Range:
         """``length`` characters from a place, in the editor's units."""
@@ -196,7 +196,7 @@ class P4Server(LanguageServer):
     def locations(self, symbol: Symbol, *, declaration: bool = True) -> list[lsp.Location]:
         """Everywhere that a symbol is used."""
         places = [*([symbol.pos] if declaration else []), *symbol.uses]
-        return [found for pos in dict.fromkeys(places) if (found := self.location(pos, symbol.name))]
+        return [place for pos in dict.fromkeys(places) if (place := self.location(pos, symbol.name))]
 
 
 def make_language_server(include: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> P4Server:
@@ -227,44 +227,44 @@ def _saved(server: P4Server, params: lsp.DidSaveTextDocumentParams) -> None:
 
 
 def _definition(server: P4Server, params: lsp.DefinitionParams) -> lsp.Location | None:
-    found = server.symbol(params)
-    return server.location(found[0].pos, found[0].name) if found else None
+    target = server.symbol(params)
+    return server.location(target[0].pos, target[0].name) if target else None
 
 
 def _references(server: P4Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
-    found = server.symbol(params)
-    return server.locations(found[0], declaration=params.context.include_declaration) if found else []
+    target = server.symbol(params)
+    return server.locations(target[0], declaration=params.context.include_declaration) if target else []
 
 
 def _highlight(server: P4Server, params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight]:
-    found = server.symbol(params)
+    target = server.symbol(params)
     uri = params.text_document.uri
     return (
-        [lsp.DocumentHighlight(each.range) for each in server.locations(found[0]) if each.uri == uri] if found else []
+        [lsp.DocumentHighlight(each.range) for each in server.locations(target[0]) if each.uri == uri] if target else []
     )
 
 
 def _hover(server: P4Server, params: lsp.HoverParams) -> lsp.Hover | None:
-    found = server.symbol(params)
-    if found is None:
+    target = server.symbol(params)
+    if target is None:
         return None
-    symbol, pos = found
+    symbol, pos = target
     within = f"\n\nin {symbol.within.kind} `{symbol.within.name}`" if symbol.within else ""
     text = f"```p4\n{symbol.shown}\n```\n{symbol.kind}{within}"
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text), server.range(pos, len(symbol.name)))
 
 
 def _prepare_rename(server: P4Server, params: lsp.PrepareRenameParams) -> lsp.Range | None:
-    found = server.symbol(params)
-    return server.range(found[1], len(found[0].name)) if found and _own(found[0]) else None
+    target = server.symbol(params)
+    return server.range(target[1], len(target[0].name)) if target and _own(target[0]) else None
 
 
 def _rename(server: P4Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
-    found = server.symbol(params)
-    if found is None or not _own(found[0]) or not _NAME.fullmatch(params.new_name):
+    target = server.symbol(params)
+    if target is None or not _own(target[0]) or not _NAME.fullmatch(params.new_name):
         return None
     changes: dict[str, list[lsp.TextEdit]] = {}
-    for each in server.locations(found[0]):
+    for each in server.locations(target[0]):
         changes.setdefault(each.uri, []).append(lsp.TextEdit(each.range, params.new_name))
     return lsp.WorkspaceEdit(changes)
 
@@ -280,8 +280,8 @@ def _own(symbol: Symbol) -> bool:
 def _completion(server: P4Server, params: lsp.CompletionParams) -> lsp.CompletionList:
     at = server.place(params.text_document.uri, params.position)
     path = Path(at.file)
-    found = completions(path, server.text(path), at.line, at.column, server.sources)
-    return lsp.CompletionList(is_incomplete=False, items=[_item(name, symbol) for name, symbol in found.items()])
+    names = completions(path, server.text(path), at.line, at.column, server.sources)
+    return lsp.CompletionList(is_incomplete=False, items=[_item(name, symbol) for name, symbol in names.items()])
 
 
 def _item(name: str, symbol: Symbol | None) -> lsp.CompletionItem:
@@ -313,8 +313,8 @@ def _outline(server: P4Server, params: lsp.DocumentSymbolParams) -> list[lsp.Doc
         if symbol.pos.file != file or symbol.kind not in _OUTLINED:
             continue
         where, children = server.range(symbol.pos, len(symbol.name)), inside.setdefault(symbol, [])
-        made = lsp.DocumentSymbol(symbol.name, _SYMBOLS[symbol.kind], where, where, symbol.shown, children=children)
-        (inside.get(symbol.within, top) if symbol.within else top).append(made)
+        node = lsp.DocumentSymbol(symbol.name, _SYMBOLS[symbol.kind], where, where, symbol.shown, children=children)
+        (inside.get(symbol.within, top) if symbol.within else top).append(node)
     return top
 
 
@@ -345,7 +345,7 @@ def _path(uri: str) -> Path:
 
 
 def _uri(pos: Pos) -> str | None:
-    """The URI of the file that holds a place; None where no file does."""
+    """The URI of the file that holds a place; None where there is no file."""
     if pos == NOWHERE or not pos.file or pos.file.startswith("<"):
         return None
     return Path(pos.file).absolute().as_uri()

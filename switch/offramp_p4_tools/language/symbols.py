@@ -62,8 +62,8 @@ class Scope:
 
     def find(self, name: str, *, absolute: bool = False) -> Symbol | None:
         """The innermost meaning of a name, the first of several; the outermost scope's when ``absolute``."""
-        found = self.find_all(name, absolute=absolute)
-        return found[0] if found else None
+        symbols = self.find_all(name, absolute=absolute)
+        return symbols[0] if symbols else None
 
     def find_all(self, name: str, *, absolute: bool = False) -> list[Symbol]:
         """All meanings of a name in the innermost scope that has any: functions of one name."""

@@ -133,13 +133,13 @@ class Uses:
         if owner is not None and owner.kind == "enum":
             return self._of_names(expr, owner)
         if owner is not None and owner.kind in ("table", "parser", "control"):  # also T.apply(), without an instance
-            found = members.applicable()
+            names = members.applicable()
         elif self._is_application(expr.base):
-            found = members.applied()
+            names = members.applied()
         else:
-            found = members.members(kept)
-        self.offer(expr.name, found)
-        symbol = found.get(expr.name)
+            names = members.members(kept)
+        self.offer(expr.name, names)
+        symbol = names.get(expr.name)
         if symbol is None:
             return None
         if symbol.within is not None and symbol.within.inside is not None:
@@ -150,8 +150,8 @@ class Uses:
     def _of_names(self, expr: ast.Dot, owner: Symbol | None) -> Kept | None:
         if owner is not None and owner.inside is not None:
             self.offer(expr.name, {name: several[0] for name, several in owner.inside.own.items()})
-        found = self.use_member(owner, expr.name, expr.pos)
-        return found.kept if found else None
+        symbol = self.use_member(owner, expr.name, expr.pos)
+        return symbol.kept if symbol else None
 
     def _of_member(self, symbol: Symbol, owner: Kept | None, pos: Pos) -> Kept | None:
         """The type of a member, with what the owner's type arguments make of its type parameters."""
@@ -192,22 +192,22 @@ class Uses:
     def _callee(self, expr: ast.Expr) -> Symbol | None:
         """The function, method or action that is called."""
         if isinstance(expr, ast.Path):
-            found = self.at.get(self.places.name(expr.pos, expr.name) or expr.pos)
-            return found if found is not None and found.kind in ("function", "action") else None
+            symbol = self.at.get(self.places.name(expr.pos, expr.name) or expr.pos)
+            return symbol if symbol is not None and symbol.kind in ("function", "action") else None
         return self.at.get(expr.pos) if isinstance(expr, ast.Dot) else None
 
     def _constructed(self, expr: ast.Expr) -> Kept | None:
         """The type of ``T(arguments)``."""
         if isinstance(expr, ast.TypeExpr):
             return Kept(expr.type, self.scope)
-        found = self.scope.find(expr.name) if isinstance(expr, ast.Path) else None
-        known = found is not None and found.kind in ("extern", "parser", "control", "package")
-        return Kept(ast.NamedType(expr.pos, found.name), self.scope) if found is not None and known else None
+        symbol = self.scope.find(expr.name) if isinstance(expr, ast.Path) else None
+        known = symbol is not None and symbol.kind in ("extern", "parser", "control", "package")
+        return Kept(ast.NamedType(expr.pos, symbol.name), self.scope) if symbol is not None and known else None
 
     def _struct_expression(self, expr: ast.StructExpr, wanted: Kept | None) -> None:
-        found, places = members.members(wanted), self.places.named(expr.pos, expr.names)
+        fields, places = members.members(wanted), self.places.named(expr.pos, expr.names)
         for name, item in zip(expr.names, expr.items, strict=True):
-            symbol = found.get(name)
+            symbol = fields.get(name)
             self.use(symbol, places.get(name))
             self.expression(item, symbol.kept if symbol else None)
 
@@ -223,9 +223,9 @@ class Uses:
     def action(self, ref: ast.ActionRef) -> None:
         """Walk the name of an action and what is bound to its parameters."""
         self._want(ref.name, self.scope)
-        found = self.scope.find(ref.name, absolute=ref.absolute)
-        self.use(found, self.places.name(ref.pos, ref.name))
-        self.arguments(ref.pos, ref.args, ref.names, found)
+        target = self.scope.find(ref.name, absolute=ref.absolute)
+        self.use(target, self.places.name(ref.pos, ref.name))
+        self.arguments(ref.pos, ref.args, ref.names, target)
 
     # --- what may stand at the mark ------------------------------------------------------------------------
 
@@ -233,10 +233,10 @@ class Uses:
         if self.marked and name == self.marked:
             self.wanted = {symbol.name: symbol for symbol in scope.visible() if symbol.name != self.marked}
 
-    def offer(self, name: str, found: dict[str, Symbol]) -> None:
+    def offer(self, name: str, symbols: dict[str, Symbol]) -> None:
         """Offer symbols for completion, if ``name`` is the name at the cursor."""
         if self.marked and name == self.marked:
-            self.wanted = found
+            self.wanted = symbols
 
 
 def _fitting(several: Sequence[Symbol], arguments: int | None) -> Symbol | None:

@@ -18,8 +18,8 @@ from offramp_base.errors import OfframpError
 
 @pytest.fixture(params=DEVICES, ids=lambda text: text.replace(":", "-"))
 def device(request):
-    with opened(request.param) as made:
-        yield made
+    with opened(request.param) as opened_device:
+        yield opened_device
 
 
 def needs(device, function):
@@ -29,27 +29,27 @@ def needs(device, function):
 
 def finish(device, count, limit_s=30.0):
     """So many completions, by number."""
-    found = {}
+    completions = {}
     limit = time.monotonic() + limit_s
-    while len(found) < count:
+    while len(completions) < count:
         for completion in device.poll():
-            assert completion.request not in found
-            found[completion.request] = completion
-        assert time.monotonic() < limit, f"{count - len(found)} have not ended"
+            assert completion.request not in completions
+            completions[completion.request] = completion
+        assert time.monotonic() < limit, f"{count - len(completions)} have not ended"
         time.sleep(1e-4)
-    return found
+    return completions
 
 
 def ask(device, function, *messages):
     """Answers, in the order of the messages."""
     sent = done = 0
-    found = {}
+    completions = {}
     while done < len(messages):
         while sent < len(messages) and device.submit(function, sent, messages[sent]):
             sent += 1
-        found |= finish(device, sent - done)
+        completions |= finish(device, sent - done)
         done = sent
-    return [(found[i].status, found[i].message) for i in range(len(messages))]
+    return [(completions[i].status, completions[i].message) for i in range(len(messages))]
 
 
 def test_it_says_what_it_is(device):
@@ -122,8 +122,8 @@ def test_a_message_may_be_reused_and_a_full_queue_takes_nothing(device):
         sent += device.submit(reduce.NAME, i, buffer)
     assert sent >= 1
     buffer[at:] = b"overlaid"
-    found = finish(device, sent)
-    assert [found[i].message for i in range(sent)] == [struct.pack("<Q", i) for i in range(sent)]
+    completions = finish(device, sent)
+    assert [completions[i].message for i in range(sent)] == [struct.pack("<Q", i) for i in range(sent)]
 
 
 def test_a_reset_aborts_everything_once_and_tables_stay(device):
@@ -132,9 +132,9 @@ def test_a_reset_aborts_everything_once_and_tables_stay(device):
     while sent < 8 and device.submit(function, sent, bytes(8)):
         sent += 1
     device.reset()
-    found = finish(device, sent)
-    assert set(found) == set(range(sent))
-    assert all(c.message == b"" for c in found.values() if c.status is Status.ABORTED)
+    completions = finish(device, sent)
+    assert set(completions) == set(range(sent))
+    assert all(c.message == b"" for c in completions.values() if c.status is Status.ABORTED)
     assert device.submit(function, 99, bytes(8))
     assert finish(device, 1)[99].status is not Status.ABORTED
 

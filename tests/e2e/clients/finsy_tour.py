@@ -45,8 +45,8 @@ async def tour(sw):
     send(1, ethernet(1))
     expect(2, ethernet(1))
     wanted = fy.P4TableEntry("flows", counter_data=fy.P4CounterData())
-    (found,) = [e async for e in sw.read(wanted)]
-    assert (found.counter_data.packet_count, found.metadata) == (1, b"mine"), found
+    (entity,) = [e async for e in sw.read(wanted)]
+    assert (entity.counter_data.packet_count, entity.metadata) == (1, b"mine"), entity
     await sw.modify([flow(1, to(3))])
     send(1, ethernet(1))
     expect(3, ethernet(1))
@@ -61,8 +61,8 @@ async def tour(sw):
     shot = fy.P4IndirectAction(action_set=[(2, to(2))])
     spread = fy.P4TableEntry("spread", match=fy.P4TableMatch({"hdr.ethernet.type": 0x9000}), action=shot)
     await sw.insert([spread])
-    (found,) = [e async for e in sw.read(fy.P4TableEntry("spread"))]
-    assert found.action == spread.action, found
+    (entity,) = [e async for e in sw.read(fy.P4TableEntry("spread"))]
+    assert entity.action == spread.action, entity
     send(1, ethernet(1))
     expect(2, ethernet(1))
     await sw.delete([spread])
@@ -97,8 +97,8 @@ async def tour(sw):
     await sw.insert([fy.P4MulticastGroupEntry(1, replicas=replicas), flow(6, fy.P4TableAction("flood", group=1))])
     send(1, ethernet(6))
     expect(2, ethernet(6))
-    (found,) = [e async for e in sw.read(fy.P4MulticastGroupEntry(1))]
-    assert list(found.replicas) == replicas, found
+    (entity,) = [e async for e in sw.read(fy.P4MulticastGroupEntry(1))]
+    assert list(entity.replicas) == replicas, entity
     await sw.insert([fy.P4CloneSessionEntry(5, replicas=[4]), flow(7, fy.P4TableAction("mirror"))])
     send(1, ethernet(7))
     expect(4, ethernet(7))

@@ -51,11 +51,11 @@ OUTCOMES = ("malformed", "stranger", "stale", "opened", "added", "completed", "d
 
 def contribution(sender, value, **fields):
     """A frame of a rank's address."""
-    made = blank_frames(sender, JOB, 1, 1)
+    packets = blank_frames(sender, JOB, 1, 1)
     for name, number in fields.items():
-        set_field(made, name, number)
-    set_lanes(made, value.reshape(1, LANES))
-    return made[0].tobytes()
+        set_field(packets, name, number)
+    set_lanes(packets, value.reshape(1, LANES))
+    return packets[0].tobytes()
 
 
 @cocotb.test()

@@ -19,8 +19,8 @@ DESIGN = Design("allreduce", {"PAGES": 4})
 @pytest.mark.parametrize(("seed", "pause"), [(1, 0.0), (2, 0.6)])
 def test_every_packet_is_the_programs(seed, pause, tmp_path, fast):
     chosen = {"seed": seed, "pause": pause, "frames": 1500}
-    found = run_bench(DESIGN, fast, BENCH, tmp_path, case="the_programs_packets", settings=chosen)
-    assert found["left"] > 100
+    report = run_bench(DESIGN, fast, BENCH, tmp_path, case="the_programs_packets", settings=chosen)
+    assert report["left"] > 100
 
 
 @pytest.mark.slow

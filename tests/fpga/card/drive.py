@@ -65,7 +65,7 @@ def copies(dma):
     second = dma.copy(ask(100, 131, 9, 42, (1, 2)))
     nic.invalidate()
     good = bool((accelerator[131:5131] == host[7:5007]).all() and (nic[9:109] == host[7:107]).all())
-    found = {
+    results = {
         "copies": [unaligned[:3], second[:3], good],
         "untouched": int(accelerator[:131].max()) + int(accelerator[5131:].max()),
         "beyond": dma.copy(ask(100, (1 << 14) - 99, 0, 43))[:3],
@@ -76,12 +76,12 @@ def copies(dma):
     # An abort with bursts on their way.
     dma.begin(dma.packet(ask(1 << 14, 0, 0, 47)), dma.BEAT)
     dma.abort()
-    found["aborted"] = dma.finish()[:3]
-    found["after it"] = dma.copy(ask(1 << 14, 0, 0, 48))[:3]
-    found["queue"] = fill(dma, ask)
-    found["counted"] = [dma.read_register("COPIES"), dma.read_register("FAULTS")]
-    found["sizes"] = raised(lambda: dma.allocate_memories(100))
-    return found
+    results["aborted"] = dma.finish()[:3]
+    results["after it"] = dma.copy(ask(1 << 14, 0, 0, 48))[:3]
+    results["queue"] = fill(dma, ask)
+    results["counted"] = [dma.read_register("COPIES"), dma.read_register("FAULTS")]
+    results["sizes"] = raised(lambda: dma.allocate_memories(100))
+    return results
 
 
 def fill(dma, ask):
@@ -126,8 +126,8 @@ def rows(quantiser):
 def ways(router):
     before = router.model
     router.model = "off-path"
-    found = {"models": [before, router.model, list(router.models), router.refused]}
-    return found | {"no model": raised(lambda: setattr(router, "model", "sideways"))}
+    results = {"models": [before, router.model, list(router.models), router.refused]}
+    return results | {"no model": raised(lambda: setattr(router, "model", "sideways"))}
 
 
 def main(bus, dram):
@@ -139,29 +139,29 @@ def main(bus, dram):
     device = SimulatedDevice(line, Path(dram), ENGINES)
     bitfile = Path(dram).with_name("engines.bit")
     bitfile.touch()
-    found = {}
+    results = {}
     for driver in (KvsLookup, Reduce, EbsLookup, P2pDma, PathRouter, QuantPack):
         driver.VERSION += 1
-        found[f"version of {driver.__name__}"] = raised(lambda: Engines(str(bitfile), device=device))
+        results[f"version of {driver.__name__}"] = raised(lambda: Engines(str(bitfile), device=device))
         driver.VERSION -= 1
     engines = Engines(str(bitfile), device=device)
     check(engines)
-    found["drivers"] = [type(engines.kvs).__name__, type(engines.sums).__name__, type(engines.kvs_dma).__module__]
-    found["table"] = raised(lambda: engines.kvs.allocate_table(48))
-    found["keys"] = raised(lambda: engines.kvs.lookup(np.zeros(1025, np.uint64)))
-    found["packet"] = raised(lambda: engines.kvs.exchange(bytes(MOST + 1), 16))
-    found["memory"] = raised(lambda: engines.kvs.allocate_table(1 << 20))
-    found["opcode"] = engines.kvs.exchange(struct.pack("<IIQ", 7, 0, 99), 16)[:3]
+    results["drivers"] = [type(engines.kvs).__name__, type(engines.sums).__name__, type(engines.kvs_dma).__module__]
+    results["table"] = raised(lambda: engines.kvs.allocate_table(48))
+    results["keys"] = raised(lambda: engines.kvs.lookup(np.zeros(1025, np.uint64)))
+    results["packet"] = raised(lambda: engines.kvs.exchange(bytes(MOST + 1), 16))
+    results["memory"] = raised(lambda: engines.kvs.allocate_table(1 << 20))
+    results["opcode"] = engines.kvs.exchange(struct.pack("<IIQ", 7, 0, 99), 16)[:3]
     before = engines.kvs.read_register("LOOKUPS")
-    found["none"] = engines.kvs.lookup(np.zeros(0, np.uint64), 5)[:3]
-    found["many"] = engines.kvs.lookup(np.arange(1024, dtype=np.uint64), 6)[:3]
-    found["lookups"] = engines.kvs.read_register("LOOKUPS") - before
+    results["none"] = engines.kvs.lookup(np.zeros(0, np.uint64), 5)[:3]
+    results["many"] = engines.kvs.lookup(np.arange(1024, dtype=np.uint64), 6)[:3]
+    results["lookups"] = engines.kvs.read_register("LOOKUPS") - before
     engines.kvs.abort()
-    found["after abort"] = engines.kvs.lookup(np.array([7], np.uint64), 8)[:3]
-    found |= volumes(engines.ebs) | copies(engines.copies) | ways(engines.router)
-    found |= rows(engines.quantiser)
-    found["wrong register map"] = issubclass(WrongRegisterMap, RuntimeError)
-    say(json.dumps(found))
+    results["after abort"] = engines.kvs.lookup(np.array([7], np.uint64), 8)[:3]
+    results |= volumes(engines.ebs) | copies(engines.copies) | ways(engines.router)
+    results |= rows(engines.quantiser)
+    results["wrong register map"] = issubclass(WrongRegisterMap, RuntimeError)
+    say(json.dumps(results))
 
 
 main(*sys.argv[1:])

@@ -34,12 +34,12 @@ def device(request):
 
 
 def finish(device, wanted, seconds=200):
-    found, begun = {}, time.monotonic()
-    while len(found) < wanted and time.monotonic() - begun < seconds:
-        found |= {completion.request: completion for completion in device.poll()}
+    completions, begun = {}, time.monotonic()
+    while len(completions) < wanted and time.monotonic() - begun < seconds:
+        completions |= {completion.request: completion for completion in device.poll()}
         time.sleep(0.005)
-    assert len(found) == wanted
-    return found
+    assert len(completions) == wanted
+    return completions
 
 
 @pytest.mark.slow
@@ -56,12 +56,12 @@ def test_addresses_and_sums_through_pynq_and_rtl(device):
     device.submit(kvs.NAME, 102, b"short")
     device.submit(kvs.NAME, 103, (3).to_bytes(8, "little"))
     device.submit("no such", 104, b"")
-    found = finish(device, 64)
-    assert all(int.from_bytes(found[key].message, "little") == key for key in range(1, 60))
-    assert found[100].message == reduce.answer(message)
-    assert found[100].busy_ns > 4 * 300 * 5 // 4
-    assert found[103].message == bytes(8)
-    statuses = {number: found[number].status for number in (101, 102, 104)}
+    completions = finish(device, 64)
+    assert all(int.from_bytes(completions[key].message, "little") == key for key in range(1, 60))
+    assert completions[100].message == reduce.answer(message)
+    assert completions[100].busy_ns > 4 * 300 * 5 // 4
+    assert completions[103].message == bytes(8)
+    statuses = {number: completions[number].status for number in (101, 102, 104)}
     assert statuses == {101: Status.BAD_LENGTH, 102: Status.BAD_LENGTH, 104: Status.UNKNOWN_FUNCTION}
 
 
@@ -86,9 +86,9 @@ def test_reads_of_volumes_are_the_models(device):
     ]
     for number, message in enumerate(asked):
         assert device.submit(ebs.NAME, number, message)
-    found = finish(device, 50)
+    completions = finish(device, 50)
     for number, message in enumerate(asked):
-        assert (found[number].status, found[number].message) == (Status.OK, model.lookup(message)), number
+        assert (completions[number].status, completions[number].message) == (Status.OK, model.lookup(message)), number
     assert memories[0].read(0, memories[0].size) == bytes(memories[1].view)
 
 
@@ -109,12 +109,12 @@ def test_copies_between_memories_are_the_models(device):
         )
         expected[number] = carry_out(wanted, models)
         assert device.submit(dma.NAME, number, wanted.pack())
-    found = finish(device, 30)
+    completions = finish(device, 30)
     for number, completion in expected.items():
         status = Status(completion[0])
-        assert found[number].status is status
-        assert found[number].message == (completion if status is Status.OK else b"")
-    assert {c.status for c in found.values()} >= {Status.OK, Status.OUT_OF_BOUNDS}
+        assert completions[number].status is status
+        assert completions[number].message == (completion if status is Status.OK else b"")
+    assert {c.status for c in completions.values()} >= {Status.OK, Status.OUT_OF_BOUNDS}
     assert memory.read(0, memory.size) == b"".join(bytes(model.view) for model in models)
 
 
@@ -129,10 +129,10 @@ def test_codes_and_values_of_rows_are_the_models(device, rows, columns, bits):
     device.submit(sylvie.QUANTISE, 1, message)
     device.submit(sylvie.DEQUANTISE, 2, back)
     device.submit(sylvie.QUANTISE, 3, message[:-1])
-    found = finish(device, 3)
-    assert (found[1].status, found[1].message) == (Status.OK, codes)
-    assert (found[2].status, found[2].message) == (Status.OK, sylvie.dequantise(back))
-    assert found[3].status is Status.BAD_LENGTH
+    completions = finish(device, 3)
+    assert (completions[1].status, completions[1].message) == (Status.OK, codes)
+    assert (completions[2].status, completions[2].message) == (Status.OK, sylvie.dequantise(back))
+    assert completions[3].status is Status.BAD_LENGTH
 
 
 @pytest.mark.slow
@@ -143,8 +143,8 @@ def test_rows_that_cannot_be_quantised_fail_and_others_go_on(device):
     device.submit(sylvie.QUANTISE, 1, sylvie.quantise_request(x, numbers, 4, 1))
     device.submit(sylvie.QUANTISE, 2, sylvie.quantise_request(x[:1], numbers[:1], 4, 1))
     device.submit(sylvie.QUANTISE, 3, sylvie.quantise_request(np.ones((1, 513), np.float32), numbers[:1], 4, 1))
-    found = finish(device, 3)
-    assert [found[number].status for number in (1, 2, 3)] == [Status.FAILED, Status.OK, Status.OUT_OF_BOUNDS]
+    completions = finish(device, 3)
+    assert [completions[number].status for number in (1, 2, 3)] == [Status.FAILED, Status.OK, Status.OUT_OF_BOUNDS]
 
 
 @pytest.mark.slow
@@ -152,8 +152,8 @@ def test_a_full_queue_refuses_and_a_reset_aborts(device):
     accepted = sum(device.submit(kvs.NAME, 1000 + number, bytes(8)) for number in range(300))
     assert 70 <= accepted < 300
     device.reset()
-    found = finish(device, accepted)
-    assert {completion.status for completion in found.values()} <= {Status.OK, Status.ABORTED}
+    completions = finish(device, accepted)
+    assert {completion.status for completion in completions.values()} <= {Status.OK, Status.ABORTED}
     device.submit(kvs.NAME, 1, (49).to_bytes(8, "little"))
     assert finish(device, 1)[1].message == (7).to_bytes(8, "little")
 

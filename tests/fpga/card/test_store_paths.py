@@ -15,6 +15,6 @@ from store_paths import check_device
 def test_the_card_is_never_behind_what_somebody_knows() -> None:
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
-    found = check_device("fpga:", seconds=4.0)
-    assert found.reads > 20
-    assert found.by_copies > 0.2 * found.reads
+    check = check_device("fpga:", seconds=4.0)
+    assert check.reads > 20
+    assert check.by_copies > 0.2 * check.reads

@@ -30,12 +30,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("check")
     for engine in ENGINES:
         write_header(f"{engine}_regs", folder)
-    source, made = fpga_root() / "boards" / "u50" / "check.cpp", folder / "check"
+    source, binary = fpga_root() / "boards" / "u50" / "check.cpp", folder / "check"
     warnings = ["-Wall", "-Wextra", "-Werror", "-Wconversion"]
-    command = ["g++", "-std=c++17", *warnings, f"-I{STAND_IN}", f"-I{folder}", "-o", str(made), str(source)]
+    command = ["g++", "-std=c++17", *warnings, f"-I{STAND_IN}", f"-I{folder}", "-o", str(binary), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    return made
+    return binary
 
 
 def described(engines: tuple[str, ...], path: Path) -> Path:

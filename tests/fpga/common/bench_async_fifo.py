@@ -29,15 +29,15 @@ async def put(dut, beats, idle):
 
 async def take(dut, count, block):
     """The first so many beats that come out."""
-    found = []
-    while len(found) < count:
+    beats = []
+    while len(beats) < count:
         dut.out_ready.value = int(not next(block))
         await ReadOnly()
         if dut.out_valid.value == 1 and dut.out_ready.value == 1:
-            found.append(int(dut.out_data.value))
+            beats.append(int(dut.out_data.value))
         await FallingEdge(dut.out_clk)
     dut.out_ready.value = 0
-    return found
+    return beats
 
 
 @cocotb.test()

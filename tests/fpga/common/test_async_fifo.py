@@ -20,6 +20,6 @@ BEATS = 300
 @pytest.mark.parametrize(("idle", "pause"), [(0.0, 0.0), (0.4, 0.4)])
 def test_beats_cross_in_order(in_ps, out_ps, idle, pause, tmp_path, simulator):
     settings = {"width": 37, "beats": BEATS, "seed": 5, "idle": idle, "pause": pause, "in_ps": in_ps, "out_ps": out_ps}
-    found = run_bench(Design("async_fifo", {"WIDTH": 37, "DEPTH": 16}), simulator, BENCH, tmp_path, settings=settings)
+    report = run_bench(Design("async_fifo", {"WIDTH": 37, "DEPTH": 16}), simulator, BENCH, tmp_path, settings=settings)
     if not idle and not pause:
-        assert found["slow_cycles"] < BEATS + 20
+        assert report["slow_cycles"] < BEATS + 20

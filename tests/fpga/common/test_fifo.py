@@ -19,6 +19,6 @@ BEATS = 400
 def test_beats_come_out_in_order(module, idle, pause, tmp_path, simulator):
     design = Design(module, {"WIDTH": 37} | ({"DEPTH": 4} if module == "fifo" else {}))
     settings = {"width": 37, "beats": BEATS, "seed": 5, "idle": idle, "pause": pause}
-    found = run_bench(design, simulator, BENCH, tmp_path, settings=settings)
+    report = run_bench(design, simulator, BENCH, tmp_path, settings=settings)
     if not idle and not pause:
-        assert found["cycles"] == BEATS + 1  # one beat a cycle, latency 1
+        assert report["cycles"] == BEATS + 1  # one beat a cycle, latency 1

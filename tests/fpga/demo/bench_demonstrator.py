@@ -36,8 +36,8 @@ class Serial:
                 await Timer(self.bit_ns, "ns")
 
     async def read(self, count):
-        found = bytearray()
-        while len(found) < count:
+        octets = bytearray()
+        while len(octets) < count:
             if self.dut.tx.value == 1:
                 await FallingEdge(self.dut.tx)
             await Timer(self.bit_ns * 3 // 2, "ns")
@@ -45,8 +45,8 @@ class Serial:
             for place in range(8):
                 byte |= int(self.dut.tx.value) << place
                 await Timer(self.bit_ns, "ns")
-            found.append(byte)
-        return bytes(found)
+            octets.append(byte)
+        return bytes(octets)
 
     async def send(self, target, packet):
         for at in range(0, len(packet), 16):

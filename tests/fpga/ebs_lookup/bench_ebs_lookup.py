@@ -77,14 +77,14 @@ class Bench:
 
     def reads(self, count):
         """Messages to the model and to the engine alike."""
-        found = []
+        requests = []
         for _ in range(count):
             self.now += self.dice.randrange(20)
             start = self.dice.getrandbits(64) if self.dice.random() < 0.05 else self.dice.randrange(1100)
             blocks = self.dice.choice([1, 1, 1, 2, 4, 16, 0, 512, 513, 2**32 - 1])
             tick = self.dice.choice([self.now] * 40 + [0, 2**40 + self.now])
-            found.append(ebs.REQUEST.pack(self.dice.randrange(len(BLOCKS) + 7), blocks, start, tick))
-        return found
+            requests.append(ebs.REQUEST.pack(self.dice.randrange(len(BLOCKS) + 7), blocks, start, tick))
+        return requests
 
     def packet(self, reads, number, words=None, head=0):
         header = struct.pack("<II", head, 3 * len(reads) if words is None else words)

@@ -44,6 +44,6 @@ async def cycles_are_the_models(dut):
     assert {read.volume for read in effects} > set(range(len(BLOCKS)))
     assert {read.lines for read in effects} == {0, 1, 2, 3}
     packets = [Packet(3 * len(reads), offered) for reads, offered in zip(requests, offers.packets, strict=False)]
-    found = ebs_lookup(packets, effects, width=8 * bench.beat, flight=chosen["flight"], memory=chosen["latency"])
-    assert found.taken == taken.at
-    assert found.given == given.at
+    model = ebs_lookup(packets, effects, width=8 * bench.beat, flight=chosen["flight"], memory=chosen["latency"])
+    assert model.taken == taken.at
+    assert model.given == given.at

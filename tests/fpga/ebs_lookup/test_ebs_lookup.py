@@ -34,13 +34,13 @@ def test_ten_thousand_packets(fast, width, tmp_path):
 
 def test_a_read_in_three_cycles_where_volumes_differ(simulator, tmp_path):
     """Three words a read come in; memory of 1 cycle hides in eleven volumes."""
-    found = run("throughput", simulator, tmp_path, reads=330, volumes=11, latency=1)
-    assert found["cycles"] <= 330 * 3 + 60
+    report = run("throughput", simulator, tmp_path, reads=330, volumes=11, latency=1)
+    assert report["cycles"] <= 330 * 3 + 60
 
 
 def test_reads_of_one_volume_take_three_reads_and_a_write_each(simulator, tmp_path):
-    found = run("throughput", simulator, tmp_path, reads=40, volumes=1, latency=10)
-    assert found["cycles"] <= 40 * (4 * 10 + 32)
+    report = run("throughput", simulator, tmp_path, reads=40, volumes=1, latency=10)
+    assert report["cycles"] <= 40 * (4 * 10 + 32)
 
 
 def test_bad_requests(simulator, tmp_path):

@@ -39,10 +39,10 @@ def test_kvs_lookup(count: int) -> None:
     )
     keys[0] = 0  # free slots hold it too
     table = np.frombuffer(memory.view, np.uint64).copy()
-    found = np.zeros(count, np.uint64)
-    kernels().kvs_lookup_csim(pointer(table), 256, pointer(keys), pointer(found), count)
-    assert found.tolist() == kvs.lookup(table.reshape(-1, kvs.SLOTS, 2), keys).tolist()
-    assert 0.6 * count < np.count_nonzero(found) < 0.8 * count
+    addresses = np.zeros(count, np.uint64)
+    kernels().kvs_lookup_csim(pointer(table), 256, pointer(keys), pointer(addresses), count)
+    assert addresses.tolist() == kvs.lookup(table.reshape(-1, kvs.SLOTS, 2), keys).tolist()
+    assert 0.6 * count < np.count_nonzero(addresses) < 0.8 * count
 
 
 @transactions(1000)
@@ -105,9 +105,9 @@ def test_reduce(kind: Type, count: int) -> None:
         vectors = np.ascontiguousarray(vectors)
         if transaction % 3 == 0 and kind is Type.FIXED and elements:
             vectors[:, 0] = (2**31 - 1) * random.choice([1, -1])
-        found = np.zeros(elements, reduce.DTYPE[kind])
-        kernels().reduce_csim(pointer(vectors), number, elements * width, kind, pointer(found))
-        assert found.tobytes() == reduce.total(kind, vectors).tobytes()
+        sums = np.zeros(elements, reduce.DTYPE[kind])
+        kernels().reduce_csim(pointer(vectors), number, elements * width, kind, pointer(sums))
+        assert sums.tobytes() == reduce.total(kind, vectors).tobytes()
 
 
 @transactions(1000)

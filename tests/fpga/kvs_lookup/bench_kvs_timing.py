@@ -25,6 +25,6 @@ async def cycles_are_the_models(dut):
         got = await bench.receive()
         assert (got.status, got.number, got.count) == (0, number, count)
     packets = [Packet(count, offered) for count, offered in zip(counts, offers.packets, strict=False)]
-    found = kvs_lookup(packets, width=8 * bench.beat, flight=chosen["flight"], memory=chosen["latency"])
-    assert found.taken == taken.at
-    assert found.given == given.at
+    model = kvs_lookup(packets, width=8 * bench.beat, flight=chosen["flight"], memory=chosen["latency"])
+    assert model.taken == taken.at
+    assert model.given == given.at

@@ -40,9 +40,9 @@ def test_ten_thousand_requests(fast, width, tmp_path):
 
 def test_a_hundred_million_lookups_a_second(simulator, tmp_path):
     """64 in flight, memory of 100 cycles, 250 MHz: 0.4 look-ups a cycle are wanted."""
-    found = run("throughput", simulator, tmp_path, keys=1024, latency=LATENCY)
-    assert found["in_flight"] == 64
-    assert found["cycles"] <= 1733 < 1024 / 0.4
+    report = run("throughput", simulator, tmp_path, keys=1024, latency=LATENCY)
+    assert report["in_flight"] == 64
+    assert report["cycles"] <= 1733 < 1024 / 0.4
 
 
 def test_a_lookup_a_cycle_where_memory_is_near(simulator, tmp_path):

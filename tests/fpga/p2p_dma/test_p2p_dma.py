@@ -35,8 +35,8 @@ def test_ten_thousand_copies(fast, width, tmp_path):
 @pytest.mark.parametrize(("source", "destination", "more"), [(0, 0, 0), (1, 0, 0), (0, 1, 0), (77, 4091, 0)])
 def test_a_line_in_each_cycle(simulator, source, destination, more, tmp_path):
     """512 lines, memory of 20 cycles; the rest is the latency of one copy."""
-    found = run("a_line_in_each_cycle", simulator, tmp_path, source=source, destination=destination, latency=20)
-    assert found["cycles"] <= 512 + 70
+    report = run("a_line_in_each_cycle", simulator, tmp_path, source=source, destination=destination, latency=20)
+    assert report["cycles"] <= 512 + 70
 
 
 def test_faults(simulator, tmp_path):

@@ -107,7 +107,7 @@ async def throughput(dut):
     bench = Bench(dut)
     cycles = Cycles(dut)
     await start(dut)
-    found = {}
+    rates = {}
     for way in bench.ways:
         values = Handshakes(dut, "s_axis_values" if way.way == "values" else "m_axis_values", cycles)
         codes = Handshakes(dut, "m_axis_codes" if way.way == "values" else "s_axis_codes", cycles)
@@ -119,15 +119,15 @@ async def throughput(dut):
         lanes, group = way.beat // 4, way.beat // 8
         beats = sum(1 + rows * -(-columns // lanes) for columns, rows in chosen["shapes"])
         groups = sum(-(-rows // group) for _, rows in chosen["shapes"])
-        found[way.way] = {
+        rates[way.way] = {
             "beats": beats + (groups if way.way == "values" else 0), "cycles": values.at[-1] - values.at[0] + 1,
         }  # fmt: skip
         one = cases.case(bench.dice, lanes, 1)
         await way.send(way.packet(one, 1))
         await way.expect(one, 1)
         pair = (values, codes) if way.way == "values" else (codes, values)
-        found[way.way]["latency"] = pair[1].at[-3 if way.way == "values" else -2] - pair[0].at[-1]
-    report(**found)
+        rates[way.way]["latency"] = pair[1].at[-3 if way.way == "values" else -2] - pair[0].at[-1]
+    report(**rates)
 
 
 @cocotb.test()

@@ -26,8 +26,8 @@ def test_rows_equal_the_models(fast, tmp_path):
 def test_ten_thousand_requests(fast, width, depth, tmp_path):
     run("random_requests", fast, tmp_path, width, depth, packets=10_000, longest=60, idle=0.1, pause=0.1)
     shapes = [[16 * depth, 9], [16, 40], [100, 21], [8 * depth, 30]]
-    found = run("throughput", fast, tmp_path, 512, 64, shapes=shapes)
-    assert all(way["cycles"] == way["beats"] for way in found.values())
+    report = run("throughput", fast, tmp_path, 512, 64, shapes=shapes)
+    assert all(way["cycles"] == way["beats"] for way in report.values())
 
 
 @pytest.mark.slow
@@ -36,11 +36,11 @@ def test_icarus_says_the_same(simulator, tmp_path):
 
 
 def test_a_beat_a_cycle(fast, tmp_path):
-    found = run("throughput", fast, tmp_path, shapes=[[128, 9], [8, 40], [128, 5], [30, 21]])
-    for way in found.values():
+    report = run("throughput", fast, tmp_path, shapes=[[128, 9], [8, 40], [128, 5], [30, 21]])
+    for way in report.values():
         assert way["cycles"] == way["beats"]
-    assert found["values"]["latency"] <= 81
-    assert found["codes"]["latency"] <= 60
+    assert report["values"]["latency"] <= 81
+    assert report["codes"]["latency"] <= 60
 
 
 def test_bad_requests(fast, tmp_path):

@@ -27,6 +27,6 @@ async def cycles_are_the_models(dut):
     for number, wanted in enumerate(cases):
         await bench.expect(wanted, number)
     beats = [-(-len(wanted.expected) // bench.beat) for wanted in cases]
-    found = reduce(list(zip(beats, offers.packets, strict=False)), inputs=chosen["inputs"])
-    assert found.taken == taken.at
-    assert found.given == given.at
+    model = reduce(list(zip(beats, offers.packets, strict=False)), inputs=chosen["inputs"])
+    assert model.taken == taken.at
+    assert model.given == given.at

@@ -30,9 +30,9 @@ def test_ten_thousand_requests(fast, width, tmp_path):
 
 
 def test_a_beat_a_cycle(fast, tmp_path):
-    found = run("throughput", fast, tmp_path, count=64)
-    assert found["cycles"] == found["beats"]
-    assert found["latency"] <= 26
+    report = run("throughput", fast, tmp_path, count=64)
+    assert report["cycles"] == report["beats"]
+    assert report["latency"] <= 26
 
 
 def test_bad_requests(fast, tmp_path):

@@ -24,15 +24,15 @@ def test_sums_equal_the_models(fast, idle, pause, tmp_path):
 
 
 def test_eight_streams_at_line_rate(fast, tmp_path):
-    found = run("line_rate", fast, tmp_path, count=100)
-    assert found["cycles"] == found["beats"]
+    report = run("line_rate", fast, tmp_path, count=100)
+    assert report["cycles"] == report["beats"]
 
 
 @pytest.mark.slow
 def test_ten_thousand_requests_of_a_hundred_gigabits(fast, tmp_path):
     run("random_requests", fast, tmp_path, width=512, packets=10_000, longest=200, idle=0.1, pause=0.1)
-    found = run("line_rate", fast, tmp_path, width=512, count=1000)
-    assert found["cycles"] == found["beats"]
+    report = run("line_rate", fast, tmp_path, width=512, count=1000)
+    assert report["cycles"] == report["beats"]
 
 
 def test_bad_requests(fast, tmp_path):

@@ -75,11 +75,11 @@ class Board(SwitchBoard):
         await self.idle()
 
     async def counts(self):
-        found = {}
+        values = {}
         for which in [*map(int, MINE), len(Disposition)]:
             await self.write("WHICH", which)
-            found[which] = await self.read("COUNT")
-        return found
+            values[which] = await self.read("COUNT")
+        return values
 
 
 class Recorder:
@@ -113,17 +113,17 @@ class Recorder:
         """To the workers' addresses, GO to all at once, without what stands behind lanes."""
         if len(out) == len(self.job.ports) and len({frame for _, frame in out}) == 1 and is_done(out[0][1]):
             return [EVERYBODY + out[0][1][6:SHORT_FRAME_BYTES]]
-        found = []
+        frames_for_card = []
         for port, frame in out:
             short = parse_frames(PacketBatch.of([(port, frame)])).kind[0] in (Kind.FETCH, Kind.DONE)
             to = worker_mac(self.job.ports.index(port)).to_bytes(6, "big")
-            found.append(to + frame[6 : SHORT_FRAME_BYTES if short else DATA_FRAME_BYTES])
-        return found
+            frames_for_card.append(to + frame[6 : SHORT_FRAME_BYTES if short else DATA_FRAME_BYTES])
+        return frames_for_card
 
     def counts(self):
-        found = {int(outcome): self.reference.outcomes[outcome] for outcome in MINE}
+        values = {int(outcome): self.reference.outcomes[outcome] for outcome in MINE}
         assert direct.counters(self.program) == self.reference.counters()
-        return found | {len(Disposition): self.reference.uploads}
+        return values | {len(Disposition): self.reference.uploads}
 
 
 def is_done(frame):
@@ -160,11 +160,11 @@ def program():
 
 async def replay(board, recorder):
     """Every frame again, through the board; what left must be what leaves."""
-    for told in recorder.told:
-        if told is None:
+    for entry in recorder.told:
+        if entry is None:
             await board.load(recorder.job.plans)
             continue
-        frame, expected = told
+        frame, expected = entry
         await board.send(frame.ljust(60, b"\0"))
         while len(board.frames) < len(expected):
             await RisingEdge(board.dut.clk)
@@ -198,14 +198,14 @@ async def whole_jobs(dut):
 
 def spoilt(dice, frame):
     """The frame with other bits, or cut; None where a card differs from the program on purpose."""
-    made = bytearray(frame)
+    changed = bytearray(frame)
     for _ in range(int(dice.integers(1, 3))):
-        made[int(dice.choice([*range(6, 12), *range(15, SHORT_FRAME_BYTES)]))] ^= 1 << int(dice.integers(0, 8))
-    if dice.random() < 0.2 and len(made) > 120:
-        made = made[: int(dice.integers(60, len(made)))]
-    header = parse_frames(PacketBatch.of([(0, bytes(made).ljust(frame_bytes(MOST_SEGMENTS), b"\0"))]))
-    odd = len(header) and header.kind[0] == Kind.RESEND and (header.field("more")[0] or len(made) < DATA_FRAME_BYTES)
-    return None if odd else bytes(made)
+        changed[int(dice.choice([*range(6, 12), *range(15, SHORT_FRAME_BYTES)]))] ^= 1 << int(dice.integers(0, 8))
+    if dice.random() < 0.2 and len(changed) > 120:
+        changed = changed[: int(dice.integers(60, len(changed)))]
+    header = parse_frames(PacketBatch.of([(0, bytes(changed).ljust(frame_bytes(MOST_SEGMENTS), b"\0"))]))
+    odd = len(header) and header.kind[0] == Kind.RESEND and (header.field("more")[0] or len(changed) < DATA_FRAME_BYTES)
+    return None if odd else bytes(changed)
 
 
 @cocotb.test()
@@ -220,7 +220,7 @@ async def spoilt_packets(dut):
         jobs = JOBS[chosen["jobs"]](seed)
         recorder = Recorder(jobs.job, switch)
         jobs.run(recorder.fresh)
-        frames = [told[0] for told in recorder.told if told]
+        frames = [entry[0] for entry in recorder.told if entry]
         recorder.told.clear()
         recorder.fresh()
         macs = {worker_mac(worker).to_bytes(6, "big"): port for worker, port in enumerate(jobs.job.ports)}

@@ -23,9 +23,9 @@ def run(case, seeds, tmp_path, simulator, jobs="exchanges", pause=0.3, few=False
 
 def test_packets_are_the_programs_and_other_frames_leave_no_trace(tmp_path, simulator):
     """All cases of the bench in one run of the simulator."""
-    found = run(None, [1], tmp_path, simulator, few=True)
-    assert found["sums"] > 10
-    assert found["malformed"] + found["stranger"] > 10
+    report = run(None, [1], tmp_path, simulator, few=True)
+    assert report["sums"] > 10
+    assert report["malformed"] + report["stranger"] > 10
 
 
 @pytest.mark.slow

@@ -42,10 +42,10 @@ class Host:
         return (await self.ask(message(Kind.OPEN, session), port))[0]
 
     async def request(self, target, packet):
-        head, found = await self.ask(message(Kind.REQUEST, SESSION, self.sequence, packet, target))
+        head, reply = await self.ask(message(Kind.REQUEST, SESSION, self.sequence, packet, target))
         assert (head["kind"], head["outcome"], head["sequence"]) == (Kind.REQUEST, Reply.DONE, self.sequence)
         self.sequence += 1
-        return answer(found, 16)
+        return answer(reply, 16)
 
     async def control(self, what, place=0, content=b""):
         return await self.request(
@@ -53,9 +53,9 @@ class Host:
         )
 
     async def counters(self):
-        found = await self.control(Control.COUNT)
-        assert found.status == Status.OK
-        return struct.unpack("<16I", found.payload)
+        reply = await self.control(Control.COUNT)
+        assert reply.status == Status.OK
+        return struct.unpack("<16I", reply.payload)
 
     async def table(self, lines, keys, dice):
         memory = HostMemory(lines * kvs.LINE)
@@ -90,20 +90,20 @@ async def addresses_and_echo(dut):
     pins = await card(dut)
     ask = struct.pack(">HHBBH6sI6sI", 1, 0x800, 6, 4, 1, eth.HOST, eth.HOST_IP, bytes(6), eth.ADDRESS)
     pins.send(eth.ethernet(ask, 0x0806, b"\xff" * 6))
-    found = await with_timeout(pins.next(), 20, "us")
+    frame = await with_timeout(pins.next(), 20, "us")
     expected = struct.pack(">HHBBH6sI6sI", 1, 0x800, 6, 4, 2, eth.CARD, eth.ADDRESS, eth.HOST, eth.HOST_IP)
-    assert found == eth.ethernet(expected, 0x0806, eth.HOST, eth.CARD)
+    assert frame == eth.ethernet(expected, 0x0806, eth.HOST, eth.CARD)
     dice = random.Random(1)
     for size in (0, 1, 17, 18, 19, 22, 23, 64, 999, 1472):
         content = dice.randbytes(size)
         head = struct.pack(">BBHHH", 8, 0, 0, 77, size)
         echo = head[:2] + struct.pack(">H", eth.checksum(head + content)) + head[4:] + content
         pins.send(eth.ethernet(eth.ipv4(echo, 1)))
-        found = await with_timeout(pins.next(), 60, "us")
-        assert found[:12] == eth.HOST + eth.CARD
-        assert eth.checksum(found[14:34]) == 0
-        assert struct.unpack_from(">II", found, 26) == (eth.ADDRESS, eth.HOST_IP)
-        reply = found[34 : 34 + len(echo)]
+        frame = await with_timeout(pins.next(), 60, "us")
+        assert frame[:12] == eth.HOST + eth.CARD
+        assert eth.checksum(frame[14:34]) == 0
+        assert struct.unpack_from(">II", frame, 26) == (eth.ADDRESS, eth.HOST_IP)
+        reply = frame[34 : 34 + len(echo)]
         assert reply[:2] == b"\0\0"
         assert reply[4:] == echo[4:]
         assert eth.checksum(reply) == 0
@@ -131,9 +131,9 @@ async def sessions(dut):
     assert head["outcome"] == Reply.DONE
     assert (await host.open(SESSION + 1))["outcome"] == Reply.DONE
     # Numbers begin anew; after its patience the card takes another host.
-    head, found = await host.ask(message(Kind.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2))
+    head, reply = await host.ask(message(Kind.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2))
     assert head["outcome"] == Reply.DONE
-    assert len(found) == 80
+    assert len(reply) == 80
     await ClockCycles(dut.clk, 3000)
     assert (await host.open(SESSION + 2, 40001))["outcome"] == Reply.DONE
 
@@ -163,17 +163,17 @@ async def lookups(dut):
     await host.open()
     keys = [dice.getrandbits(64) for _ in range(20)]
     index = await host.table(64, keys, dice)
-    found = await host.control(Control.GET, KVS_LOOKUP_REGS["MASK"])
-    assert found.payload[:4] == struct.pack("<I", 63)
+    reply = await host.control(Control.GET, KVS_LOOKUP_REGS["MASK"])
+    assert reply.payload[:4] == struct.pack("<I", 63)
     for count in (1, 2, 3, 8, 178):
         wanted = [dice.choice((*keys, 99)) for _ in range(count)]
-        found = await host.request(Target.KVS, lookup(count, wanted))
-        assert (found.status, found.number, found.count) == (Status.OK, count, count)
-        assert struct.unpack_from(f"<{count}Q", found.payload) == tuple(map(index.lookup, wanted))
+        reply = await host.request(Target.KVS, lookup(count, wanted))
+        assert (reply.status, reply.number, reply.count) == (Status.OK, count, count)
+        assert struct.unpack_from(f"<{count}Q", reply.payload) == tuple(map(index.lookup, wanted))
     vectors = [struct.pack("<5i", *range(at, at + 5)) for at in (3, 40)]
-    found = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
-    assert (found.status, found.number) == (Status.OK, 6)
-    assert struct.unpack_from("<5i", found.payload) == (43, 45, 47, 49, 51)
+    reply = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
+    assert (reply.status, reply.number) == (Status.OK, 6)
+    assert struct.unpack_from("<5i", reply.payload) == (43, 45, 47, 49, 51)
 
 
 @cocotb.test()
@@ -188,16 +188,16 @@ async def volumes(dut):
     for place in (62, 63):
         assert (await host.control(Control.LINE, tables | place)).payload == line[64 * (place - 62) :][:64]
     for place in (tables | 64, 63, 3 << 30 | 63):
-        found = await host.control(Control.LINE, place)
-        assert (found.status, found.payload) == (Status.OUT_OF_BOUNDS, b"")
+        reply = await host.control(Control.LINE, place)
+        assert (reply.status, reply.payload) == (Status.OUT_OF_BOUNDS, b"")
     assert (await host.control(Control.TABLE, tables | 63, line)).status == Status.OUT_OF_BOUNDS
     assert (await host.control(Control.LINE, tables | 63)).payload == line[
         :64
     ]  # whole lines before the fault are there
     packet = request(struct.pack("<II", 0, 3), 9, [ebs.REQUEST.pack(0, 1, 0, 0)], 16)
-    found = await host.request(Target.EBS, packet)
-    assert (found.status, found.number) == (Status.OK, 9)
-    assert found.payload == ebs.ANSWER.pack(ebs.EbsStatus.NO_VOLUME, 0, 0)
+    reply = await host.request(Target.EBS, packet)
+    assert (reply.status, reply.number) == (Status.OK, 9)
+    assert reply.payload == ebs.ANSWER.pack(ebs.EbsStatus.NO_VOLUME, 0, 0)
 
 
 WAYS = {
@@ -208,18 +208,18 @@ ROW_BEAT = 32
 
 
 async def quantpack_register(host, name):
-    found = await host.control(Control.GET, Engine.QUANTPACK << 8 | QUANTPACK_REGS[name])
-    return struct.unpack_from("<I", found.payload)[0]
+    reply = await host.control(Control.GET, Engine.QUANTPACK << 8 | QUANTPACK_REGS[name])
+    return struct.unpack_from("<I", reply.payload)[0]
 
 
 async def expect_rows(host, target, wanted):
     """A request for rows, whose answer has to be the model's to the bit."""
     ask, payload = WAYS[target]
     status = wanted.status if target == Target.QUANTISE else Status.OK
-    found = await host.request(target, ask(wanted, host.sequence, ROW_BEAT))
-    assert (found.status, found.number) == (status, host.sequence - 1)
-    assert found.count == (len(wanted.x) if status == Status.OK else 0)
-    assert found.payload == payload(wanted, ROW_BEAT), (target, wanted.bits, wanted.compact, wanted.x.shape)
+    reply = await host.request(target, ask(wanted, host.sequence, ROW_BEAT))
+    assert (reply.status, reply.number) == (status, host.sequence - 1)
+    assert reply.count == (len(wanted.x) if status == Status.OK else 0)
+    assert reply.payload == payload(wanted, ROW_BEAT), (target, wanted.bits, wanted.compact, wanted.x.shape)
 
 
 @cocotb.test()
@@ -266,15 +266,15 @@ async def refused_rows(dut):
             (whole[:40], Status.BAD_LENGTH), (whole[:80], Status.BAD_LENGTH),
         ]  # fmt: skip
         for packet, status in bad:
-            found = await host.request(target, packet)
-            assert (found.status, found.count) == (status, 0), (target, len(packet), status)
+            reply = await host.request(target, packet)
+            assert (reply.status, reply.count) == (status, 0), (target, len(packet), status)
             await expect_rows(host, target, good)
         faults += len(bad)
     for count, columns in ((5, 256), (2, 177), (1, 353)):
         long = cases.case(dice, columns, count, 1)
-        found = await host.request(Target.DEQUANTISE, cases.dequantise_request(long, 9, ROW_BEAT))
-        assert (found.status, found.count, found.number) == (Status.OUT_OF_BOUNDS, 0, 9)
-        assert found.payload == cases.dequantise_payload(long, ROW_BEAT)[: 44 * ROW_BEAT]
+        reply = await host.request(Target.DEQUANTISE, cases.dequantise_request(long, 9, ROW_BEAT))
+        assert (reply.status, reply.count, reply.number) == (Status.OUT_OF_BOUNDS, 0, 9)
+        assert reply.payload == cases.dequantise_payload(long, ROW_BEAT)[: 44 * ROW_BEAT]
         await expect_rows(host, Target.DEQUANTISE, good)
     await expect_rows(host, Target.DEQUANTISE, cases.case(dice, 352, 1, 8))
     before = await host.counters()
@@ -371,8 +371,8 @@ async def bad_frames(dut):
     expected[Counter.ACCEPTED] = len(bad[Counter.MALFORMED]) + 1
     expected[Counter.EXECUTED] = expected[Counter.REPLIED] = 1
     assert changes == expected, {c.name: (changes[c], expected[c]) for c in Counter if changes[c] != expected[c]}
-    found = await host.request(Target.KVS, lookup(3, [5, 6, 7]))
-    assert struct.unpack_from("<3Q", found.payload) == (index.lookup(5), index.lookup(6), 0)
+    reply = await host.request(Target.KVS, lookup(3, [5, 6, 7]))
+    assert struct.unpack_from("<3Q", reply.payload) == (index.lookup(5), index.lookup(6), 0)
     report(bad=len(wrong))
 
 
@@ -413,7 +413,7 @@ async def line_rate(dut):
     await host.open()
     keys = [dice.getrandbits(64) for _ in range(20)]
     index = await host.table(64, keys, dice)
-    found = {}
+    cycles_by_size = {}
     for size in (64, 256, 512, 1024, 1400):
         count = (size - 16) // 8
         number, requests = host.sequence, 24
@@ -441,8 +441,8 @@ async def line_rate(dut):
         cycles = (times[-1] - times[2]) / 8 / (requests - 3)
         wire = len(frames[0]) + 4 + 8 + 12
         back = len(opened_frame(count)) + 4 + 8 + 12
-        found[size] = {"cycles": cycles, "wire": wire, "answer": back, "least_gap": min(pins.gaps)}
-    report(sizes=found)
+        cycles_by_size[size] = {"cycles": cycles, "wire": wire, "answer": back, "least_gap": min(pins.gaps)}
+    report(sizes=cycles_by_size)
 
 
 def opened_frame(count):

@@ -51,11 +51,11 @@ async def table(dut, **options):
 
 async def right_answers(host, keys, index):
     """A look-up and a sum."""
-    found = await host.request(Target.KVS, lookup(1, [keys[0], 99, keys[1]]))
-    assert struct.unpack_from("<3Q", found.payload) == (index.lookup(keys[0]), 0, index.lookup(keys[1]))
+    reply = await host.request(Target.KVS, lookup(1, [keys[0], 99, keys[1]]))
+    assert struct.unpack_from("<3Q", reply.payload) == (index.lookup(keys[0]), 0, index.lookup(keys[1]))
     vectors = [struct.pack("<5i", *range(at, at + 5)) for at in (3, 40)]
-    found = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
-    assert struct.unpack_from("<5i", found.payload) == (43, 45, 47, 49, 51)
+    reply = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
+    assert struct.unpack_from("<5i", reply.payload) == (43, 45, 47, 49, 51)
 
 
 async def changes(host, before):
@@ -78,10 +78,10 @@ async def overload(dut):
     numbers = [answered(frame) for frame in pins.frames]
     pins.frames.clear()
     assert numbers == sorted(set(numbers))
-    found = await changes(host, before)
-    assert found[Counter.OVERFLOW] == chosen["frames"] - len(numbers) > chosen["frames"] // 4
-    assert found[Counter.ACCEPTED] == len(numbers) + 1
-    assert found.keys() == {Counter.OVERFLOW, Counter.ACCEPTED, Counter.EXECUTED, Counter.REPLIED}
+    counted = await changes(host, before)
+    assert counted[Counter.OVERFLOW] == chosen["frames"] - len(numbers) > chosen["frames"] // 4
+    assert counted[Counter.ACCEPTED] == len(numbers) + 1
+    assert counted.keys() == {Counter.OVERFLOW, Counter.ACCEPTED, Counter.EXECUTED, Counter.REPLIED}
     await right_answers(host, keys, index)
     report(answered=len(numbers), sent=chosen["frames"])
 
@@ -125,15 +125,15 @@ async def faults_between_answers(dut):
     expected[Counter.STALE] = 0
     for counter in (Counter.ACCEPTED, Counter.REPLIED, Counter.EXECUTED):
         expected[counter] += asked + 1
-    found = await changes(host, before)
-    assert found == {counter: count for counter, count in expected.items() if count}
+    counted = await changes(host, before)
+    assert counted == {counter: count for counter, count in expected.items() if count}
 
 
 @cocotb.test()
 async def engine_rate(dut):
     """Look-ups of 64 to 1,400 bytes, a window of eight at a time: cycles of the engines' clock for each."""
     pins, host, keys, index = await table(dut)
-    dice, found, clock_ns = random.Random(4), {}, settings().get("clock_ns", 4)
+    dice, cycles, clock_ns = random.Random(4), {}, settings().get("clock_ns", 4)
     for size in (64, 256, 512, 1024, 1400):
         count = (size - 16) // 8
         number, requests = host.sequence, 32
@@ -153,5 +153,5 @@ async def engine_rate(dut):
             wanted = tuple(map(index.lookup, asked.pop(head["sequence"])))
             assert struct.unpack_from(f"<{count}Q", got.payload) == wanted
         host.sequence += requests
-        found[size] = (times[-1] - times[7]) / clock_ns / (requests - 8)
-    report(cycles=found)
+        cycles[size] = (times[-1] - times[7]) / clock_ns / (requests - 8)
+    report(cycles=cycles)

@@ -21,14 +21,14 @@ def lan(tmp_path, fast):
         for rank in range(HOSTS):
             space.veth(f"r{rank}", f"r{rank}-in")
             space.run("ip", "link", "set", f"r{rank}-in", "master", "lan")
-        made = []
+        cards = []
 
         def make(bad=0.0, **parameters):
-            made.append(TappedCard(space, tmp_path, fast, bad, "lan", **parameters))
-            return made[0]
+            cards.append(TappedCard(space, tmp_path, fast, bad, "lan", **parameters))
+            return cards[0]
 
         try:
             yield space, make
         finally:
-            for each in made:
+            for each in cards:
                 each.close()

@@ -38,8 +38,8 @@ def test_the_line_is_full_at_every_size(tmp_path, simulator):
 
     The two clocks' edges move against each other: a byte in twenty frames.
     """
-    found = run_bench(Design("udp_card", SMALL), simulator, BENCH, tmp_path, case="line_rate")["sizes"]
-    assert set(found) == {"64", "256", "512", "1024", "1400"}
-    for sizes in found.values():
+    rates = run_bench(Design("udp_card", SMALL), simulator, BENCH, tmp_path, case="line_rate")["sizes"]
+    assert set(rates) == {"64", "256", "512", "1024", "1400"}
+    for sizes in rates.values():
         assert sizes["cycles"] <= max(sizes["wire"], sizes["answer"]) + 0.1
         assert sizes["least_gap"] >= 12

@@ -35,16 +35,16 @@ HERE = Path(__file__).parent
 def card(tmp_path):
     require()
     with Namespace() as space:
-        made = []
+        cards = []
 
         def make(simulator, **options):
-            made.append(TappedCard(space, tmp_path, simulator, **options))
-            return made[0]
+            cards.append(TappedCard(space, tmp_path, simulator, **options))
+            return cards[0]
 
         try:
             yield make
         finally:
-            for each in made:
+            for each in cards:
                 each.close()
 
 
@@ -54,16 +54,16 @@ def drive(card, requests):
 
 def check_over_a_bad_wire(running, requests):
     """Every answer is right, and each request is carried out once."""
-    found = drive(running, requests)
+    outcome = drive(running, requests)
     wire = running.finish()
-    assert found["wrong"] == 0, found
-    assert found["requests"] == wire["executed"] >= requests
+    assert outcome["wrong"] == 0, outcome
+    assert outcome["requests"] == wire["executed"] >= requests
     assert wire["lost"]
     assert wire["twice"]
     assert wire["overtaken"]
-    assert found["resent"] >= wire["lost"] / 2 - 5  # some are ARP's, and one answer's loss may follow another's
+    assert outcome["resent"] >= wire["lost"] / 2 - 5  # some are ARP's, and one answer's loss may follow another's
     # The question for the counters is doubled like others, and overtakes what is on its way: eight at most.
-    assert 0 <= wire["duplicate"] - found["counters"]["DUPLICATE"] <= 16
+    assert 0 <= wire["duplicate"] - outcome["counters"]["DUPLICATE"] <= 16
 
 
 def test_requests_over_a_bad_wire_are_carried_out_once(card, fast):
@@ -142,26 +142,26 @@ def test_reads_of_volumes_over_a_bad_wire_are_the_models(card, fast):
     def look_up():
         device, model = open_device("fpga:udp=192.168.1.50,timeout_s=20"), HostMemory(layout.size)
         memory = device.memory(ebs.NAME)
-        both = [ebs.Tables(memory, layout), ebs.Tables(model, layout)]
-        for tables in both:
+        both_tables = [ebs.Tables(memory, layout), ebs.Tables(model, layout)]
+        for tables in both_tables:
             tables.add_volume(3, 1024, 1000, 1 << 17)
             tables.map(3, 1, 7, 5, 1 << 30)
         for number in range(400):
             blocks, start = dice.choice((1, 8)), dice.randrange(1030)
             message = ebs.REQUEST.pack(dice.choice((3, 3, 3, 4, 99)), blocks, start, number)
-            expected[number] = both[1].lookup(message)
+            expected[number] = both_tables[1].lookup(message)
             while not device.submit(ebs.NAME, number, message):
-                found.extend(device.poll())
-        while len(found) < len(expected):
-            found.extend(device.poll())
+                completions.extend(device.poll())
+        while len(completions) < len(expected):
+            completions.extend(device.poll())
             time.sleep(0.001)
         assert memory.read(0, layout.size) == bytes(model.view)
         device.close()
 
-    dice, expected, found = random.Random(7), {}, []
+    dice, expected, completions = random.Random(7), {}, []
     running.space.call(look_up)
-    assert {done.request: done.message for done in found} == expected
-    assert {done.status for done in found} == {Status.OK}
+    assert {done.request: done.message for done in completions} == expected
+    assert {done.status for done in completions} == {Status.OK}
     assert running.finish()["lost"] > 5
 
 
@@ -187,18 +187,18 @@ def check_rows_over_a_bad_wire(running, requests):
             for place, (function, request, wanted) in enumerate(several):
                 expected[3 * number + place] = wanted
                 while not device.submit(function, 3 * number + place, request):
-                    found.extend(device.poll())
-        while len(found) < len(expected):
-            found.extend(device.poll())
+                    completions.extend(device.poll())
+        while len(completions) < len(expected):
+            completions.extend(device.poll())
             time.sleep(0.001)
         session = device._link._session
         sent.extend((session.requests, session.resent))
         device.close()
 
-    dice, expected, found, sent = random.Random(8), {}, [], []
+    dice, expected, completions, sent = random.Random(8), {}, [], []
     running.space.call(quantise)
-    assert {done.status for done in found} == {Status.OK}
-    assert {done.request: done.message for done in found} == expected
+    assert {done.status for done in completions} == {Status.OK}
+    assert {done.request: done.message for done in completions} == expected
     wire = running.finish()
     assert wire["executed"] == sent[0] > 2 * requests
     assert min(wire[each] for each in ("lost", "twice", "overtaken", "duplicate")) > 5

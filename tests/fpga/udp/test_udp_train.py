@@ -50,9 +50,9 @@ def course(result):
 def test_training_through_the_card_is_p2ps_to_the_bit(lan, workers, bad):
     space, make = lan
     running = make(bad=bad, **SIZES)
-    found = through_card(space, workers)
+    trained = through_card(space, workers)
     expected = train(space, workers, "--propagator", "p2p", "--codec", "fixed")
-    assert course(found) == course(expected)
+    assert course(trained) == course(expected)
     counts = space.call(lambda: with_card(CARD, lambda: SwitchGnnCard(CARD, 60), lambda card: card.counters(), 60))
     assert counts["results"] > 100
     assert counts["malformed"] == counts["stranger"] == 0

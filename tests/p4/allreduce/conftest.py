@@ -16,6 +16,6 @@ _made = cache(make)
 @pytest.fixture(params=TARGETS)
 def switch(request: pytest.FixtureRequest) -> PlainSwitch:
     """A switch that has nothing but its program."""
-    made = _made(request.param)
-    made.reset()
-    return made
+    lab_switch = _made(request.param)
+    lab_switch.reset()
+    return lab_switch

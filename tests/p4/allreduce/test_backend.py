@@ -37,18 +37,18 @@ def test_programs_sums_are_made_by_the_switch_which_then_forgets_the_job() -> No
         with_session(switch.address, lambda session: session.push(b"", text), 20.0)
         folder = Path(switch.port_specs[0].removeprefix("unix:")).parent
         network = {"link": f"unix:{folder}/port{{port}}", "control": switch.address, "ports": PORTS}
-        found = run_workers(torch_ranks.in_switch, [network] * len(PORTS), heard.append)
+        results = run_workers(torch_ranks.in_switch, [network] * len(PORTS), heard.append)
         assert with_control(switch.address, lambda control: control._taken(), 5.0) == {}
     assert heard == []
-    assert found["wrong"] == []
-    assert found["worst"] < 1e-6
-    assert found["mean"] == [1.0]
-    assert found["calls"]["allreduce"] == ["all_reduce"]
-    assert "all_reduce" not in found["calls"].get("gloo", [])
-    assert found["overflow"].startswith("all_reduce ")
-    assert found["overflow"].endswith("the sum of element 0 does not fit int32")
-    assert "by allreduce on rank 0: " in found["overflow"]
-    assert found["beyond"] == ([3.0] * 4, ["gloo"])
+    assert results["wrong"] == []
+    assert results["worst"] < 1e-6
+    assert results["mean"] == [1.0]
+    assert results["calls"]["allreduce"] == ["all_reduce"]
+    assert "all_reduce" not in results["calls"].get("gloo", [])
+    assert results["overflow"].startswith("all_reduce ")
+    assert results["overflow"].endswith("the sum of element 0 does not fit int32")
+    assert "by allreduce on rank 0: " in results["overflow"]
+    assert results["beyond"] == ([3.0] * 4, ["gloo"])
 
 
 def test_a_network_without_a_switch_is_refused_when_it_is_read() -> None:

@@ -26,11 +26,11 @@ pytestmark = pytest.mark.p4
 
 def frame(value: int = 1, **fields: int) -> bytes:
     """A contribution of rank 0 to chunk 1, with ``value`` in all lanes."""
-    made = blank_frames(0, JOB, 1, 1)
+    packets = blank_frames(0, JOB, 1, 1)
     for name, number in {"chunk": 1, **fields}.items():
-        set_field(made, name, number)
-    set_lanes(made, np.full((1, LANES), value, np.int32))
-    return made[0].tobytes()
+        set_field(packets, name, number)
+    set_lanes(packets, np.full((1, LANES), value, np.int32))
+    return packets[0].tobytes()
 
 
 def sent(switch: PlainSwitch, *frames: tuple[int, bytes]) -> list[tuple[int, bytes]]:
@@ -54,11 +54,11 @@ def test_both_programs_send_the_same_packets() -> None:
         fields |= {"exponent": int(rng.integers(0, 1 << 16)), "flags": int(rng.integers(0, 4))}
         if rng.random() < 0.1:
             fields["rank"] = SWITCH
-        made = frame(int(rng.integers(-(2**29), 2**29)), **fields)
+        packet = frame(int(rng.integers(-(2**29), 2**29)), **fields)
         if rng.random() < 0.05:
-            made = made[: int(rng.integers(14, len(made)))]
+            packet = packet[: int(rng.integers(14, len(packet)))]
         port = int(rng.integers(1, 5)) if rng.random() < 0.3 else rank + 1
-        one, other = (sent(switch, (port, made)) for switch in switches)
+        one, other = (sent(switch, (port, packet)) for switch in switches)
         assert one == other
         seen.add((len(one), kind))
     counts = [direct.outcomes(switch) for switch in switches]

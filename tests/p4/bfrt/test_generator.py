@@ -36,20 +36,20 @@ def program():
 @pytest.fixture
 def bed(program, engine: str, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A device whose clock the test moves, with a generator whose port is open and whose buffer is filled."""
-    made = SimpleNamespace(now_us=0)
-    monkeypatch.setattr(Device, "now_ns", property(lambda _: made.now_us * 1000))
-    made.device = Device(0, partial(make_switch, engine=engine))
-    made.device.load(program)
-    made.client = c = Requests(BfrtService(made.device))
+    clock = SimpleNamespace(now_us=0)
+    monkeypatch.setattr(Device, "now_ns", property(lambda _: clock.now_us * 1000))
+    clock.device = Device(0, partial(make_switch, engine=engine))
+    clock.device.load(program)
+    clock.client = c = Requests(BfrtService(clock.device))
 
     def left(now_us: int, *frames: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        made.now_us = now_us
-        return list(made.device.process(PacketBatch.of(frames)))
+        clock.now_us = now_us
+        return list(clock.device.process(PacketBatch.of(frames)))
 
-    made.left = left
+    clock.left = left
     c.modify(PORT, {"dev_port": 68}, pktgen_enable=True)
     c.modify(BUFFER, {"pkt_buffer_offset": 160, "pkt_buffer_size": len(PAYLOAD)}, buffer=PAYLOAD)
-    return made
+    return clock
 
 
 def app(number: int) -> dict[str, int]:

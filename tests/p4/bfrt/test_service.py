@@ -65,10 +65,10 @@ def test_what_is_wrong_with_entries(bed) -> None:
     entry = c.entry(EXACT, {"hdr.h.a": 9}, "to", port=5)
 
     def code(change: Callable[[bf.TableEntry], None]) -> str:
-        made = bf.TableEntry()
-        made.CopyFrom(entry)
-        change(made)
-        return refused(lambda: c.write("INSERT", made))
+        message = bf.TableEntry()
+        message.CopyFrom(entry)
+        change(message)
+        return refused(lambda: c.write("INSERT", message))
 
     def wide(e):
         e.data.fields[0].stream = b"\xff\xff"
@@ -96,8 +96,8 @@ def test_handles_usage_and_ids_by_name(bed) -> None:
     c = bed.client
     c.insert(EXACT, {"hdr.h.a": 9}, "to", port=5)
     entry = c.entry(EXACT, {"hdr.h.a": 9})
-    (found,) = c.read(bf.Entity(handle=bf.HandleId(table_id=entry.table_id, key=entry.key)))
-    by_handle = bf.TableEntry(table_id=entry.table_id, handle_id=found.handle.handle_id)
+    (entity,) = c.read(bf.Entity(handle=bf.HandleId(table_id=entry.table_id, key=entry.key)))
+    by_handle = bf.TableEntry(table_id=entry.table_id, handle_id=entity.handle.handle_id)
     (read,) = c.read(bf.Entity(table_entry=by_handle))
     assert c.plain(EXACT, read.table_entry)["port"] == 5
     (usage,) = c.read(bf.Entity(table_usage=bf.TableUsage(table_id=entry.table_id)))

@@ -109,8 +109,8 @@ def test_members_and_groups(bed):
     c.insert("pipe.I.groups", group, ACTION_MEMBER_ID=[1, 2], ACTION_MEMBER_STATUS=[True, False], MAX_GROUP_SIZE=4)
     c.insert("pipe.I.chosen", {"hdr.h.a": 5}, SELECTOR_GROUP_ID=7)
     assert {bed.send((1, packet(5, c=n)))[0][1][1] for n in range(8)} == {10}
-    made = c.entry("pipe.I.groups", group, ACTION_MEMBER_ID=[3], ACTION_MEMBER_STATUS=[True])
-    c.write("MODIFY_INC", made)
+    entry = c.entry("pipe.I.groups", group, ACTION_MEMBER_ID=[3], ACTION_MEMBER_STATUS=[True])
+    c.write("MODIFY_INC", entry)
     assert {bed.send((1, packet(5, c=n)))[0][1][1] for n in range(8)} == {10, 30}
     assert c.get("pipe.I.groups", group)[0]["ACTION_MEMBER_ID"] == [1, 2, 3]
     picked = c.get("pipe.I.groups_get_member", {"$SELECTOR_GROUP_ID": 7, "hash_value": 1})

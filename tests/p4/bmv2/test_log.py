@@ -33,11 +33,11 @@ def log(source: Path, frame: bytes) -> list[str]:
 
 
 def test_every_line_has_bmv2_s_head() -> None:
-    found = log(REFLECTOR, bytes(64))
-    assert found
-    assert all(line.startswith("[03:04:05.006] [bmv2] [") for line in found)
-    assert found[0].endswith("Processing packet received on port 1, 64 bytes")
-    assert found[-1].endswith("Transmitting packet of size 64 out of port 1")
+    logged = log(REFLECTOR, bytes(64))
+    assert logged
+    assert all(line.startswith("[03:04:05.006] [bmv2] [") for line in logged)
+    assert logged[0].endswith("Processing packet received on port 1, 64 bytes")
+    assert logged[-1].endswith("Transmitting packet of size 64 out of port 1")
 
 
 def test_a_table_is_told_as_bmv2_tells_it() -> None:

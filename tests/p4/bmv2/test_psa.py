@@ -248,13 +248,13 @@ def _reduced(text: str) -> str:
 
 @pytest.mark.parametrize("seed", [3, 60])
 def test_a_random_program(seed: int) -> None:
-    made = PsaWriter(Random(seed), 8, portable=True).program()
-    switches = _both(_reduced(made.text), "python", max_passes=8)
+    program = PsaWriter(Random(seed), 8, portable=True).program()
+    switches = _both(_reduced(program.text), "python", max_passes=8)
     for switch in switches:
         switch.pre.clones[1] = CloneSession((Replica(4, 1), Replica(5, 2)), class_of_service=3)
         switch.pre.multicast[1] = (Replica(1, 1), Replica(2, 2))
     direct, through = switches
-    for port, frame in random_packets(Random(seed), 30, made.hints):
+    for port, frame in random_packets(Random(seed), 30, program.hints):
         assert through.process_one(port, frame) == direct.process_one(port, frame)
 
 
@@ -269,17 +269,17 @@ def test_the_control_plane_sees_the_same() -> None:
     text = psa_program(objects=objects, body="c.count(1); r.write(0, 1); h.w.d[0:0] = 1; t.apply();", declared=declared,
                        sums="Digest<told_t>() told;", deparse="told.pack({ h.w.a, m.m });")  # fmt: skip
     program = load_text(text)
-    info, found = generate(program), generate(_through(program))
+    info, copy = generate(program), generate(_through(program))
     for kind in ("counters", "meters", "direct_meters", "digests"):
-        names = [[x.preamble.name for x in getattr(i, kind)] for i in (info, found)]
+        names = [[x.preamble.name for x in getattr(i, kind)] for i in (info, copy)]
         assert names[0] == names[1]
         assert len(names[0]) == 1
-    assert found.counters[0].spec == info.counters[0].spec
-    assert found.direct_meters[0].spec == info.direct_meters[0].spec
-    assert found.tables[0].match_fields == info.tables[0].match_fields
-    assert found.tables[0].match_fields[1].type_name.name == "PortId_t"
-    assert found.tables[0].idle_timeout_behavior == info.tables[0].idle_timeout_behavior == 1
-    assert found.registers[0].type_spec == info.registers[0].type_spec
+    assert copy.counters[0].spec == info.counters[0].spec
+    assert copy.direct_meters[0].spec == info.direct_meters[0].spec
+    assert copy.tables[0].match_fields == info.tables[0].match_fields
+    assert copy.tables[0].match_fields[1].type_name.name == "PortId_t"
+    assert copy.tables[0].idle_timeout_behavior == info.tables[0].idle_timeout_behavior == 1
+    assert copy.registers[0].type_spec == info.registers[0].type_spec
     given = from_json(json.dumps(to_json(program)), "p.json", info)
     assert generate(given).tables[0].preamble == info.tables[0].preamble
 

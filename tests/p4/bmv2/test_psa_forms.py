@@ -27,8 +27,8 @@ _BODY = "c.count(h.w.a); r.write(0, h.w.c); q.add(h.w.c); h.w.c = q.get() ^ u.ge
 
 @pytest.fixture
 def document() -> Json:
-    made: Json = json.loads(json.dumps(to_json(load_text(psa_program(objects=_OBJECTS, body=_BODY)))))
-    return made
+    loaded: Json = json.loads(json.dumps(to_json(load_text(psa_program(objects=_OBJECTS, body=_BODY)))))
+    return loaded
 
 
 def field(*names: str) -> Json:
@@ -101,12 +101,14 @@ def test_an_index_beyond_a_register_leaves_the_field(document: Json, engine: str
 def test_a_parser_verifies_a_checksum(document: Json, engine: str, wanted: int, result: int) -> None:
     name = {"type": "extern", "value": "I.q"}
     state = next(s for s in document["parsers"][0]["parse_states"] if s["parser_ops"])
-    made = [
+    operations = [
         ("_InternetChecksum_set_state", name, number(0x1234)),
         ("assign", field("w", "c"), number(wanted)),
         ("_InternetChecksum_get_verify", name, field("w", "b"), field("w", "c")),
     ]
-    state["parser_ops"] += [{"op": "primitive", "parameters": [{"op": op, "parameters": list(p)}]} for op, *p in made]
+    state["parser_ops"] += [
+        {"op": "primitive", "parameters": [{"op": op, "parameters": list(p)}]} for op, *p in operations
+    ]
     assert _sent(document, engine, "0900000000000000")[2:4] == f"{result:02x}"
 
 
@@ -156,8 +158,8 @@ def test_a_document_of_before_there_were_metadata(engine: str) -> None:
 
 
 def _instance(document: Json, kind: str) -> Json:
-    found: Json = next(i for i in document["extern_instances"] if i["type"] == kind)
-    return found
+    instance: Json = next(i for i in document["extern_instances"] if i["type"] == kind)
+    return instance
 
 
 def _value(document: Json, kind: str, name: str, value: object) -> None:

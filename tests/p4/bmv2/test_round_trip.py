@@ -130,10 +130,10 @@ def test_the_default_action_of_a_table_with_a_profile(engine: str) -> None:
 @pytest.mark.parametrize("portable", [False, True])
 def test_a_random_program(portable: bool) -> None:
     """Without a control plane: tables that are never applied are not in the JSON, so it would change others."""
-    made = random_program(100084, portable=portable)
-    program = load_text(made.text)
+    sample = random_program(100084, portable=portable)
+    program = load_text(sample.text)
     direct, through = (Switch(p) for p in (program, from_json(json.dumps(to_json(program)), "x.json")))
-    for port, frame in random_packets(Random(1), 60, made.hints):
+    for port, frame in random_packets(Random(1), 60, sample.hints):
         assert through.process_one(port, frame) == direct.process_one(port, frame)
     for name, register in direct.registers.items():
         assert list(through.registers[name].values) == list(register.values)

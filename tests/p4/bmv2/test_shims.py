@@ -95,19 +95,19 @@ def test_compile_takes_p4c_s_options(tmp_path: Path) -> None:
 
 
 def test_the_switch_takes_bmv2_s_options() -> None:
-    made, line = settings(
+    parsed, line = settings(
         "-i", "1@unix:/tmp/a", "--interface", "2@unix:/tmp/b", "--device-id", "3", "--nanolog", "ipc:///x",
         "--log-console", "prog.json", "--", "--grpc-server-addr", "127.0.0.1:7000", "--cpu-port=255", "--fancy",
     )  # fmt: skip
-    assert made.ports == {1: "unix:/tmp/a", 2: "unix:/tmp/b"}
-    assert (made.program, made.device_id, made.cpu_port, made.log) == ("prog.json", 3, 255, "-")
-    assert made.address == "127.0.0.1:7000"
+    assert parsed.ports == {1: "unix:/tmp/a", 2: "unix:/tmp/b"}
+    assert (parsed.program, parsed.device_id, parsed.cpu_port, parsed.log) == ("prog.json", 3, 255, "-")
+    assert parsed.address == "127.0.0.1:7000"
     assert line.unknown == ["--nanolog", "--fancy"]
 
 
 def test_an_address_for_everybody_becomes_loopback(capsys: pytest.CaptureFixture[str]) -> None:
-    made, _ = settings("--no-p4", "--grpc-server-addr", "0.0.0.0:50051")
-    assert made.address == "127.0.0.1:50051"
+    parsed, _ = settings("--no-p4", "--grpc-server-addr", "0.0.0.0:50051")
+    assert parsed.address == "127.0.0.1:50051"
     assert "this machine only" in capsys.readouterr().err
 
 
@@ -160,9 +160,9 @@ def test_every_launcher_has_a_main() -> None:
 
 
 def test_queues_are_bmv2_s() -> None:
-    made, line = settings("--no-p4", "--priority-queues", "8")
-    assert made.tm is not None
-    assert [queue.limit_packets for queue in made.tm.default.queues] == [64] * 8
+    parsed, line = settings("--no-p4", "--priority-queues", "8")
+    assert parsed.tm is not None
+    assert [queue.limit_packets for queue in parsed.tm.default.queues] == [64] * 8
     assert "--priority-queues" not in line.unknown
     plain, _ = settings("--no-p4")
     assert plain.tm is not None

@@ -61,8 +61,8 @@ def running(tmp_path: Path) -> Iterator[Running]:
         try:
             address = ""
             for text in process.stdout:
-                if found := re.match(r"debugger +(\S+)", text):
-                    address = found[1]
+                if match := re.match(r"debugger +(\S+)", text):
+                    address = match[1]
                 if text.startswith("port 1"):
                     break
             assert address, log.read_text()
@@ -77,12 +77,12 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 def received(running: Running, count: int) -> list[int]:
     """The last byte of the frames that come back, in order."""
-    found: list[int] = []
-    while len(found) < count:
+    numbers: list[int] = []
+    while len(numbers) < count:
         batch = running.host.receive(WAIT_S)
         assert len(batch), running.log.read_text()
-        found += [frame[14] for frame in batch.frames()]
-    return found
+        numbers += [frame[14] for frame in batch.frames()]
+    return numbers
 
 
 def numbered(count: int) -> list[bytes]:

@@ -135,8 +135,10 @@ def test_names_conditions_counts_and_messages(client: DapClient) -> None:
     assert client.evaluate("now == 2 ? 8w1 : 8w0") == "1"
     output = [e["body"]["output"] for e in client.seen if e["event"] == "output"]
     assert output[0] == "now is 1, type 0x800, invalid\n"
-    found = client.request("setFunctionBreakpoints", breakpoints=[{"name": "drop"}, {"name": "nothing"}])["breakpoints"]
-    assert [each["verified"] for each in found] == [True, False]
+    placed = client.request("setFunctionBreakpoints", breakpoints=[{"name": "drop"}, {"name": "nothing"}])[
+        "breakpoints"
+    ]
+    assert [each["verified"] for each in placed] == [True, False]
     assert client.go()[:2] == ("function breakpoint", "action I.drop")
 
 
@@ -150,9 +152,9 @@ def test_what_is_wrong_with_a_breakpoint_is_said(client: DapClient) -> None:
         {"line": line("meta.seen = now"), "condition": "hosts.apply().hit"},
         {"line": line("meta.seen = now"), "hitCondition": "often"},
     ]
-    found = client.request("setBreakpoints", source={"path": str(PROGRAM)}, breakpoints=wanted)["breakpoints"]
-    assert [each["verified"] for each in found] == [False] * 5
-    messages = [each["message"] for each in found]
+    answers = client.request("setBreakpoints", source={"path": str(PROGRAM)}, breakpoints=wanted)["breakpoints"]
+    assert [each["verified"] for each in answers] == [False] * 5
+    messages = [each["message"] for each in answers]
     assert messages[0] == "no statement stands here or below"
     assert "'sene' is not declared" in messages[1]
     assert "bool" in messages[2]
@@ -202,13 +204,13 @@ def test_values_of_every_type_and_setting_them(client: DapClient) -> None:
     assert put("hdr.either.large", "{7}") == "valid"
     assert client.evaluate("hdr.either") == "large valid"
     assert put("meta.seen", "(bit<32>)TAGGED") == "0x8100"
-    for place, value, why in (
+    for place, value, message in (
         ("meta.seen", "true", "bit<32>"),
         ("meta.seen", "4294967296 ++", "expected"),
         ("meta.seen + 1", "2", "cannot be set"),
         ("nobody", "2", "not declared"),
     ):
-        with pytest.raises(Refused, match=why.replace("+", r"\+")):
+        with pytest.raises(Refused, match=message.replace("+", r"\+")):
             put(place, value)
     assert client.evaluate("I.hosts") == "1 entries"
     assert client.evaluate("counts") == "5000 of bit<32>"
@@ -238,8 +240,8 @@ def test_requests_out_of_place_are_refused(client: DapClient) -> None:
         client.request("launch", program="nowhere.p4")
     with pytest.raises(Refused, match="PORT:HEX"):
         client.request("launch", program=str(PROGRAM), packets=["x"])
-    for capture, why in (("nowhere.pcap", "No such file"), (str(PROGRAM), "expected a capture in the format pcap")):
-        with pytest.raises(Refused, match=why):
+    for capture, message in (("nowhere.pcap", "No such file"), (str(PROGRAM), "expected a capture in the format pcap")):
+        with pytest.raises(Refused, match=message):
             client.request("launch", program=str(PROGRAM), pcap=capture)
     client.start("launch", **LAUNCH, stopOnEntry=True)
     client.stop()

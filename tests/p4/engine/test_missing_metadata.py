@@ -17,8 +17,8 @@ EXAMPLES = Path(__file__).parents[3] / "p4" / "examples"
 
 
 def without(program: Path, field: str) -> str:
-    text, found = re.subn(rf"^.*\b{field}\s*;.*$", "", load(program).source, flags=re.MULTILINE)
-    assert found == 1
+    text, removed = re.subn(rf"^.*\b{field}\s*;.*$", "", load(program).source, flags=re.MULTILINE)
+    assert removed == 1
     return text
 
 

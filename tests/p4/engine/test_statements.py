@@ -42,8 +42,8 @@ def test_out_arguments_in_computed_places() -> None:
         ir.Assign(ref(x), ir.Binary("+", ref(x), const(1, BIT8), type=BIT8)),
         ir.Assign(ref(y), const(77, BIT8)),
     ]
-    both = ir.Function("both", [x, y], VOID, ir.Block(body))
-    call = ir.FunctionCall(both, [ir.Arg("inout", ref(i)), ir.Arg("out", element(stack, ref(i)))], type=VOID)
+    function = ir.Function("both", [x, y], VOID, ir.Block(body))
+    call = ir.FunctionCall(function, [ir.Arg("inout", ref(i)), ir.Arg("out", element(stack, ref(i)))], type=VOID)
     runnable = compile_body([ir.Eval(call)], [stack, i])
     m = runnable.run({stack: FILLED, i: 1})
     assert runnable.cells(m, i) == [2]

@@ -33,9 +33,9 @@ NOTHING = ir.TableAction(ir.Action("nothing", [], ir.Block([])), [], {"defaulton
 
 
 def table(*keys: tuple[str, int], size: int | None = None, const: bool = False) -> ir.Table:
-    made = [ir.TableKey(ref(var(f"k{i}", Bits(width))), kind, f"k{i}") for i, (kind, width) in enumerate(keys)]
+    table_keys = [ir.TableKey(ref(var(f"k{i}", Bits(width))), kind, f"k{i}") for i, (kind, width) in enumerate(keys)]
     default = ir.ActionChoice(NOTHING, [])
-    return ir.Table("t", made, [PUT, NOTHING], default, const, [], const, size, {})
+    return ir.Table("t", table_keys, [PUT, NOTHING], default, const, [], const, size, {})
 
 
 def entry(*keys: Match, priority: int = 0, value: int = 0) -> TableEntry:

@@ -137,12 +137,12 @@ def test_actions_of_several_controls_may_share_a_name() -> None:
             apply { t.apply(); }
         }
     """
-    made = load_text(program("a.apply(hdr.h.a); b.apply(hdr.h.b);", top=top, local="A() a; B() b;"))
-    info = p4info.generate(made)
+    loaded = load_text(program("a.apply(hdr.h.a); b.apply(hdr.h.b);", top=top, local="A() a; B() b;"))
+    info = p4info.generate(loaded)
     assert [a.preamble.name for a in info.actions].count("nop") == 1
     (nop,) = (a.preamble.id for a in info.actions if a.preamble.name == "nop")
     assert all(nop in {ref.id for ref in t.action_refs} for t in info.tables)
-    Switch(made)
+    Switch(loaded)
 
 
 def test_actions_of_one_name_take_the_same_data() -> None:
@@ -170,16 +170,16 @@ def test_what_no_packet_reaches_has_no_name() -> None:
         }
     """
     body = "c.apply(hdr.h.a); if (false) { S.apply(hdr.h.a); } else { S.apply(hdr.h.b); }"
-    made = load_text(program(body, top=top, local="C(true) c;"))
-    kinds = {t.preamble.name: t.match_fields[0].match_type for t in p4info.generate(made).tables}
+    loaded = load_text(program(body, top=top, local="C(true) c;"))
+    kinds = {t.preamble.name: t.match_fields[0].match_type for t in p4info.generate(loaded).tables}
     assert {name: int(kind) for name, kind in kinds.items()} == {"I.c.route": 4, "I.S.t": 2}
 
 
 def test_a_control_applied_by_its_name_twice_makes_two_tables() -> None:
     top = "control S(inout bit<8> x) { table t { key = { x: exact; } actions = { NoAction; } } apply { t.apply(); } }"
-    made = load_text(program("S.apply(hdr.h.a); S.apply(hdr.h.b);", top=top))
-    assert [t.name for t in made.tables] == ["I.S.t", "I.S.t_0"]
-    Switch(made)
+    loaded = load_text(program("S.apply(hdr.h.a); S.apply(hdr.h.b);", top=top))
+    assert [t.name for t in loaded.tables] == ["I.S.t", "I.S.t_0"]
+    Switch(loaded)
 
 
 def test_two_tables_are_not_named_alike() -> None:
@@ -249,9 +249,9 @@ OWN = """
     ],
 )
 def test_packages_say_the_types_of_generic_blocks(text: str) -> None:
-    made = load_text(OWN.format(text)).main
-    assert [str(t) for t in made.type_args] == ["E"]
-    assert [getattr(b, "type_name", None) for b in made.args.values()] in (
+    package = load_text(OWN.format(text)).main
+    assert [str(t) for t in package.type_args] == ["E"]
+    assert [getattr(b, "type_name", None) for b in package.args.values()] in (
         ["Some", "Empty"], ["Empty", "Some"], ["Some", None],
     )  # fmt: skip
 
@@ -294,8 +294,8 @@ def test_an_overload_is_the_one_whose_names_are_given() -> None:
 
 
 def test_objects_in_an_array_have_names_of_their_own() -> None:
-    made = load_text(program("r[1].write(0, 1);", local='@name("regs") register<bit<8>>(4) r[2];'))
-    assert [r.preamble.name for r in p4info.generate(made).registers] == ["I.regs[0]", "I.regs[1]"]
+    loaded = load_text(program("r[1].write(0, 1);", local='@name("regs") register<bit<8>>(4) r[2];'))
+    assert [r.preamble.name for r in p4info.generate(loaded).registers] == ["I.regs[0]", "I.regs[1]"]
     with pytest.raises(P4Error, match="the index of an array of objects must be between 0 and 1"):
         load_text(program("r[2].write(0, 1);", local="register<bit<8>>(4) r[2];"))
 
@@ -317,9 +317,9 @@ def test_an_extern_function_makes_an_object() -> None:
         extern hasher<O> polynomial<O>(O value);
         control Sub(inout bit<16> x)(hasher<bit<16>> h) { apply { x = h.of({ x }); } }
     """
-    made = load_text(program("hdr.h.c = polynomial(16w7).of(hdr.h.a);", top=top, local="Sub(polynomial(16w5)) sub;"))
-    assert [(e.extern, [str(t) for t in e.type_args]) for e in made.externs] == [("hasher", ["bit<16>"])] * 2
+    loaded = load_text(program("hdr.h.c = polynomial(16w7).of(hdr.h.a);", top=top, local="Sub(polynomial(16w5)) sub;"))
+    assert [(e.extern, [str(t) for t in e.type_args]) for e in loaded.externs] == [("hasher", ["bit<16>"])] * 2
     with pytest.raises(P4Error, match=r"not supported: extern hasher\.of"):
-        Switch(made)
+        Switch(loaded)
     with pytest.raises(P4Error, match="an object of type Checksum16 that is not made by its constructor"):
         load_text(program("hdr.h.c = mine().get({ hdr.h.a });", top="extern Checksum16 mine();"))

@@ -53,9 +53,9 @@ def value_of(expression: str, *, top: str = "") -> ir.Expr:
     ],
 )
 def test_constants_are_folded(expression: str, value: int) -> None:
-    made = value_of(expression, top="const bit<32> N = 5; enum bit<8> En { a = 3, b = a + 6 }")
-    assert isinstance(made, ir.Const)
-    assert (made.value, made.type) == (value, Bits(32))
+    folded = value_of(expression, top="const bit<32> N = 5; enum bit<8> En { a = 3, b = a + 6 }")
+    assert isinstance(folded, ir.Const)
+    assert (folded.value, folded.type) == (value, Bits(32))
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

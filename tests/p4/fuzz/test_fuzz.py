@@ -116,7 +116,7 @@ def test_psa_programs_exercise_the_architecture() -> None:
              "psa_direct_counter", "psa_implementation", "ActionProfile(", "ActionSelector(", "ostd.clone = true",
              "ostd.resubmit = true", "PSA_PORT_RECIRCULATE", "multicast(ostd", "class_of_service", "told.pack",
              "ostd.drop = true", "70000", "assert(", "psa_clone_e2e", "psa_recirculate", "\nChecksum<", ".update(",
-             "Register<told_t")  # fmt: skip
+             "Register<notice_t")  # fmt: skip
     assert [word for word in words if word not in text] == []
 
 
@@ -126,7 +126,7 @@ def test_pna_programs_exercise_the_architecture() -> None:
              "set_entry_expire_time(", "set_entry_expire_time_if", "update_expire_info", "AUTO_DELETE", "TOEPLITZ",
              "NOTIFY_CONTROL", "pna_direct_counter", "pna_implementation", "mirror_packet", "recirculate()",
              "drop_packet", "SelectByDirection", "is_host_port", "is_net_port", "istd.pass", "istd.recirculated",
-             "ostd.decrypt", "class_of_service", "0xfffffffd", "PNA_MeterColor_t", "Register<told_t")  # fmt: skip
+             "ostd.decrypt", "class_of_service", "0xfffffffd", "PNA_MeterColor_t", "Register<notice_t")  # fmt: skip
     assert [word for word in words if word not in text] == []
 
 
@@ -146,8 +146,10 @@ def test_tofino_programs_exercise_the_architecture() -> None:
 def test_bmv2_agrees() -> None:
     if reference.missing():
         pytest.skip(f"{', '.join(reference.missing())} not on PATH")
-    made = random_program(203, portable=True)
-    assert against_bmv2(made.text, Case(tuple(random_packets(Random(203), 8, made.hints)), 203)) == FuzzVerdict("same")
+    drawn = random_program(203, portable=True)
+    assert against_bmv2(drawn.text, Case(tuple(random_packets(Random(203), 8, drawn.hints)), 203)) == FuzzVerdict(
+        "same"
+    )
 
 
 class Wrong:

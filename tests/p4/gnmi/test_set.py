@@ -143,8 +143,8 @@ def test_first_what_is_deleted_then_replaced_then_updated(bench: Bench) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_leaves_all_as_it_is(bench: Bench, path: str, value: Any, code: str) -> None:
-    found, message = refusal(bench.set, update=[(ENABLED.format(3), truth(False)), (path, value)])
-    assert found == code
+    code_sent, message = refusal(bench.set, update=[(ENABLED.format(3), truth(False)), (path, value)])
+    assert code_sent == code
     assert message.isprintable()
     assert passing(bench) == {1: True, 2: True, 3: True}
 

@@ -109,12 +109,12 @@ def test_sample_comes_as_often_as_asked(bench: Bench, session: GnmiSession) -> N
 
 
 def test_sample_repeats_what_is_the_same_unless_it_is_suppressed(bench: Bench, session: GnmiSession) -> None:
-    both = f"{PACKETS.rpartition('/')[0]}/*"
-    plain = session.exchange([request(subscription(both, SAMPLE))], timeout_s=20)
+    paths = f"{PACKETS.rpartition('/')[0]}/*"
+    plain = session.exchange([request(subscription(paths, SAMPLE))], timeout_s=20)
     every = plain.until_sync()
     assert next_values(plain) == every
     plain.cancel()
-    wanted = subscription(both, SAMPLE, suppress_redundant=True)
+    wanted = subscription(paths, SAMPLE, suppress_redundant=True)
     call = session.exchange([request(wanted)], timeout_s=20)
     assert call.until_sync() == every
     bench.links[1].stats.received = 7
@@ -236,7 +236,7 @@ ONE = subscription("/", SAMPLE)
     ],
 )
 def test_what_cannot_be_subscribed_to(session: GnmiSession, requests: list[Any], code: str) -> None:
-    found, message = refusal(list, session.exchange(requests, timeout_s=30))
-    assert found == code
+    code_sent, message = refusal(list, session.exchange(requests, timeout_s=30))
+    assert code_sent == code
     assert message.isprintable()
     assert session.get("/interfaces/interface[name=1]/name")

@@ -139,8 +139,8 @@ class World:
         if operation is not None:
             for answer in connection.poll():
                 version, value = versioned(answer)
-                told = operation.frame.answer(self.front._shown(version), value or operation.frame.value)
-                operation.ended, operation.told = self.now, told
+                reply = operation.frame.answer(self.front._shown(version), value or operation.frame.value)
+                operation.ended, operation.told = self.now, reply
                 self.directly += 1
                 del self.open[client]
         elif self.rng.random() < 0.3:
@@ -285,7 +285,7 @@ class Wire:
         """Frames that leave for clients when these have come to the front and all is quiet again."""
         for frame in frames:
             self.front.handle(frame)
-        found, idle = [], 0
+        parsed, idle = [], 0
         while self.front.busy or idle < 20:
             idle = 0 if self.front.busy else idle + 1
             time.sleep(1e-4)
@@ -294,8 +294,8 @@ class Wire:
                     if port == STORE_PORT:
                         self.front.handle(Frame.parse(content))
                     else:
-                        found.append(Frame.parse(content))
-        return found
+                        parsed.append(Frame.parse(content))
+        return parsed
 
     def put(self, key: int, value: bytes) -> None:
         """By a client of the store that knows nothing of the switch."""
@@ -308,14 +308,14 @@ class Wire:
 
 @pytest.fixture
 def wire(address: str):
-    made = []
+    wires = []
 
     def make(lab: Lab, values: dict[int, bytes]) -> Wire:
-        made.append(Wire(lab, address, values))
-        return made[-1]
+        wires.append(Wire(lab, address, values))
+        return wires[-1]
 
     yield make
-    for each in made:
+    for each in wires:
         each.front.close()
 
 

@@ -56,15 +56,15 @@ def test_it_is_a_path_of_leo(device):
     device, _ = device
     flow = (Trip(GET, remote="switch"),)
     made_of = program([[flow]])
-    with lab(made_of, devices={"switch": _Kept(device)}) as made:
+    with lab(made_of, devices={"switch": _Kept(device)}) as chain:
         keys = [n % 100 for n in range(60)]
         sent = 0
-        while len(made.ended) < len(keys):
+        while len(chain.ended) < len(keys):
             some = [key.to_bytes(8, "little") for key in keys[sent : sent + 20]]
             if some:
-                sent += made.requester.admit(batch(some), np.arange(sent, sent + len(some)))
-            made.step()
-        assert all(e == (e[0], Status.OK, bytes([keys[e[0]]]) * 64) for e in made.ended)
+                sent += chain.requester.admit(batch(some), np.arange(sent, sent + len(some)))
+            chain.step()
+        assert all(e == (e[0], Status.OK, bytes([keys[e[0]]]) * 64) for e in chain.ended)
 
 
 class _Kept:

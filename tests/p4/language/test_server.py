@@ -100,9 +100,9 @@ class Editor:
 
     async def faults(self, name: str) -> list[str]:
         while True:
-            told = await asyncio.wait_for(self.told.get(), 60)
-            if told.uri == self.uri(name):
-                return [f"{each.range.start.line + 1}: {each.message}" for each in told.diagnostics]
+            published = await asyncio.wait_for(self.told.get(), 60)
+            if published.uri == self.uri(name):
+                return [f"{each.range.start.line + 1}: {each.message}" for each in published.diagnostics]
 
     def at(self, name: str, text: str, inside: int = 0) -> dict[str, object]:
         """The place ``inside`` characters into the first occurrence of ``text``."""
@@ -113,18 +113,18 @@ class Editor:
 
     def shown(self, locations: list[lsp.Location]) -> list[tuple[str, str]]:
         """File and what stands there, of each location."""
-        found = []
+        texts = []
         for each in locations:
             name = each.uri.rsplit("/", 1)[1]
             line = self.texts[name].split("\n")[each.range.start.line].encode("utf-16-le")
             span = line[2 * each.range.start.character : 2 * each.range.end.character]
-            found.append((name, span.decode("utf-16-le")))
-        return found
+            texts.append((name, span.decode("utf-16-le")))
+        return texts
 
     async def complete(self, name: str, text: str) -> list[str]:
         asked = lsp.CompletionParams(**self.at(name, text, len(text)))
-        found = await self.client.text_document_completion_async(asked)
-        return [item.label for item in found.items]
+        completions = await self.client.text_document_completion_async(asked)
+        return [item.label for item in completions.items]
 
 
 def session(folder: Path, script: Callable[[Editor], Awaitable[None]]) -> None:
@@ -144,9 +144,11 @@ def session(folder: Path, script: Callable[[Editor], Awaitable[None]]) -> None:
 def test_definitions_references_hover_and_outline(tmp_path: Path) -> None:
     async def script(editor: Editor) -> None:
         ask = editor.client
-        found = await ask.text_document_definition_async(lsp.DefinitionParams(**editor.at("program.p4", "eth.kind", 5)))
-        assert editor.shown([found]) == [("headers.p4", "kind")]
-        assert found.range.start.line == 2
+        target = await ask.text_document_definition_async(
+            lsp.DefinitionParams(**editor.at("program.p4", "eth.kind", 5))
+        )
+        assert editor.shown([target]) == [("headers.p4", "kind")]
+        assert target.range.start.line == 2
         context = lsp.ReferenceContext(include_declaration=True)
         asked = lsp.ReferenceParams(context=context, **editor.at("headers.p4", "dst", 1))
         editor.open("headers.p4")  # a part: its program is found beside it

@@ -78,8 +78,8 @@ def test_reads_before_extraction_in_the_parser() -> None:
     source = program(USE).replace("{ pkt.extract(hdr.h);", "{ meta.m = hdr.h.a; pkt.extract(hdr.h);")
     (warning,) = lint(load_text(source, "test.p4"))
     assert warning.rule == "invalid-read"
-    told = "warning: hdr.h is not valid here, whatever the packet: reading it gives no known value (hdr.h.a)"
-    assert told in str(warning).splitlines()[0]
+    warning_text = "warning: hdr.h is not valid here, whatever the packet: reading it gives no known value (hdr.h.a)"
+    assert warning_text in str(warning).splitlines()[0]
     assert str(warning).splitlines()[2].strip() == "^"
 
 

@@ -111,8 +111,8 @@ def gives_back(text: str) -> bool:
     """Findings of the compiler."""
     loaded = load_text(text)
     source = build(loaded, architecture(loaded).objects(loaded), Way.BATCH).text
-    (found,) = re.findall(r'define internal i64 @"p4.gives_back"\(\).*?ret i64 (\d)', source, re.DOTALL)
-    return found == "1"
+    (verdict,) = re.findall(r'define internal i64 @"p4.gives_back"\(\).*?ret i64 (\d)', source, re.DOTALL)
+    return verdict == "1"
 
 
 def changed(name: str) -> str:
@@ -126,13 +126,13 @@ def changed(name: str) -> str:
 
 
 def frames(rng: np.random.Generator, count: int) -> PacketBatch:
-    made = []
+    loads = []
     for _ in range(count):
         does = int(rng.integers(0, 1 << 11)) & int(rng.integers(0, 1 << 11)) & int(rng.integers(0, 1 << 11))
         head = bytes([int(rng.integers(0, 5)), int(rng.integers(0, 6))]) + does.to_bytes(2, "big")
         whole = head + rng.bytes(2) + bytes(2 * [int(rng.integers(0, 2))]) + rng.bytes(40)
-        made.append((1, whole[: int(rng.integers(0, 48))] if rng.random() < 0.3 else whole))
-    return PacketBatch.of(made)
+        loads.append((1, whole[: int(rng.integers(0, 48))] if rng.random() < 0.3 else whole))
+    return PacketBatch.of(loads)
 
 
 @pytest.mark.parametrize("name", [*KEEPS, *DOES_NOT])

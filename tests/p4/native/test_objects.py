@@ -117,8 +117,8 @@ def test_counters_and_meters() -> None:
         twins.send(frames(rng, 120))
     # Entries with meters come and go, also beyond the memory that there is, and keep their meters.
     for i in range(60):
-        made = (Ternary(i, 0xFF),), ActionData("I.colour", ()), 5
-        twins.each(lambda s, made=made: s.tables["I.t"].insert(TableEntry(*made)))
+        parts = (Ternary(i, 0xFF),), ActionData("I.colour", ()), 5
+        twins.each(lambda s, parts=parts: s.tables["I.t"].insert(TableEntry(*parts)))
         if i % 3 == 0:
             twins.send(frames(rng, 5))
     kept = [s.tables["I.t"].get((Ternary(2, 3),), 1) for s in twins.both]

@@ -33,9 +33,9 @@ def twins(ranges: bool) -> Twins:
 
 
 def fresh(ranges: bool) -> Twins:
-    both = twins(ranges)
-    both.each(lambda s: s.reset())
-    return both
+    pair = twins(ranges)
+    pair.each(lambda s: s.reset())
+    return pair
 
 
 def search(both: Twins) -> PatternSearch:
@@ -92,20 +92,20 @@ def test_shapes_of_classbench(shape: str, ranges: bool) -> None:
 
 @pytest.mark.full
 def test_entries_with_bits_in_common_are_hashed() -> None:
-    both, entries = fresh(True), distinct(shaped_entries(SHAPES["ACL"], COUNT, ranges=True), lambda i: 1 + i % 7)
-    insert(both, entries)
-    look_up(both, entries, True)
-    assert 1 <= search(both).index.tuples <= MOST_TUPLES
-    assert search(both).index.blocks < COUNT // ENTRIES
+    pair, entries = fresh(True), distinct(shaped_entries(SHAPES["ACL"], COUNT, ranges=True), lambda i: 1 + i % 7)
+    insert(pair, entries)
+    look_up(pair, entries, True)
+    assert 1 <= search(pair).index.tuples <= MOST_TUPLES
+    assert search(pair).index.blocks < COUNT // ENTRIES
 
 
 @pytest.mark.full
 def test_random_masks() -> None:
     rng = random.Random(4)
-    both, entries = fresh(False), distinct(random_entries(COUNT), lambda _: rng.randint(1, 10))
-    insert(both, entries)
-    look_up(both, entries, False)
-    assert search(both).index.blocks > COUNT // ENTRIES
+    pair, entries = fresh(False), distinct(random_entries(COUNT), lambda _: rng.randint(1, 10))
+    insert(pair, entries)
+    look_up(pair, entries, False)
+    assert search(pair).index.blocks > COUNT // ENTRIES
     change_in_parts(fresh(False), entries, False, rng)
 
 
@@ -117,13 +117,13 @@ def test_random_masks() -> None:
 )
 def test_blocks_are_split_where_scores_say(priority: Callable[[int], int]) -> None:
     """Random masks, one by one, so that none is placed by building anew."""
-    both, entries = fresh(False), distinct(random_entries(COUNT, seed=6), priority)
-    insert(both, entries[:600])
-    look_up(both, entries[:600], False)
-    search(both)._bearable = COUNT
-    insert(both, entries[600:])
-    look_up(both, entries, False)
-    assert ENTRIES * search(both).index.blocks < 3 * COUNT
+    pair, entries = fresh(False), distinct(random_entries(COUNT, seed=6), priority)
+    insert(pair, entries[:600])
+    look_up(pair, entries[:600], False)
+    search(pair)._bearable = COUNT
+    insert(pair, entries[600:])
+    look_up(pair, entries, False)
+    assert ENTRIES * search(pair).index.blocks < 3 * COUNT
 
 
 @pytest.mark.full
@@ -132,12 +132,12 @@ def test_equal_keys_of_all_priorities(count: int) -> None:
     """The chain of a hash table is as long as it may be; the rest is elsewhere."""
     same = (Ternary(0x0A000000, 0xFF000000), ANY, ANY, ANY, Ternary(6, 0xFF))
     entries: Listed = [(same, 1 + i * 37 % 9973) for i in range(count)]
-    both = fresh(True)
-    insert(both, entries)
-    look_up(both, entries, True, 20)
+    pair = fresh(True)
+    insert(pair, entries)
+    look_up(pair, entries, True, 20)
     for priority in sorted((p for _, p in entries), reverse=True)[:40]:
-        delete(both, [(same, priority)])
-        look_up(both, entries, True, 2)
+        delete(pair, [(same, priority)])
+        look_up(pair, entries, True, 2)
 
 
 def test_nested_ranges_and_masks_of_all_ones_and_zero() -> None:
@@ -151,25 +151,25 @@ def test_nested_ranges_and_masks_of_all_ones_and_zero() -> None:
 
 def test_priorities_of_0_and_below() -> None:
     """The priority decides, also where it is 0 or less."""
-    both = fresh(True)
+    pair = fresh(True)
     exact: Keys = (Ternary(1, 0xFFFFFFFF), ANY, ANY, ANY, ANY)
-    insert(both, [((ANY,) * 5, 0), (exact, -3)])
-    look_up(both, [(exact, 0)], True, 20)
+    insert(pair, [((ANY,) * 5, 0), (exact, -3)])
+    look_up(pair, [(exact, 0)], True, 20)
 
 
 def test_a_table_of_many_entries_is_built_anew_beside_the_packets() -> None:
     """The prepared tables are those that were there, and changes that are made meanwhile are not lost."""
-    both, entries = fresh(True), distinct(shaped_entries(SHAPES["IP chain"], COUNT, ranges=True), lambda i: 1 + i % 9)
-    insert(both, entries[:-200])
-    both.native.process(PacketBatch.empty())
-    table = both.native.tables[TABLE]
+    pair, entries = fresh(True), distinct(shaped_entries(SHAPES["IP chain"], COUNT, ranges=True), lambda i: 1 + i % 9)
+    insert(pair, entries[:-200])
+    pair.native.process(PacketBatch.empty())
+    table = pair.native.tables[TABLE]
     assert isinstance(table, NativeTable)
-    delete(both, entries[:50])
-    both.native.process(PacketBatch.empty())
-    before = search(both).index
+    delete(pair, entries[:50])
+    pair.native.process(PacketBatch.empty())
+    before = search(pair).index
     table._search.prepare(4 * COUNT)  # type: ignore[union-attr]
     table._changes.dirty.add(table)
-    insert(both, entries[-200:])
-    delete(both, entries[50:100])
-    look_up(both, entries, True)
-    assert search(both).index is not before
+    insert(pair, entries[-200:])
+    delete(pair, entries[50:100])
+    look_up(pair, entries, True)
+    assert search(pair).index is not before

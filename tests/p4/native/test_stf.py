@@ -48,15 +48,15 @@ def test_packets_of_the_test(name: str) -> None:
 
 
 def damaged(rng: random.Random, frame: bytes) -> bytes:
-    made = bytearray(frame)
+    damaged_frame = bytearray(frame)
     for _ in range(rng.choice([0, 1, 1, 2, 8])):
-        if made:
-            made[rng.randrange(len(made))] = rng.choice([0, 1, 0xFF, rng.randrange(256)])
+        if damaged_frame:
+            damaged_frame[rng.randrange(len(damaged_frame))] = rng.choice([0, 1, 0xFF, rng.randrange(256)])
     if rng.random() < 0.3:
-        del made[rng.randrange(len(made) + 1) :]
+        del damaged_frame[rng.randrange(len(damaged_frame) + 1) :]
     if rng.random() < 0.1:
-        made += rng.randbytes(rng.randrange(40))
-    return bytes(made)
+        damaged_frame += rng.randbytes(rng.randrange(40))
+    return bytes(damaged_frame)
 
 
 @pytest.mark.parametrize("name", TESTS)

@@ -143,77 +143,77 @@ def entries(switch: AnySwitch):  # type: ignore[no-untyped-def]
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 25))
 def test_changes_between_packets(name: str, seed: int, steps: int) -> None:
-    both, changes = twins(name), Changes(TABLES[name], random.Random(seed))
-    both.each(lambda s: s.reset())
+    pair, changes = twins(name), Changes(TABLES[name], random.Random(seed))
+    pair.each(lambda s: s.reset())
     known: list[tuple[tuple[Match, ...], int]] = []
     for _ in range(steps):
         for _ in range(changes.rng.choice([0, 1, 1, 2, 20])):
-            change(both, changes, known)
-        both.send([(0, changes.frame()) for _ in range(changes.rng.choice([1, 10]))])
-    both.each(lambda s: entries(s).clear())
-    both.send([(0, changes.frame())])
+            change(pair, changes, known)
+        pair.send([(0, changes.frame()) for _ in range(changes.rng.choice([1, 10]))])
+    pair.each(lambda s: entries(s).clear())
+    pair.send([(0, changes.frame())])
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["exact 64", "lpm 32", "exact and lpm", "ternary 100", "all"])
 def test_thousands_of_entries(name: str) -> None:
-    both, rng = twins(name), random.Random(name)
-    both.each(lambda s: s.reset())
+    pair, rng = twins(name), random.Random(name)
+    pair.each(lambda s: s.reset())
     changes = Changes(TABLES[name], rng)
     changes.values = [[rng.getrandbits(width) for _ in range(40)] for _, width in TABLES[name]]
     known: list[tuple[tuple[Match, ...], int]] = []
     for _ in range(3000):
-        change(both, changes, known)
-    both.send([(0, changes.frame()) for _ in range(300)])
+        change(pair, changes, known)
+    pair.send([(0, changes.frame()) for _ in range(300)])
     for _ in range(1500):
-        change(both, changes, known)
-    both.send([(0, changes.frame()) for _ in range(300)])
+        change(pair, changes, known)
+    pair.send([(0, changes.frame()) for _ in range(300)])
 
 
 def test_a_rejected_entry_changes_nothing() -> None:
-    both = twins("exact 8")
-    both.each(lambda s: s.reset())
-    both.each(lambda s: entries(s).insert(TableEntry((Exact(1),), ActionData("I.give", (1,)))))
+    pair = twins("exact 8")
+    pair.each(lambda s: s.reset())
+    pair.each(lambda s: entries(s).insert(TableEntry((Exact(1),), ActionData("I.give", (1,)))))
     with pytest.raises(StateError):
-        entries(both.native).insert(TableEntry((Exact(1),), ActionData("I.give", (2,))))
+        entries(pair.native).insert(TableEntry((Exact(1),), ActionData("I.give", (2,))))
     with pytest.raises(StateError):
-        entries(both.native).modify(TableEntry((Exact(9),), ActionData("I.give", (2,))))
+        entries(pair.native).modify(TableEntry((Exact(9),), ActionData("I.give", (2,))))
     with pytest.raises(StateError):
-        entries(both.native).delete((Exact(9),))
-    both.send([(0, bytes([i])) for i in range(12)])
+        entries(pair.native).delete((Exact(9),))
+    pair.send([(0, bytes([i])) for i in range(12)])
 
 
 def test_counts_of_an_entry_can_be_set() -> None:
-    both = twins("exact 8")
-    both.each(lambda s: s.reset())
-    made = [TableEntry((Exact(1),), ActionData("I.give", (1,))) for _ in both.both]
-    for switch, entry in zip(both.both, made, strict=True):
+    pair = twins("exact 8")
+    pair.each(lambda s: s.reset())
+    same = [TableEntry((Exact(1),), ActionData("I.give", (1,))) for _ in pair.both]
+    for switch, entry in zip(pair.both, same, strict=True):
         entries(switch).insert(entry)
-    both.send([(0, b"\1"), (0, b"\1\2\3")])
-    assert [(e.packets, e.bytes) for e in made] == [(2, 4)] * 2
-    for entry in made:
+    pair.send([(0, b"\1"), (0, b"\1\2\3")])
+    assert [(e.packets, e.bytes) for e in same] == [(2, 4)] * 2
+    for entry in same:
         entry.packets, entry.bytes = 1 << 70, 5
-    both.send([(0, b"\1")])
-    assert [(e.packets, e.bytes) for e in made] == [((1 << 70) + 1, 6)] * 2
+    pair.send([(0, b"\1")])
+    assert [(e.packets, e.bytes) for e in same] == [((1 << 70) + 1, 6)] * 2
 
 
 @pytest.mark.full
 def test_more_entries_than_the_first_allocation_one_by_one() -> None:
-    both = twins("ternary 16")
-    both.each(lambda s: s.reset())
+    pair = twins("ternary 16")
+    pair.each(lambda s: s.reset())
     for i in range(200):
         entry = (Ternary(i, 0xFF),), ActionData("I.give", (i,))
-        both.each(lambda s, entry=entry: entries(s).insert(TableEntry(*entry, 1)))
-        both.send([(0, (i + j).to_bytes(2, "big")) for j in range(3)])
+        pair.each(lambda s, entry=entry: entries(s).insert(TableEntry(*entry, 1)))
+        pair.send([(0, (i + j).to_bytes(2, "big")) for j in range(3)])
 
 
 @pytest.mark.full
 def test_priority_0_is_a_priority_too() -> None:
     """Among entries with priorities the first of equals wins, not the longest prefix."""
-    both = twins("lpm and ternary")
-    both.each(lambda s: s.reset())
+    pair = twins("lpm and ternary")
+    pair.each(lambda s: s.reset())
     for length in (8, 24, 16):
         keys = Lpm(0x0A000000, length), ANY
         action = ActionData("I.give", (length,))
-        both.each(lambda s, k=keys, a=action: entries(s).insert(TableEntry(k, a, 0)))
-    both.send([(0, bytes([10, 0, 0, 1, 0])), (0, bytes([10, 1, 0, 1, 0]))])
+        pair.each(lambda s, k=keys, a=action: entries(s).insert(TableEntry(k, a, 0)))
+    pair.send([(0, bytes([10, 0, 0, 1, 0])), (0, bytes([10, 1, 0, 1, 0]))])

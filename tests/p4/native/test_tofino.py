@@ -40,7 +40,7 @@ def test_what_only_python_executes_goes_there_with_the_reason() -> None:
     assert switch.engine == "python"
     with pytest.raises(OfframpError, match=r"x\.p4:.*Hash pipe\.I\.h with results of more than 64 bits") as caught:
         make_switch(program, "native")
-    assert switch.why in str(caught.value).replace("error: ", "")
+    assert switch.engine_reason in str(caught.value).replace("error: ", "")
 
 
 HASHES = {

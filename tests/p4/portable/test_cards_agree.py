@@ -98,8 +98,8 @@ class Cards:
     def __init__(self, program: Any, **options: Any) -> None:
         self.both = [make_switch(program, engine, host_ports=[3], **options) for engine in ("python", "native")]
         self.digests: list[list[Digest]] = [[], []]
-        for card, told in zip(self.both, self.digests, strict=True):
-            card.on_digest = told.append
+        for card, digests in zip(self.both, self.digests, strict=True):
+            card.on_digest = digests.append
 
     def at(self, now_us: int) -> None:
         for card in self.both:
@@ -182,10 +182,10 @@ def _disturb(cards: Cards, rng: Random, now: int) -> None:
         elif kind == 2:
             table.delete(keys)
         else:
-            found = table.get(keys)
-            if found is not None:
-                found.meter = found.meter or MeterCell()
-                found.meter.configure(rates, now)
+            known = table.get(keys)
+            if known is not None:
+                known.meter = known.meter or MeterCell()
+                known.meter.configure(rates, now)
             card._objects.flows.expire_s[2] = 3 + now % 7
 
     cards.control(change)
@@ -277,9 +277,9 @@ def test_toeplitz_hashes_meet_the_key_from_its_start_again() -> None:
     cards = Cards(load_text(TRACKER.replace("SIZE", "4")))
     source, peer = 0x01020304, 0x1122334455667788
     frame = bytes([4, 0]) + source.to_bytes(4, "big") + peer.to_bytes(8, "big") + bytes(9)
-    ((_, made),) = cards.send([(0, frame)])
+    ((_, reply),) = cards.send([(0, frame)])
     s, p = frame[2:6], frame[6:14]
-    assert int.from_bytes(made[-4:], "big") == toeplitz(s + p + s + p + p + p)
+    assert int.from_bytes(reply[-4:], "big") == toeplitz(s + p + s + p + p + p)
 
 
 @pytest.mark.full
@@ -315,7 +315,7 @@ def test_cards_that_learn_have_one_core() -> None:
     ids = MIRRORS.replace(
         "apply {\n        for", "apply { h.h.last = (bit<8>)(FlowIdUint_t)allocate_flow_id();\n        for"
     )
-    for text, why in ((MIRRORS, ""), (ids, "its packets share the flow ids")):
+    for text, reason in ((MIRRORS, ""), (ids, "its packets share the flow ids")):
         switch = make_switch(load_text(text), "native")
         assert isinstance(switch, NativeSwitch)
-        assert one_core(switch) == why
+        assert one_core(switch) == reason

@@ -25,9 +25,9 @@ def mac(dst: int, src: int = 0, kind: int = 0x800) -> bytes:
 
 @pytest.fixture
 def lab(engine: str) -> Iterator[Lab]:
-    made = Lab(engine, FOLDER / "control.p4")
-    yield made
-    made.close()
+    opened = Lab(engine, FOLDER / "control.p4")
+    yield opened
+    opened.close()
 
 
 def test_entries_forward_count_and_meter(lab: Lab) -> None:
@@ -110,9 +110,9 @@ def test_the_description_is_p4cs() -> None:
 
 @pytest.fixture
 def card(engine: str) -> Iterator[Lab]:
-    made = Lab(engine, FOLDER / "pna.p4")
-    yield made
-    made.close()
+    opened = Lab(engine, FOLDER / "pna.p4")
+    yield opened
+    opened.close()
 
 
 def test_a_controller_reads_changes_and_removes_what_packets_have_learnt(card: Lab) -> None:

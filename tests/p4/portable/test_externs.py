@@ -57,8 +57,8 @@ def words(switch: PlainSwitch, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e
     number = ((a << 16 | b) << 16 | c) << 16 | d << 4 | e
     ((port, frame),) = switch.process_one(0, number.to_bytes(10, "big"))
     assert port == 1
-    made = int.from_bytes(frame, "big")
-    return [made >> 48, made >> 32 & 0xFFFF, made >> 16 & 0xFFFF, made >> 4 & 0xFFF, made & 15]
+    whole = int.from_bytes(frame, "big")
+    return [whole >> 48, whole >> 32 & 0xFFFF, whole >> 16 & 0xFFFF, whole >> 4 & 0xFFF, whole & 15]
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,11 @@ PROGRAM = load(Path(__file__).with_name("psa.p4"))
 
 @pytest.fixture
 def switch(make_switch: MakeSwitch) -> PlainSwitch:
-    made = make_switch(PROGRAM, cpu_port=255)
-    made.pre.multicast[7] = (Replica(4, 1), Replica(5, 2))
-    made.pre.clones[8] = CloneSession((Replica(6, 3), Replica(CPU, 4)), class_of_service=2)
-    made.pre.clones[9] = CloneSession((Replica(6, 0),), packet_length=10)
-    return made
+    psa = make_switch(PROGRAM, cpu_port=255)
+    psa.pre.multicast[7] = (Replica(4, 1), Replica(5, 2))
+    psa.pre.clones[8] = CloneSession((Replica(6, 3), Replica(CPU, 4)), class_of_service=2)
+    psa.pre.clones[9] = CloneSession((Replica(6, 0),), packet_length=10)
+    return psa
 
 
 def test_unicast(switch: PlainSwitch) -> None:
@@ -122,8 +122,8 @@ def test_the_cpu_port_is_psas(switch: PlainSwitch, make_switch: MakeSwitch) -> N
 
 def test_parser_errors_do_not_end_a_packet(switch: PlainSwitch) -> None:
     """Ingress finds no order and writes its note alone; to egress that is an order and half a note."""
-    made = note(NORMAL, 0, 1, error=1)
-    expected = made[:8] + note(UNICAST, 0x10, 0, error=1) + made[8:] + b"abc"
+    noted = note(NORMAL, 0, 1, error=1)
+    expected = noted[:8] + note(UNICAST, 0x10, 0, error=1) + noted[8:] + b"abc"
     assert switch.process_one(1, b"abc") == [(0, expected)]
     assert switch.stats.parse_errors == 2
 

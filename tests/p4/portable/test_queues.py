@@ -97,13 +97,13 @@ def test_a_full_queue_drops(queued: MakeQueued) -> None:
 
 def load_of(seed: int) -> list[tuple[int, bytes]]:
     """Random requests at random times."""
-    rng, now, made = Random(seed), 0, []
+    rng, now, load = Random(seed), 0, []
     for _ in range(120):
         now += rng.choice((0, 10**6, 10**8))
         flags = rng.choice((0, 0, DROP, RESUBMIT, CLONE, EGRESS_CLONE, CLONE | EGRESS_CLONE))
         asked = order(flags, rng.choice((3, 4, 0xFFFA, 0xFFFD)), rng.choice((0, 0, 7, 9)), 8, rng.randrange(9))
-        made.append((now, asked + rng.randbytes(rng.randrange(60))))
-    return made
+        load.append((now, asked + rng.randbytes(rng.randrange(60))))
+    return load
 
 
 @pytest.mark.full
@@ -148,13 +148,13 @@ def test_a_card_sends_by_its_class_too(make_switch: MakeSwitch) -> None:
 
 def card_load_of(seed: int) -> list[tuple[int, int, bytes]]:
     """Times, ports and packets that learn, restart timers, mirror and recirculate, over half a minute."""
-    rng, now, made = Random(seed), 0, []
+    rng, now, load = Random(seed), 0, []
     for _ in range(200):
         now += rng.choice((0, 10**6, 10**8, 10**12))
         asked = [rng.randrange(5), rng.randrange(4), rng.choice((0, 0, 1, 7, 9)), rng.choice((0, 0, 1, 9))]
         port = rng.choice((3, 4, 0xFFFFFFFD, 0xFFFFFFFA))
-        made.append((now, rng.randrange(4), bytes(asked) + port.to_bytes(4, "big") + rng.randbytes(rng.randrange(60))))
-    return made
+        load.append((now, rng.randrange(4), bytes(asked) + port.to_bytes(4, "big") + rng.randbytes(rng.randrange(60))))
+    return load
 
 
 @pytest.mark.full

@@ -46,12 +46,12 @@ class Scene:
         self.guard = MemifGuard(self.path, f"{folder}/inner", 3, SECRET, lambda: self.free)
 
     def client(self) -> socket.socket:
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        made.settimeout(5)
-        made.connect(self.path)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.settimeout(5)
+        sock.connect(self.path)
         self.guard.turn()
-        assert made.recv(SIZE)[:2] == message(HELLO)[:2]
-        return made
+        assert sock.recv(SIZE)[:2] == message(HELLO)[:2]
+        return sock
 
     def greeted(self) -> tuple[socket.socket, socket.socket]:
         """A client, and what the driver has of it."""
@@ -68,19 +68,19 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    made = Scene(tmp_path, monkeypatch)
-    yield made
-    made.guard.close()
-    made.driver.close()
-    assert not Path(made.path).exists()
+    guarded = Scene(tmp_path, monkeypatch)
+    yield guarded
+    guarded.guard.close()
+    guarded.driver.close()
+    assert not Path(guarded.path).exists()
 
 
 def memory(size: int, *, sealed: bool = True) -> int:
-    made = os.memfd_create("region", os.MFD_ALLOW_SEALING)
-    os.ftruncate(made, size)
+    region = os.memfd_create("region", os.MFD_ALLOW_SEALING)
+    os.ftruncate(region, size)
     if sealed:
-        fcntl.fcntl(made, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
-    return made
+        fcntl.fcntl(region, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    return region
 
 
 def test_messages_and_descriptors_pass_both_ways(scene: Scene) -> None:

@@ -11,14 +11,14 @@ FEATURES = Path(__file__).with_name("features.p4")
 @pytest.fixture(params=list(ENGINES))
 def lab(request):
     """``features.p4`` on each engine."""
-    made = Lab(request.param, FEATURES)
-    yield made
-    made.close()
+    opened = Lab(request.param, FEATURES)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
 def plain_lab():
     """``features.p4`` on the Python engine, where the engine makes no difference."""
-    made = Lab("python", FEATURES)
-    yield made
-    made.close()
+    opened = Lab("python", FEATURES)
+    yield opened
+    opened.close()

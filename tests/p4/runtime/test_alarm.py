@@ -13,9 +13,9 @@ from offramp_p4.ports.alarm import Alarm
 
 @pytest.fixture
 def alarm():
-    made = Alarm()
-    yield made
-    made.close()
+    clock = Alarm()
+    yield clock
+    clock.close()
 
 
 def ring(alarm: Alarm, seconds: float) -> float:

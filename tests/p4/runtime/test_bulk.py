@@ -51,8 +51,8 @@ class Requests:
         self.actions = {a.preamble.name.removeprefix("I."): a.preamble.id for a in pipeline.info.actions}
 
     def insertions(self, table: str, count: int = 100, action: str = "to") -> Any:
-        made: list[Any] = []
-        while len(made) < count:
+        updates: list[Any] = []
+        while len(updates) < count:
             update = v1.Update(type=v1.Update.INSERT)
             entry = update.entity.table_entry
             entry.table_id = self.tables[table]
@@ -63,9 +63,9 @@ class Requests:
                 param = entry.action.action.params.add(param_id=number)
                 param.value = encode(self.rng.getrandbits(self.rng.choice([1, 7, width]))) if width else b""
             if (table, key) not in self.used:
-                made.append(update)
+                updates.append(update)
             self.used.add((table, key))
-        return v1.WriteRequest(device_id=1, role="somebody", updates=made)
+        return v1.WriteRequest(device_id=1, role="somebody", updates=updates)
 
     def _match(self, entry: Any, number: int, width: int, *, lpm: bool) -> tuple[int, int]:
         value = self.rng.getrandbits(width)

@@ -61,11 +61,11 @@ def test_the_default_entry_counts_misses(lab):
     lab.write((MODIFY, entity))
     lab.packets(1, ethernet(dst=7))
     assert counted(lab, default(lab)) == (11, len(FRAME))
-    (found,) = lab.read(table_entry=default(lab))
-    assert (found.metadata, found.is_default_action) == (b"tag", True)
+    (entry,) = lab.read(table_entry=default(lab))
+    assert (entry.metadata, entry.is_default_action) == (b"tag", True)
     lab.write((MODIFY, lab.session.make.default_entry("flows")))
-    (found,) = lab.read(table_entry=default(lab))
-    assert found.metadata == b""
+    (entry,) = lab.read(table_entry=default(lab))
+    assert entry.metadata == b""
     assert counted(lab, default(lab)) == (0, 0)
 
 
@@ -248,20 +248,20 @@ def test_groups_and_sessions_are_read_apart(lab):
     make = lab.session.make
     group, clones = make.multicast_group(1, [(1, 1)]), make.clone_session(5, [(3, 0)])
     lab.write((INSERT, group), (INSERT, clones))
-    both = [e.packet_replication_engine_entry for e in (group, clones)]
+    pair = [e.packet_replication_engine_entry for e in (group, clones)]
     kinds = [{"multicast_group_entry": v1.MulticastGroupEntry()}, {"clone_session_entry": v1.CloneSessionEntry()}]
-    for wanted, found in ((kinds[0], both[:1]), (kinds[1], both[1:]), ({}, both)):
-        assert lab.read(packet_replication_engine_entry=v1.PacketReplicationEngineEntry(**wanted)) == found
+    for wanted, expected in ((kinds[0], pair[:1]), (kinds[1], pair[1:]), ({}, pair)):
+        assert lab.read(packet_replication_engine_entry=v1.PacketReplicationEngineEntry(**wanted)) == expected
 
 
 def test_value_sets(lab):
     number = lab.session.index.value_sets["tagged"].preamble.id
 
     def values(*members):
-        made = v1.ValueSetEntry(value_set_id=number)
+        entry = v1.ValueSetEntry(value_set_id=number)
         for member in members:
-            made.members.add().match.add(field_id=1).exact.value = member.to_bytes(2, "big").lstrip(b"\0")
-        return v1.Entity(value_set_entry=made)
+            entry.members.add().match.add(field_id=1).exact.value = member.to_bytes(2, "big").lstrip(b"\0")
+        return v1.Entity(value_set_entry=entry)
 
     lab.write((MODIFY, values(0x9000, 5)))
     lab.packets(1, ethernet(type=0x9000), ethernet(type=0x9001))

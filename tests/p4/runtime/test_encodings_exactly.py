@@ -82,8 +82,8 @@ def test_one_cell_or_all_are_read_and_written() -> None:
     assert cells.values == [5, 5, 5]
     index = v1.Index(index=1)
     handler.write(v1.Update.MODIFY, v1.RegisterEntry(register_id=7, index=index, data=v1.P4Data(bitstring=b"\6")))
-    found = [e.register_entry for e in handler.read(v1.RegisterEntry(register_id=7))]
-    assert [(e.register_id, e.index.index, e.data.bitstring) for e in found] == [
+    entries = [e.register_entry for e in handler.read(v1.RegisterEntry(register_id=7))]
+    assert [(e.register_id, e.index.index, e.data.bitstring) for e in entries] == [
         (7, 0, b"\5"), (7, 1, b"\6"), (7, 2, b"\5"),
     ]  # fmt: skip
     (one,) = handler.read(v1.RegisterEntry(register_id=7, index=index))
@@ -122,17 +122,17 @@ def metadata(*values: int) -> list[v1.PacketMetadata]:
     ],
 )
 def test_fields_are_packed_from_the_first_bit_on(widths: tuple[int, ...], values: tuple[int, ...], raw: bytes) -> None:
-    made = header(*widths)
-    assert made.octets == len(raw)
-    assert made.pack(metadata(*values)) == raw
-    assert made.pack(metadata(*values)[::-1]) == raw
-    assert made.unpack(raw + b"payload") == (metadata(*values), b"payload")
+    packer = header(*widths)
+    assert packer.octets == len(raw)
+    assert packer.pack(metadata(*values)) == raw
+    assert packer.pack(metadata(*values)[::-1]) == raw
+    assert packer.unpack(raw + b"payload") == (metadata(*values), b"payload")
     if raw:
-        assert made.unpack(raw[:-1]) is None
+        assert packer.unpack(raw[:-1]) is None
 
 
 def test_wrong_metadata_is_refused() -> None:
-    made = header(9, 7)
+    packer = header(9, 7)
     for given, line in (
         (metadata(1), "packet_in: metadata f2 is missing"),
         ([*metadata(1, 2), *metadata(1)], "packet_in: a metadata field is given twice"),
@@ -140,7 +140,7 @@ def test_wrong_metadata_is_refused() -> None:
         (metadata(512, 2), "packet_in: metadata f1"),
     ):
         with pytest.raises(OfframpError, match=line):
-            made.pack(given)
+            packer.pack(given)
 
 
 @pytest.mark.parametrize("length", [1, 15, 16])
@@ -198,8 +198,8 @@ def test_a_set_that_does_not_fit_leaves_nothing_behind(plain_lab) -> None:
     def shot(number: int, members: int):
         entity = lab.session.table_entry("spread", {"hdr.ethernet.type": number})
         for port in range(members):
-            made = lab.session.make.action("to", {"port": port + 1})
-            entity.table_entry.action.action_profile_action_set.action_profile_actions.add(action=made, weight=1)
+            action = lab.session.make.action("to", {"port": port + 1})
+            entity.table_entry.action.action_profile_action_set.action_profile_actions.add(action=action, weight=1)
         return entity
 
     fitting, code = 0, ""

@@ -79,8 +79,8 @@ def test_time_since_last_hit(lab):
     wanted = lab.session.table_entry("flows", {}).table_entry
     assert not any(e.HasField("time_since_last_hit") for e in lab.read(table_entry=wanted))
     wanted.time_since_last_hit.SetInParent()
-    found = {e.match[0].exact.value[-1]: e.time_since_last_hit.elapsed_ns for e in lab.read(table_entry=wanted)}
-    assert found == {1: 7 * MS, 2: 4 * MS}
+    idle_ns = {e.match[0].exact.value[-1]: e.time_since_last_hit.elapsed_ns for e in lab.read(table_entry=wanted)}
+    assert idle_ns == {1: 7 * MS, 2: 4 * MS}
 
 
 def test_what_is_refused(lab):

@@ -24,16 +24,16 @@ FRAME = ethernet(dst=1)
 
 def entity(lab, kind, number, *replicas):
     """Each replica is a list of ``(port, instance)``: itself, then its backups."""
-    made = (
+    message = (
         lab.session.make.multicast_group(number, []) if kind == "group" else lab.session.make.clone_session(number, [])
     )
-    pre = made.packet_replication_engine_entry
+    pre = message.packet_replication_engine_entry
     entry = pre.multicast_group_entry if kind == "group" else pre.clone_session_entry
     for (port, instance), *backups in replicas:
         replica = entry.replicas.add(port=bytes([port]), instance=instance)
         for backup, other in backups:
             replica.backup_replicas.add(port=bytes([backup]), instance=other)
-    return made
+    return message
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_rules(flooding):
     tagged = entity(lab, "group", 1, [(4, 1)])
     tagged.packet_replication_engine_entry.multicast_group_entry.metadata = b"tag"
     lab.write((MODIFY, tagged))
-    (found,) = lab.read(packet_replication_engine_entry=tagged.packet_replication_engine_entry)
-    assert found == tagged.packet_replication_engine_entry
+    (read,) = lab.read(packet_replication_engine_entry=tagged.packet_replication_engine_entry)
+    assert read == tagged.packet_replication_engine_entry
     assert ports(lab) == [4]
 
 

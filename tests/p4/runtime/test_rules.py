@@ -42,9 +42,9 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 def small(request, tmp_path):
     path = tmp_path / "rules.p4"
     path.write_text(PROGRAM)
-    made = Lab(request.param, path)
-    yield made
-    made.close()
+    opened = Lab(request.param, path)
+    yield opened
+    opened.close()
 
 
 def test_a_table_without_key_has_only_its_default_entry(small):

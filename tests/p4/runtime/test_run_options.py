@@ -40,10 +40,10 @@ def running(*words: object, launcher: Sequence[str] = ()) -> Iterator[tuple[subp
     try:
         assert process.stdout is not None
         address = ""
-        while not (found := re.match(r"P4Runtime  (\S+)", address)):
+        while not (match := re.match(r"P4Runtime  (\S+)", address)):
             address = process.stdout.readline()
             assert address, "the switch ended"
-        yield process, found[1]
+        yield process, match[1]
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)

@@ -27,30 +27,30 @@ def to(lab, port):
 
 
 def member(lab, profile, number, port):
-    made = v1.ActionProfileMember(action_profile_id=profile, member_id=number, action=to(lab, port))
-    return v1.Entity(action_profile_member=made)
+    profile_member = v1.ActionProfileMember(action_profile_id=profile, member_id=number, action=to(lab, port))
+    return v1.Entity(action_profile_member=profile_member)
 
 
 def group(profile, number, *members, max_size=4):
     """Members are ``(id, weight)`` or ``(id, weight, watch port)``."""
-    made = v1.ActionProfileGroup(action_profile_id=profile, group_id=number, max_size=max_size)
+    profile_group = v1.ActionProfileGroup(action_profile_id=profile, group_id=number, max_size=max_size)
     for identifier, weight, *watch in members:
-        made.members.add(member_id=identifier, weight=weight, watch_port=bytes(watch))
-    return v1.Entity(action_profile_group=made)
+        profile_group.members.add(member_id=identifier, weight=weight, watch_port=bytes(watch))
+    return v1.Entity(action_profile_group=profile_group)
 
 
 def entry(lab, table="spread", **action):
-    made = lab.session.table_entry(table, {"hdr.ethernet.type": TYPE})
-    made.table_entry.action.CopyFrom(v1.TableAction(**action))
-    return made
+    update = lab.session.table_entry(table, {"hdr.ethernet.type": TYPE})
+    update.table_entry.action.CopyFrom(v1.TableAction(**action))
+    return update
 
 
 def one_shot(lab, *ways):
     """Actions are ``(port, weight)`` or ``(port, weight, watch port)``."""
-    made = v1.ActionProfileActionSet()
+    actions = v1.ActionProfileActionSet()
     for port, weight, *watch in ways:
-        made.action_profile_actions.add(action=to(lab, port), weight=weight, watch_port=bytes(watch))
-    return made
+        actions.action_profile_actions.add(action=to(lab, port), weight=weight, watch_port=bytes(watch))
+    return actions
 
 
 def shares(lab, packets=400):
@@ -100,8 +100,8 @@ def test_one_shot_is_a_group_of_its_own(lab):
     wanted = one_shot(lab, (2, 1), (3, 1), (3, 1), (4, 1))
     lab.write((INSERT, entry(lab, action_profile_action_set=wanted)))
     assert shares(lab) == {2: 0.25, 3: 0.5, 4: 0.25}
-    (found,) = lab.session.read_table("spread")
-    assert found.action.action_profile_action_set == wanted
+    (listed,) = lab.session.read_table("spread")
+    assert listed.action.action_profile_action_set == wanted
     assert lab.read(action_profile_member=v1.ActionProfileMember()) == []
     assert lab.read(action_profile_group=v1.ActionProfileGroup()) == []
     lab.write((MODIFY, entry(lab, action_profile_action_set=one_shot(lab, (4, 1)))))

@@ -32,8 +32,8 @@ TABLES = program(
 
 
 def port(switch, a=0, b=0):
-    ((found, _),) = switch.process_one(0, bytes([a, b, 0, 0]))
-    return found
+    ((out_port, _),) = switch.process_one(0, bytes([a, b, 0, 0]))
+    return out_port
 
 
 def to(number):
@@ -138,13 +138,13 @@ def test_an_evicted_controller_is_nobody():
     ended = []
 
     def enter(number, role=""):
-        made = arbitration.Controller(lambda _: None, ended.append)
+        controller = arbitration.Controller(lambda _: None, ended.append)
         update = v1.MasterArbitrationUpdate()
         update.role.name = role
         if number is not None:
             update.election_id.low = number
-        seats.update(made, update)
-        return made
+        seats.update(controller, update)
+        return controller
 
     idle, role_primary = enter(None), enter(1, "x")
     primary = enter(7)

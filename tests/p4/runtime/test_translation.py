@@ -19,9 +19,9 @@ FEATURES = Path(__file__).with_name("features.p4")
 @pytest.fixture(params=["python", "native"])
 def mapped(request):
     tables = {"sdn_port_t": {"Ethernet0": 1, "Ethernet4": 2, "cpu": CPU_PORT}, "vrf_t": {"70000": 1, "70001": 2}}
-    made = Lab(request.param, FEATURES, Translations(tables))
-    yield made
-    made.close()
+    opened = Lab(request.param, FEATURES, Translations(tables))
+    yield opened
+    opened.close()
 
 
 def named(lab, vrf=70000, port=b"Ethernet0", to=b"Ethernet4"):
@@ -44,8 +44,8 @@ def test_names_reach_the_data_plane_and_come_back(mapped):
     written = named(mapped)
     mapped.write((INSERT, written))
     assert mapped.packets(1, ethernet()) == [(2, ethernet())]
-    (found,) = mapped.session.read_table("named")
-    assert found == written.table_entry
+    (entry,) = mapped.session.read_table("named")
+    assert entry == written.table_entry
 
 
 def test_packets_carry_names(mapped):
@@ -77,8 +77,8 @@ def test_golden_refusals(mapped, change, message):
 def test_without_a_table_names_get_the_lowest_free_numbers(plain_lab):
     plain_lab.write((INSERT, named(plain_lab, vrf=1, port=b"", to=b"first")))
     assert plain_lab.packets(1, ethernet()) == [(0, ethernet())]
-    (found,) = plain_lab.session.read_table("named")
-    assert found.action.action.params[0].value == b"first"
+    (entry,) = plain_lab.session.read_table("named")
+    assert entry.action.action.params[0].value == b"first"
 
 
 def test_numbers_of_the_data_plane_are_called_by_their_digits(plain_lab):

@@ -52,8 +52,8 @@ PROGRAM = load_text(program("sourced.apply(); plain.apply(); many.apply(); longe
 
 
 def table(name: str) -> TableState:
-    found = next(t for t in tables_of(PROGRAM) if t.name == f"I.{name}")
-    return TableState(found)
+    named = next(t for t in tables_of(PROGRAM) if t.name == f"I.{name}")
+    return TableState(named)
 
 
 def tables_of(loaded: ir.Program) -> list[ir.Table]:
@@ -111,8 +111,8 @@ def source(keys: str, entries: str, properties: str = "") -> TableState:
         action to(bit<9> port) {{ sm.egress_spec = port; }}
         table t {{ key = {{ {keys} }} actions = {{ to; NoAction; }} {properties} entries = {{ {entries} }} }}
     """
-    (found,) = tables_of(load_text(program("t.apply();", local=local)))
-    return TableState(found)
+    (only,) = tables_of(load_text(program("t.apply();", local=local)))
+    return TableState(only)
 
 
 def test_entries_of_the_source_without_priorities() -> None:

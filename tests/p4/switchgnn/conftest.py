@@ -64,9 +64,9 @@ class P4Target:
         return direct.counters(self.switch)
 
     def occupancy(self) -> tuple[int, int]:
-        found = direct.occupancy(self.switch)
-        assert found is not None
-        return found
+        entries_used = direct.occupancy(self.switch)
+        assert entries_used is not None
+        return entries_used
 
     def open(self) -> int:
         return self.occupancy()[0]

@@ -57,11 +57,11 @@ def session(device: BfrtDevice) -> Iterator[BfrtSession]:
 
 def entries(device: BfrtDevice, table: str) -> dict[tuple[int, ...], tuple[str | None, dict]]:
     store = device.store(table)
-    found = {}
+    by_key = {}
     for key in store.keys():  # noqa: SIM118 (it is not a mapping)
         data = store.get(key)
-        found[tuple(part.value for part in key)] = (data.action and data.action.name, dict(data.values))
-    return found
+        by_key[tuple(part.value for part in key)] = (data.action and data.action.name, dict(data.values))
+    return by_key
 
 
 @pytest.mark.full

@@ -52,8 +52,8 @@ WRITE = "r.write(m.i, hdr.h.b);"
     ],
 )
 def test_the_check_sees_what_it_should(inner: str, outer: str, registers: list[str]) -> None:
-    found = violations(load_text(PROGRAM.replace("INNER", inner).replace("OUTER", outer), "test.p4"))
-    assert [line.split()[1].rstrip(":") for line in found] == registers
+    lines = violations(load_text(PROGRAM.replace("INNER", inner).replace("OUTER", outer), "test.p4"))
+    assert [line.split()[1].rstrip(":") for line in lines] == registers
 
 
 def test_no_pass_of_switchgnn_accesses_a_register_twice(programs) -> None:

@@ -44,25 +44,25 @@ def switch_for(make_target, made: SchemePlan):
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(**CASES)
 def test_sums_bytes_and_passes(p4_target, make_reference, seed, vertices, workers, limit, features, scheme) -> None:
-    made = made_of(seed, vertices, workers, limit, features, scheme)
-    if made is None:
+    plan = made_of(seed, vertices, workers, limit, features, scheme)
+    if plan is None:
         return
-    target, oracle = switch_for(p4_target, made), switch_for(make_reference, made)
-    check_exchange(made, target, seed)
-    check_exchange(made, oracle, seed)
+    target, oracle = switch_for(p4_target, plan), switch_for(make_reference, plan)
+    check_exchange(plan, target, seed)
+    check_exchange(plan, oracle, seed)
     assert target.counters() == oracle.counters()
     assert target.occupancy() == oracle.occupancy()
     assert target.occupancy()[0] == 0
-    assert target.occupancy()[1] <= made.plan.aggregators_peak
+    assert target.occupancy()[1] <= plan.plan.aggregators_peak
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(**CASES)
 def test_on_tofino(p4_targets, seed, vertices, workers, limit, features, scheme) -> None:
-    made = made_of(seed, vertices, workers, limit, features, scheme)
-    if made is not None:
-        target = switch_for(p4_targets("tna-native"), made)
-        check_exchange(made, target, seed)
+    plan = made_of(seed, vertices, workers, limit, features, scheme)
+    if plan is not None:
+        target = switch_for(p4_targets("tna-native"), plan)
+        check_exchange(plan, target, seed)
         assert target.occupies(0, 0)
 
 

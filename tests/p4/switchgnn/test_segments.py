@@ -163,14 +163,14 @@ def test_the_program_tells_how_many_lanes_it_has(name: str) -> None:
     }
     registers = list(switch_of(name).registers)
     has = LANES * PROGRAMS[name][2]
-    for lanes, made in plans.items():
+    for lanes, plan in plans.items():
         if lanes <= has:
-            require_lanes(made, registers)
+            require_lanes(plan, registers)
             continue
         with pytest.raises(
             OfframpError, match=f"for aggregators of {lanes} lanes, those of the switch program have {has}"
         ):
-            require_lanes(made, registers)
+            require_lanes(plan, registers)
 
 
 def test_a_target_refuses_lanes_that_it_has_not() -> None:

@@ -115,10 +115,10 @@ def test_a_campaign_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     plan = Plan("v1model", Rates(0.1, 0.1, 0.1), 7, 1200)
     first = campaign(plan, progress=progress, seconds=0)
     assert 0 < first.done < plan.runs
-    told: list[int] = []
-    second = campaign(plan, progress=progress, told=lambda tally: told.append(tally.done))
+    tallies: list[int] = []
+    second = campaign(plan, progress=progress, told=lambda tally: tallies.append(tally.done))
     whole = campaign(plan)
-    assert told[0] > first.done
+    assert tallies[0] > first.done
     assert (second.done, second.frames, second.verdicts) == (whole.done, whole.frames, whole.verdicts)
     assert second.seconds > first.seconds
 

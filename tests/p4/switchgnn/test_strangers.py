@@ -225,7 +225,7 @@ def attack_two_levels(seed: int, make: MakeTwoLevels) -> int:
         return ended, sum(attacker.sent for attacker in sending)
 
     def attackers(levels) -> list[Attacker]:
-        made = []
+        spoilers = []
         inside = levels.inside
         for processes, members in (
             (inside._leaves, [[network.host_port(w) for w in network.members(leaf)] for leaf in range(2)]),
@@ -233,8 +233,8 @@ def attack_two_levels(seed: int, make: MakeTwoLevels) -> int:
         ):
             for at, own in enumerate(members):
                 processes[at] = Attacker(processes[at], rng, own, (0, 77, 500, 511), FRAMES // 4)
-                made.append(processes[at])
-        return made
+                spoilers.append(processes[at])
+        return spoilers
 
     (peace, _), (war, sent) = run(lambda _: []), run(attackers)
     assert war == peace

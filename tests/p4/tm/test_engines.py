@@ -176,15 +176,15 @@ def test_entries_that_go_between_arrivals_keep_their_counts() -> None:
     pair = Pair(load_text(COUNTED), TmConfig())
     entries = [[TableEntry((Exact(i),), ActionData("NoAction", ())) for i in range(5)] for _ in pair.nodes]
     for round_ in range(5):
-        for node, made in zip(pair.nodes, entries, strict=True):
+        for node, changes in zip(pair.nodes, entries, strict=True):
             table = node.switch.tables["I.t"]
-            for entry in made[round_:]:
+            for entry in changes[round_:]:
                 if round_:
                     table.delete(entry.keys)
                 table.insert(entry)
             for i in (round_, 4, 4, 9):
                 node.receive(round_, 1, bytes([i, 0, 0, 0]))
-            table.delete(made[round_].keys)
+            table.delete(changes[round_].keys)
             node.receive(round_, 1, bytes([round_, 0, 0, 0]))
     pair.check()
     assert [e.packets for e in entries[1]] == [e.packets for e in entries[0]] == [1, 1, 1, 1, 11]

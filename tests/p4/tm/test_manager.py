@@ -34,8 +34,8 @@ def drive(tm: TrafficManager[Frame], frames: list[Frame]) -> list[Frame]:
     for frame in frames:
         now_ps = frame.arrives * BYTE_PS
         serve(now_ps - 1)
-        found = tm.enqueue(now_ps, frame.port, frame.queue, frame.size, frame)
-        frame.dropped, frame.found = found is None, -1 if found is None else found
+        verdict = tm.enqueue(now_ps, frame.port, frame.queue, frame.size, frame)
+        frame.dropped, frame.found = verdict is None, -1 if verdict is None else verdict
     serve(10**15)
     return started
 

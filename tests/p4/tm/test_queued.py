@@ -40,10 +40,10 @@ def report(frame: bytes) -> tuple[int, int, int, int, int]:
 @pytest.fixture
 def switch(make_switch: MakeSwitch) -> MakeSwitch:
     def make(max_passes: int = 10_000) -> PlainSwitch:
-        made = make_switch(PROGRAM, max_passes=max_passes)
-        made.pre.multicast[1] = (Replica(2, 1), Replica(3, 1), Replica(2, 2))
-        made.pre.clones[1] = CloneSession((Replica(4, 0),), packet_length=40)
-        return made
+        queued = make_switch(PROGRAM, max_passes=max_passes)
+        queued.pre.multicast[1] = (Replica(2, 1), Replica(3, 1), Replica(2, 2))
+        queued.pre.clones[1] = CloneSession((Replica(4, 0),), packet_length=40)
+        return queued
 
     return make
 
@@ -66,9 +66,9 @@ def test_queueing_metadata_tell_the_truth_in_microseconds_and_packets(queued: Ma
     starts = [7 * US + n * slot for n in range(3)]
     assert [each.ps for each in out] == [start + slot for start in starts]
     # Found, left: the first goes at once; the others find none and one before them.
-    for number, (found, left) in enumerate([(0, 0), (0, 1), (1, 0)]):
+    for number, (ahead, left) in enumerate([(0, 0), (0, 1), (1, 0)]):
         arrival, start = 7 + number, starts[number] // US
-        assert report(out[number].frame) == (arrival, start - arrival, found, left, start)
+        assert report(out[number].frame) == (arrival, start - arrival, ahead, left, start)
 
 
 def test_the_higher_priority_overtakes_and_depths_count_one_queue_only(queued: MakeQueued) -> None:

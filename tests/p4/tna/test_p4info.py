@@ -121,5 +121,5 @@ def test_pairs_of_words_are_structs() -> None:
     handler.write(2, wanted)
     assert pipeline.switch.registers["pipe.I.reg"].read(2) == 9 << 32 | 0xFFFFFFFE
     wanted.ClearField("data")
-    (found,) = handler.read(wanted)
-    assert [m.bitstring for m in found.register_entry.data.struct.members] == [b"\x09", b"\xfe"]
+    (entity,) = handler.read(wanted)
+    assert [m.bitstring for m in entity.register_entry.data.struct.members] == [b"\x09", b"\xfe"]

@@ -26,30 +26,30 @@ PROBES = Path(__file__).parent / "probes"
 
 
 def report(body: str = "", **parts: str) -> ResourceReport:
-    (made,) = estimate(load_text(tna(body, **parts), "prog.p4"))
-    return made
+    (usage,) = estimate(load_text(tna(body, **parts), "prog.p4"))
+    return usage
 
 
 @pytest.mark.parametrize(("name", "stages", "over"), [("a", 13, 1), ("b", 13, 1), ("c", 11, 0)])
 def test_the_measured_probes(name: str, stages: int, over: int) -> None:
-    (made,) = estimate(load(PROBES / f"probe_{name}.p4"))
-    assert (len(made.stages), made.over_by, made.fits) == (stages, over, not over)
-    assert sum(len(s.stateful) == 4 for s in made.stages) == 8  # 32 lanes, 4 stateful ALUs a stage
-    assert made.problems == (["13 stages are needed, Tofino has 12: 1 too many"] if over else [])
+    (usage,) = estimate(load(PROBES / f"probe_{name}.p4"))
+    assert (len(usage.stages), usage.over_by, usage.fits) == (stages, over, not over)
+    assert sum(len(s.stateful) == 4 for s in usage.stages) == 8  # 32 lanes, 4 stateful ALUs a stage
+    assert usage.problems == (["13 stages are needed, Tofino has 12: 1 too many"] if over else [])
 
 
 @pytest.mark.full
 def test_the_critical_chain_of_probe_a() -> None:
-    (made,) = estimate(load(PROBES / "probe_a.p4"))
-    assert [(link.stage, link.table.removeprefix("pipe.Ingress.")) for link in made.chain[:5]] == [
+    (usage,) = estimate(load(PROBES / "probe_a.p4"))
+    assert [(link.stage, link.table.removeprefix("pipe.Ingress.")) for link in usage.chain[:5]] == [
         (0, "slots"), (1, "seen"), (2, "tags"), (3, "lefts"), (4, "operation"),
     ]  # fmt: skip
-    last = made.chain[-1]
+    last = usage.chain[-1]
     assert last.stage == 12
     assert last.reason == (
         "match dependency on pipe.Ingress.operation: matches on md.code; no stateful ALUs left in stages 5 to 11"
     )
-    assert made.chain[0].place.endswith("frame.p4:63")
+    assert usage.chain[0].place.endswith("frame.p4:63")
 
 
 TABLES = """
@@ -74,9 +74,9 @@ DEPENDENCIES = [
 
 @pytest.mark.parametrize(("body", "key", "y", "stages", "why"), DEPENDENCIES)
 def test_dependencies(body: str, key: str, y: str, stages: int, why: str) -> None:
-    made = report(body, local=TABLES.format(key=key, y=y))
-    assert len(made.stages) == stages
-    assert made.chain[-1].reason == why
+    usage = report(body, local=TABLES.format(key=key, y=y))
+    assert len(usage.stages) == stages
+    assert usage.chain[-1].reason == why
 
 
 AFTER = """
@@ -103,9 +103,9 @@ def test_tables_that_run_by_the_result_of_another(body: str, stages: int) -> Non
 
 
 def test_two_writers_of_a_field_are_in_order() -> None:
-    made = report("hdr.h.a = hdr.h.b; if (hdr.h.c == 1) { hdr.h.a = 1; }")
-    assert len(made.stages) == 2
-    assert made.chain[-1].reason.endswith("also writes hdr.h.a")
+    usage = report("hdr.h.a = hdr.h.b; if (hdr.h.c == 1) { hdr.h.a = 1; }")
+    assert len(usage.stages) == 2
+    assert usage.chain[-1].reason.endswith("also writes hdr.h.a")
 
 
 def test_copies_are_looked_through_and_computations_are_not() -> None:
@@ -118,9 +118,9 @@ HASH = "Hash<bit<16>>(HashAlgorithm_t.CRC16) h; Counter<bit<32>, bit<16>>(1024, 
 
 def test_the_result_of_an_alu_is_an_operand_but_a_condition_on_it_comes_a_stage_later() -> None:
     assert len(report("hdr.h.w = a0.execute(hdr.h.a) + 1;", local=REGISTERS).stages) == 1
-    made = report("if (a0.execute(hdr.h.a) == 1) { hdr.h.b = 1; }", local=REGISTERS)
-    assert len(made.stages) == 2
-    assert made.chain[-1].reason == "match dependency on pipe.I.r0: matches on the result of pipe.I.a0"
+    usage = report("if (a0.execute(hdr.h.a) == 1) { hdr.h.b = 1; }", local=REGISTERS)
+    assert len(usage.stages) == 2
+    assert usage.chain[-1].reason == "match dependency on pipe.I.r0: matches on the result of pipe.I.a0"
 
 
 def test_validity_is_a_field_of_its_own() -> None:
@@ -141,17 +141,17 @@ REGISTERS = "".join(
 
 
 def test_four_stateful_alus_a_stage() -> None:
-    made = report("".join(f"a{i}.execute(hdr.h.a);" for i in range(9)), local=REGISTERS)
-    assert [len(s.stateful) for s in made.stages] == [4, 4, 1]
-    assert made.chain[-1].reason == "no stateful ALUs left in stages 0 to 1"
+    usage = report("".join(f"a{i}.execute(hdr.h.a);" for i in range(9)), local=REGISTERS)
+    assert [len(s.stateful) for s in usage.stages] == [4, 4, 1]
+    assert usage.chain[-1].reason == "no stateful ALUs left in stages 0 to 1"
 
 
 def test_accesses_that_exclude_each_other_share_a_stage_and_an_alu() -> None:
     local = REGISTERS + (
         "RegisterAction<bit<32>, bit<8>, bit<32>>(r0) b0 = { void apply(inout bit<32> value) { value = 0; } };"
     )
-    made = report("if (hdr.h.b == 1) { a0.execute(hdr.h.a); } else { b0.execute(hdr.h.a); }", local=local)
-    assert [len(s.stateful) for s in made.stages] == [1]
+    usage = report("if (hdr.h.b == 1) { a0.execute(hdr.h.a); } else { b0.execute(hdr.h.a); }", local=local)
+    assert [len(s.stateful) for s in usage.stages] == [1]
 
 
 def register(size: int, width: int = 32) -> ResourceReport:
@@ -167,9 +167,9 @@ def test_memory_of_registers() -> None:
     assert [(s.srams, s.map_rams) for s in register(32768).stages] == [(9, 9)]
     assert [(s.srams, s.map_rams) for s in register(45000).stages] == [(12, 12)]
     assert [s.srams for s in register(1024, 1).stages] == [2]
-    made = register(200_000)
-    assert not made.fits
-    assert made.problems == ["pipe.I.r (prog.p4:30) fits no stage: not enough map RAMs"]
+    usage = register(200_000)
+    assert not usage.fits
+    assert usage.problems == ["pipe.I.r (prog.p4:30) fits no stage: not enough map RAMs"]
 
 
 @pytest.mark.parametrize(("kind", "size", "memory"), [
@@ -180,34 +180,34 @@ def test_memory_of_tables_and_how_it_spills(kind: str, size: int, memory: str) -
     local = f"""action set(bit<16> v) {{ hdr.h.c = v; }}
     table t {{ key = {{ hdr.h.w: {kind}; }} actions = {{ set; }} size = {size}; }}
     table next {{ key = {{ hdr.h.c: exact; }} actions = {{ NoAction; }} }}"""
-    made = report("t.apply(); next.apply();", local=local)
-    used = [getattr(s, memory) for s in made.stages]
+    usage = report("t.apply(); next.apply();", local=local)
+    used = [getattr(s, memory) for s in usage.stages]
     blocks = {"exact": 1 / 3 / 1024, "ternary": 1 / 512, "lpm": 1 / 512}[kind] * size
     limit = {"srams": 80, "tcams": 24}[memory]
     assert blocks <= sum(used) <= blocks + 4
     full = int(blocks // limit)
     assert used[:full] == [limit] * full
-    assert len(made.stages) == full + 2  # the table behind it comes after its last stage
+    assert len(usage.stages) == full + 2  # the table behind it comes after its last stage
 
 
 def test_header_vector() -> None:
-    made = report("hdr.h.w = hdr.h.w + 1; md.flag = true;")
-    assert made.phv.bits == 33
-    assert made.phv.containers == {8: 1, 16: 0, 32: 1}
+    usage = report("hdr.h.w = hdr.h.w + 1; md.flag = true;")
+    assert usage.phv.bits == 33
+    assert usage.phv.containers == {8: 1, 16: 0, 32: 1}
     wide = "struct wide_t { " + "".join(f"bit<32> f{i};" for i in range(140)) + " }"
-    made = report("".join(f"w.f{i} = hdr.h.w;" for i in range(140)), top=wide, local="wide_t w;")
-    assert made.fits
-    assert made.cautions == ["the stages use 4512 bits of fields, the packet header vector of a Tofino has 4096"]
+    usage = report("".join(f"w.f{i} = hdr.h.w;" for i in range(140)), top=wide, local="wide_t w;")
+    assert usage.fits
+    assert usage.cautions == ["the stages use 4512 bits of fields, the packet header vector of a Tofino has 4096"]
 
 
 def test_ingress_and_egress_share_the_stages() -> None:
-    made = report(
+    usage = report(
         "".join(f"a{i}.execute(hdr.h.a);" for i in range(3)),
         local=REGISTERS,
         elocal=REGISTERS,
         ebody="".join(f"a{i}.execute(hdr.h.a);" for i in range(3)),
     )
-    assert [len(s.stateful) for s in made.stages] == [4, 2]
+    assert [len(s.stateful) for s in usage.stages] == [4, 2]
 
 
 def test_what_has_no_report() -> None:

@@ -153,5 +153,5 @@ def test_refused() -> None:
 
 
 def test_the_resource_report_has_its_memory_and_its_stateful_alu() -> None:
-    (made,) = estimate(load_text(tna(APPLY, local=local()), "prog.p4"))
-    assert [register.name for stage in made.stages for register in stage.stateful] == ["pipe.I.selector"]
+    (resources,) = estimate(load_text(tna(APPLY, local=local()), "prog.p4"))
+    assert [register.name for stage in resources.stages for register in stage.stateful] == ["pipe.I.selector"]

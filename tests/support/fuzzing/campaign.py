@@ -204,12 +204,12 @@ def campaigns(seed: int, only: list[str] | None = None, folder: Path | None = No
     Raises:
         SystemExit: no such target; names those there are.
     """
-    found = discover(folder) if folder else discover()
-    wanted = only or list(found)
+    targets = discover(folder) if folder else discover()
+    wanted = only or list(targets)
     for name in wanted:
-        if name not in found:
-            raise SystemExit(f"--only {name}: expected one of {', '.join(found)}")
-    return [Campaign(name, found[name], seed) for name in wanted]
+        if name not in targets:
+            raise SystemExit(f"--only {name}: expected one of {', '.join(targets)}")
+    return [Campaign(name, targets[name], seed) for name in wanted]
 
 
 def _limit_s(path: Path) -> float:

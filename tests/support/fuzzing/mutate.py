@@ -53,14 +53,14 @@ def tree(rng: random.Random, root: Any) -> Any:
 
 
 def _holders(node: Any) -> list[Any]:
-    found: list[Any] = []
+    values: list[Any] = []
     pending = [node]
     while pending:
         item = pending.pop()
         if isinstance(item, dict | list):
-            found.append(item)
+            values.append(item)
             pending.extend(item.values() if isinstance(item, dict) else item)
-    return found
+    return values
 
 
 def _change(rng: random.Random, holder: Any, holders: Sequence[Any]) -> None:

@@ -59,9 +59,9 @@ def load(path: Path) -> Target:
 
 def discover(folder: Path = FOLDER) -> dict[str, Path]:
     """Modules of targets by name, without importing them: a broken one fails alone, in its own process."""
-    found = {target_name(path): path for path in sorted(folder.glob("target_*.py"))}
-    assert found, f"no target_*.py in {folder}"
-    return found
+    targets = {target_name(path): path for path in sorted(folder.glob("target_*.py"))}
+    assert targets, f"no target_*.py in {folder}"
+    return targets
 
 
 def target_name(path: Path) -> str:

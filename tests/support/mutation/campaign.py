@@ -73,8 +73,8 @@ def modules(selected: str = "") -> list[Module]:
 
 def reasons() -> dict[tuple[str, str, str], str]:
     """Reasons why survivors change nothing that anybody can see: by module, old and new line."""
-    found = tomllib.loads(Path(__file__).with_name("survivors.toml").read_text("utf-8")).get("survivor", [])
-    return {(each["module"], each["old"], each["new"]): each["reason"] for each in found}
+    survivors = tomllib.loads(Path(__file__).with_name("survivors.toml").read_text("utf-8")).get("survivor", [])
+    return {(each["module"], each["old"], each["new"]): each["reason"] for each in survivors}
 
 
 def sample(module: Module, share: float, most: int, seed: int) -> list[Mutant]:
@@ -190,8 +190,8 @@ def _read(path: Path | None) -> list[Verdict]:
     if path is None or not path.exists():
         return []
     explained = reasons()
-    found = [Verdict(**each) for each in json.loads(path.read_text("utf-8"))]
-    return [Verdict(**{**asdict(v), "reason": explained.get((v.module, v.old, v.new), "")}) for v in found]
+    verdicts = [Verdict(**each) for each in json.loads(path.read_text("utf-8"))]
+    return [Verdict(**{**asdict(v), "reason": explained.get((v.module, v.old, v.new), "")}) for v in verdicts]
 
 
 def _write(path: Path | None, verdicts: list[Verdict]) -> None:

@@ -48,8 +48,8 @@ def _outcome(tests: list[str], timeout_s: float) -> str:
         _run(tests)
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             return SURVIVED if status == _PASSED else KILLED

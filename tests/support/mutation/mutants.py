@@ -86,9 +86,9 @@ class RemoveCall(Operator):  # type: ignore[misc]
     def mutate(self, node: parso.tree.NodeOrLeaf, index: int) -> parso.tree.NodeOrLeaf:
         """``pass`` in its place."""
         del index
-        made = parso.parse("pass").children[0]
-        made.get_first_leaf().prefix = node.get_first_leaf().prefix
-        return made
+        replacement = parso.parse("pass").children[0]
+        replacement.get_first_leaf().prefix = node.get_first_leaf().prefix
+        return replacement
 
     @classmethod
     def examples(cls) -> Iterable[Example]:
@@ -109,9 +109,9 @@ class RemoveWith(Operator):  # type: ignore[misc]
         del index
         node.children[0].value = "if"
         prefix = node.children[1].get_first_leaf().prefix
-        made = parso.parse("True").children[0]
-        made.get_first_leaf().prefix = prefix
-        node.children[1] = made
+        replacement = parso.parse("True").children[0]
+        replacement.get_first_leaf().prefix = prefix
+        node.children[1] = replacement
         return node
 
     @classmethod
@@ -131,15 +131,15 @@ class Place:
 
 def places_of(source: str) -> list[Place]:
     """All changes but those that say nothing: in annotations and for type checkers only."""
-    silent, found = _silent_spans(source), []
+    silent, spots = _silent_spans(source), []
     for name, operator in OPERATORS.items():
         places = [place for node in ast_nodes(get_ast(source)) for place in operator.mutation_positions(node)]
-        found += [
+        spots += [
             Place(line, name, occurrence)
             for occurrence, ((line, column), _) in enumerate(places)
             if not any(start <= (line, column) < end for start, end in silent)
         ]
-    return sorted(found)
+    return sorted(spots)
 
 
 def mutant_at(source: str, place: Place) -> Mutant | None:

@@ -23,8 +23,8 @@ class Coverage:
 
     def hit(self, **bins: Hashable) -> None:
         """Count a transaction's bin in each point."""
-        for name, found in bins.items():
-            self.hits[name][found] += 1
+        for name, value in bins.items():
+            self.hits[name][value] += 1
 
     def check(self) -> None:
         """Report every bin's hits to the run, and fail unless every bin was hit."""
@@ -61,6 +61,6 @@ def table(hits: Mapping[str, Mapping[str, Mapping[str, int]]]) -> list[str]:
             never = [name for name, number in bins.items() if not number]
             some = len(bins) - len(never)
             rarest = min(bins, key=lambda name: (bins[name], name))
-            told = f"never: {', '.join(never)}" if never else f"least often {rarest}: {bins[rarest]}"
-            lines.append(f"{bench}: {point}: {some} of {len(bins)} bins; {told}")
+            rest = f"never: {', '.join(never)}" if never else f"least often {rarest}: {bins[rarest]}"
+            lines.append(f"{bench}: {point}: {some} of {len(bins)} bins; {rest}")
     return lines

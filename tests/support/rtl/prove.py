@@ -59,10 +59,10 @@ def counterexample(
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{checker}-yosys.log", limit_s)
     command = f"read_aiger {checker}.aig; fold; strash; pdr -T {limit_s}"
-    found = run_tool(["yosys-abc", "-c", command], folder, f"{checker}-abc.log", 2 * limit_s)
-    if "Property proved" in found:
+    log = run_tool(["yosys-abc", "-c", command], folder, f"{checker}-abc.log", 2 * limit_s)
+    if "Property proved" in log:
         return None
-    failed = re.search(r"asserted in frame (\d+)", found)
+    failed = re.search(r"asserted in frame (\d+)", log)
     if failed:
         return int(failed[1])
     raise OfframpError(f"{checker}: no proof and no counterexample within {limit_s} s")

@@ -30,22 +30,22 @@ class BadWire:
 
     def carry(self, frame: bytes) -> list[bytes]:
         """Frames that come out when this one goes in."""
-        found = []
+        carried = []
         chance = self._dice.random()
         if chance < self._share:
             self.lost += 1
         elif chance < 2 * self._share:
             self.twice += 1
-            found = [frame, frame]
+            carried = [frame, frame]
         elif chance < 3 * self._share:
             self.overtaken += 1
             self._held.append(frame)
             return []
         else:
-            found = [frame]
-        found += self._held
+            carried = [frame]
+        carried += self._held
         self._held.clear()
-        return found
+        return carried
 
 
 def wire_counts(*wires: BadWire) -> dict[str, int]:

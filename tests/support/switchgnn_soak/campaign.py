@@ -141,10 +141,10 @@ def _read(path: Path, plan: Plan) -> Tally:
     if not path.exists():
         return Tally()
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if found["plan"] != asdict(plan):
-            raise OfframpError(f"{path}: of another campaign: {found['plan']}")
-        tally = found["tally"]
+        kept = json.loads(path.read_text("utf-8"))
+        if kept["plan"] != asdict(plan):
+            raise OfframpError(f"{path}: of another campaign: {kept['plan']}")
+        tally = kept["tally"]
         return Tally(
             tally["done"],
             tally["seconds"],

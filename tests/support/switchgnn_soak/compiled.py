@@ -84,8 +84,10 @@ class CompiledSoak:
             data = self._load(number)
             results = (SoakResult * together)()
             self._library.soak(ctypes.byref(data), first, together, results)
-            for seed, found in enumerate(results, first):
-                yield SoakRun(seed, VERDICTS[found.verdict], found.why.decode(), found.frames, found.ticks)
+            for seed, run_result in enumerate(results, first):
+                yield SoakRun(
+                    seed, VERDICTS[run_result.verdict], run_result.why.decode(), run_result.frames, run_result.ticks
+                )
             first += together
 
     def _load(self, number: int) -> SoakJobData:
@@ -141,9 +143,9 @@ class _Switch:
     """A switch whose machine code and registers the compiled part uses."""
 
     def __init__(self, program: ir.Program) -> None:
-        made = make_switch(program, "native")
-        assert isinstance(made, NativeSwitch)
-        self.switch = made
+        switch = make_switch(program, "native")
+        assert isinstance(switch, NativeSwitch)
+        self.switch = switch
 
     def load(self, write: Callable[[NativeSwitch], None], wires: Wires) -> tuple[SoakSwitch, object]:
         """Write a job's entries; what the compiled part must know, and what must stay alive for it."""
@@ -158,20 +160,20 @@ class _Switch:
         table = np.array(wires, np.int32)
         run = ctypes.cast(switch._run, ctypes.c_void_p).value
         words = switch._context.pointer
-        told = SoakSwitch(
+        soak_switch = SoakSwitch(
             words, run, address(registers), len(registers), address(opened), opened.shape[1], address(table), len(wires)
         )
-        return told, (memories, registers, table)
+        return soak_switch, (memories, registers, table)
 
 
 def _memories(switch: NativeSwitch) -> list[npt.NDArray[np.uint8]]:
     """The arrays that hold all registers."""
-    found = {}
+    memories = {}
     for register in switch.registers.values():
         column = register.values._raw  # type: ignore[attr-defined]
         whole = column if column.base is None else column.base
-        found[id(whole)] = whole
-    return list(found.values())
+        memories[id(whole)] = whole
+    return list(memories.values())
 
 
 def _one_switch(job: SoakJob) -> list[tuple[Callable[[NativeSwitch], None], Wires]]:
@@ -198,6 +200,6 @@ def _leaves_and_spines(job: SoakJob) -> list[tuple[Callable[[NativeSwitch], None
     entries = [leaf_entries(plans, network, leaf, acks=acks) for leaf in range(network.leaves)]
     entries += [spine_entries(plans, network, acks=acks)] * network.spines
     return [
-        (lambda switch, told=told: direct.load_place(switch, told), wire)  # type: ignore[misc]
-        for told, wire in zip(entries, wires, strict=True)
+        (lambda switch, rows=rows: direct.load_place(switch, rows), wire)  # type: ignore[misc]
+        for rows, wire in zip(entries, wires, strict=True)
     ]

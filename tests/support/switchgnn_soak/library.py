@@ -110,9 +110,9 @@ def _build(library: Path, sources: Mapping[str, str], headers: Mapping[Path, str
             target.write_text(text, "utf-8")
         for name, text in sources.items():
             (folder / name).write_text(text, "utf-8")
-        made = folder / "soak.so"
-        _run([*_COMMAND, "-I", ".", *sources, "-o", made.name], folder)
-        made.replace(library)
+        shared_object = folder / "soak.so"
+        _run([*_COMMAND, "-I", ".", *sources, "-o", shared_object.name], folder)
+        shared_object.replace(library)
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

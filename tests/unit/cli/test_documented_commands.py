@@ -26,8 +26,8 @@ def commands(text: str) -> Iterator[str]:
     for fenced, indented in BLOCK.findall(text):
         for line in re.sub(r"\\\n\s*", " ", fenced or indented).splitlines():
             for part in re.split(r"&&|[|;&]", re.sub(r"(^|\s)#.*", "", line)):
-                if found := re.search(r"(?:^|\s)offramp ((?!import )[a-z].*)$", part):
-                    yield found[1].strip()
+                if match := re.search(r"(?:^|\s)offramp ((?!import )[a-z].*)$", part):
+                    yield match[1].strip()
 
 
 def fault(command: str) -> str:
@@ -54,10 +54,10 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def test_faults_are_found() -> None:
     text = "```sh\nX=1 offramp plan karate --workrs 2   # --what\nofframp lap up x.yaml && offramp --version\n```\n"
-    found = list(commands(text))
-    assert found == ["plan karate --workrs 2", "lap up x.yaml"]
-    assert fault(found[0]) == "no such option: --workrs: plan karate --workrs 2"
-    assert fault(found[1]).startswith("no such command: lap")
+    commands_read = list(commands(text))
+    assert commands_read == ["plan karate --workrs 2", "lap up x.yaml"]
+    assert fault(commands_read[0]) == "no such option: --workrs: plan karate --workrs 2"
+    assert fault(commands_read[1]).startswith("no such command: lap")
     assert list(commands("- item\n\n      offramp fpga test \\\n        --folder reduce\n")) == [
         "fpga test  --folder reduce"
     ]

@@ -51,8 +51,8 @@ def test_a_job_is_simulated_and_drawn(job: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert "pp 2 x tp 1 x dp 4" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
-    found = json.loads(numbers.read_text())
-    rows = found["policies"]
+    result = json.loads(numbers.read_text())
+    rows = result["policies"]
     assert list(rows) == ["fifo", "fair", "hermod"]
     assert rows["fifo"]["speedup"] == 1
     assert rows["hermod"]["iteration_s"] <= rows["fifo"]["iteration_s"]
@@ -69,12 +69,12 @@ def test_packets_go_through_the_switch_program_beside_the_flow_level(job: str, t
     )  # fmt: skip
     assert "packet level" in out
     assert "bytes stands for" in out
-    found = json.loads(numbers.read_text())
-    for name, row in found["packets"].items():
+    result = json.loads(numbers.read_text())
+    for name, row in result["packets"].items():
         assert row["packets"] > 3900, name
         assert abs(row["difference"]) < 0.05
-        assert row["difference"] == found["policies"][name]["iteration_s"] / row["flow_level_iteration_s"] - 1
-    assert len(found["packets"]["hermod"]["queues"]) > 3
+        assert row["difference"] == result["policies"][name]["iteration_s"] / row["flow_level_iteration_s"] - 1
+    assert len(result["packets"]["hermod"]["queues"]) > 3
 
 
 def test_the_same_seed_gives_the_same_numbers(job: str, tmp_path: Path) -> None:
@@ -115,17 +115,17 @@ def test_traces_are_simulated_like_the_job_that_they_are_of(job: str, tmp_path: 
     folder = tmp_path / "et"
     run("hermod", "export", job, "--out", str(folder), "--iterations", "3")
     Path(job).write_text(_DENSE.replace("server: 2", "server: 1"))  # each rank on a server of its own
-    found = []
+    policies = []
     for k, source in enumerate((job, str(folder))):
         path = tmp_path / f"{k}.json"
         run(
             "simulate", "hermod", "--job", source, "--nic-gbps", "5", "--policies", "fifo,hermod",
             "--routing", "spray", "--json", str(path),
         )  # fmt: skip
-        found.append(json.loads(path.read_text())["policies"])
+        policies.append(json.loads(path.read_text())["policies"])
     for policy in ("fifo", "hermod"):
-        assert found[1][policy]["iteration_s"] == pytest.approx(found[0][policy]["iteration_s"], rel=1e-3)
-        assert found[1][policy]["tokens_per_s"] is None
+        assert policies[1][policy]["iteration_s"] == pytest.approx(policies[0][policy]["iteration_s"], rel=1e-3)
+        assert policies[1][policy]["tokens_per_s"] is None
 
 
 def test_models_are_listed() -> None:
@@ -176,10 +176,10 @@ def test_a_text_workload_on_a_network_of_astra_sim(tmp_path) -> None:
     base = ["simulate", "hermod", "--job", str(work), "--policies", "fifo,hermod"]
     done = CliRunner().invoke(app, [*base, "--network", str(network), "--json", str(numbers)])
     assert done.exit_code == 0, done.output
-    found = json.loads(numbers.read_text())
+    result = json.loads(numbers.read_text())
     ring_s = 2 * 7 / 8 / 50 / 2  # a gibibyte over both of an NPU's links
-    assert found["policies"]["fifo"]["iteration_s"] == pytest.approx(1e-3 + ring_s, rel=1e-6)
-    assert found["job"]["npus"] == 8
+    assert result["policies"]["fifo"]["iteration_s"] == pytest.approx(1e-3 + ring_s, rel=1e-6)
+    assert result["job"]["npus"] == 8
     for arguments, message in (
         ([], "expected the network of a text workload"),
         (["--network", str(network), "--nic-gbps", "5"], "does not go with --network"),

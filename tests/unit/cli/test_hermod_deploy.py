@@ -119,11 +119,11 @@ def test_sonic_beside_what_is_there(tmp_path: Path) -> None:
         f"plan for the hosts: {tmp_path}/hermod.plan.json\n"
         f"files {tmp_path}/hermod*.json: deployed and read back\n"
     )
-    told = json.loads(out.read_text())["beside"]
-    assert told["dscps"] == {"3": 9, "4": 10, "5": 11, "46": 49}
-    assert told["queues"] == dict.fromkeys("123456", 7)
+    beside = json.loads(out.read_text())["beside"]
+    assert beside["dscps"] == {"3": 9, "4": 10, "5": 11, "46": 49}
+    assert beside["queues"] == dict.fromkeys("123456", 7)
     carried = tmp_path / "hermod.plan.json"
-    assert told["plan"] == json.loads(carried.read_text())
+    assert beside["plan"] == json.loads(carried.read_text())
     assert "packets carry" not in run(
         str(carried), *there, "--check"
     )  # the same, said with the DSCPs that packets carry

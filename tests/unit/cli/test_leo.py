@@ -34,9 +34,9 @@ def test_plan(tmp_path: Path) -> None:
     )
     assert "cpu —pcie— acc —axi— nic" in result.output
     assert "requester.acc: compute: 500.0 ns" in result.output
-    found = json.loads(numbers.read_text())
-    assert found["sustains_mrps"] == pytest.approx(1 / 0.5 + 4 / 4.5)
-    assert {flow["dataflow"] for flow in found["dataflows"]} == {"ac", "cc"}
+    numbers_read = json.loads(numbers.read_text())
+    assert numbers_read["sustains_mrps"] == pytest.approx(1 / 0.5 + 4 / 4.5)
+    assert {flow["dataflow"] for flow in numbers_read["dataflows"]} == {"ac", "cc"}
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 

@@ -50,17 +50,17 @@ def test_numbers_and_plan_agree(invoke, tmp_path):
         GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B", "--json", numbers_path, "--save", plan_path
     )
     assert result.exit_code == 0
-    numbers, made = json.loads(numbers_path.read_text()), load_plan(plan_path)
+    numbers, plan = json.loads(numbers_path.read_text()), load_plan(plan_path)
     assert numbers["settings"]["memory_bytes"] == 25600
     assert (numbers["aggregators"], numbers["chunks"]) == (200, 2)
-    for name, value in (("S", made.uploads), ("B", made.B), ("C", made.C), ("R", made.R), ("passes", made.passes)):
+    for name, value in (("S", plan.uploads), ("B", plan.B), ("C", plan.C), ("R", plan.R), ("passes", plan.passes)):
         assert numbers[name] == value
-    assert numbers["blocks"] == len(made.blocks) > 1
-    assert numbers["table_entries"] == {"v2agg": 2 * made.C, "slots": made.uploads, "hosts": 6}
-    assert numbers["volumes"]["switchgnn"]["wire_bytes"] == made.uploads * 2 * 202
-    assert numbers["volumes"]["unlimited"]["payload_bytes"] == made.B * 160
-    assert numbers["volumes"]["p2p"]["payload_bytes"] == made.R * 160
-    assert f"{made.uploads:,}".replace(",", "\u202f") in result.stdout
+    assert numbers["blocks"] == len(plan.blocks) > 1
+    assert numbers["table_entries"] == {"v2agg": 2 * plan.C, "slots": plan.uploads, "hosts": 6}
+    assert numbers["volumes"]["switchgnn"]["wire_bytes"] == plan.uploads * 2 * 202
+    assert numbers["volumes"]["unlimited"]["payload_bytes"] == plan.B * 160
+    assert numbers["volumes"]["p2p"]["payload_bytes"] == plan.R * 160
+    assert f"{plan.uploads:,}".replace(",", "\u202f") in result.stdout
 
 
 @pytest.mark.full
@@ -72,9 +72,9 @@ def test_a_plan_is_updated(invoke, tmp_path):
     assert f"blocks kept from the earlier plan {blocks}" in " ".join(invoke(*by_hash, "--update", plan).stdout.split())
     moved = (*by_hash, "--seed", 1, "--no-compare", "--update", plan, "--save", plan, "--json", numbers)
     assert invoke(*moved).exit_code == 0  # the graph of another seed
-    found = json.loads(numbers.read_text())
-    assert found["kept_blocks"] < blocks
-    assert found["C"] == load_plan(plan).C
+    result = json.loads(numbers.read_text())
+    assert result["kept_blocks"] < blocks
+    assert result["C"] == load_plan(plan).C
     with pytest.raises(
         OfframpError, match=r"--update .*: made for 200 aggregators .* packets per vertex, expected 400, 32 and 2"
     ):
@@ -85,13 +85,13 @@ def test_a_plan_is_updated(invoke, tmp_path):
 def test_blocks_are_those_of_the_scheme_where_none_is_compared(invoke, tmp_path):
     numbers = tmp_path / "n.json"
     given = (GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B", "--json", numbers)
-    found = {}
+    results = {}
     for scheme, compare in (("paper", "--no-compare"), ("balanced", "--no-compare"), ("balanced", "--compare")):
         invoke(*given, "--scheme", scheme, compare)
-        found[scheme, compare] = json.loads(numbers.read_text())
-    assert [one["cut"] for one in found.values()] == ["paper", "balanced", "paper"]
-    assert found["paper", "--no-compare"]["S"] == found["balanced", "--compare"]["S"]
-    assert found["balanced", "--no-compare"]["imbalance"] < found["paper", "--no-compare"]["imbalance"]
+        results[scheme, compare] = json.loads(numbers.read_text())
+    assert [one["cut"] for one in results.values()] == ["paper", "balanced", "paper"]
+    assert results["paper", "--no-compare"]["S"] == results["balanced", "--compare"]["S"]
+    assert results["balanced", "--no-compare"]["imbalance"] < results["paper", "--no-compare"]["imbalance"]
 
 
 @pytest.mark.full
@@ -104,10 +104,10 @@ def test_says_who_wins(invoke, tmp_path):
     assert (
         "p2p wins: it is predicted to take" in invoke(*by_hash, "--json", numbers).stdout
     )  # at the paper's 100 Gbit/s
-    found = json.loads(numbers.read_text())
-    assert not found["switch_wins"]
-    assert found["predicted_seconds"]["p2p"] < found["predicted_seconds"]["switchgnn"]
-    assert found["volumes"]["switchgnn"]["wire_bytes"] < found["volumes"]["p2p"]["wire_bytes"]
+    result = json.loads(numbers.read_text())
+    assert not result["switch_wins"]
+    assert result["predicted_seconds"]["p2p"] < result["predicted_seconds"]["switchgnn"]
+    assert result["volumes"]["switchgnn"]["wire_bytes"] < result["volumes"]["p2p"]["wire_bytes"]
     tight = invoke(GRAPH, "--workers", 8, "--partition", "hash", "--memory", "2KB", "--no-compare").stdout
     assert "more memory makes fewer blocks" in tight
     assert "even unlimited memory would not help" in invoke(GRAPH, "--workers", 2, "--width", 4, "--no-compare").stdout
@@ -137,9 +137,9 @@ def test_golden_errors(invoke, arguments, message):
 def test_volumes_between_racks(invoke, tmp_path):
     path = tmp_path / "n.json"
     result = invoke(GRAPH, "--workers", 6, "--partition", "hash", "--racks", 3, "--json", path)
-    found = json.loads(path.read_text())["cross_rack"]
-    assert found["racks"] == [0, 0, 1, 1, 2, 2]
-    volumes = found["vectors"]
+    racks = json.loads(path.read_text())["cross_rack"]
+    assert racks["racks"] == [0, 0, 1, 1, 2, 2]
+    volumes = racks["vectors"]
     assert 0 < volumes["partial"] == volumes["multicast"] < volumes["host"]
     assert "Between racks: " in result.stdout
     with pytest.raises(OfframpError, match=r"--racks 7: expected at most one for each of 6 workers"):

@@ -66,9 +66,9 @@ def test_a_referee_writes_verdicts_rows_and_a_plot(tmp_path):
     command += ["--scales", "1", "--scales", "2", "--rows", str(rows), "--out", str(tmp_path), "--json", str(path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.exception
-    found = json.loads(path.read_text())
-    assert found["schema"] == "offramp.referee/1"
-    skew, orders = found["items"]
+    report = json.loads(path.read_text())
+    assert report["schema"] == "offramp.referee/1"
+    skew, orders = report["items"]
     (fitted,) = skew["verdicts"]
     assert (fitted["evidence"], fitted["ruling"], fitted["published"]) == ("fitted", "no claim", "80 %")
     assert fitted["low"] < fitted["middle"] < fitted["high"]
@@ -91,13 +91,13 @@ def test_figures_write_numbers_and_plots(tmp_path):
     command[command.index("0.12")] = "0.26"
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.exception
-    found = {item["name"]: item for item in json.loads(path.read_text())["items"]}
-    assert list(found) == wanted
-    for name, item in found.items():
+    items = {item["name"]: item for item in json.loads(path.read_text())["items"]}
+    assert list(items) == wanted
+    for name, item in items.items():
         assert item["published"].keys() == item["ours"].keys()
         assert "not on this machine" in item["note"]
         assert (tmp_path / "plots" / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
-    figure2 = found["switchgnn/fig2"]
+    figure2 = items["switchgnn/fig2"]
     assert figure2["published"]["(d) traffic, unlimited against full graph"] == "-94 %"
     bytes_of = {name: outcome["down_vectors"] for name, outcome in figure2["data"].items()}
     assert bytes_of["strawman-unlimited"] < bytes_of["switchgnn"] < bytes_of["strawman"] < bytes_of["bns-gcn"]
@@ -106,21 +106,21 @@ def test_figures_write_numbers_and_plots(tmp_path):
 
 
 def test_the_generated_reddit_has_sixteen_copies_and_a_skew():
-    made = sample("reddit", 0.25)
-    boundary = made.boundary(128)
+    reddit = sample("reddit", 0.25)
+    boundary = reddit.boundary(128)
     assert pytest.approx(COPIES, rel=0.05) == boundary.R / boundary.B
-    need = np.sort(made.boundary(32).need)[::-1]
+    need = np.sort(reddit.boundary(32).need)[::-1]
     assert need[: len(need) // 5].sum() > 0.5 * need.sum()
-    assert len(made.indptr) - 1 == round(made.ratio * DATASETS["reddit"].vertices)
+    assert len(reddit.indptr) - 1 == round(reddit.ratio * DATASETS["reddit"].vertices)
 
 
 @pytest.mark.full
 def test_improvements_beat_the_published_numbers_and_each_step_helps():
-    found = find("switchgnn/improvements")[0].reproduce(0.5, 0)
-    times = {label: numbers["epoch_ms"] for label, numbers in found.data.items()}
+    reproduced = find("switchgnn/improvements")[0].reproduce(0.5, 0)
+    times = {label: numbers["epoch_ms"] for label, numbers in reproduced.data.items()}
     steps = [time for label, time in times.items() if label == "bns-gcn" or label.startswith("+")]
     assert steps == sorted(steps, reverse=True)
-    wide, host = (found.data[label] for label in ("+ slices as wide as fit", "bns-gcn"))
+    wide, host = (reproduced.data[label] for label in ("+ slices as wide as fit", "bns-gcn"))
     assert wide["epoch_ms"] < 0.15 * host["epoch_ms"]
     assert wide["wire_gb"] < 0.19 * host["wire_gb"]
 

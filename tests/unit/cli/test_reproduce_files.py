@@ -75,10 +75,10 @@ def test_every_form_gives_the_same_graph(tmp_path, edges, name, write):
     expected = symmetric_csr(VERTICES, *edges)
     assert np.array_equal(indptr, expected[0])
     assert np.array_equal(indices, expected[1])
-    made = sample(name, folder=tmp_path)
-    assert made.path == written
-    assert made.boundary(4).workers == 4
-    assert np.bincount(made.boundary(4).owner).min() > VERTICES / 8  # METIS balances
+    graph = sample(name, folder=tmp_path)
+    assert graph.path == written
+    assert graph.boundary(4).workers == 4
+    assert np.bincount(graph.boundary(4).owner).min() > VERTICES / 8  # METIS balances
 
 
 def test_a_figure_says_what_it_was_read_from(tmp_path, edges):
@@ -86,10 +86,10 @@ def test_a_figure_says_what_it_was_read_from(tmp_path, edges):
     command = ["reproduce", "switchgnn/fig7", "--data", str(tmp_path), "--plots", str(tmp_path), "--json"]
     result = CliRunner().invoke(app, [*command, str(tmp_path / "found.json")])
     assert result.exit_code == 0, result.exception
-    (found,) = json.loads((tmp_path / "found.json").read_text())["items"]
-    assert found["settings"]["graph"].endswith("reddit_graph.npz")
-    assert "cut by METIS" in found["note"]
-    assert "not on this machine" not in found["note"]
+    (item,) = json.loads((tmp_path / "found.json").read_text())["items"]
+    assert item["settings"]["graph"].endswith("reddit_graph.npz")
+    assert "cut by METIS" in item["note"]
+    assert "not on this machine" not in item["note"]
 
 
 def test_what_is_not_there_is_generated_and_what_is_wrong_is_named(tmp_path):

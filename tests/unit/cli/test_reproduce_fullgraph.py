@@ -28,14 +28,14 @@ def reproduce(tmp_path, names, scale: float):
 
 @pytest.mark.full
 def test_simulated_figures(tmp_path) -> None:
-    found = reproduce(tmp_path, SIMULATED, 0.1)
-    assert list(found) == SIMULATED
-    for name, item in found.items():
+    items = reproduce(tmp_path, SIMULATED, 0.1)
+    assert list(items) == SIMULATED
+    for name, item in items.items():
         assert item["published"].keys() == item["ours"].keys()
         assert (tmp_path / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
-    speed_up = found["g3/fig4.2"]["data"]["speed_up"]
+    speed_up = items["g3/fig4.2"]["data"]["speed_up"]
     assert speed_up["G3"][1][-1] > speed_up["replicated (DGL-like)"][1][-1]
-    assert found["sylvie/table3.11"]["ours"]["reddit, 1 bit for all: codes + bounds, and fp32 over both"].endswith(
+    assert items["sylvie/table3.11"]["ours"]["reddit, 1 bit for all: codes + bounds, and fp32 over both"].endswith(
         "28.4"
     )
 
@@ -77,11 +77,11 @@ def test_trained_figures(tmp_path, name: str) -> None:
 @pytest.mark.slow
 def test_measured_figures(tmp_path) -> None:
     """Times are the machine's affair; that runs end, and count what the formula says, is ours."""
-    found = reproduce(tmp_path, ["g3/fig4.17", "g3/priorities", "sylvie/table3.9", "sylvie/table3.2"], 0.05)
-    for what, ours in found["sylvie/table3.2"]["ours"].items():
+    items = reproduce(tmp_path, ["g3/fig4.17", "g3/priorities", "sylvie/table3.9", "sylvie/table3.2"], 0.05)
+    for what, ours in items["sylvie/table3.2"]["ours"].items():
         if "counted" in what:
             counted, by_law = ours.split(", ")
             assert counted == by_law
-    sent = {codec: run["payload_bytes"] for codec, run in found["sylvie/table3.9"]["data"].items()}
+    sent = {codec: run["payload_bytes"] for codec, run in items["sylvie/table3.9"]["data"].items()}
     assert sent["q1"] < sent["q2"] < sent["q4"] < sent["q8"] < sent["fp32"]
-    assert "MB" in found["sylvie/table3.9"]["ours"]["adaptive: bytes of an epoch"]
+    assert "MB" in items["sylvie/table3.9"]["ours"]["adaptive: bytes of an epoch"]

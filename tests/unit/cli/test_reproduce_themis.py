@@ -20,17 +20,17 @@ def test_tables_and_small_figures(tmp_path):
     names = [f"themis/{name}" for name in SMALL]
     result = CliRunner().invoke(app, ["reproduce", *names, "--plots", str(tmp_path / "plots"), "--json", str(path)])
     assert result.exit_code == 0, result.exception
-    found = {item["name"]: item for item in json.loads(path.read_text())["items"]}
-    assert list(found) == names
+    items = {item["name"]: item for item in json.loads(path.read_text())["items"]}
+    assert list(items) == names
     for name in names:
         assert (tmp_path / "plots" / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
-    example = found["themis/fig5"]["ours"]
-    assert example["baseline: units of time"] == found["themis/fig5"]["published"]["baseline: units of time"] == "8"
+    example = items["themis/fig5"]["ours"]
+    assert example["baseline: units of time"] == items["themis/fig5"]["published"]["baseline: units of time"] == "8"
     assert example["themis+scf: units of time"] == "7"
     assert example["linear bound: units of time"] == "6.667"
-    orders = found["themis/fig7"]
+    orders = items["themis/fig7"]
     assert all(orders["ours"][what] == text for what, text in orders["published"].items() if text is not None)
-    times = found["themis/table3"]["data"]["ms"]
+    times = items["themis/table3"]["data"]["ms"]
     assert times["baseline"] > times["themis+fifo"] > times["themis+scf"] > times["balanced"] >= times["linear bound"]
 
 
@@ -39,9 +39,9 @@ def test_training_follows_the_papers_ratios(monkeypatch):
     from offramp_sim.reproduce.themis import training as themis_training
 
     monkeypatch.setattr(themis_training, "MODELS", {"resnet-152": None})
-    found = themis_training.figure12(1.0, 0)
-    ours = {c.what: float(c.ours) for c in found.comparisons}
-    published = {c.what: float(c.published) for c in found.comparisons if c.published is not None}
+    reproduced = themis_training.figure12(1.0, 0)
+    ours = {c.what: float(c.ours) for c in reproduced.comparisons}
+    published = {c.what: float(c.published) for c in reproduced.comparisons if c.published is not None}
     for what, number in published.items():
         if what.startswith("resnet"):
             assert abs(ours[what] - number) < 0.06
@@ -66,7 +66,7 @@ def test_speed_ups_have_a_sign():
     """The referee can say of figure 8's speed-ups that they hold: they would turn below 1."""
     from offramp_sim.reproduce.themis.microbenchmark import figure8
 
-    found = figure8(1.0, 0, chunks=4)
-    factors = [c for c in found.comparisons if "share" not in c.what]
+    reproduced = figure8(1.0, 0, chunks=4)
+    factors = [c for c in reproduced.comparisons if "share" not in c.what]
     assert len(factors) == 5
     assert {c.turn for c in factors} == {1.0}

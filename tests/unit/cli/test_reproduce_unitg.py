@@ -27,12 +27,12 @@ def reproduce(folder: Path, *arguments: str) -> dict[str, dict[str, str]]:
 
 @pytest.mark.full
 def test_by_simulator(tmp_path: Path) -> None:
-    found = reproduce(tmp_path, *SIMULATED)
-    assert list(found) == SIMULATED
-    assert found["unitg/fig5.8"]["ours"]["idle of every stage, of 21"] == "9, 9, 9, 9"
-    assert found["unitg/fig5.8"]["ours"]["bubble"] == "42.9 %"
-    assert found["unitg/table5.4"]["ours"]["revgcn, arxiv: 112 layers of 224"].startswith("151.7 MB")
-    assert found["unitg/fig5.14"]["ours"]["stage 1: idle windows of an iteration, forward passes"] == "1, 6, 2"
+    items = reproduce(tmp_path, *SIMULATED)
+    assert list(items) == SIMULATED
+    assert items["unitg/fig5.8"]["ours"]["idle of every stage, of 21"] == "9, 9, 9, 9"
+    assert items["unitg/fig5.8"]["ours"]["bubble"] == "42.9 %"
+    assert items["unitg/table5.4"]["ours"]["revgcn, arxiv: 112 layers of 224"].startswith("151.7 MB")
+    assert items["unitg/fig5.14"]["ours"]["stage 1: idle windows of an iteration, forward passes"] == "1, 6, 2"
     for name in SIMULATED:
         assert (tmp_path / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
 
@@ -57,8 +57,8 @@ def test_by_training(tmp_path: Path, name: str) -> None:
 def test_phases_of_a_method_add_up_and_unitg_does_no_more_work_than_a_pipeline() -> None:
     """The time of one phase after the other has a closed form; UniTG's devices cannot be busier than its total."""
     assumed = Assumed(kernel_us=0.0, gnn_rounds=2, lm_rounds=5, lm_epochs=1, tokens=10)
-    found = methods("revgcn", "cora", assumed)
-    tape, once, unitg = found["TAPE"], found["each once"], found["UniTG"]
+    phases = methods("revgcn", "cora", assumed)
+    tape, once, unitg = phases["TAPE"], phases["each once"], phases["UniTG"]
     assert tape.total == pytest.approx(2 * once.network + 5 * once.text)
     assert once.text == pytest.approx(6 * 86e6 * 10 * 2708 / (71e12 / 2) / 4)
     widths = [1433, *[80] * 447, 7]
@@ -70,5 +70,5 @@ def test_phases_of_a_method_add_up_and_unitg_does_no_more_work_than_a_pipeline()
 
 def test_long_kernels_take_the_pipeline_s_gain_away() -> None:
     """A microbatch starts as many kernels as the whole graph: where they are all the time, four stages gain nothing."""
-    found = methods("revgcn", "cora", Assumed(kernel_us=1e6, lm_epochs=1, tokens=1))
-    assert found["UniTG"].network > found["each once"].network
+    phases = methods("revgcn", "cora", Assumed(kernel_us=1e6, lm_epochs=1, tokens=1))
+    assert phases["UniTG"].network > phases["each once"].network

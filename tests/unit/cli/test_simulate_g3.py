@@ -21,15 +21,15 @@ def run(*arguments):
 def test_all_pipelines_with_numbers_and_a_picture(tmp_path) -> None:
     result = run(*SMALL, "--plot", str(tmp_path / "g.png"), "--json", str(tmp_path / "n.json"))
     assert result.exit_code == 0, result.exception
-    found = json.loads((tmp_path / "n.json").read_text())
-    pipelines = found["pipelines"]
+    report = json.loads((tmp_path / "n.json").read_text())
+    pipelines = report["pipelines"]
     assert list(pipelines) == ["sequential", "inter", "intra", "g3"]
     assert pipelines["g3"]["seconds"] < pipelines["sequential"]["seconds"]
     for outcome in pipelines.values():
         assert outcome["bound_s"] <= outcome["seconds"]
         assert outcome["bytes_sent"] == pipelines["g3"]["bytes_sent"]
         assert all(0 < share <= 1 for share in outcome["busy"].values())
-    assert found["settings"]["widths"] == [64, 16, 16, 4]
+    assert report["settings"]["widths"] == [64, 16, 16, 4]
     assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
     assert "no pipeline of these bins takes less" in result.output
 

@@ -21,13 +21,13 @@ def test_controls_beside_none(network, traffic, tmp_path):
     path = tmp_path / "r.json"
     result = run("--network", network, "--traffic", traffic, "--size", "300KB", "--rate", "10gbit", "--json", str(path))
     assert result.exit_code == 0, result.output
-    found = json.loads(path.read_text())["controls"]
-    assert list(found) == ["none", "dctcp", "dcqcn", "swift"]
+    controls = json.loads(path.read_text())["controls"]
+    assert list(controls) == ["none", "dctcp", "dcqcn", "swift"]
     if traffic == "incast":
-        assert found["none"]["peak_queue_bytes"] > 2 * found["dctcp"]["peak_queue_bytes"]
-        assert all(each["fairness"] > 0.9 for each in found.values())
+        assert controls["none"]["peak_queue_bytes"] > 2 * controls["dctcp"]["peak_queue_bytes"]
+        assert all(each["fairness"] > 0.9 for each in controls.values())
         line_s = 300_000 * 8 * 7 / 1e10
-        assert all(each["seconds"] > line_s for each in found.values())
+        assert all(each["seconds"] > line_s for each in controls.values())
 
 
 def test_cores_and_thresholds_that_are_set(tmp_path):
@@ -36,8 +36,8 @@ def test_cores_and_thresholds_that_are_set(tmp_path):
     for cores in ("1", "2"):
         options = ("--mark-probability", "0.2", "--control", "dctcp", "--cores", cores, "--loss", "0.001")
         assert run(*base, *options, "--json", str(path)).exit_code == 0
-        found = json.loads(path.read_text())["controls"]["dctcp"]
-        results.append({name: value for name, value in found.items() if name != "packets_per_second"})
+        control = json.loads(path.read_text())["controls"]["dctcp"]
+        results.append({name: value for name, value in control.items() if name != "packets_per_second"})
     assert results[0] == results[1]
     assert results[0]["marked"] > 0
 

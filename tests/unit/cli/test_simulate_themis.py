@@ -26,13 +26,13 @@ def test_a_collective(tmp_path):
     result = simulate("--size", "100MB", "--json", str(numbers), "--plot", str(plot), "--change", "300=1,1,0.5")
     assert result.exit_code == 0
     assert "linear bound" in result.output
-    found = json.loads(numbers.read_text())
-    assert found["settings"]["network"]["npus"] == 1024
-    seconds = {name: row["seconds"] for name, row in found["schedulers"].items()}
+    report = json.loads(numbers.read_text())
+    assert report["settings"]["network"]["npus"] == 1024
+    seconds = {name: row["seconds"] for name, row in report["schedulers"].items()}
     assert list(seconds) == ["baseline", "themis+fifo", "themis+scf", "balanced"]
-    assert seconds["baseline"] > seconds["themis+scf"] > seconds["balanced"] >= found["bound_s"] * (1 - 1e-6)
-    assert found["bound_s"] >= found["bound_without_latency_s"] >= found["ideal_s"] * (1 - 1e-9)
-    assert found["changes"]["themis+scf"]["adaptive_s"] < found["changes"]["themis+scf"]["static_s"]
+    assert seconds["baseline"] > seconds["themis+scf"] > seconds["balanced"] >= report["bound_s"] * (1 - 1e-6)
+    assert report["bound_s"] >= report["bound_without_latency_s"] >= report["ideal_s"] * (1 - 1e-9)
+    assert report["changes"]["themis+scf"]["adaptive_s"] < report["changes"]["themis+scf"]["static_s"]
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
@@ -44,7 +44,7 @@ def test_serial_delays_and_a_system(tmp_path):
     (tmp_path / "system.json").write_text('{"endpoint-delay": 10, "preferred-dataset-splits": 4, "local-mem-bw": 50}')
     numbers, ring = tmp_path / "n.json", str(tmp_path / "ring.yml")
     given = ["--network", ring, "--size", "1MiB", "--scheduler", "baseline", "--json", str(numbers)]
-    found = {}
+    seconds = {}
     for name, more in {
         "system": ["--system", str(tmp_path / "system.json")],
         "serial": ["--delays", "serial", "--chunks", "4"],
@@ -53,9 +53,9 @@ def test_serial_delays_and_a_system(tmp_path):
         assert simulate(*given, *more).exit_code == 0
         written = json.loads(numbers.read_text())
         assert (written["settings"]["chunks"], written["settings"]["delays"] == "serial") == (4, name != "overlap")
-        found[name] = written["schedulers"]["baseline"]["seconds"]
-    assert found["system"] == pytest.approx(117.78e-6, rel=1e-12)
-    assert found["system"] > found["serial"] > found["overlap"]
+        seconds[name] = written["schedulers"]["baseline"]["seconds"]
+    assert seconds["system"] == pytest.approx(117.78e-6, rel=1e-12)
+    assert seconds["system"] > seconds["serial"] > seconds["overlap"]
 
 
 def test_directions_of_rings(tmp_path):
@@ -67,9 +67,9 @@ def test_directions_of_rings(tmp_path):
         simulate(*given, *more, "--json", str(tmp_path / "n.json"))
         took.append(json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"])
     simulate(*given, "--delays", "serial", "--bidirectional", "--json", str(tmp_path / "n.json"))
-    both = json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"]
+    both_ways_s = json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"]
     assert took == pytest.approx([took[0], 2 * took[0], took[0], 2 * took[0]])
-    assert both == pytest.approx(took[0])
+    assert both_ways_s == pytest.approx(took[0])
     with pytest.raises(OfframpError, match="bidirectional: expected a ring among its dimensions"):
         simulate("--bidirectional")
 
@@ -98,10 +98,10 @@ def test_a_workload(tmp_path):
     path = tmp_path / "n.json"
     result = simulate("--workload", "gnmt", "--network", "2D-SW_SW", "--iterations", "2", "--json", str(path))
     assert result.exit_code == 0
-    found = json.loads(path.read_text())
-    assert found["workload"]["name"] == "gnmt"
-    assert list(found["schedulers"]) == ["baseline", "themis+fifo", "themis+scf", "balanced", "ideal"]
-    for row in found["schedulers"].values():
+    report = json.loads(path.read_text())
+    assert report["workload"]["name"] == "gnmt"
+    assert list(report["schedulers"]) == ["baseline", "themis+fifo", "themis+scf", "balanced", "ideal"]
+    for row in report["schedulers"].values():
         total = row["forward_s"] + row["backward_s"] + sum(row["exposed_s"].values())
         assert row["seconds"] == pytest.approx(total)
 

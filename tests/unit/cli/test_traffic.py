@@ -18,18 +18,18 @@ from offramp_p4.tm.settings import BUFFER_BYTES, TrafficSettings
 
 def settings_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> Settings:
     """The switch that ``offramp switch run`` would serve."""
-    found: list[Settings] = []
+    seen_settings: list[Settings] = []
 
     def note(settings: Settings, _: Any) -> None:
-        found.append(settings)
+        seen_settings.append(settings)
         raise OfframpError("taken")
 
     monkeypatch.setattr(serve, "run", note)
     done = CliRunner().invoke(app, ["switch", "run", "--no-p4", *words])
     assert isinstance(done.exception, OfframpError), done.output
-    if not found:
+    if not seen_settings:
         raise done.exception
-    return found[0]
+    return seen_settings[0]
 
 
 def test_without_options_there_is_no_traffic_manager() -> None:
@@ -40,11 +40,15 @@ def test_options_make_a_configuration_that_survives_the_way_to_a_child_process(m
     words = ("--priority-queues", "4", "--port-rate", "1=10mbit", "--port-rate", "1gbit", "--queue-weight", "0=3")
     more = ("--queue-buffer", "64KB", "--queue-packets", "9", "--ecn-threshold", "30KB")
     settings = settings_of(monkeypatch, *words, *more, "--recirculation-rate", "2gbit", "-i", "3@x", "-D", "A=1")
-    made = settings.tm
-    assert made is not None
-    assert made.buffer_bytes == BUFFER_BYTES
-    assert (made.ports[1].rate_bps, made.default.rate_bps, made.recirculation.rate_bps) == (10**7, 10**9, 2 * 10**9)
-    assert made.default.queues == (QueueConfig(64_000, 9, 30_000, 3), *[QueueConfig(64_000, 9, 30_000)] * 3)
+    manager = settings.tm
+    assert manager is not None
+    assert manager.buffer_bytes == BUFFER_BYTES
+    assert (manager.ports[1].rate_bps, manager.default.rate_bps, manager.recirculation.rate_bps) == (
+        10**7,
+        10**9,
+        2 * 10**9,
+    )
+    assert manager.default.queues == (QueueConfig(64_000, 9, 30_000, 3), *[QueueConfig(64_000, 9, 30_000)] * 3)
     assert (settings.ports, settings.defines) == ({3: "x"}, {"A": "1"})
     assert Settings.from_json(settings.to_json()) == settings
     assert Settings.from_json(Settings().to_json()) == Settings()

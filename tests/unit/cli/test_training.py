@@ -18,17 +18,17 @@ from offramp_cli.dgs import train as dgs
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """The training that would have run, and its graph."""
-    found: list[tuple[str, str]] = []
+    seen_calls: list[tuple[str, str]] = []
 
     def noting(what: str) -> Callable[..., None]:
         def note(settings: Any, *_: Any) -> None:
-            found.append((what, settings.graph))
+            seen_calls.append((what, settings.graph))
 
         return note
 
     monkeypatch.setattr(train.train, "body", noting("full graph"))
     monkeypatch.setattr(dgs.dgs, "body", noting("dgs"))
-    return found
+    return seen_calls
 
 
 @pytest.mark.parametrize(

@@ -76,18 +76,18 @@ def imported(tmp_path: Path, kind: str, *texts: str):
 
 
 def test_slurm(tmp_path):
-    made = imported(tmp_path, "slurm", NODES, TOPOLOGY)
-    assert [(h.name, h.cores, h.gpus, h.address) for h in made.hosts] == [
+    cluster = imported(tmp_path, "slurm", NODES, TOPOLOGY)
+    assert [(h.name, h.cores, h.gpus, h.address) for h in cluster.hosts] == [
         ("gpu1", 128, 4, "10.0.0.11"),
         ("gpu2", 128, 2, None),
         ("cpu1", 64, 0, None),
         ("cpu2", 64, 0, None),
     ]
-    assert made.hosts[0].memory == 515_000 << 20
-    assert {h.reach for h in made.hosts} == {"srun"}
-    assert route(made, "gpu1", "cpu2").nodes == ("gpu1", "leaf1", "spine", "leaf2", "cpu2")
-    assert {(each.rate_bps, each.delay_ns) for each in made.links} == {(10**11, 500.0)}
-    check_connected(made)
+    assert cluster.hosts[0].memory == 515_000 << 20
+    assert {h.reach for h in cluster.hosts} == {"srun"}
+    assert route(cluster, "gpu1", "cpu2").nodes == ("gpu1", "leaf1", "spine", "leaf2", "cpu2")
+    assert {(each.rate_bps, each.delay_ns) for each in cluster.links} == {(10**11, 500.0)}
+    check_connected(cluster)
 
 
 def test_kubernetes(tmp_path):
@@ -104,49 +104,49 @@ def test_kubernetes(tmp_path):
     ]
     for item in items:
         item["metadata"]["labels"]["network.topology.nvidia.com/spine"] = "s0"
-    made = imported(tmp_path, "kubernetes", json.dumps({"kind": "List", "items": items}))
-    assert [(h.cores, h.memory, h.gpus) for h in made.hosts] == [(63, 527_000 << 10, 8)] * 4
-    assert route(made, "node-0", "node-3").nodes == ("node-0", "l0", "s0", "l1", "node-3")
+    cluster = imported(tmp_path, "kubernetes", json.dumps({"kind": "List", "items": items}))
+    assert [(h.cores, h.memory, h.gpus) for h in cluster.hosts] == [(63, 527_000 << 10, 8)] * 4
+    assert route(cluster, "node-0", "node-3").nodes == ("node-0", "l0", "s0", "l1", "node-3")
 
 
 def test_containerlab(tmp_path):
-    made = imported(tmp_path, "containerlab", CLAB)
-    assert [each.target for each in made.switches] == ["plain", "v1model"]
-    assert made.hosts[0].address == "172.20.20.11"
-    assert [str(link.a) + " " + str(link.b) for link in made.links] == [
+    cluster = imported(tmp_path, "containerlab", CLAB)
+    assert [each.target for each in cluster.switches] == ["plain", "v1model"]
+    assert cluster.hosts[0].address == "172.20.20.11"
+    assert [str(link.a) + " " + str(link.b) for link in cluster.links] == [
         "h1:eth1 srl1:1",
         "srl1:2 p4:3",
         "p4:4 h2:eth1",
     ]
-    assert (made.links[1].rate_bps, made.links[1].delay_ns) == (10**8, 2e6)
+    assert (cluster.links[1].rate_bps, cluster.links[1].delay_ns) == (10**8, 2e6)
 
 
 def test_p4_utils_and_the_tutorials(tmp_path):
-    made = imported(tmp_path, "p4-utils", json.dumps(P4APP))
-    assert [(str(each.a), str(each.b), each.rate_bps, each.delay_ns) for each in made.links] == [
+    cluster = imported(tmp_path, "p4-utils", json.dumps(P4APP))
+    assert [(str(each.a), str(each.b), each.rate_bps, each.delay_ns) for each in cluster.links] == [
         ("h1:eth0", "s1:1", 10**7, 5e6),
         ("s1:7", "s2:1", 2_500_000, 500.0),
         ("h2:eth0", "s2:2", 10**11, 500.0),
     ]
-    made = imported(tmp_path, "p4-utils", json.dumps(TUTORIAL))
-    assert (str(made.links[2].a), made.links[2].rate_bps) == ("s1:3", 500_000)
+    cluster = imported(tmp_path, "p4-utils", json.dumps(TUTORIAL))
+    assert (str(cluster.links[2].a), cluster.links[2].rate_bps) == ("s1:3", 500_000)
 
 
 @pytest.mark.parametrize("kind", ["containerlab", "p4-utils"])
 def test_what_is_exported_is_the_same_network_again(tmp_path, kind):
-    made = parse_cluster(
+    original = parse_cluster(
         "hosts: [{name: 'h[1-3]', address: 10.0.0.1}]\nswitches: [{name: 's[1-2]'}]\nlinks:\n"
         "  - {ends: ['h[1-2]', s1], rate: 100mbit, delay: 3ms}\n  - {ends: [h3, 's2:9'], rate: 1gbit}\n"
         "  - {ends: [s1, s2], rate: 1gbit}\n"
     )
-    again = imported(tmp_path, kind, export_cluster(kind, made))
+    again = imported(tmp_path, kind, export_cluster(kind, original))
 
     def network(cluster):
         return [(link.a.node, link.b.node, link.b.port, link.rate_bps, link.delay_ns) for link in cluster.links], [
             replace(host, reach="ssh") for host in cluster.hosts
         ]
 
-    assert network(again) == network(made)
+    assert network(again) == network(original)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +177,6 @@ def test_faults(tmp_path, kind, texts, message):
 
 
 def test_no_export_of_what_the_other_has_no_word_for():
-    made = parse_cluster("hosts: [{name: h1}]\nswitches:\n  - {name: s1, target: tna}\n")
+    cluster = parse_cluster("hosts: [{name: h1}]\nswitches:\n  - {name: s1, target: tna}\n")
     with pytest.raises(OfframpError, match=r"cluster.yaml:3: s1: containerlab has no tna"):
-        export_cluster("containerlab", made)
+        export_cluster("containerlab", cluster)

@@ -42,43 +42,46 @@ dimensions:
 
 
 def test_names_ports_and_addresses_are_counted():
-    made = parse_cluster(RACKS)
-    assert [host.name for host in made.hosts] == ["h1", "h2", "h3", "h4"]
-    assert [host.address for host in made.hosts] == ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]
-    assert [switch.control for switch in made.switches] == ["10.0.0.1:9559", "10.0.0.2:9559", None, None]
-    assert (made.links[0].a, made.links[0].b) == (End("h1", "eth0"), End("leaf1", 1))
-    assert (made.links[3].a, made.links[3].b) == (End("h4", "data0"), End("leaf2", 2))
-    assert made.links[6].a == End("leaf2", 7)
-    assert made.links[7].a == End("leaf2", 3)
-    assert made.links[0].delay_ns == 10_000
-    assert made.rate_bps("h1") == 10**8
-    assert made.place("h3") == "cluster.yaml:3"
-    assert made.place("leaf2:7 - spine1:2") == "cluster.yaml:17"
+    cluster = parse_cluster(RACKS)
+    assert [host.name for host in cluster.hosts] == ["h1", "h2", "h3", "h4"]
+    assert [host.address for host in cluster.hosts] == ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]
+    assert [switch.control for switch in cluster.switches] == ["10.0.0.1:9559", "10.0.0.2:9559", None, None]
+    assert (cluster.links[0].a, cluster.links[0].b) == (End("h1", "eth0"), End("leaf1", 1))
+    assert (cluster.links[3].a, cluster.links[3].b) == (End("h4", "data0"), End("leaf2", 2))
+    assert cluster.links[6].a == End("leaf2", 7)
+    assert cluster.links[7].a == End("leaf2", 3)
+    assert cluster.links[0].delay_ns == 10_000
+    assert cluster.rate_bps("h1") == 10**8
+    assert cluster.place("h3") == "cluster.yaml:3"
+    assert cluster.place("leaf2:7 - spine1:2") == "cluster.yaml:17"
 
 
 def test_what_is_written_reads_back_equal(tmp_path):
-    made = parse_cluster(RACKS)
-    (tmp_path / "c.yaml").write_text(cluster_text(made))
-    assert replace(read_cluster(tmp_path / "c.yaml"), origin=made.origin) == made
+    cluster = parse_cluster(RACKS)
+    (tmp_path / "c.yaml").write_text(cluster_text(cluster))
+    assert replace(read_cluster(tmp_path / "c.yaml"), origin=cluster.origin) == cluster
 
 
 def test_ways_take_the_fewest_links_and_never_cross_a_host():
-    made = parse_cluster(RACKS)
-    for source in made.hosts:
-        for target in made.hosts:
-            nodes = route(made, source.name, target.name).nodes
+    cluster = parse_cluster(RACKS)
+    for source in cluster.hosts:
+        for target in cluster.hosts:
+            nodes = route(cluster, source.name, target.name).nodes
             same = (source.name in ("h1", "h2")) == (target.name in ("h1", "h2"))
             assert len(nodes) == (1 if source is target else 3 if same else 5)
-            assert not {host.name for host in made.hosts} & set(nodes[1:-1])
-    assert {next_links(made, host.name)["leaf1"].far("leaf1").node for host in made.hosts[2:]} <= {"spine1", "spine2"}
+            assert not {host.name for host in cluster.hosts} & set(nodes[1:-1])
+    assert {next_links(cluster, host.name)["leaf1"].far("leaf1").node for host in cluster.hosts[2:]} <= {
+        "spine1",
+        "spine2",
+    }
 
 
 def test_hosts_that_are_joined_by_a_host_alone_are_not_connected():
-    made = parse_cluster(
+    cluster = parse_cluster(
         "hosts: [{name: 'h[1-3]'}]\nlinks:\n - {ends: [h1, h2], rate: 1g}\n - {ends: [h2, h3], rate: 1g}"
     )
     with pytest.raises(OfframpError, match=r"cluster.yaml:1: h3: no way to h1"):
-        check_connected(made)
+        check_connected(cluster)
 
 
 @pytest.mark.parametrize(

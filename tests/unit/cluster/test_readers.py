@@ -78,8 +78,8 @@ def test_torch(star, monkeypatch):
     network = star.with_name("network.yaml")
     network.write_text("offloads: [allreduce, themis]\ncluster: star.yaml\n")
     monkeypatch.setenv(VARIABLE, str(network))
-    made = NetworkSettings.from_environment()
-    assert (made.link, made.control, made.ports) == ("af_packet:eth0", "10.0.0.100:9559", (1, 2, 3, 4))
-    assert made.dimensions == str(star)
+    settings = NetworkSettings.from_environment()
+    assert (settings.link, settings.control, settings.ports) == ("af_packet:eth0", "10.0.0.100:9559", (1, 2, 3, 4))
+    assert settings.dimensions == str(star)
     network.write_text("offloads: [allreduce]\ncluster: star.yaml\nlink: 'udp:10.0.0.9:7000'\n")
     assert NetworkSettings.from_environment().link == "udp:10.0.0.9:7000"

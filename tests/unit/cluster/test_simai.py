@@ -43,16 +43,16 @@ def test_dimensions(tmp_path):
 
 
 def test_cluster(tmp_path):
-    made = import_cluster("simai", [write(tmp_path, topology())], Defaults())
-    assert [(h.name, h.gpus) for h in made.hosts] == [(f"server{k}", 2) for k in range(4)]
-    assert [(s.name, s.target, s.ports) for s in made.switches] == [
+    cluster = import_cluster("simai", [write(tmp_path, topology())], Defaults())
+    assert [(h.name, h.gpus) for h in cluster.hosts] == [(f"server{k}", 2) for k in range(4)]
+    assert [(s.name, s.target, s.ports) for s in cluster.switches] == [
         *((f"switch{n}", "plain", 3) for n in LEAVES),
         ("switch16", "plain", 4),
     ]
-    first = made.links[0]
+    first = cluster.links[0]
     assert (str(first.a), first.b.node, first.rate_bps, first.delay_ns) == ("server0:eth0", "switch12", 4 * 10**11, 500)
-    assert len(made.links) == len(GPUS) + len(LEAVES)
-    assert [(d.size, d.latency_ns) for d in made.dimensions] == [(2, 50), (4, 3000)]
+    assert len(cluster.links) == len(GPUS) + len(LEAVES)
+    assert [(d.size, d.latency_ns) for d in cluster.dimensions] == [(2, 50), (4, 3000)]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def accuracy(seed: int, **changes: Any) -> float:
 def test_a_third_of_the_columns_is_enough_if_it_is_the_right_third() -> None:
     """Three in four neighbours are remote, 4 of 60 columns matter, 18 travel; three seeds."""
     torch.set_num_threads(1)
-    found = [
+    scores = [
         (
             accuracy(seed, sampler="full"),
             accuracy(seed, columns=0.3),
@@ -32,6 +32,6 @@ def test_a_third_of_the_columns_is_enough_if_it_is_the_right_third() -> None:
         )
         for seed in range(3)
     ]
-    full, dgs, random = np.mean(found, axis=0)
-    assert abs(dgs - full) <= 0.5, found
-    assert full - random >= 2, found
+    full, dgs, random = np.mean(scores, axis=0)
+    assert abs(dgs - full) <= 0.5, scores
+    assert full - random >= 2, scores

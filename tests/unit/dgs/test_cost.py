@@ -21,14 +21,14 @@ def eight():
 
 
 def test_halos_of_one_hop() -> None:
-    found = [halo(eight(), OWNER, worker, 1).tolist() for worker in range(3)]
-    assert found == [[3, 6, 7], [2, 6], [1, 2, 5]]
+    halos = [halo(eight(), OWNER, worker, 1).tolist() for worker in range(3)]
+    assert halos == [[3, 6, 7], [2, 6], [1, 2, 5]]
 
 
 @pytest.mark.parametrize("hops", [2, 3])
 def test_halos_of_more_hops(hops: int) -> None:
-    found = [halo(eight(), OWNER, worker, hops).tolist() for worker in range(3)]
-    assert found == [[3, 4, 5, 6, 7], [0, 1, 2, 6, 7], [0, 1, 2, 3, 4, 5]]
+    halos = [halo(eight(), OWNER, worker, hops).tolist() for worker in range(3)]
+    assert halos == [[3, 4, 5, 6, 7], [0, 1, 2, 6, 7], [0, 1, 2, 3, 4, 5]]
 
 
 def test_cost_is_vertices_times_features() -> None:

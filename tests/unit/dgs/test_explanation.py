@@ -67,11 +67,11 @@ def loss(nodes: torch.Tensor, columns: torch.Tensor) -> Terms:
 def test_golden_losses_and_gradients(case: str) -> None:
     nodes_at, columns_at, parts, total, by_nodes, by_columns = GOLDEN[case]
     nodes, columns = (torch.tensor(at, requires_grad=True) for at in (nodes_at, columns_at))
-    found = loss(nodes, columns)
-    values = [found.prediction, found.size, found.entropy, found.feature_size, found.feature_entropy]
+    losses = loss(nodes, columns)
+    values = [losses.prediction, losses.size, losses.entropy, losses.feature_size, losses.feature_entropy]
     assert [float(value.detach()) for value in values] == pytest.approx(parts, abs=1e-5)
-    assert float(found.total.detach()) == pytest.approx(total, abs=1e-5)
-    gradients = torch.autograd.grad(found.total, [nodes, columns])
+    assert float(losses.total.detach()) == pytest.approx(total, abs=1e-5)
+    gradients = torch.autograd.grad(losses.total, [nodes, columns])
     assert gradients[0].tolist() == pytest.approx(by_nodes, abs=1e-5)
     assert gradients[1].tolist() == pytest.approx(by_columns, abs=1e-5)
 
@@ -158,9 +158,9 @@ def test_explaining_changes_no_weight_and_pools_to_probabilities() -> None:
     assert torch.equal(torch.nn.utils.parameters_to_vector(model.parameters()), before)
     for mask in (masks.nodes, masks.features):
         assert ((mask > 0) & (mask < 1)).all()
-    found = interpreter.predictions(shard.halo, graph.features[shard.halo])
-    assert found.shape == (len(shard.vertices), graph.classes)
-    assert found.sum(1) == pytest.approx(1, abs=1e-5)
+    predictions = interpreter.predictions(shard.halo, graph.features[shard.halo])
+    assert predictions.shape == (len(shard.vertices), graph.classes)
+    assert predictions.sum(1) == pytest.approx(1, abs=1e-5)
     assert not np.isin(shard.halo, shard.vertices).any()
     assert len(np.unique(shard.halo)) == len(shard.halo)
 
@@ -217,11 +217,11 @@ def test_masks_find_planted_vertices_and_columns(seed: int) -> None:
     """Hubs that carry the classes' features among vertices of noise: AUC of both masks at least 0.8."""
     graph, informative, hub = hubs(seed)
     model = trained(graph)
-    found = []
+    scores = []
     for shard in shards(graph)[:2]:
         masks = Interpreter(shard, model).explain(np.arange(len(shard.halo)), graph.features[shard.halo], 1)
-        found.append((auc(informative, masks.features), auc(hub[shard.halo], masks.nodes)))
-    assert min(map(min, found)) >= 0.8, found
+        scores.append((auc(informative, masks.features), auc(hub[shard.halo], masks.nodes)))
+    assert min(map(min, scores)) >= 0.8, scores
 
 
 def test_columns_are_the_greatest_and_of_equal_ones_the_lower() -> None:

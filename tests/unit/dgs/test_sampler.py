@@ -45,13 +45,13 @@ def batches(how, *, masked: bool = False, graph=GRAPH, owner=OWNER, count: int =
         if masked:
             masks = masks_of(shard)
             sampler.publish(1, masks, masks.columns(how.chosen_columns(shard.width)))
-        found = []
+        drawn = []
         for number in range(1, count + 1):
             batch = sampler.sample(shard.train[number - 1 :: 3], number)
             x = sampler.features(batch.sources, number)
             sums = [view.sum(torch.arange(float(view._matrix.values.shape[1])).unsqueeze(1)) for view in batch.views]
-            found.append((batch.sources, x, batch.edges, sums))
-        return messenger.ledger, found
+            drawn.append((batch.sources, x, batch.edges, sums))
+        return messenger.ledger, drawn
 
     return run_group(how.workers, work)
 
@@ -83,16 +83,16 @@ def test_before_the_first_masks_dgs_is_random() -> None:
 
 def test_all_columns_are_no_feature_sampling() -> None:
     how = settings(columns=1.0)
-    x = [features for _, found in batches(how, masked=True) for _, features, _, _ in found]
-    ids = [sources for _, found in batches(how, masked=True) for sources, _, _, _ in found]
+    x = [features for _, drawn in batches(how, masked=True) for _, features, _, _ in drawn]
+    ids = [sources for _, drawn in batches(how, masked=True) for sources, _, _, _ in drawn]
     assert all(np.array_equal(features, GRAPH.features[at]) for features, at in zip(x, ids, strict=True))
 
 
 def test_columns_that_do_not_travel_are_zero_and_local_rows_are_whole() -> None:
     how = settings(columns=5)
-    for worker, (_, found) in enumerate(batches(how, masked=True)):
+    for worker, (_, drawn) in enumerate(batches(how, masked=True)):
         columns = masks_of(split(GRAPH, OWNER, how)[worker]).columns(5)
-        for sources, x, _, _ in found:
+        for sources, x, _, _ in drawn:
             here = OWNER[sources] == worker
             assert np.array_equal(x[here], GRAPH.features[sources[here]])
             assert np.array_equal(x[~here][:, columns], GRAPH.features[sources[~here]][:, columns])
@@ -102,11 +102,11 @@ def test_columns_that_do_not_travel_are_zero_and_local_rows_are_whole() -> None:
 def test_every_byte_is_counted() -> None:
     """Requests and features of distinct remote rows: ``rows (4 k + 8)``; masks once; lengths and headers apart."""
     how = settings(columns=5, topology="replicated")
-    for worker, (ledger, found) in enumerate(batches(how, masked=True)):
-        rows = sum(int((OWNER[sources] != worker).sum()) for sources, *_ in found)
+    for worker, (ledger, drawn) in enumerate(batches(how, masked=True)):
+        rows = sum(int((OWNER[sources] != worker).sum()) for sources, *_ in drawn)
         assert (ledger.rows, ledger.requests, ledger.masks) == (rows, 8 * rows, 2 * 2)
         lengths = 2 * 2 * 2 * 8  # batches, swaps, peers
-        asked = sum(len(set(OWNER[sources]) - {worker}) for sources, *_ in found)
+        asked = sum(len(set(OWNER[sources]) - {worker}) for sources, *_ in drawn)
         others = [all_of for w, (_, all_of) in enumerate(batches(how, masked=True)) if w != worker]
         answered = sum(worker in OWNER[sources] for all_of in others for sources, *_ in all_of)
         assert ledger.headers == lengths + DGS.size * (asked + answered + 2)
@@ -119,8 +119,8 @@ def test_positive_epsilon_gives_saving_back() -> None:
     """By the same masks: local ones first fetch least, a shift to remote ones fetches more."""
     rows = []
     for epsilon in (-1.0, -0.4, 0.0, 0.4, 1.0):
-        found = batches(settings(epsilon=epsilon, columns=1.0, fanout=(5, 5)), masked=True, count=3)
-        rows.append(sum(ledger.rows for ledger, _ in found))
+        drawn = batches(settings(epsilon=epsilon, columns=1.0, fanout=(5, 5)), masked=True, count=3)
+        rows.append(sum(ledger.rows for ledger, _ in drawn))
     assert rows == sorted(rows)
     assert rows[0] < rows[2] < rows[4]
 
@@ -132,8 +132,8 @@ def test_node_masks_go_only_to_those_who_draw_by_them() -> None:
         values = sum(len(places) for peer, places in enumerate(shard.known_to) if peer != shard.worker)
         assert ledger.masks == 2 * 2 + 4 * values
         for peer in {0, 1, 2} - {shard.worker}:
-            told = shard.halo[shard.known_to[peer]]
-            assert np.array_equal(told, shards[peer].drawn_for[shard.worker])
+            masked = shard.halo[shard.known_to[peer]]
+            assert np.array_equal(masked, shards[peer].drawn_for[shard.worker])
 
 
 def test_a_pull_for_an_own_vertex_is_a_fault() -> None:
@@ -174,8 +174,8 @@ def test_isolated_vertices_and_workers_without_training_vertices() -> None:
     masks = np.array([1, 1, 0, 0, 0, 0], bool), np.zeros(6, bool), np.array([0, 0, 1, 1, 1, 1], bool)
     graph = build_graph("small", 6, (u, v), features=np.eye(6), labels=np.array([0, 1, 0, 1, 0, 1]), split=masks)
     owner = np.array([0, 0, 1, 1, 1, 2], np.int32)
-    for _, found in batches(settings(), graph=graph, owner=owner):
-        for sources, x, _, _ in found:
+    for _, drawn in batches(settings(), graph=graph, owner=owner):
+        for sources, x, _, _ in drawn:
             assert np.array_equal(x, graph.features[sources])
 
 
@@ -186,17 +186,17 @@ def test_fastgcn_is_the_squared_norm_of_columns() -> None:
     root = np.diag(dense.sum(1) ** -0.5)
     expected = ((root @ dense @ root) ** 2).sum(0)
     everyone = np.arange(150)
-    found = column_norms(LocalAdjacency(GRAPH.indptr, GRAPH.indices), everyone, everyone, GRAPH.degrees)
-    assert found == pytest.approx(expected)
+    norms = column_norms(LocalAdjacency(GRAPH.indptr, GRAPH.indices), everyone, everyone, GRAPH.degrees)
+    assert norms == pytest.approx(expected)
 
 
 def test_ladies_draws_one_layer_for_all_workers() -> None:
     """No more than the layer's size of new vertices in all, however many vertices want neighbours."""
     how = settings(sampler="ladies", columns=1.0, fanout=(1, 1))
     size = int(split(GRAPH, OWNER, how)[0].batch_sizes(0).sum())
-    found = batches(how, count=1)
+    drawn = batches(how, count=1)
     seeds = {int(v) for shard in split(GRAPH, OWNER, how) for v in shard.train[0::3]}
-    others = {int(v) for _, all_of in found for v in all_of[0][0]} - seeds
+    others = {int(v) for _, all_of in drawn for v in all_of[0][0]} - seeds
     assert 0 < len(others) <= 2 * size < 150 - len(seeds)
 
 
@@ -212,7 +212,7 @@ def test_draws_of_a_layer_are_in_proportion() -> None:
 
 def test_halos_are_what_samplers_can_meet() -> None:
     how = settings(sampler="full", columns=1.0)
-    for worker, (_, found) in enumerate(batches(how)):
+    for worker, (_, drawn) in enumerate(batches(how)):
         remote = halo(GRAPH, OWNER, worker, 2)
-        for sources, *_ in found:
+        for sources, *_ in drawn:
             assert np.isin(sources[OWNER[sources] != worker], remote).all()

@@ -19,8 +19,8 @@ ALL = np.arange(300)
 OWNER = (ALL % 3).astype(np.int32)
 
 
-def of_rows(found: sampling.SampledNeighbours) -> list[np.ndarray]:
-    return np.split(found.neighbours, np.cumsum(found.counts)[:-1])
+def of_rows(sampled: sampling.SampledNeighbours) -> list[np.ndarray]:
+    return np.split(sampled.neighbours, np.cumsum(sampled.counts)[:-1])
 
 
 @settings(max_examples=60)
@@ -29,21 +29,21 @@ def test_machine_code_is_the_reference_to_the_bit(seed: int, fanout: int, shift:
     rng = np.random.default_rng(seed)
     rows = rng.permutation(300)[: rng.integers(0, 300)]
     stream = stream_of(seed, worker, 1, 1)
-    for found, expected in zip(
+    for result, expected in zip(
         sampling.uniform(ROWS, rows, rows, fanout, stream),
         reference.uniform(*ROWS, rows, rows, fanout, stream),
         strict=True,
     ):
-        assert np.array_equal(found, expected)
+        assert np.array_equal(result, expected)
     where = sampling.places(ROWS.indptr, rows, rows, fanout, stream)
     assert np.array_equal(ROWS.indices[where.neighbours], sampling.uniform(ROWS, rows, rows, fanout, stream).neighbours)
     w = rng.random(300) + LEAST
-    found = sampling.weighted(ROWS, rows, rows, fanout, stream, w, OWNER, worker, shift)
+    result = sampling.weighted(ROWS, rows, rows, fanout, stream, w, OWNER, worker, shift)
     expected = reference.weighted(*ROWS, rows, rows, fanout, shift, worker != OWNER, w, stream)
-    assert np.array_equal(found.counts, expected[0])
-    assert np.array_equal(found.neighbours, expected[1])
-    sources, columns = sampling.Numbering(300)(rows, found.neighbours)
-    expected = reference.number(rows, found.neighbours)
+    assert np.array_equal(result.counts, expected[0])
+    assert np.array_equal(result.neighbours, expected[1])
+    sources, columns = sampling.Numbering(300)(rows, result.neighbours)
+    expected = reference.number(rows, result.neighbours)
     assert np.array_equal(sources, expected[0])
     assert np.array_equal(columns, expected[1])
 
@@ -70,13 +70,13 @@ def test_sizes_and_clamps(seed: int, fanout: int, epsilon: float) -> None:
 @pytest.mark.parametrize("owners", [np.zeros(300, np.int32), np.ones(300, np.int32)])
 @pytest.mark.parametrize("shift", [-5, 5])
 def test_no_local_or_no_remote_neighbours(owners: np.ndarray, shift: int) -> None:
-    found = sampling.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), owners, 0, shift)
-    assert np.array_equal(found.counts, np.minimum(GRAPH.degrees, 5))
+    sampled = sampling.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), owners, 0, shift)
+    assert np.array_equal(sampled.counts, np.minimum(GRAPH.degrees, 5))
 
 
 def test_epsilon_of_minus_one_takes_local_ones_first() -> None:
-    found = of_rows(sampling.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), OWNER, 0, -5))
-    for v, drawn in enumerate(found):
+    rows = of_rows(sampling.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), OWNER, 0, -5))
+    for v, drawn in enumerate(rows):
         near = GRAPH.indices[GRAPH.indptr[v] : GRAPH.indptr[v + 1]]
         if len(near) > 5:
             assert (OWNER[drawn] == 0).sum() == min(5, (OWNER[near] == 0).sum())
@@ -111,9 +111,9 @@ def test_weight_one_for_all_is_uniform() -> None:
     """Masks that are all 1, as local vertices are, say nothing; any other constant would prefer local ones."""
     share = np.zeros(2)
     for batch in range(300):
-        found = sampling.weighted(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1), np.ones(300), OWNER, 0)
+        sampled = sampling.weighted(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1), np.ones(300), OWNER, 0)
         plain = sampling.uniform(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1))
-        share += [(OWNER[found.neighbours] != 0).mean(), (OWNER[plain.neighbours] != 0).mean()]
+        share += [(OWNER[sampled.neighbours] != 0).mean(), (OWNER[plain.neighbours] != 0).mean()]
     assert share[0] == pytest.approx(share[1], rel=0.01)
 
 
@@ -127,6 +127,6 @@ def test_nobody_is_excluded() -> None:
 
 def test_exponential_variates() -> None:
     words = np.random.default_rng(0).integers(0, 2**63, 20_000).astype(np.uint64) * np.uint64(2)
-    found = reference.exponential(words)
+    variates = reference.exponential(words)
     expected = -np.log(((words >> np.uint64(11)).astype(np.float64) + 1) / 2**53)
-    assert found == pytest.approx(expected, abs=1e-8)
+    assert variates == pytest.approx(expected, abs=1e-8)

@@ -39,21 +39,21 @@ def test_chosen_columns_of_chosen_rows(rows: list[int], columns: set[int]) -> No
 
 def test_a_pull_is_answered_by_the_version_that_is_known() -> None:
     columns = np.array([2, 5])
-    found = answer(pull([9, 3, 9], version=7), X, VERTICES, columns, 7, 0)
-    assert found.values is not None
-    assert np.array_equal(found.values, X[[3, 1, 3]][:, columns])
+    reply = answer(pull([9, 3, 9], version=7), X, VERTICES, columns, 7, 0)
+    assert reply.values is not None
+    assert np.array_equal(reply.values, X[[3, 1, 3]][:, columns])
 
 
 def test_a_version_that_is_not_known_gets_whole_rows() -> None:
-    found = answer(pull([9], version=8), X, VERTICES, np.array([2, 5]), 7, 0)
-    assert found.values is not None
-    assert np.array_equal(found.values, X[[3]])
+    reply = answer(pull([9], version=8), X, VERTICES, np.array([2, 5]), 7, 0)
+    assert reply.values is not None
+    assert np.array_equal(reply.values, X[[3]])
 
 
 def test_an_empty_pull_is_empty() -> None:
-    found = answer(pull([]), X, VERTICES, None, 0, 0)
-    assert found.values is not None
-    assert found.values.shape == (0, 11)
+    reply = answer(pull([]), X, VERTICES, None, 0, 0)
+    assert reply.values is not None
+    assert reply.values.shape == (0, 11)
 
 
 @pytest.mark.parametrize("stranger", [1, 60, 10**12])
@@ -79,9 +79,9 @@ RECORDS = [
 
 
 def test_records_come_out_as_they_went_in() -> None:
-    found = decode(b"".join(record.encode() for record in RECORDS))
-    assert len(found) == len(RECORDS)
-    for record, back in zip(RECORDS, found, strict=True):
+    records = decode(b"".join(record.encode() for record in RECORDS))
+    assert len(records) == len(RECORDS)
+    for record, back in zip(RECORDS, records, strict=True):
         for field in vars(record):
             assert np.array_equal(getattr(record, field), getattr(back, field)), field
 

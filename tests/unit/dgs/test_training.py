@@ -62,8 +62,8 @@ def test_masks_save_and_both_save_most() -> None:
     random = train(GRAPH, replace(base, sampler="random", columns=1.0))
     by_nodes = train(GRAPH, replace(base, columns=1.0))
     by_features = train(GRAPH, replace(base, node_mask=False, columns=0.85))
-    both = train(GRAPH, base)
-    last = [run.epochs[-1].reported.ledger.total for run in (both, by_nodes, by_features, random)]
+    masked_both = train(GRAPH, base)
+    last = [run.epochs[-1].reported.ledger.total for run in (masked_both, by_nodes, by_features, random)]
     assert last[0] < min(last[1], last[2])
     assert max(last[1], last[2]) < last[3]
     assert last[1] <= 0.95 * last[3]

@@ -35,7 +35,7 @@ def random_problem(seed: int) -> Problem:
 
 def never_above(seeds: range) -> list[float]:
     """Time over the best baseline's, of each."""
-    found = []
+    ratios = []
     for seed in seeds:
         problem = random_problem(seed)
         how = Search(steps=60, reliefs=200, trials=10, iterations=5, seed=seed)
@@ -45,8 +45,8 @@ def never_above(seeds: range) -> list[float]:
         assert best.known.lower <= best.reached * (1 + 1e-9)
         others = [seconds["oes"] for name, seconds in best.seconds.items() if name != OURS]
         assert best.reached == best.seconds[OURS]["oes"] <= min(others)
-        found.append(best.reached / min(others))
-    return found
+        ratios.append(best.reached / min(others))
+    return ratios
 
 
 @pytest.mark.full

@@ -30,10 +30,10 @@ def test_what_theory_promises(seed):
     """CP1 and loads <= T <= CP <= Delta CP1, degrees never above those of an iteration, a chain without a gap."""
     problem, at, drawn = of.random_problem(seed)
     trace = execute(problem, at, drawn, rates=True)
-    found = degrees(problem, np.array(at))
+    bounds = degrees(problem, np.array(at))
     alone = critical_path(problem, at, drawn, alone=True)
     path = critical_path(problem, at, drawn)
-    assert alone <= trace.makespan <= path <= max(1, found.maximum) * alone
+    assert alone <= trace.makespan <= path <= max(1, bounds.maximum) * alone
     for moment in trace.moments:
         into, out_of = Counter(), Counter()
         rate_in, rate_out = Counter(), Counter()
@@ -46,8 +46,8 @@ def test_what_theory_promises(seed):
             rate_in[target] += rate
             rate_out[source] += rate
         for m, machine in enumerate(problem.cluster.machines):
-            assert into[m] <= found.ingress[m]
-            assert out_of[m] <= found.egress[m]
+            assert into[m] <= bounds.ingress[m]
+            assert out_of[m] <= bounds.egress[m]
             assert rate_in[m] <= machine.ingress_bps / 8
             assert rate_out[m] <= machine.egress_bps / 8
     links = continuous_chain(problem, at, trace)

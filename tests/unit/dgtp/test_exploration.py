@@ -77,15 +77,15 @@ def test_what_a_walk_keeps_to():
     judge = FastCluster(problem, draw(problem.graph, 5, 0))
     start = initial_feasible(problem, 3)
     seen = []
-    found = explore(problem, start, judge, Exploration(steps=400), 7, lambda m: seen.append(m.copy()))
+    explored = explore(problem, start, judge, Exploration(steps=400), 7, lambda m: seen.append(m.copy()))
     assert len(seen) == 400
     for machine in seen:
         assert (problem.usage(machine) <= 2 * problem.capacity).all()
         problem.check(machine)  # stores stay, ring tasks follow their workers
-    assert problem.feasible(found.machine)
-    assert found.makespan == judge.makespan(found.machine) <= judge.makespan(start)
+    assert problem.feasible(explored.machine)
+    assert explored.makespan == judge.makespan(explored.machine) <= judge.makespan(start)
     again = explore(problem, start, judge, Exploration(steps=400), 7)
-    assert (again.machine == found.machine).all()
+    assert (again.machine == explored.machine).all()
     none = explore(problem, start, judge, Exploration(steps=0), 7)
     assert (none.machine == start).all()
 
@@ -133,11 +133,11 @@ def test_relief_takes_load_off_the_busiest_cards_and_stays_feasible():
 def test_the_same_search_whoever_works_on_it():
     setup = make_setup("testbed-products-ps")
     how = Search(walks=2, steps=200, reliefs=100, trials=50, iterations=3, seed=5)
-    told = []
-    with listen(lambda what, done, total: told.append((done, total)) if what == "searching" else None):
+    progress = []
+    with listen(lambda what, done, total: progress.append((done, total)) if what == "searching" else None):
         here = search(setup.problem, FastCluster, how, processes=1)
     there = search(setup.problem, FastCluster, how, processes=2)
-    assert told == [(done, 4) for done in range(5)]  # two walks, and both starts as they are
+    assert progress == [(done, 4) for done in range(5)]  # two walks, and both starts as they are
     assert (here.machine == there.machine).all()
     assert here.makespan == there.makespan == min(walk.makespan for walk in here.walks)
 

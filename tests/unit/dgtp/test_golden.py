@@ -20,8 +20,8 @@ def test_example_a(iterations, makespan, path, alone):
     assert execute(problem, of.EXAMPLE_A, drawn).makespan == makespan
     assert critical_path(problem, of.EXAMPLE_A, drawn) == path
     assert critical_path(problem, of.EXAMPLE_A, drawn, alone=True) == alone
-    found = degrees(problem, np.array(of.EXAMPLE_A))
-    assert (found.ingress.tolist(), found.egress.tolist(), found.maximum) == ([3, 2], [2, 3], 3)
+    node_degrees = degrees(problem, np.array(of.EXAMPLE_A))
+    assert (node_degrees.ingress.tolist(), node_degrees.egress.tolist(), node_degrees.maximum) == ([3, 2], [2, 3], 3)
     fast = FastCluster(problem, of.as_floats(drawn))
     at = np.array(of.EXAMPLE_A)
     assert fast.makespan(at) == pytest.approx(makespan, rel=1e-12)
@@ -64,8 +64,8 @@ def test_example_b(workers, slow, expected):
     assert degrees(problem, np.array(at)).maximum == {2: 3, 3: 6}[workers]
     for iterations, values in expected.items():
         drawn = of.exact(problem, iterations)
-        found = execute(problem, at, drawn).makespan, critical_path(problem, at, drawn)
-        assert (*found, critical_path(problem, at, drawn, alone=True)) == values
+        times = execute(problem, at, drawn).makespan, critical_path(problem, at, drawn)
+        assert (*times, critical_path(problem, at, drawn, alone=True)) == values
         fast = FastCluster(problem, of.as_floats(drawn))
         assert fast.makespan(np.array(at)) == pytest.approx(float(values[0]), rel=1e-12)
 

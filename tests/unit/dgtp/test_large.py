@@ -19,8 +19,8 @@ def test_a_thousand_tasks_are_planned_in_a_minute_of_one_core():
     assert len(problem.graph.tasks) == 1000
     FastCluster(problem, draw(problem.graph, 1, 0)).makespan(max_colocated(problem, 0))  # compiles
     begin = time.process_time()
-    found = search(problem, FastCluster, Search(), processes=1)
+    result = search(problem, FastCluster, Search(), processes=1)
     assert time.process_time() - begin < 60
-    assert problem.feasible(found.machine)
-    judge = FastCluster(problem, draw(problem.graph, found.iterations, 0))
-    assert found.makespan <= judge.makespan(max_colocated(problem, 0))
+    assert problem.feasible(result.machine)
+    judge = FastCluster(problem, draw(problem.graph, result.iterations, 0))
+    assert result.makespan <= judge.makespan(max_colocated(problem, 0))

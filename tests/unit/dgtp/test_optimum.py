@@ -67,10 +67,10 @@ def test_the_search_finds_the_best_placement(seed):
     """Within 1 % of the best of all placements on the volumes of the search."""
     problem = of.small_problem(seed)
     how = Search(walks=2, steps=1000, trials=300, iterations=5, seed=seed)
-    found = search(problem, FastCluster, how, processes=1)
+    result = search(problem, FastCluster, how, processes=1)
     judge = FastCluster(problem, draw(problem.graph, 5, seed))
     _, best = best_placement(problem, judge.makespan)
-    assert problem.feasible(found.machine)
-    assert best <= found.makespan <= 1.01 * best
-    assert judge.makespan(found.machine) == found.makespan
+    assert problem.feasible(result.machine)
+    assert best <= result.makespan <= 1.01 * best
+    assert judge.makespan(result.machine) == result.makespan
     assert sum(1 for _ in feasible_placements(problem)) > 50

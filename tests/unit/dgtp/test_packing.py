@@ -40,9 +40,9 @@ def test_a_start_is_found_exactly_if_there_is_one(seed, program):
             with pytest.raises(OfframpError, match=r"placement: (no way|the tasks need)"):
                 initial_feasible(problem, seed)
             return
-        found = initial_feasible(problem, seed)
-    assert problem.feasible(found)
-    assert (problem.check(found) == found).all()
+        placement = initial_feasible(problem, seed)
+    assert problem.feasible(placement)
+    assert (problem.check(placement) == placement).all()
 
 
 @pytest.mark.full
@@ -56,9 +56,9 @@ def test_colocation_is_the_best_of_all(seed, program):
     with pytest.MonkeyPatch.context() as patch:
         if program:
             patch.setattr(packing, "_LARGEST_TABLE", 0)
-        found = max_colocated(problem, seed)
-    assert problem.feasible(found)
-    assert colocated(problem, found) == best
+        placement = max_colocated(problem, seed)
+    assert problem.feasible(placement)
+    assert colocated(problem, placement) == best
 
 
 @pytest.mark.parametrize(("cores", "whole"), [(8, 4), (16, 6)])

@@ -105,8 +105,8 @@ def test_torchrun_gives_each_process_its_role(exported, tmp_path):
         _, errors = starter.communicate(timeout=200)
         assert starter.returncode == 0, errors.decode()
     for role in plan.roles:
-        told = json.loads((out / str(role.rank)).read_text())
-        assert told == [role.kind, role.index, role.machine, str(role.local_rank), str(len(plan.roles))]
+        seen = json.loads((out / str(role.rank)).read_text())
+        assert seen == [role.kind, role.index, role.machine, str(role.local_rank), str(len(plan.roles))]
 
 
 def test_folders_that_cannot_be_written(exported, tmp_path):

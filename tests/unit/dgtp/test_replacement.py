@@ -79,8 +79,8 @@ def test_tasks_of_a_machine_that_left_go_elsewhere_alone():
     problem = Problem(type(graph)(tasks, graph.edges), Cluster(tuple(roomy)))
     before, known = carried_over(problem, plan)
     machine = place_again(problem, before, FastCluster(problem, draw(graph, 3, 0)))
-    found = moves_of(problem, before, known, machine)
-    assert (found.lost, found.moved, found.new, found.bytes) == (len(gone), 0, 0, 0.0)
+    moves = moves_of(problem, before, known, machine)
+    assert (moves.lost, moves.moved, moves.new, moves.bytes) == (len(gone), 0, 0, 0.0)
     assert (before[problem.movable] == NOWHERE).sum() == len(gone)
 
 
@@ -90,10 +90,10 @@ def test_memory_that_moves_is_counted_at_the_busiest_card():
     after = before.copy()
     after[problem.movable[0]] = 1
     known = np.ones(len(before), np.int64)
-    found = moves_of(problem, before, known, after)
-    assert found.moved == 1
-    assert found.bytes == 0  # the job names no memory
-    assert found.kept == len(problem.movable) - 1
+    moves = moves_of(problem, before, known, after)
+    assert moves.moved == 1
+    assert moves.bytes == 0  # the job names no memory
+    assert moves.kept == len(problem.movable) - 1
 
 
 def run(tmp_path, *arguments, **machines):

@@ -17,26 +17,26 @@ from offramp_sim.reproduce.catalogue import find
 
 
 def test_bounds_hold_and_are_told():
-    found = find("dgtp/bounds")[0].reproduce(0.1, 3)
-    for numbers in found.data.values():
+    reproduced = find("dgtp/bounds")[0].reproduce(0.1, 3)
+    for numbers in reproduced.data.values():
         for reached, promised, path in zip(numbers["ratio"], numbers["promised"], numbers["path"], strict=True):
             assert 1 <= reached <= promised
             assert path >= 1
-    assert found.panels[0].lines
+    assert reproduced.panels[0].lines
 
 
 @pytest.mark.full
 def test_scheduling_gains_on_the_testbed_and_more_bandwidth_is_used():
-    found = find("dgtp/fig7")[0].reproduce(0.1, 0)
-    rates = {line.what: float(line.ours.split()[0]) for line in found.comparisons}
+    reproduced = find("dgtp/fig7")[0].reproduce(0.1, 0)
+    rates = {line.what: float(line.ours.split()[0]) for line in reproduced.comparisons}
     for dataset in ("products", "reddit"):
         assert rates[f"{dataset}: mean rate, DGTP"] > 1.15 * rates[f"{dataset}: mean rate, DistDGL"]
 
 
 @pytest.mark.slow
 def test_table_three_is_in_the_paper_s_range():
-    found = find("dgtp/table3")[0].reproduce(0.3, 0)
-    main = [line for line in found.comparisons if line.published]
+    reproduced = find("dgtp/table3")[0].reproduce(0.3, 0)
+    main = [line for line in reproduced.comparisons if line.published]
     assert len(main) == 4
     for line in main:
         assert 18 < float(line.ours.split()[0]) < 36

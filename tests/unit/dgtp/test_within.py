@@ -26,11 +26,11 @@ def test_time_stops_a_search_that_would_go_on_for_hours():
     starts = [judge.makespan(start(problem, 0)) for start in (initial_feasible, max_colocated)]
     endless = Search(walks=1, steps=10**9, trials=10**9, iterations=3, within=2.0)
     begun = time.monotonic()
-    found = search(problem, FastCluster, endless, processes=1)
+    result = search(problem, FastCluster, endless, processes=1)
     assert time.monotonic() - begun < 60
-    assert problem.feasible(found.machine)
-    assert found.makespan == judge.makespan(found.machine)
-    assert found.makespan <= min(starts)
+    assert problem.feasible(result.machine)
+    assert result.makespan == judge.makespan(result.machine)
+    assert result.makespan <= min(starts)
 
 
 def test_a_limit_that_is_long_enough_changes_no_counts():

@@ -32,15 +32,15 @@ if __name__ == '__main__':
 
 def of_the_group(group: int) -> list[int]:
     """Its processes, without zombies."""
-    found = []
+    pids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text("ascii", "replace").rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[2]) == group and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+            pids.append(int(stat.parent.name))
+    return pids
 
 
 @pytest.fixture

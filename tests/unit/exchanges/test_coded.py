@@ -36,10 +36,10 @@ class Threads(Group):
     def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         self._shared[self.rank] = list(rows.split(list(send)))
         self._barrier.wait(60)
-        found = torch.cat([self._shared[peer][self.rank] for peer in range(self.size)])
+        received = torch.cat([self._shared[peer][self.rank] for peer in range(self.size)])
         self._barrier.wait(60)
-        assert len(found) == sum(receive)
-        return found
+        assert len(received) == sum(receive)
+        return received
 
 
 @pytest.mark.parametrize(("codec", "tolerance"), [("fp32", 1e-5), ("q8", 0.05)])
@@ -62,10 +62,10 @@ def test_sums_are_those_of_a_dense_product(codec: str, tolerance: float) -> None
         return [propagator.exchange(own) for _ in range(2)], propagator.traffic.payload_up
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        found = list(pool.map(run, range(WORKERS)))
-    for rank, (sums, _) in enumerate(found):
+        results = list(pool.map(run, range(WORKERS)))
+    for rank, (sums, _) in enumerate(results):
         for each in sums:
             error = np.abs(each.numpy() - expected[owner == rank]).max() / np.abs(expected).max()
             assert error <= tolerance
-    bytes_of_a_copy = sum(sent for _, sent in found) / 2 / sum(len(plan.received) for plan in plans)
+    bytes_of_a_copy = sum(sent for _, sent in results) / 2 / sum(len(plan.received) for plan in plans)
     assert bytes_of_a_copy == 4 * WIDTH if codec == "fp32" else WIDTH < bytes_of_a_copy < 1.5 * WIDTH

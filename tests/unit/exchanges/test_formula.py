@@ -49,8 +49,8 @@ def measured(noise: float = 0.0) -> dict[Cell, dict[Way, Timed]]:
 
 
 def test_a_fit_finds_the_speed_that_made_the_times() -> None:
-    found = fit(measured(), CELLS)
-    assert list(vars(found).values()) == pytest.approx(list(vars(SPEED).values()), rel=0.02)
+    speed = fit(measured(), CELLS)
+    assert list(vars(speed).values()) == pytest.approx(list(vars(SPEED).values()), rel=0.02)
 
 
 def test_half_of_the_cells_name_the_winners_of_the_other_half() -> None:

@@ -37,8 +37,8 @@ def test_runs_repeat_to_the_bit_and_time_is_that_of_the_bytes() -> None:
 @pytest.mark.slow
 def test_adaptive_widths_keep_what_one_bit_loses() -> None:
     """Within half a point of fp32 over five seeds, where one bit for all loses more than a point."""
-    found = trained(task(1, 0), ["fp32", "q1", "sylvie"])
-    mean = {codec: np.mean([100 * run.test_accuracy for run in runs]) for codec, runs in found.items()}
+    runs_by_codec = trained(task(1, 0), ["fp32", "q1", "sylvie"])
+    mean = {codec: np.mean([100 * run.test_accuracy for run in runs]) for codec, runs in runs_by_codec.items()}
     assert mean["q1"] <= mean["fp32"] - 1
     assert abs(mean["sylvie"] - mean["fp32"]) <= 0.5
     assert mean["sylvie"] >= mean["q1"]

@@ -102,11 +102,11 @@ def test_safetensors_load_in_pyg(folder, offramp):
         done = offramp(folder, f"gnn train store --model {name} {options}")
         assert done.returncode == 0, done.stderr
         assert offramp(folder, "gnn predict store w.safetensors --out p.npy").returncode == 0
-        found = np.load(folder / "p.npy")
-        model = kind(x.shape[1], 8, 2, found.shape[1], norm="batch")
+        predictions = np.load(folder / "p.npy")
+        model = kind(x.shape[1], 8, 2, predictions.shape[1], norm="batch")
         model.load_state_dict(safe.load_file(folder / "w.safetensors"))
         model.eval()
-        assert np.abs(model(x, edges).detach().numpy() - found).max() < 1e-6
+        assert np.abs(model(x, edges).detach().numpy() - predictions).max() < 1e-6
 
 
 @pytest.mark.full

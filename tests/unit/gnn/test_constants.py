@@ -42,7 +42,7 @@ def sent(group, choices, report):
     torch.manual_seed(1)
     net, whole = Net(), Data()
     part = gnn.partition(whole, owner="random")
-    model, found = gnn.distribute(net, part, **choices), []
+    model, counts = gnn.distribute(net, part, **choices), []
     for turn in range(4):
         if turn == 2:
             part.x.mul_(2)
@@ -50,14 +50,14 @@ def sent(group, choices, report):
         del calls[:]
         scores = model(part.x, part.edge_index)
         far = (scores - net(whole.x, whole.edge_index)[part.n_id]).abs().max()
-        found.append((len(calls), float(group.max(far.detach().double()))))
-    return found
+        counts.append((len(calls), float(group.max(far.detach().double()))))
+    return counts
 
 
 def test_features_travel_once_and_again_when_they_change():
-    found = run_workers(sent, [{}] * 2, print)
-    assert [count for count, _ in found] == [2, 1, 2, 1]
-    assert max(far for _, far in found) < 1e-5
+    counts = run_workers(sent, [{}] * 2, print)
+    assert [count for count, _ in counts] == [2, 1, 2, 1]
+    assert max(far for _, far in counts) < 1e-5
 
 
 def test_rows_of_the_step_before_are_not_kept():

@@ -32,9 +32,9 @@ def work(group, _, report):
         for batch in batches:
             assert torch.equal(batch.x, data.x[batch.n_id])
             assert torch.equal(batch.y, data.y[batch.n_id])
-            found = sums(sums(batch.x, batch.edge_index), batch.edge_index)[: batch.batch_size]
+            output = sums(sums(batch.x, batch.edge_index), batch.edge_index)[: batch.batch_size]
             seeds = batch.n_id[: batch.batch_size]
-            worst = max([worst, *(found - exact[seeds]).abs().flatten().tolist()])
+            worst = max([worst, *(output - exact[seeds]).abs().flatten().tolist()])
             seen[seeds] += 1
         fetched, kept = loader.caches["x"].fetched, loader.caches["x"].kept
         travelled.append(fetched)
@@ -56,9 +56,9 @@ def work(group, _, report):
 
 
 def test_batches_are_the_graphs():
-    found = {ranks: run_workers(work, [None] * ranks, print) for ranks in (1, 3)}
-    assert max(worst for worst, _ in found.values()) < 1e-12
-    assert found[1][1] == found[3][1]
+    results = {ranks: run_workers(work, [None] * ranks, print) for ranks in (1, 3)}
+    assert max(worst for worst, _ in results.values()) < 1e-12
+    assert results[1][1] == results[3][1]
 
 
 def train(group, _, report):

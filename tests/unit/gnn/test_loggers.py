@@ -51,18 +51,18 @@ class Recorder:
 @pytest.fixture
 def made(monkeypatch):
     """Stand-ins for both packages; what they were asked to make."""
-    made: list[Recorder] = []
+    recorders: list[Recorder] = []
 
     def writer(folder: str) -> Recorder:
-        made.append(Recorder(folder))
-        return made[-1]
+        recorders.append(Recorder(folder))
+        return recorders[-1]
 
     def init(project: str, config: dict) -> Recorder:
         if project == "closed":
             raise Refused("no key\nfor this project")
-        made.append(Recorder(project))
-        made[-1].text = config
-        return made[-1]
+        recorders.append(Recorder(project))
+        recorders[-1].text = config
+        return recorders[-1]
 
     class Refused(Exception):
         pass
@@ -72,7 +72,7 @@ def made(monkeypatch):
     wandb.init, wandb.errors = init, SimpleNamespace(Error=Refused)
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", board)
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    return made
+    return recorders
 
 
 @pytest.fixture

@@ -60,9 +60,9 @@ def links(group, _, report):
         own = part.edge_index.shape[1]
         assert batch.input_id.numel() == 0 or int(batch.input_id.max()) < own
         for first, second in pairs[:, positive].T.tolist():
-            found = ((data.edge_index[0] == first) & (data.edge_index[1] == second)).nonzero().view(-1)
-            assert len(found)
-            seen[found] += 1 / len(found)
+            index = ((data.edge_index[0] == first) & (data.edge_index[1] == second)).nonzero().view(-1)
+            assert len(index)
+            seen[index] += 1 / len(index)
         negatives[pairs[:, ~positive].flatten()] += 1
     group.sum(seen)
     group.sum(negatives)
@@ -79,13 +79,13 @@ def given_links(group, _, report):
     data, part = parts()
     pairs = torch.tensor([[0, 1, 2, 2], [5, 1, 3, 2]]) if group.rank == 0 else torch.zeros(2, 0, dtype=torch.long)
     labels = torch.tensor([4, 2, 1, 7])[: pairs.shape[1]]
-    found = []
+    drawn = []
     for batch in gnn.LinkNeighborLoader(part, [1, 1], pairs, labels, batch_size=3, prefetch=0):
         is_of(batch, data)
         assert torch.equal(batch.n_id[batch.edge_label_index], pairs[:, batch.input_id])
-        found += batch.edge_label.tolist()
-    assert len(found) == pairs.shape[1]
-    return found
+        drawn += batch.edge_label.tolist()
+    assert len(drawn) == pairs.shape[1]
+    return drawn
 
 
 def test_pairs_and_labels_of_ones_own():
@@ -121,7 +121,7 @@ def samples(group, _, report):
     """Over the samples that were counted, sums with the factors are those of the graph, as far as it was met."""
     data, part = parts()
     value = data.x[:, 0]
-    found = []
+    errors = []
     for sampler in samplers(part, group):
         for batch in sampler:
             is_of(batch, data)
@@ -142,9 +142,9 @@ def samples(group, _, report):
             group.sum(each)
         seen = [(each > 0).double() for each in met]
         expected = [(seen[0] * value).sum() / N, (seen[1] * value[data.edge_index[0]]).sum() / N]
-        found.append((mean / norms.steps - torch.stack(expected)).abs().max().item())
-        found.append(1 - float(seen[0].mean()))
-    return found
+        errors.append((mean / norms.steps - torch.stack(expected)).abs().max().item())
+        errors.append(1 - float(seen[0].mean()))
+    return errors
 
 
 def test_factors_take_the_bias_of_subgraphs_away():

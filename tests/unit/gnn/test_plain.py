@@ -20,14 +20,14 @@ def differences():
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_losses_and_gradients_are_those_of_one_process(differences, ranks):
-    found = dict(differences[ranks])
-    found.pop("dropout")
-    assert ("ddp" in found) == (ranks > 1)
-    assert max(found.values()) < 1e-12, found
+    by_case = dict(differences[ranks])
+    by_case.pop("dropout")
+    assert ("ddp" in by_case) == (ranks > 1)
+    assert max(by_case.values()) < 1e-12, by_case
 
 
 def test_dropout_does_not_depend_on_the_number_of_ranks(differences):
-    losses = [found["dropout"] for found in differences.values()]
+    losses = [by_case["dropout"] for by_case in differences.values()]
     assert max(losses) - min(losses) < 1e-12
     kept = run_workers(gnn_plain.compare, [None], print)["dropout"]
     assert kept == losses[0]

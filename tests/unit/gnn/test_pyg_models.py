@@ -38,42 +38,42 @@ def everything(group, _, report):
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return {ranks: run_workers(everything, [None] * ranks, print) for ranks in (1, 2, 4)}
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("dtype", BOUND)
-def test_losses_and_gradients_are_pygs(found, ranks, dtype):
-    assert len(found[ranks][dtype]) == len(TEN) + len(MORE)
-    far = {name: by for name, by in found[ranks][dtype].items() if not by < BOUND[dtype]}
+def test_losses_and_gradients_are_pygs(results, ranks, dtype):
+    assert len(results[ranks][dtype]) == len(TEN) + len(MORE)
+    far = {name: by for name, by in results[ranks][dtype].items() if not by < BOUND[dtype]}
     assert far == {}
-    assert found[ranks]["link"][dtype] < BOUND[dtype]
-    assert found[ranks]["tgn"][dtype] < BOUND[dtype]
+    assert results[ranks]["link"][dtype] < BOUND[dtype]
+    assert results[ranks]["tgn"][dtype] < BOUND[dtype]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_sylvies_codec_of_32_bits_is_exact_in_float32(found, ranks):
-    assert len(found[ranks]["sylvie"]) == len(TEN)
-    assert max(found[ranks]["sylvie"].values()) < BOUND["float32"]
+def test_sylvies_codec_of_32_bits_is_exact_in_float32(results, ranks):
+    assert len(results[ranks]["sylvie"]) == len(TEN)
+    assert max(results[ranks]["sylvie"].values()) < BOUND["float32"]
 
 
-def test_few_bits_and_stale_rows_are_not(found):
+def test_few_bits_and_stale_rows_are_not(results):
     """So that the tests above see what travels."""
-    assert found[1]["q8"]["gat"] < BOUND["float32"] < found[2]["q8"]["gat"] < 0.1
-    assert found[1]["stale"]["gat"] < BOUND["float64"] < 1e-6 < found[2]["stale"]["gat"]
+    assert results[1]["q8"]["gat"] < BOUND["float32"] < results[2]["q8"]["gat"] < 0.1
+    assert results[1]["stale"]["gat"] < BOUND["float64"] < 1e-6 < results[2]["stale"]["gat"]
 
 
-def test_dropout_does_not_depend_on_the_number_of_ranks(found):
-    masked = [[torch.tensor(each) for each in found[ranks]["dropout"]] for ranks in (1, 2, 4)]
+def test_dropout_does_not_depend_on_the_number_of_ranks(results):
+    masked = [[torch.tensor(each) for each in results[ranks]["dropout"]] for ranks in (1, 2, 4)]
     assert max(gnn_models.worst(each, masked[0]) for each in masked) < 1e-12
 
 
-def test_negative_pairs_do_not_depend_on_the_number_of_ranks(found):
-    pairs, loss, gradient = found[1]["negatives"]
+def test_negative_pairs_do_not_depend_on_the_number_of_ranks(results):
+    pairs, loss, gradient = results[1]["negatives"]
     for ranks in (2, 4):
-        others, its_loss, its_gradient = found[ranks]["negatives"]
+        others, its_loss, its_gradient = results[ranks]["negatives"]
         assert others == pairs
         assert its_loss == pytest.approx(loss, abs=1e-12)
         assert its_gradient == pytest.approx(gradient, abs=1e-12)

@@ -30,20 +30,20 @@ FAULTS = {"faults": Faults(loss=0.2, duplication=0.2, reordering=0.2), "retry_s"
 def models(group, item, report):
     """Each model's distance from one process when its rows go through the switch, and the number of frames."""
     address, links, names, options = item
-    found = {}
+    distances = {}
     for name in names:
         with gnn.Switch(address, links, **options) as switch:
             far = gnn_models.compare(group, ([name], "float32", {"propagator": switch}), report)[name]
             assert switch.worker is not None
-            found[name] = far, switch.worker.stats.up.packets
-    return found
+            distances[name] = far, switch.worker.stats.up.packets
+    return distances
 
 
 def rows(group, item, report):
     """Rows that arrive with other bits, and how far sums of gradients are from those of ranks to ranks, by choice."""
     address, links, shapes, choices = item
     part = gnn.partition(gnn_models.graph(torch.float32), owner="random")
-    halo, plain, found = part.vertices[""].halo, PlainExchange(), []
+    halo, plain, errors = part.vertices[""].halo, PlainExchange(), []
     for options in choices:
         wrong, far = 0, 0.0
         with gnn.Switch(address, links, **options) as switch:
@@ -57,8 +57,8 @@ def rows(group, item, report):
                 far = max(far, float((sums - those).abs().max()))
             assert switch.worker is not None
             assert switch.worker.stats.up.packets > 0
-        found.append((int(group.sum(torch.tensor(wrong))), float(group.max(torch.tensor(far)))))
-    return found
+        errors.append((int(group.sum(torch.tensor(wrong))), float(group.max(torch.tensor(far)))))
+    return errors
 
 
 def on_switch(work, ranks, *rest):
@@ -70,9 +70,9 @@ def on_switch(work, ranks, *rest):
 @pytest.mark.full
 @pytest.mark.parametrize(("ranks", "names"), [(2, ["gcn", "gin", "rgcn", "hetero"]), (4, ["sage", "gat", "hgt"])])
 def test_losses_and_gradients_are_those_of_one_process(ranks, names):
-    found = on_switch(models, ranks, names, {})
-    assert {name: far for name, (far, _) in found.items() if not far < 1e-5} == {}
-    assert all(packets > 0 for _, packets in found.values())
+    results = on_switch(models, ranks, names, {})
+    assert {name: far for name, (far, _) in results.items() if not far < 1e-5} == {}
+    assert all(packets > 0 for _, packets in results.values())
 
 
 @pytest.mark.full

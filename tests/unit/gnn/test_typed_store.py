@@ -38,19 +38,19 @@ def folder(tmp_path_factory):
 
 def full(group, folder, report):
     """Losses and gradients of whole steps against PyG's in one process."""
-    part, found = gnn.open_store(f"{folder}/store-{group.size}"), {}
+    part, errors = gnn.open_store(f"{folder}/store-{group.size}"), {}
     for name in MODELS:
         expected = gnn_models.steps(name, gnn_models.make(name, torch.float64), gnn_models.hetero(torch.float64))
         got = gnn_models.steps(name, gnn.distribute(gnn_models.make(name, torch.float64), part), part)
-        found[name] = float(group.max(torch.tensor(gnn_models.worst(got, expected))))
-    return found
+        errors[name] = float(group.max(torch.tensor(gnn_models.worst(got, expected))))
+    return errors
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_losses_and_gradients_are_pygs(folder, ranks: int) -> None:
-    found = run_workers(full, [folder] * ranks, print)
-    assert list(found) == list(MODELS)
-    assert max(found.values()) < 1e-10
+    results = run_workers(full, [folder] * ranks, print)
+    assert list(results) == list(MODELS)
+    assert max(results.values()) < 1e-10
 
 
 def batches(group, folder, report):
@@ -75,8 +75,8 @@ def batches(group, folder, report):
                     seeds = batch["paper"].n_id[:size]
                     assert torch.equal(batch["paper"].y, data["paper"].y[batch["paper"].n_id])
                     if size:
-                        found = model(batch.x_dict, batch.edge_index_dict)[:size]
-                        far = torch.maximum(far, (found - whole[seeds]).abs().max())
+                        output = model(batch.x_dict, batch.edge_index_dict)[:size]
+                        far = torch.maximum(far, (output - whole[seeds]).abs().max())
                     seen[seeds] += 1
                 assert {of for of, _ in loader.caches} == set(data.node_types)
             worst[name] = float(group.max(far))
@@ -96,11 +96,11 @@ def batches(group, folder, report):
 
 
 def test_batches_are_the_graphs(folder) -> None:
-    found = {ranks: run_workers(batches, [folder] * ranks, print) for ranks in (1, 3)}
-    for worst, _ in found.values():
+    results = {ranks: run_workers(batches, [folder] * ranks, print) for ranks in (1, 3)}
+    for worst, _ in results.values():
         assert list(worst) == list(MODELS)
         assert max(worst.values()) < 1e-12
-    assert found[1][1] == found[3][1]  # what is drawn does not depend on the number of ranks
+    assert results[1][1] == results[3][1]  # what is drawn does not depend on the number of ranks
 
 
 def train(group, folder, report):
@@ -134,9 +134,9 @@ def train(group, folder, report):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_training_by_batches_is_pygs_on_the_whole_graph(folder, ranks: int) -> None:
-    found = run_workers(train, [folder] * ranks, print)
-    assert list(found) == list(MODELS)
-    assert max(found.values()) < 1e-12
+    results = run_workers(train, [folder] * ranks, print)
+    assert list(results) == list(MODELS)
+    assert max(results.values()) < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def links(group, folder, report):
             assert torch.equal(ends[:, :positive], data[key].edge_index[:, edges])
             seen[edges] += 1
             if positive:
-                found = model(batch.x_dict, batch.edge_index_dict)[pairs[1]]
-                worst = max(worst, float((found - whole[ends[1]]).abs().max()))
+                output = model(batch.x_dict, batch.edge_index_dict)[pairs[1]]
+                worst = max(worst, float((output - whole[ends[1]]).abs().max()))
     assert group.sum(seen).tolist() == [1.0] * len(seen)
     return float(group.max(torch.tensor(worst)))
 

@@ -50,9 +50,9 @@ def test_sorted_edges_make_the_same_rows(seed):
     indptr, indices = symmetric_csr(n, *rng.integers(0, n, (2, 3 * n)))
     u = rows_of(indptr)
     edges = np.stack([u, indices], axis=1)[u < indices]
-    made = csr_of_sorted(n, edges)
-    assert made[0].tolist() == indptr.tolist()
-    assert made[1].tolist() == indices.tolist()
+    csr = csr_of_sorted(n, edges)
+    assert csr[0].tolist() == indptr.tolist()
+    assert csr[1].tolist() == indices.tolist()
     assert is_symmetric(indptr, indices)
     if len(edges):
         one_way = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=n))])

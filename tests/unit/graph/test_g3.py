@@ -52,8 +52,8 @@ def test_one_weight_where_the_library_is_hidden(hubs, monkeypatch):
     monkeypatch.setattr(metis, "_kway", hidden)
     part = g3.first_stage(hubs, 6, 2)
     degree = np.diff(hubs.indptr)
-    both = np.bincount(part, 1 / 3000 + degree / degree.sum(), 6)
-    assert both.max() * 3 <= 1.04
+    load = np.bincount(part, 1 / 3000 + degree / degree.sum(), 6)
+    assert load.max() * 3 <= 1.04
     assert Boundary(hubs, part, 6).R < Boundary(hubs, partition(hubs, 6, "random"), 6).R
 
 
@@ -63,8 +63,8 @@ def test_pieces_of_a_walk_without_metis(hubs, monkeypatch, workers):
     monkeypatch.setattr(g3, "available", lambda: False)
     part = g3.first_stage(hubs, workers)
     degree = np.diff(hubs.indptr)
-    both = np.bincount(part, 1 / 3000 + degree / degree.sum(), workers)
-    assert both.max() * workers / 2 <= 1 + workers * (1 / 3000 + degree.max() / degree.sum())
+    load = np.bincount(part, 1 / 3000 + degree / degree.sum(), workers)
+    assert load.max() * workers / 2 <= 1 + workers * (1 / 3000 + degree.max() / degree.sum())
     owner = partition(hubs, workers, "g3")
     assert np.bincount(owner, minlength=workers).min() > 0
 

@@ -175,8 +175,8 @@ def pairs(dag: Dag) -> list[list[tuple[int, int, int]]]:
 
 def test_an_iteration_ends_with_its_last_task(tmp_path: Path) -> None:
     """A millisecond of computation, then 1 GiB by a ring of eight at 100 Gb/s, to the microsecond."""
-    both = [Node(1, "fwd", chakra.COMPUTE, [], 1000), collective(chakra.ALL_REDUCE, 1 << 30, [1])]
-    loaded = prepare_traces(load_dag(write(tmp_path, [both] * 8)), 100, Setup())
+    nodes = [Node(1, "fwd", chakra.COMPUTE, [], 1000), collective(chakra.ALL_REDUCE, 1 << 30, [1])]
+    loaded = prepare_traces(load_dag(write(tmp_path, [nodes] * 8)), 100, Setup())
     expected = 1e-3 + 2 * (7 / 8) * (1 << 30) / (100e9 / 8)
     assert simulate(loaded, "fair").iteration_s == pytest.approx(expected, rel=1e-6)
 
@@ -189,8 +189,8 @@ def test_traces_without_computation_have_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER])
 def test_rings_go_both_ways_round_with_half_of_the_bytes_each(tmp_path: Path, kind: int) -> None:
     folder = write(tmp_path, [[collective(kind, 801)]] * 4)
-    (one,), (both,) = (pairs(load_dag(folder, bidirectional=ways)) for ways in (False, True))
-    assert sorted(both) == sorted(
+    (one,), (both_ways,) = (pairs(load_dag(folder, bidirectional=ways)) for ways in (False, True))
+    assert sorted(both_ways) == sorted(
         (source, peer, part)
         for source, _, size in one
         for peer, part in (((source + 1) % 4, size - size // 2), ((source - 1) % 4, size // 2))
@@ -204,10 +204,10 @@ def test_rings_go_both_ways_round_with_half_of_the_bytes_each(tmp_path: Path, ki
 
 def test_the_rings_of_a_job_go_both_ways_round() -> None:
     members = np.arange(4)
-    both = ring(members, 100.0, bidirectional=True)
-    assert sorted(zip(both.source.tolist(), both.sink.tolist(), both.size.tolist(), strict=True)) == sorted(
-        (k, (k + way) % 4, 50.0) for k in range(4) for way in (1, -1)
-    )
+    ring_flows = ring(members, 100.0, bidirectional=True)
+    assert sorted(
+        zip(ring_flows.source.tolist(), ring_flows.sink.tolist(), ring_flows.size.tolist(), strict=True)
+    ) == sorted((k, (k + way) % 4, 50.0) for k in range(4) for way in (1, -1))
     two = ring(members[:2], 100.0, bidirectional=True)
     assert (two.sink.tolist(), two.size.tolist()) == ([1, 0], [100.0, 100.0])
     dag = job_dag(JOB, 1, bidirectional=True)
@@ -239,8 +239,10 @@ def test_groups_of_a_file_and_of_a_captured_trace(tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match=r"group 7: rank 9 is not one of the 4 that there are traces of"):
         load_dag(tmp_path)
     (tmp_path / "comm_group.json").unlink()
-    told = Node(1, "## process_group:init ##", chakra.METADATA, inputs="""['[{"pg_name": "7", "ranks": [1, 2, 3]}]']""")
-    write(tmp_path, [[told, *nodes] for nodes in ranks])
+    metadata = Node(
+        1, "## process_group:init ##", chakra.METADATA, inputs="""['[{"pg_name": "7", "ranks": [1, 2, 3]}]']"""
+    )
+    write(tmp_path, [[metadata, *nodes] for nodes in ranks])
     with pytest.raises(OfframpError, match=r"number 0 of its group is not on rank 2"):
         load_dag(tmp_path)
 

@@ -28,10 +28,10 @@ def job(model: Model = SPARSE, **changes: object) -> Job:
 
 def before(dag: Dag) -> list[set[int]]:
     """All tasks that must have ended before each."""
-    found: list[set[int]] = []
+    waits: list[set[int]] = []
     for task in dag.tasks:
-        found.append(set(task.waits).union(*(found[b] for b in task.waits)))
-    return found
+        waits.append(set(task.waits).union(*(waits[b] for b in task.waits)))
+    return waits
 
 
 def test_the_order_of_1f1b() -> None:

@@ -40,30 +40,30 @@ def run(loaded: Loaded, *, buffer_bytes: int | None = None, seed: int = 0, **fau
 @pytest.mark.full
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.1])
 def test_what_is_lost_is_sent_again(loaded: Loaded, quiet: PacketResult, loss: float) -> None:
-    found = run(loaded, loss=loss, seed=1)
-    assert found.lost > 0
-    assert found.data - found.retransmitted == quiet.data
-    assert found.end[-1] >= quiet.end[-1]
-    assert (found.end >= found.start).all()
-    assert run(loaded, loss=loss, seed=1).end.tolist() == found.end.tolist()
-    assert run(loaded, loss=loss, seed=2).end.tolist() != found.end.tolist()
+    outcome = run(loaded, loss=loss, seed=1)
+    assert outcome.lost > 0
+    assert outcome.data - outcome.retransmitted == quiet.data
+    assert outcome.end[-1] >= quiet.end[-1]
+    assert (outcome.end >= outcome.start).all()
+    assert run(loaded, loss=loss, seed=1).end.tolist() == outcome.end.tolist()
+    assert run(loaded, loss=loss, seed=2).end.tolist() != outcome.end.tolist()
 
 
 @pytest.mark.full
 def test_small_buffers_drop_and_all_arrives(loaded: Loaded, quiet: PacketResult) -> None:
-    found = run(loaded, buffer_bytes=2 * 4200)
-    assert found.dropped > 0
-    assert found.data - found.retransmitted == quiet.data
+    outcome = run(loaded, buffer_bytes=2 * 4200)
+    assert outcome.dropped > 0
+    assert outcome.data - outcome.retransmitted == quiet.data
 
 
 @pytest.mark.full
 def test_a_pause_holds_up_and_ends(loaded: Loaded, quiet: PacketResult) -> None:
     middle, long = float(quiet.end[-1]) / 2, 0.02
-    found = run(loaded, pauses=(Pause(1, middle, long),))
-    assert quiet.end.max() < found.end.max() < quiet.end.max() + 1.5 * long
-    assert found.data - found.retransmitted == quiet.data
+    outcome = run(loaded, pauses=(Pause(1, middle, long),))
+    assert quiet.end.max() < outcome.end.max() < quiet.end.max() + 1.5 * long
+    assert outcome.data - outcome.retransmitted == quiet.data
     into = [k for k, coflow in loaded.dag.coflows() if 1 in loaded.fabric.ports[coflow.flows.sink]]
-    assert not [k for k in into if middle + 1e-3 < found.end[k] < middle + long]
+    assert not [k for k in into if middle + 1e-3 < outcome.end[k] < middle + long]
 
 
 def test_a_port_paused_for_ever_is_named(loaded: Loaded) -> None:

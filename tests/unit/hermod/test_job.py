@@ -24,9 +24,9 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_models_weigh_and_send_what_the_specification_says(name: str) -> None:
-    found = list(sizes(named_job(name)).values())[7:15]
-    del found[6]  # what leaves the GPU
-    parameters, active, dense, expert, pp, ep, attention = found
+    bytes_sent = list(sizes(named_job(name)).values())[7:15]
+    del bytes_sent[6]  # what leaves the GPU
+    parameters, active, dense, expert, pp, ep, attention = bytes_sent
     ffn = named_job(name).layer_seconds()[1] * 1e3
     ours = (parameters, active, pp, ep, dense, expert, attention, ffn)
     for value, expected in zip(ours, SIZES[name], strict=True):

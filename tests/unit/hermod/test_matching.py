@@ -18,9 +18,9 @@ G = [[0, 4, 1], [2, 0, 3], [5, 0, 0]]
 
 
 def off_diagonal(matrix: object) -> np.ndarray:
-    found = np.array(matrix, np.int64)
-    np.fill_diagonal(found, 0)
-    return found
+    square = np.array(matrix, np.int64)
+    np.fill_diagonal(square, 0)
+    return square
 
 
 def assert_moves(schedule: Schedule, matrix: np.ndarray) -> None:
@@ -108,13 +108,13 @@ def _filler(matrix: np.ndarray) -> np.ndarray:
     """North-west corner, written once more."""
     size, most = len(matrix), bound(matrix)
     rows, columns = most - matrix.sum(axis=1), most - matrix.sum(axis=0)
-    found = np.zeros_like(matrix)
+    filler = np.zeros_like(matrix)
     for i in range(size):
         for j in range(size):
-            found[i, j] = min(rows[i], columns[j])
-            rows[i] -= found[i, j]
-            columns[j] -= found[i, j]
-    return found
+            filler[i, j] = min(rows[i], columns[j])
+            rows[i] -= filler[i, j]
+            columns[j] -= filler[i, j]
+    return filler
 
 
 def test_the_smallest_inputs() -> None:

@@ -63,8 +63,8 @@ def test_frames_are_rocev2_to_scapy() -> None:
     scapy = pytest.importorskip("scapy.all")
     from scapy.contrib.roce import BTH
 
-    made = Frames.data(End(3), End(5, path=2), 46, 0x012345, 4096, 100)
-    for frame, sequence, payload in ((made.packet(7), 7, 4096), (made.last_packet(9), 9, 100)):
+    frames = Frames.data(End(3), End(5, path=2), 46, 0x012345, 4096, 100)
+    for frame, sequence, payload in ((frames.packet(7), 7, 4096), (frames.last_packet(9), 9, 100)):
         assert parse(frame) == Packet(0x012345, sequence, None)
         read = scapy.Ether(frame)
         assert (read.dst, read.src) == ("02:00:00:02:00:05", "02:00:00:00:00:03")

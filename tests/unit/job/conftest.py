@@ -56,10 +56,10 @@ def states(lab: Cluster) -> Callable[[], dict[str, Snapshot]]:
     """The present state of each switch."""
 
     def look() -> dict[str, Snapshot]:
-        found: dict[str, Snapshot] = {}
+        snapshots: dict[str, Snapshot] = {}
         for switch in lab.switches:
-            with_switch(switch, lambda session, name=switch.name: found.__setitem__(name, Snapshot.take(session)))
-        return found
+            with_switch(switch, lambda session, name=switch.name: snapshots.__setitem__(name, Snapshot.take(session)))
+        return snapshots
 
     return look
 

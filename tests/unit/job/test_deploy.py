@@ -190,14 +190,14 @@ def test_a_rank_that_died_has_the_job_started_again(lab, job, tmp_path):
 
 def pages(lab, name: str) -> dict[int, set[int]]:
     """Pages of each job on a switch."""
-    found: dict[int, set[int]] = {}
+    pages_by_job: dict[int, set[int]] = {}
 
     def look(session) -> None:
         for page, number in AllReduceControl(session)._taken().items():
-            found.setdefault(number, set()).add(page)
+            pages_by_job.setdefault(number, set()).add(page)
 
     with_switch(next(each for each in lab.switches if each.name == name), look)
-    return found
+    return pages_by_job
 
 
 @pytest.mark.full
@@ -207,10 +207,10 @@ def test_jobs_share_a_switch_and_the_last_one_puts_it_back(lab, states, job, tmp
         first.enter_context(deployed(job, lab, [Way.SWITCH], tmp_path))
         alone = pages(lab, "spine")
         second.enter_context(deployed(job, lab, [Way.SWITCH], tmp_path))
-        both = pages(lab, "spine")
-        assert len(both) == 2
-        assert not set.intersection(*both.values())
-        assert alone.items() <= both.items()
+        pages_now = pages(lab, "spine")
+        assert len(pages_now) == 2
+        assert not set.intersection(*pages_now.values())
+        assert alone.items() <= pages_now.items()
         full = replace(job, pages=16, segments=32)
         with pytest.raises(OfframpError, match=r"cluster.yaml:\d+: leaf1: memory 8000000 B: the job needs"):
             deployment(full, lab, full.hosts_of(lab), 1)
@@ -218,7 +218,7 @@ def test_jobs_share_a_switch_and_the_last_one_puts_it_back(lab, states, job, tmp
         with pytest.raises(OfframpError, match="leaf1: jobs that run there have 4 segments in a frame, this one 1"):
             run_job(other, lab, Way.SWITCH, tmp_path)
         first.close()
-        assert pages(lab, "spine") == {n: each for n, each in both.items() if n not in alone}
+        assert pages(lab, "spine") == {n: each for n, each in pages_now.items() if n not in alone}
     assert states() == before
 
 

@@ -90,12 +90,12 @@ def test_themis_is_planned_as_its_executor_runs(rate, bound, step_s):
     themis = row(plan, Way.THEMIS)
     assert themis.model_s == pytest.approx(0.8830e-3, rel=1e-3)
     assert (themis.bound, themis.step_s) == (bound, pytest.approx(step_s, rel=1e-3))
-    assert "120 ranks: a sum in the switch has at most 32 ranks" in row(plan, Way.SWITCH).why
+    assert "120 ranks: a sum in the switch has at most 32 ranks" in row(plan, Way.SWITCH).reason
 
 
 def test_messages_list_a_handful_at_most():
     plan = make_job_plan(JobSettings(command=("true",), all_reduce=1), parse_cluster(D3.replace("RATE", "900gbit")))
-    assert all(sum(word.strip("[],.").isdecimal() for word in each.why.split()) <= 6 for each in plan.choices)
+    assert all(sum(word.strip("[],.").isdecimal() for word in each.reason.split()) <= 6 for each in plan.choices)
 
 
 def test_a_slow_uplink_is_the_narrowest_cut(racks, job):
@@ -167,7 +167,7 @@ def test_without_the_wanted_calibration_only_what_is_far_better_is_taken(racks, 
     plan = make_job_plan(lossy, racks, overdue)
     assert (plan.calibrated, plan.reason) == (False, "has not ended within 60.0 s")
     assert plan.taken.way == taken
-    assert ("calibration did not end" in plan.taken.why) == (taken == Way.GLOO)
+    assert ("calibration did not end" in plan.taken.reason) == (taken == Way.GLOO)
     assert {each.correction for each in plan.choices} == {None}
     trusted = make_job_plan(lossy, racks)
     assert (trusted.taken.way, trusted.calibrated, trusted.reason) == (Way.SYLVIE, False, "")
@@ -279,9 +279,9 @@ def _check_one(draw: Random, folder: Path, monkeypatch: pytest.MonkeyPatch, seen
         seen[f"{choice.way}: {choice.bound}"] += 1
         if choice.way in (Way.THEMIS, Way.GLOO):
             placed_so = replace(placed, decided=choice.decided)
-            told = yaml.safe_load(kind.deployment(placed_so, [choice.way], 1, folder).network)
+            network = yaml.safe_load(kind.deployment(placed_so, [choice.way], 1, folder).network)
             if choice.way == Way.THEMIS:
-                _same_plan(cluster, job, told, choice.model_s)
+                _same_plan(cluster, job, network, choice.model_s)
     if outcome == "bad" and plan.taken is not plan.plain:
         assert plan.gain >= 2
 
@@ -291,8 +291,8 @@ def _same_plan(cluster, job, told, model_s):
     ranks = len(cluster.ranks)
     size = -(-job.all_reduce // (job.collectives * 4 * ranks)) * 4 * ranks
     demand = Demand(Collective.ALL_REDUCE, size)
-    made = make_plan(network_of(cluster), [demand], told["scheduler"], told["chunks"], unit=4 * ranks)
-    exchanges = model_s - job.collectives * made.finish_ps / 1e12
+    plan = make_plan(network_of(cluster), [demand], told["scheduler"], told["chunks"], unit=4 * ranks)
+    exchanges = model_s - job.collectives * plan.finish_ps / 1e12
     assert exchanges >= -1e-9 * model_s
     if not job.all_to_all:
         assert exchanges == pytest.approx(0, abs=1e-9 * model_s)

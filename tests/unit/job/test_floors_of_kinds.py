@@ -135,7 +135,7 @@ def test_features_through_a_switch_take_the_narrowest_cut(racks, tmp_path):
     assert crossing_vectors(boundary, frozenset(near)) == crossing_vectors(boundary, frozenset(far)) == matching > 0
     plan = make_job_plan(job, cluster)
     choice = next(each for each in plan.choices if each.way == Way.SWITCH)
-    assert choice.step_s is not None, choice.why
+    assert choice.step_s is not None, choice.reason
     widths = sum(kind._widths(kind.planned(placed, Way.SWITCH)))
     assert choice.step_s >= matching * widths * 4 * 8 / 1e6 * (1 - 1e-9)
     assert str(choice.bound) == "narrowest cut"

@@ -47,19 +47,19 @@ def test_ways_that_compute_something_else_must_be_allowed(read, racks, kind):
     assert times(plan)[plan.plain.way] > 0
     lossy = kind_of(job).lossy
     assert {way for way, seconds in times(plan).items() if seconds is None} == set(lossy)
-    assert all(each.why == "the job does not allow loss (lossy)" for each in plan.choices if each.way in lossy)
-    found = times(make_job_plan(replace(job, lossy=True), racks))
-    assert None not in found.values()
+    assert all(each.reason == "the job does not allow loss (lossy)" for each in plan.choices if each.way in lossy)
+    step_s = times(make_job_plan(replace(job, lossy=True), racks))
+    assert None not in step_s.values()
 
 
 def test_what_travels_decides_where_nothing_was_measured(read, racks):
-    found = times(make_job_plan(read("torchgt", "lossy: true"), racks))
-    assert found["reformed+bfloat16"] == pytest.approx(found["full"] / 2)
+    step_s = times(make_job_plan(read("torchgt", "lossy: true"), racks))
+    assert step_s["reformed+bfloat16"] == pytest.approx(step_s["full"] / 2)
     # 34 vertices and 16 columns over 4 ranks, 4 tensors forward, backward and in the evaluation, 2 layers, 100 Mb/s
-    assert found["full"] == pytest.approx(34 / 4 * (16 / 4) * 4 * 3 * 4 * 3 * 2 * 8 / 100e6)
-    found = times(make_job_plan(read("dgs", "lossy: true"), racks))
-    assert found["replicated"] <= found["random"]
-    assert found["dgs"] < found["random"]
+    assert step_s["full"] == pytest.approx(34 / 4 * (16 / 4) * 4 * 3 * 4 * 3 * 2 * 8 / 100e6)
+    step_s = times(make_job_plan(read("dgs", "lossy: true"), racks))
+    assert step_s["replicated"] <= step_s["random"]
+    assert step_s["dgs"] < step_s["random"]
 
 
 def test_a_calibration_decides_for_every_kind(read, racks):
@@ -75,7 +75,7 @@ def test_a_calibration_decides_for_every_kind(read, racks):
         assert plan.gain == pytest.approx(4)
         plan = make_job_plan(job, racks, lambda ways, _, first=first: Measured({first: [0.4]}))
         assert plan.taken.way == first
-        assert all(each.why == "calibration: the deadline had passed" for each in plan.choices[1:])
+        assert all(each.reason == "calibration: the deadline had passed" for each in plan.choices[1:])
 
 
 def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp_path):
@@ -107,9 +107,9 @@ def test_full_graph_training_goes_on_from_its_checkpoint(read, racks, tmp_path):
 
 def test_where_switchgnn_finds_leaves_and_spines(racks):
     """Only leaves with as many hosts, side by side, and ports as its plans number them."""
-    made = GnnNetwork.of(racks, racks.hosts)
-    assert [switch.name for switch in made.switches] == ["leaf1", "leaf2", "spine"]
-    assert made.racks is not None
+    network = GnnNetwork.of(racks, racks.hosts)
+    assert [switch.name for switch in network.switches] == ["leaf1", "leaf2", "spine"]
+    assert network.racks is not None
     with pytest.raises(OfframpError, match="expected as many of the job's hosts under each leaf, side by side"):
         GnnNetwork.of(racks, [racks.hosts[k] for k in (0, 2, 1, 3)])
     with pytest.raises(

@@ -32,7 +32,7 @@ def test_models_are_the_closed_forms(racks, job):
     assert row(plan, Way.SWITCH).step_s == pytest.approx(10e6 / share * 8 / 100e6)
     assert plan.taken.way == Way.SWITCH
     assert plan.gain == pytest.approx(1.5 * share)
-    assert "dimensions" in row(plan, Way.THEMIS).why
+    assert "dimensions" in row(plan, Way.THEMIS).reason
 
 
 def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
@@ -40,7 +40,7 @@ def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
     plan = make_job_plan(experts, racks)
     assert row(plan, Way.GLOO).step_s == pytest.approx(3 / 4 * 8e6 * 8 / 100e6)
     assert row(plan, Way.HERMOD).step_s == row(plan, Way.GLOO).step_s
-    assert row(plan, Way.SWITCH).why == "the job sums nothing, and all-to-alls are not its business"
+    assert row(plan, Way.SWITCH).reason == "the job sums nothing, and all-to-alls are not its business"
     sizes = []
 
     def measured(ways, size):
@@ -51,13 +51,13 @@ def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
     assert sizes == [0]
     # 1 MiB was exchanged in 0.1 s, the step has two of 4 MB
     assert (plan.taken.way, plan.taken.step_s) == (Way.HERMOD, pytest.approx(0.1 * 8e6 / (1 << 20)))
-    both = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
-    assert row(both, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
-    assert both.taken.way == Way.SWITCH
+    combined = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
+    assert row(combined, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
+    assert combined.taken.way == Way.SWITCH
 
 
 def test_loss_must_be_allowed(racks, job):
-    assert row(make_job_plan(job, racks), Way.SYLVIE).why == "the job does not allow loss (lossy)"
+    assert row(make_job_plan(job, racks), Way.SYLVIE).reason == "the job does not allow loss (lossy)"
     plan = make_job_plan(replace(job, lossy=True), racks)
     assert plan.taken.way == Way.SYLVIE
     assert plan.taken.step_s == pytest.approx(1.2 * (8 / 32 + 8 / 1024))
@@ -74,8 +74,8 @@ def test_calibration_decides(racks, job):
     assert sizes == [1 << 20]
     assert plan.taken.way == Way.HERMOD
     assert plan.gain == pytest.approx(2)
-    assert row(plan, Way.SWITCH).why.endswith("of gloo's speed")
-    assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).why.startswith("calibration")
+    assert row(plan, Way.SWITCH).reason.endswith("of gloo's speed")
+    assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).reason.startswith("calibration")
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_rounds_take_turns_until_the_time_is_over(monkeypatch):
             raise OfframpError("gone")
         return None if way == "c" else clock[0]
 
-    found = measure_each(["a", "b", "c"], 60, one)
+    measured = measure_each(["a", "b", "c"], 60, one)
     assert asked == [("a", 60), ("b", 50), ("c", 40), ("a", 30), ("b", 20)]  # a third round might not end in time
-    assert found.seconds == {"a": [10, 40], "b": [20]}
-    assert found.failed == {"b": "gone", "c": "its run did not say how long it took"}
+    assert measured.seconds == {"a": [10, 40], "b": [20]}
+    assert measured.failed == {"b": "gone", "c": "its run did not say how long it took"}
 
 
 def _predicts(monkeypatch, known):
@@ -137,8 +137,8 @@ def test_a_switch_has_the_pages_that_its_memory_holds():
 def test_a_job_that_cannot_gain_is_told_so(racks, job):
     plan = make_job_plan(replace(job, compute_s=3600.0), racks)
     assert plan.taken.way == Way.GLOO
-    assert plan.taken.why.startswith("no offload gains 2%")
-    assert make_job_plan(replace(job, all_reduce=0), racks).taken.why.startswith("the job says nothing")
+    assert plan.taken.reason.startswith("no offload gains 2%")
+    assert make_job_plan(replace(job, all_reduce=0), racks).taken.reason.startswith("the job says nothing")
 
 
 @pytest.mark.full
@@ -154,7 +154,7 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
     assert plan.taken.way == GraphWay.G3_SYLVIE
     plan = make_job_plan(mine, racks, lambda ways, size: Measured({GraphWay.P2P: [0.2], GraphWay.G3: [0.1]}))
     assert plan.taken.way == GraphWay.G3
-    assert row(plan, GraphWay.G3_SYLVIE).why == "calibration: the deadline had passed"
+    assert row(plan, GraphWay.G3_SYLVIE).reason == "calibration: the deadline had passed"
     (tmp_path / "train.yaml").write_text("graph: karate\nhiddn: 8\n")
     with pytest.raises(OfframpError, match=r"train.yaml:2: hiddn: no such field; the nearest is hidden"):
         make_job_plan(mine, racks)
@@ -162,17 +162,17 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
 
 @pytest.mark.parametrize("kind", KINDS.names())
 def test_every_kind_has_a_plain_way_and_ways_of_its_own(kind):
-    made = KINDS.get(kind)
-    assert len(set(made.ways)) == len(made.ways) >= 2
+    job_kind = KINDS.get(kind)
+    assert len(set(job_kind.ways)) == len(job_kind.ways) >= 2
     assert kind in JobSettings.__dataclass_fields__
 
 
 def test_roles_of_leaves_and_spine(racks, job):
-    found = roles(racks, racks.hosts)
-    assert list(found) == ["leaf1", "leaf2", "spine"]
-    assert [(c.port, c.rank, c.ranks) for c in found["leaf2"].members] == [(1, 2, (2,)), (2, 3, (3,))]
-    assert [(c.port, c.rank, c.ranks) for c in found["spine"].members] == [(1, 0, (0, 1)), (2, 2, (2, 3))]
-    assert (found["leaf1"].uplink, found["spine"].uplink) == (3, None)
+    roles_by_switch = roles(racks, racks.hosts)
+    assert list(roles_by_switch) == ["leaf1", "leaf2", "spine"]
+    assert [(c.port, c.rank, c.ranks) for c in roles_by_switch["leaf2"].members] == [(1, 2, (2,)), (2, 3, (3,))]
+    assert [(c.port, c.rank, c.ranks) for c in roles_by_switch["spine"].members] == [(1, 0, (0, 1)), (2, 2, (2, 3))]
+    assert (roles_by_switch["leaf1"].uplink, roles_by_switch["spine"].uplink) == (3, None)
     assert list(roles(racks, racks.hosts[:2])) == ["leaf1"]
     assert bottleneck_bps(racks, racks.hosts) == 100e6
 
@@ -203,7 +203,7 @@ links:
     assert old in text
     said = row(make_job_plan(job, parse_cluster(text.replace(old, new, 1))), Way.SWITCH)
     assert said.step_s is None
-    assert why in said.why
+    assert why in said.reason
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ def test_a_switch_and_then_a_rank(keeper, lab, states, job, tmp_path, first):
                 thread.join()
     models = [np.load(tmp_path / f"model-{rank}.npy") for rank in range(RANKS)]
     assert all((model == job_rank.expected(STEPS, RANKS)).all() for model in models)
-    why = [event for event in events if event.startswith("restart ")]
-    assert outcome.attempts == 1 + len(why) == 3
+    restarts = [event for event in events if event.startswith("restart ")]
+    assert outcome.attempts == 1 + len(restarts) == 3
     assert keeper.lab.restarts[f"switch {first}"] == 1
-    assert "rank 2 on h3 was killed by SIGKILL" in why[1]
+    assert "rank 2 on h3 was killed by SIGKILL" in restarts[1]
     assert states() == before
 
 

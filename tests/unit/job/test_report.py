@@ -38,17 +38,17 @@ def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
     plan = make_job_plan(job, racks)
     content = report(job, racks, plan, {Way.SWITCH: ours, Way.GLOO: theirs}, tmp_path, "offramp job run <job>")
     text, page = write(content, tmp_path)
-    found = json.loads(text.read_text())
-    assert found["schema"] == "offramp.job/1"
-    assert found["error"] == pytest.approx(found["measured_step_s"] / plan.taken.step_s - 1)
-    assert found["best"] in ("allreduce", "gloo")
-    assert found["measured"]["gloo"]["bytes_by_link"] == {"h1": [1_500_000, 1]}
-    assert {row["correction"] for row in found["plan"]} == {None}  # nothing was calibrated
-    outcome = Outcome.from_dict(found["outcome"])
+    document = json.loads(text.read_text())
+    assert document["schema"] == "offramp.job/1"
+    assert document["error"] == pytest.approx(document["measured_step_s"] / plan.taken.step_s - 1)
+    assert document["best"] in ("allreduce", "gloo")
+    assert document["measured"]["gloo"]["bytes_by_link"] == {"h1": [1_500_000, 1]}
+    assert {row["correction"] for row in document["plan"]} == {None}  # nothing was calibrated
+    outcome = Outcome.from_dict(document["outcome"])
     assert outcome.verdict.answer == "unknown"  # two steps each
     by_name = {each.name: each for each in outcome.alternatives}
     assert [name for name, each in by_name.items() if each.measured_s] == ["gloo", "allreduce"]
-    assert median(by_name["gloo"].measured_s) == found["measured"]["gloo"]["step_s"]
+    assert median(by_name["gloo"].measured_s) == document["measured"]["gloo"]["step_s"]
     links = {link.ends: link.bytes_by for link in outcome.fabric.links}
     assert links["leaf2", "spine"] == {"allreduce": (7_000_000, 1)}
     assert links["h1", "leaf1"] == {"allreduce": (1_000_000, 900_000), "gloo": (1_500_000, 1)}
@@ -56,7 +56,7 @@ def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
     html = page.read_text()
     assert "offramp job run &lt;job&gt;" in html
     expected = ("Time of one step", "gloo: 1.50 MB from h1, 1 B from leaf1", "gloo: not counted", "<dt>hermod</dt>")
-    for words in (*expected, "7.00 MB from leaf2", found["origin"], "Cannot be told on this machine"):
+    for words in (*expected, "7.00 MB from leaf2", document["origin"], "Cannot be told on this machine"):
         assert words in html
 
 

@@ -51,10 +51,10 @@ def test_metrics_have_every_family_once_and_parse(racks):
         if line.startswith("# TYPE "):
             seen.append(line.split()[2])
         elif not line.startswith("#"):
-            found = sample.match(line)
-            assert found, line
-            assert found[1] == seen[-1]
-            assert tuple(re.findall(r',(\w+)="', found[2])) == METRICS[found[1]].labels
+            match = sample.match(line)
+            assert match, line
+            assert match[1] == seen[-1]
+            assert tuple(re.findall(r',(\w+)="', match[2])) == METRICS[match[1]].labels
     assert seen == list(METRICS)  # the look has something of everything
     assert 'offramp_agent_requests_total{cluster="racks",agent="h1/nic"} 1005\n' in text
     assert 'offramp_agent_up{cluster="racks",agent="h2/nic"} 0\n' in text

@@ -106,8 +106,8 @@ def test_zipf_is_ycsbs():
     draws = Zipf(1000).draw(np.random.default_rng(1), 200_000)
     weights = np.arange(1, 1001) ** -0.99
     expected = weights / weights.sum()
-    found = np.bincount(draws, minlength=1000) / len(draws)
-    assert abs(found[:10] - expected[:10]).max() < 0.005
+    shares = np.bincount(draws, minlength=1000) / len(draws)
+    assert abs(shares[:10] - expected[:10]).max() < 0.005
     assert draws.min() == 0
     assert draws.max() == 999
 
@@ -128,13 +128,13 @@ def test_vectors_of_ranks_are_added_over_paths(tmp_path):
         for process in processes:
             process.kill()
             process.wait()
-    found = [torch.load(out) for out in outs]
-    for rank in found:
+    results = [torch.load(out) for out in outs]
+    for rank in results:
         for ours, expected in zip(rank["found"], rank["expected"], strict=True):
             assert torch.allclose(ours, expected, rtol=1e-6, atol=1e-6)
         assert sum(rank["by_path"].values()) > 2
-    for rank in found[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(rank["found"], found[0]["found"], strict=True))
+    for rank in results[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(rank["found"], results[0]["found"], strict=True))
 
 
 def test_the_time_of_reads_goes_on_when_the_trace_repeats() -> None:

@@ -74,8 +74,8 @@ def test_both_sides_of_an_application():
 
 
 def test_tenants_share_by_weight_and_leave_nothing_idle():
-    with lab(program([[(Trip("echo"),)]]), rows=8) as made:
-        tenants = Tenants(made.requester, limit=4000)
+    with lab(program([[(Trip("echo"),)]]), rows=8) as laboratory:
+        tenants = Tenants(laboratory.requester, limit=4000)
         for name, weight in (("a", 3.0), ("b", 1.0), ("c", 1.0)):
             tenants.add(name, weight)
         messages = batch([b"x"] * 5000)
@@ -84,7 +84,7 @@ def test_tenants_share_by_weight_and_leave_nothing_idle():
         ended = []
         while len(ended) < 1600:
             tenants.admit()
-            ended += tenants.owner(made.step().users).tolist()
+            ended += tenants.owner(laboratory.step().users).tolist()
         counts = np.bincount(ended, minlength=3)
         assert counts[0] / counts[1] == pytest.approx(3, rel=0.1)
         assert counts[2] == 0
@@ -92,12 +92,12 @@ def test_tenants_share_by_weight_and_leave_nothing_idle():
         ended = []
         while len(ended) < 1000:
             tenants.admit()
-            ended += tenants.owner(made.step().users).tolist()
+            ended += tenants.owner(laboratory.step().users).tolist()
         counts = np.bincount(ended, minlength=3)
         assert counts[2] / counts[1] == pytest.approx(1, rel=0.25)
         while tenants.waiting("a") + tenants.waiting("b") + tenants.waiting("c"):
             tenants.admit()
-            made.step()
+            laboratory.step()
         with pytest.raises(OfframpError, match="tenant a: there is one already"):
             tenants.add("a")
         with pytest.raises(OfframpError, match="weight 0: expected one above 0"):

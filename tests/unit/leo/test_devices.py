@@ -59,8 +59,8 @@ def test_a_memo_computes_an_answer_once():
 
 
 def dispatcher(text="faulty::model:service_us=0", timeout_s=0.01):
-    made = Dispatcher(open_device(text), timeout_s)
-    return made, []
+    loop = Dispatcher(open_device(text), timeout_s)
+    return loop, []
 
 
 def until(dispatcher, done, count):
@@ -71,49 +71,49 @@ def until(dispatcher, done, count):
 
 
 def test_completions_of_a_key_come_in_order():
-    made, done = dispatcher("model:service_us=50,jitter_us=400,parallelism=8,seed=3")
+    loop, done = dispatcher("model:service_us=50,jitter_us=400,parallelism=8,seed=3")
     for i in range(40):
-        made.submit("echo", bytes([i]), i % 3, lambda c, i=i: done.append((i % 3, c.message[0])))
-    until(made, done, 40)
+        loop.submit("echo", bytes([i]), i % 3, lambda c, i=i: done.append((i % 3, c.message[0])))
+    until(loop, done, 40)
     for key in range(3):
         order = [m for k, m in done if k == key]
         assert order == sorted(order)
 
 
 def test_a_device_that_hangs_is_reset_and_used_again():
-    made, done = dispatcher()
-    made.device.hang()
-    made.submit("echo", b"a", None, lambda c: done.append(c.status))
-    until(made, done, 1)
+    loop, done = dispatcher()
+    loop.device.hang()
+    loop.submit("echo", b"a", None, lambda c: done.append(c.status))
+    until(loop, done, 1)
     assert done == [Status.ABORTED]
-    assert made.resets == 1
-    made.submit("echo", b"b", None, lambda c: done.append(c.status))
-    until(made, done, 2)
+    assert loop.resets == 1
+    loop.submit("echo", b"b", None, lambda c: done.append(c.status))
+    until(loop, done, 2)
     assert done[1] is Status.OK
 
 
 def test_a_device_that_dies_loses_its_work_and_is_used_again(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("offramp.leo.runtime.dispatcher.time", SimpleNamespace(monotonic=lambda: now[0]))
-    made, done = dispatcher("faulty::model:service_us=30000", timeout_s=5)
+    loop, done = dispatcher("faulty::model:service_us=30000", timeout_s=5)
     for i in range(3):
-        made.submit("echo", b"a", i, lambda c: done.append(c.status))
-    made.device.kill()
-    until(made, done, 3)
+        loop.submit("echo", b"a", i, lambda c: done.append(c.status))
+    loop.device.kill()
+    until(loop, done, 3)
     assert done == [Status.LOST] * 3
     now[0] += 0.019
-    made.submit("echo", b"b", None, lambda c: done.append(c.status))
+    loop.submit("echo", b"b", None, lambda c: done.append(c.status))
     assert done[3:] == [Status.LOST]  # at once: it is down for a moment
     now[0] += 0.002
-    made.submit("echo", b"c", None, lambda c: done.append(c.status))
-    until(made, done, 5)
+    loop.submit("echo", b"c", None, lambda c: done.append(c.status))
+    until(loop, done, 5)
     assert done[4] is Status.OK
 
 
 def test_a_device_that_cannot_be_brought_back_stays_gone():
-    made, done = dispatcher()
-    made.device.close()
+    loop, done = dispatcher()
+    loop.device.close()
     for _ in range(3):
-        made.submit("echo", b"a", None, lambda c: done.append(c.status))
+        loop.submit("echo", b"a", None, lambda c: done.append(c.status))
     assert done == [Status.LOST] * 3
-    assert made.unfinished == 0
+    assert loop.unfinished == 0

@@ -40,10 +40,10 @@ def flow_all(made, requests, users, rng, due_ns=None):
 
 
 def by_key(ended, keys):
-    found = defaultdict(list)
+    users_by_key = defaultdict(list)
     for user, _, _ in ended:
-        found[keys[user]].append(user)
-    return found
+        users_by_key[keys[user]].append(user)
+    return users_by_key
 
 
 @pytest.mark.full
@@ -64,16 +64,18 @@ def test_flow_answers_what_steps_answer(seed, dependency):
             "far": FunctionDevice({"double": lambda m: bytes(m) * 2}, "far"),
         }
         near = {"near": FunctionDevice({"echo": bytes}, "near")}
-        with lab(program(flows, dependency), far, near, policy="uniform", seed=seed % 97) as made:
+        with lab(program(flows, dependency), far, near, policy="uniform", seed=seed % 97) as laboratory:
             if way == "flow":
-                ended = serve_while(made.responder, lambda m=made: flow_all(m, requests, np.arange(count), rng))
+                ended = serve_while(
+                    laboratory.responder, lambda m=laboratory: flow_all(m, requests, np.arange(count), rng)
+                )
             else:
                 sent = 0
-                while len(made.ended) < count:
-                    sent += made.requester.admit(requests.part(sent, count), np.arange(sent, count))
-                    made.step()
-                ended = made.ended
-            assert made.requester.free == ROWS
+                while len(laboratory.ended) < count:
+                    sent += laboratory.requester.admit(requests.part(sent, count), np.arange(sent, count))
+                    laboratory.step()
+                ended = laboratory.ended
+            assert laboratory.requester.free == ROWS
         answers.append((Counter((user, status) for user, status, _ in ended), by_key(ended, keys)))
         for user, _, answer in ended:
             assert answer in (
@@ -86,37 +88,37 @@ def test_flow_answers_what_steps_answer(seed, dependency):
 
 
 def test_nothing_is_admitted_before_it_is_due():
-    with lab(program([[ECHO]])) as made:
-        clock = made.requester.settings.clock.now
+    with lab(program([[ECHO]])) as laboratory:
+        clock = laboratory.requester.settings.clock.now
         due = clock() + np.arange(1, 21, dtype=np.int64) * 2_000_000
-        made.requester.offer(batch([b"x"] * 20), np.arange(20), due)
+        laboratory.requester.offer(batch([b"x"] * 20), np.arange(20), due)
         begun = {}
 
         def wait():
             while len(begun) < 20:
-                done = made.requester.flow(ROWS)[1]
+                done = laboratory.requester.flow(ROWS)[1]
                 begun.update(zip(done.users.tolist(), done.begun_ns.tolist(), strict=True))
 
-        serve_while(made.responder, wait)
+        serve_while(laboratory.responder, wait)
         assert all(begun[i] >= due[i] for i in range(20))
 
 
 def test_a_window_holds_and_what_is_withdrawn_is_never_sent():
-    with lab(program([[ECHO]])) as made:
-        made.requester.offer(batch([b"x"] * 30), np.arange(30))
-        made.requester.flow(7)
-        assert (made.requester.in_flight, made.requester.offered) == (7, 23)
-        made.requester.withdraw()
-        assert made.requester.offered == 0
+    with lab(program([[ECHO]])) as laboratory:
+        laboratory.requester.offer(batch([b"x"] * 30), np.arange(30))
+        laboratory.requester.flow(7)
+        assert (laboratory.requester.in_flight, laboratory.requester.offered) == (7, 23)
+        laboratory.requester.withdraw()
+        assert laboratory.requester.offered == 0
         ended = Counter()
 
         def drain():
             while ended.total() < 7:
-                ended.update(made.requester.flow(0)[1].users.tolist())
+                ended.update(laboratory.requester.flow(0)[1].users.tolist())
 
-        serve_while(made.responder, drain)
+        serve_while(laboratory.responder, drain)
         assert ended == Counter(range(7))
-        assert made.requester.free == ROWS
+        assert laboratory.requester.free == ROWS
 
 
 def test_a_bad_request_refuses_the_batch():
@@ -128,10 +130,10 @@ def test_a_bad_request_refuses_the_batch():
         (good._replace(offsets=np.array([0, -1])), "bytes -1 to 3 do not lie"),
         (good._replace(keys=np.array([0])), "expected as many keys"),
     ):
-        with lab(program([[ECHO]])) as made:
-            before = made.requester.table.copy()
-            for call in (made.requester.offer, made.requester.admit):
+        with lab(program([[ECHO]])) as laboratory:
+            before = laboratory.requester.table.copy()
+            for call in (laboratory.requester.offer, laboratory.requester.admit):
                 with pytest.raises(OfframpError, match=line):
                     call(bad, np.arange(2))
-            assert (made.requester.table == before).all()
-            assert made.requester.offered == 0
+            assert (laboratory.requester.table == before).all()
+            assert laboratory.requester.offered == 0

@@ -22,18 +22,18 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    made = Clock()
-    monkeypatch.setattr(model, "time", made)
-    return made
+    fake = Clock()
+    monkeypatch.setattr(model, "time", fake)
+    return fake
 
 
 def ends(device, clock, until_ns):
     """The time at which each request is seen, in steps of a cycle."""
-    found = {}
+    ended = {}
     while clock.now <= until_ns:
-        found |= {completion.request: (clock.now, completion) for completion in device.poll()}
+        ended |= {completion.request: (clock.now, completion) for completion in device.poll()}
         clock.now += 4
-    return found
+    return ended
 
 
 def test_cycles_are_those_that_the_documentation_states():
@@ -49,9 +49,9 @@ def test_look_ups_overlap_as_in_the_engine(clock):
     device = open_device("fpga-model:memory_cycles=40,table_bytes=4096")
     for number in range(20):
         assert device.submit(kvs.NAME, number, struct.pack("<Q", number))
-    found = ends(device, clock, 2000)
-    assert [found[number][0] for number in range(20)] == [4 * (50 + 4 * number) for number in range(20)]
-    assert {completion.busy_ns for _, completion in found.values()} == {200}
+    ended = ends(device, clock, 2000)
+    assert [ended[number][0] for number in range(20)] == [4 * (50 + 4 * number) for number in range(20)]
+    assert {completion.busy_ns for _, completion in ended.values()} == {200}
 
 
 def test_reads_of_one_volume_follow_each_other_and_others_pass(clock):
@@ -59,9 +59,9 @@ def test_reads_of_one_volume_follow_each_other_and_others_pass(clock):
     once, again = device._times.ebs, device._times.ebs_again
     for number, volume in enumerate((5, 5, 6)):
         device.submit(ebs.NAME, number, ebs.REQUEST.pack(volume, 1, 0, 0))
-    found = ends(device, clock, 4000)
-    assert found[0][0] == 4 * once[1]
-    assert found[1][0] == 4 * (again[0] + once[1])
+    ended = ends(device, clock, 4000)
+    assert ended[0][0] == 4 * once[1]
+    assert ended[1][0] == 4 * (again[0] + once[1])
     assert again[0] > 4 * 10 > once[0]
 
 
@@ -69,9 +69,9 @@ def test_another_clock_a_transfer_and_what_it_cannot_do(clock):
     device = open_device("fpga-model:mhz=125,transfer_us=2,memory_cycles=40")
     device.submit(kvs.NAME, 1, bytes(8))
     device.submit("compress", 2, b"")
-    found = ends(device, clock, 5000)
-    assert found[1][0] == 8 * 50 + 2000
-    assert found[2][1].status is Status.UNKNOWN_FUNCTION
+    ended = ends(device, clock, 5000)
+    assert ended[1][0] == 8 * 50 + 2000
+    assert ended[2][1].status is Status.UNKNOWN_FUNCTION
     assert tuple(device.functions) == FUNCTIONS
 
 

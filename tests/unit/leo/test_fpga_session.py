@@ -28,7 +28,7 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
     dice, card, now = random.Random(7), ModelCard(WINDOW, backwards), 0.0
     session = Session(5, now)
     session._next = first
-    found, wire, count = {}, [], 0
+    answers_by_number, wire, count = {}, [], 0
 
     def post(way, datagram):
         nonlocal count
@@ -40,7 +40,7 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
     for number in range(500):
         packet = number.to_bytes(4, "big")
         session.request(
-            Target.KVS, packet, lambda _, answer, number=number: found.setdefault(number, []).append(answer)
+            Target.KVS, packet, lambda _, answer, number=number: answers_by_number.setdefault(number, []).append(answer)
         )
     while not session.idle:
         for datagram in session.due(now):
@@ -53,7 +53,7 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
             elif (reply := card.take(datagram)) is not None:
                 post("host", reply)
         assert now < 1000
-    assert found == {number: [number.to_bytes(4, "big")[::-1]] for number in range(500)}
+    assert answers_by_number == {number: [number.to_bytes(4, "big")[::-1]] for number in range(500)}
     assert sorted(card.executed) == [number.to_bytes(4, "big") for number in range(500)]
     assert bool(session.resent) == bool(bad)
 
@@ -83,13 +83,13 @@ def test_a_card_is_told_that_it_is_free_until_it_answers(outcome):
     (opening,) = session.due(0.0)
     session.heard(card.take(opening), 0.01)
     session.close()
-    told = []
-    while len(told) < 3:  # two are lost
-        now = session.wakes_at() + 1e-6 if told else 0.01
-        told += session.due(now)
+    datagrams = []
+    while len(datagrams) < 3:  # two are lost
+        now = session.wakes_at() + 1e-6 if datagrams else 0.01
+        datagrams += session.due(now)
         assert session.due(now) == []
         assert not session.closed
-    assert {HEADER.decode(each)["kind"] for each in told} == {Kind.CLOSE}
-    session.heard(HEADER.encode(HEADER.decode(told[0]) | {"outcome": outcome}), now)
+    assert {HEADER.decode(each)["kind"] for each in datagrams} == {Kind.CLOSE}
+    session.heard(HEADER.encode(HEADER.decode(datagrams[0]) | {"outcome": outcome}), now)
     assert session.closed
     assert session.due(now + 100) == []

@@ -13,8 +13,8 @@ from offramp.leo.devices.fpga_table import TableWrites
 def test_a_new_table_is_written_whole_in_packets_of_lines_in_a_row():
     table = TableWrites(2 * LINES + 3)
     taken = []
-    while found := table.take():
-        taken.append(found)
+    while packet := table.take():
+        taken.append(packet)
     assert [lines for lines, _ in taken] == [range(LINES), range(LINES, 2 * LINES), range(2 * LINES, 2 * LINES + 3)]
     assert all(content == bytes(LINE * len(lines)) for lines, content in taken)
     assert not table.idle

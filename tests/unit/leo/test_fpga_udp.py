@@ -46,12 +46,12 @@ def outcomes(opened, requests):
     """Completions by request, all of them."""
     for number, (function, message) in enumerate(requests):
         assert opened.submit(function, number, message)
-    found, until = {}, time.monotonic() + SECONDS
-    while len(found) < len(requests):
+    completions, until = {}, time.monotonic() + SECONDS
+    while len(completions) < len(requests):
         assert time.monotonic() < until
-        found |= {done.request: done for done in opened.poll()}
+        completions |= {done.request: done for done in opened.poll()}
         time.sleep(0.001)
-    return [found[number] for number in range(len(requests))]
+    return [completions[number] for number in range(len(requests))]
 
 
 def submit_again_and_again(opened):
@@ -98,10 +98,12 @@ def test_look_ups_and_sums_are_the_models():
             index.insert(key, key << 32)
         asked = [(kvs.NAME, struct.pack("<Q", key)) for key in range(1, 60)]
         sums = [sum_of(count) for count in (0, 1, 3, 16, 65, 700)]
-        found = outcomes(opened, asked + [(reduce.NAME, message) for message, _ in sums])
-        assert {done.status for done in found} == {Status.OK}
-        assert [done.message for done in found[:59]] == [struct.pack("<Q", index.lookup(key)) for key in range(1, 60)]
-        assert [done.message for done in found[59:]] == [answer for _, answer in sums]
+        completions = outcomes(opened, asked + [(reduce.NAME, message) for message, _ in sums])
+        assert {done.status for done in completions} == {Status.OK}
+        assert [done.message for done in completions[:59]] == [
+            struct.pack("<Q", index.lookup(key)) for key in range(1, 60)
+        ]
+        assert [done.message for done in completions[59:]] == [answer for _, answer in sums]
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -109,16 +111,18 @@ def test_look_ups_of_a_card_that_lies_fail_and_others_go_on(lie):
     with device(LIES[lie], Target.KVS) as opened:
         message, answer = sum_of(16)
         asked = [(kvs.NAME, struct.pack("<Q", key)) for key in (1, 2, 3)]
-        found = outcomes(opened, [*asked, (reduce.NAME, message)])
-        assert [(done.status, done.message) for done in found] == [(Status.FAILED, b"")] * 3 + [(Status.OK, answer)]
+        completions = outcomes(opened, [*asked, (reduce.NAME, message)])
+        assert [(done.status, done.message) for done in completions] == [(Status.FAILED, b"")] * 3 + [
+            (Status.OK, answer)
+        ]
 
 
 @pytest.mark.parametrize("count", [16, 700])
 @pytest.mark.parametrize("lie", LIES)
 def test_sums_of_a_card_that_lies_fail_whole_and_others_go_on(lie, count):
     with device(LIES[lie], Target.REDUCE) as opened:
-        found = outcomes(opened, [(reduce.NAME, sum_of(count)[0]), (kvs.NAME, bytes(8))])
-        assert [(done.status, done.message) for done in found] == [(Status.FAILED, b""), (Status.OK, bytes(8))]
+        completions = outcomes(opened, [(reduce.NAME, sum_of(count)[0]), (kvs.NAME, bytes(8))])
+        assert [(done.status, done.message) for done in completions] == [(Status.FAILED, b""), (Status.OK, bytes(8))]
 
 
 @pytest.mark.full
@@ -128,9 +132,9 @@ def test_codes_and_values_of_rows_are_the_models_however_many_datagrams_they_tak
     asked = [request for pair in cases for request in zip((sylvie.QUANTISE, sylvie.DEQUANTISE), pair, strict=True)]
     with device(quantpack=True) as opened:
         assert {sylvie.QUANTISE, sylvie.DEQUANTISE} < set(opened.functions)
-        found = outcomes(opened, asked)
-        assert {done.status for done in found} == {Status.OK}
-        for (message, back), codes, values in zip(cases, found[::2], found[1::2], strict=True):
+        completions = outcomes(opened, asked)
+        assert {done.status for done in completions} == {Status.OK}
+        for (message, back), codes, values in zip(cases, completions[::2], completions[1::2], strict=True):
             assert codes.message == sylvie.quantise(message)
             assert values.message == sylvie.dequantise(back)
 
@@ -171,8 +175,8 @@ def test_rows_of_a_card_that_lies_fail_whole_and_others_go_on(lie, place):
     with device(LIES[lie], target, quantpack=True) as opened:
         message, answer = sum_of(16)
         for rows in (3, 300):
-            found = outcomes(opened, [(function, rows_of(rows, 20)[place]), (reduce.NAME, message)])
-            assert [(done.status, done.message) for done in found] == [(Status.FAILED, b""), (Status.OK, answer)]
+            completions = outcomes(opened, [(function, rows_of(rows, 20)[place]), (reduce.NAME, message)])
+            assert [(done.status, done.message) for done in completions] == [(Status.FAILED, b""), (Status.OK, answer)]
 
 
 def test_what_an_engine_refuses_keeps_its_status():
@@ -225,13 +229,13 @@ def test_sums_that_wait_for_the_window_do_not_hold_a_look_up_back():
             assert opened.submit(reduce.NAME, number, sum_of(1)[0])
         assert opened.submit(kvs.NAME, 100, bytes(8))
         goes_on.set()
-        found, until = [], time.monotonic() + SECONDS
-        while len(found) <= 100:
+        completions, until = [], time.monotonic() + SECONDS
+        while len(completions) <= 100:
             assert time.monotonic() < until
-            found += [done.request for done in opened.poll()]
+            completions += [done.request for done in opened.poll()]
             time.sleep(0.001)
         opened.close()
-    assert found.index(100) <= 2 * 8
+    assert completions.index(100) <= 2 * 8
 
 
 @pytest.mark.parametrize("lines", [0, 3, 0xFFFFFFFF])

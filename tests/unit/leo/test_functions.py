@@ -108,8 +108,8 @@ def test_reduce(kind: Type) -> None:
                 import torch
 
                 expected = torch.from_numpy(rows[0]).bfloat16().view(torch.int16).numpy().view(np.uint16).tolist()
-        found = np.frombuffer(reduce.answer(reduce.request(kind, vectors)), reduce.DTYPE[kind])
-        assert found.tolist() == expected
+        total = np.frombuffer(reduce.answer(reduce.request(kind, vectors)), reduce.DTYPE[kind])
+        assert total.tolist() == expected
 
 
 def test_reduce_of_special_numbers() -> None:
@@ -136,12 +136,12 @@ def test_reduce_refuses(message: bytes) -> None:
 
 def tables() -> ebs.Tables:
     layout = ebs.Layout(4, 8, 6)
-    found = ebs.Tables(HostMemory(layout.size), layout)
-    found.add_volume(1, 1024, rate=4096, burst=8 * 4096)
-    found.add_volume(2, 600, rate=0, burst=0)
-    found.map(1, 0, server=3, number=0, address=0x10000)
-    found.map(1, 1, server=4, number=5, address=0x900000)
-    return found
+    filled = ebs.Tables(HostMemory(layout.size), layout)
+    filled.add_volume(1, 1024, rate=4096, burst=8 * 4096)
+    filled.add_volume(2, 600, rate=0, burst=0)
+    filled.map(1, 0, server=3, number=0, address=0x10000)
+    filled.map(1, 1, server=4, number=5, address=0x900000)
+    return filled
 
 
 def read(found: ebs.Tables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.EbsStatus, int, int]:
@@ -150,38 +150,38 @@ def read(found: ebs.Tables, volume: int, start: int, blocks: int, tick: int = 0)
 
 
 def test_block_look_ups() -> None:
-    found = tables()
-    assert read(found, 1, 3, 1) == (ebs.EbsStatus.FOUND, 3, 0x10000 + 3 * 4096)
-    assert read(found, 1, 1023, 1) == (ebs.EbsStatus.FOUND, 4, 0x900000 + 511 * 4096)
-    assert read(found, 1, 510, 4)[0] is ebs.EbsStatus.SPLIT
-    assert read(found, 1, 1023, 2)[0] is ebs.EbsStatus.OUT_OF_RANGE
-    assert read(found, 1, 0, 0)[0] is ebs.EbsStatus.OUT_OF_RANGE
-    assert read(found, 1, 2**64 - 1, 2)[0] is ebs.EbsStatus.OUT_OF_RANGE
-    assert read(found, 2, 0, 1)[0] is ebs.EbsStatus.UNMAPPED
-    assert read(found, 0, 0, 1)[0] is ebs.EbsStatus.NO_VOLUME
-    assert read(found, 9, 0, 1)[0] is ebs.EbsStatus.NO_VOLUME
+    filled = tables()
+    assert read(filled, 1, 3, 1) == (ebs.EbsStatus.FOUND, 3, 0x10000 + 3 * 4096)
+    assert read(filled, 1, 1023, 1) == (ebs.EbsStatus.FOUND, 4, 0x900000 + 511 * 4096)
+    assert read(filled, 1, 510, 4)[0] is ebs.EbsStatus.SPLIT
+    assert read(filled, 1, 1023, 2)[0] is ebs.EbsStatus.OUT_OF_RANGE
+    assert read(filled, 1, 0, 0)[0] is ebs.EbsStatus.OUT_OF_RANGE
+    assert read(filled, 1, 2**64 - 1, 2)[0] is ebs.EbsStatus.OUT_OF_RANGE
+    assert read(filled, 2, 0, 1)[0] is ebs.EbsStatus.UNMAPPED
+    assert read(filled, 0, 0, 1)[0] is ebs.EbsStatus.NO_VOLUME
+    assert read(filled, 9, 0, 1)[0] is ebs.EbsStatus.NO_VOLUME
 
 
 def test_the_bucket_of_a_volume() -> None:
-    found = tables()
-    assert read(found, 1, 0, 8)[0] is ebs.EbsStatus.FOUND  # the whole burst
-    assert read(found, 1, 0, 1)[0] is ebs.EbsStatus.WAIT
-    assert read(found, 1, 0, 1, tick=1)[0] is ebs.EbsStatus.FOUND
-    assert read(found, 1, 0, 1, tick=0)[0] is ebs.EbsStatus.WAIT  # time does not go back
-    assert read(found, 1, 0, 9, tick=10**6)[0] is ebs.EbsStatus.WAIT  # more than a burst never goes
-    assert read(found, 1, 0, 8, tick=2**64 - 1)[0] is ebs.EbsStatus.FOUND
+    filled = tables()
+    assert read(filled, 1, 0, 8)[0] is ebs.EbsStatus.FOUND  # the whole burst
+    assert read(filled, 1, 0, 1)[0] is ebs.EbsStatus.WAIT
+    assert read(filled, 1, 0, 1, tick=1)[0] is ebs.EbsStatus.FOUND
+    assert read(filled, 1, 0, 1, tick=0)[0] is ebs.EbsStatus.WAIT  # time does not go back
+    assert read(filled, 1, 0, 9, tick=10**6)[0] is ebs.EbsStatus.WAIT  # more than a burst never goes
+    assert read(filled, 1, 0, 8, tick=2**64 - 1)[0] is ebs.EbsStatus.FOUND
 
 
 def test_tables_refuse() -> None:
-    found = tables()
+    filled = tables()
     for call in (
-        lambda: found.add_volume(1, 1, 0, 0),
-        lambda: found.add_volume(0, 512 * 9, 0, 0),
-        lambda: found.map(1, 2, 0, 0, 1),
-        lambda: found.map(0, 0, 0, 0, 1),
-        lambda: found.map(1, 0, 0, 6, 1),
-        lambda: found.map(1, 0, 0, 0, 0),
-        lambda: found.lookup(b"short"),
+        lambda: filled.add_volume(1, 1, 0, 0),
+        lambda: filled.add_volume(0, 512 * 9, 0, 0),
+        lambda: filled.map(1, 2, 0, 0, 1),
+        lambda: filled.map(0, 0, 0, 0, 1),
+        lambda: filled.map(1, 0, 0, 6, 1),
+        lambda: filled.map(1, 0, 0, 0, 0),
+        lambda: filled.lookup(b"short"),
     ):
         with pytest.raises(OfframpError, match=r"^ebs"):
             call()

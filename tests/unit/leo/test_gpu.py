@@ -31,24 +31,24 @@ pytest.importorskip("torch")
 
 
 def finish(device, count: int) -> dict[int, Completion]:
-    found: dict[int, Completion] = {}
+    completions: dict[int, Completion] = {}
     limit = time.monotonic() + 60
-    while len(found) < count:
-        found |= {each.request: each for each in device.poll()}
+    while len(completions) < count:
+        completions |= {each.request: each for each in device.poll()}
         assert time.monotonic() < limit
         time.sleep(1e-4)
-    return found
+    return completions
 
 
 def ask(device, function: str, messages: list[bytes]) -> list[tuple[Status, bytes]]:
     """Answers in the order of the messages."""
-    found = {}
+    completions = {}
     for begin in range(0, len(messages), device.depth):
         some = messages[begin : begin + device.depth]
         for number, message in enumerate(some, begin):
             assert device.submit(function, number, message)
-        found |= finish(device, len(some))
-    return [(found[number].status, found[number].message) for number in range(len(messages))]
+        completions |= finish(device, len(some))
+    return [(completions[number].status, completions[number].message) for number in range(len(messages))]
 
 
 @pytest.fixture

@@ -92,17 +92,17 @@ def greet(made, content, descriptors=()):
 @pytest.mark.parametrize(("field", "value", "line"), WRONG)
 def test_a_greeting_that_cannot_be(field, value, line):
     content = {k: v for k, v in (GOOD | {field: value}).items() if v is not None}
-    with responder() as made:
+    with responder() as server:
         if not line:
-            greet(made, content)[0].close()
+            greet(server, content)[0].close()
             return
         with pytest.raises(OfframpError) as caught:
-            greet(made, content)
+            greet(server, content)
         assert line in str(caught.value)
         assert "\n" not in str(caught.value)
-        assert sum(made.refused.values()) == 1
-        assert made.connected == 0
-        greet(made, GOOD)[0].close()
+        assert sum(server.refused.values()) == 1
+        assert server.connected == 0
+        greet(server, GOOD)[0].close()
 
 
 RAW = {
@@ -117,11 +117,11 @@ RAW = {
 
 @pytest.mark.parametrize("raw", RAW.values(), ids=RAW)
 def test_bytes_that_are_no_greeting(raw):
-    with responder() as made:
+    with responder() as server:
         with pytest.raises((OfframpError, OSError)):
-            serve_while(made, lambda: _raw(made.listener.address, raw))
-        assert made.connected == 0
-        greet(made, GOOD)[0].close()
+            serve_while(server, lambda: _raw(server.listener.address, raw))
+        assert server.connected == 0
+        greet(server, GOOD)[0].close()
 
 
 def _raw(address, raw):
@@ -144,12 +144,12 @@ def test_a_path_is_never_opened(tmp_path):
     """A file that a greeting names stays as it was, and a descriptor of one is refused."""
     victim = tmp_path / "victim"
     victim.write_bytes(bytes(memory_bytes(RING)))
-    with responder() as made:
+    with responder() as server:
         with pytest.raises(OfframpError, match="unknown field 'segment'"):
-            greet(made, GOOD | {"transport": "shm", "segment": str(victim)})
+            greet(server, GOOD | {"transport": "shm", "segment": str(victim)})
         fd = os.open(victim, os.O_RDWR)
         with pytest.raises(OfframpError, match="the descriptor is not anonymous memory"):
-            greet(made, GOOD | {"transport": "shm"}, [fd])
+            greet(server, GOOD | {"transport": "shm"}, [fd])
         os.close(fd)
     assert victim.read_bytes() == bytes(memory_bytes(RING))
 
@@ -169,10 +169,10 @@ def test_memory_of_another_size_or_that_can_shrink(size, seals, line):
     os.ftruncate(fd, size)
     if seals:
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-    with responder() as made:
+    with responder() as server:
         with pytest.raises(OfframpError, match=line):
-            greet(made, GOOD | {"transport": "shm"}, [fd])
-        assert made.connected == 0
+            greet(server, GOOD | {"transport": "shm"}, [fd])
+        assert server.connected == 0
     os.close(fd)
 
 
@@ -185,25 +185,25 @@ def test_descriptors_of_other_things(kind):
         "folder": lambda: os.open("/", os.O_RDONLY),
     }
     fd = fds[kind]()
-    with responder() as made, pytest.raises(OfframpError, match="the descriptor is not anonymous memory"):
-        greet(made, GOOD | {"transport": "shm"}, [fd])
+    with responder() as server, pytest.raises(OfframpError, match="the descriptor is not anonymous memory"):
+        greet(server, GOOD | {"transport": "shm"}, [fd])
     os.close(fd)
 
 
 def test_memory_of_all_connections_is_bounded(monkeypatch):
     hello = parse_hello(GOOD)
     monkeypatch.setattr(module, "CONNECTION_BYTES", int(1.5 * hello.memory_bytes))
-    with responder() as made:
-        sock, _ = greet(made, GOOD)
+    with responder() as server:
+        sock, _ = greet(server, GOOD)
         with pytest.raises(OfframpError, match=f"requester of {hello.memory_bytes} bytes: .* are left"):
-            greet(made, GOOD | {"owner": 6})
+            greet(server, GOOD | {"owner": 6})
         sock.close()
 
 
 def test_silent_peers_hold_nobody_up():
     """Connections that say nothing, or half of a greeting, while another one is served and a third one connects."""
-    with lab(program([[(Trip("echo"),)]])) as made:
-        path = made.responder.listener.address.removeprefix("unix:")
+    with lab(program([[(Trip("echo"),)]])) as laboratory:
+        path = laboratory.responder.listener.address.removeprefix("unix:")
         silent = []
         for said in (b"", b"x" * 10, bytes(64), bytes(64) + b"\0\0"):
             sock = socket.socket(socket.AF_UNIX)
@@ -212,17 +212,17 @@ def test_silent_peers_hold_nobody_up():
             silent.append(sock)
         begun = time.monotonic()
         for i in range(200):
-            made.requester.admit(batch([b"x"]), np.array([i]))
-            made.step()
-        while len(made.ended) < 200:
-            made.step()
+            laboratory.requester.admit(batch([b"x"]), np.array([i]))
+            laboratory.step()
+        while len(laboratory.ended) < 200:
+            laboratory.step()
 
         def again():
-            return Requester(made.requester.program, [f"unix:{path}"], settings=Settings(rows=8))
+            return Requester(laboratory.requester.program, [f"unix:{path}"], settings=Settings(rows=8))
 
-        serve_while(made.responder, again).close()
+        serve_while(laboratory.responder, again).close()
         assert time.monotonic() - begun < 4
-        assert {e[1] for e in made.ended} == {Status.OK}
+        assert {e[1] for e in laboratory.ended} == {Status.OK}
         for sock in silent:
             sock.close()
 

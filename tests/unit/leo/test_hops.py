@@ -24,8 +24,8 @@ def test_another_clock_is_found_within_what_is_said(ahead, there, back):
     """Whatever messages take in each direction, also where one of them is always slow."""
     sent = [(1000 * n, 1000 * n + took + ahead) for n, took in enumerate(there)]
     answers = [(1000 * n + ahead, 1000 * n + took) for n, took in enumerate(back)]
-    found, error = hops.offset_ns(sent, answers)
-    assert abs(found - ahead) <= error
+    offset, error = hops.offset_ns(sent, answers)
+    assert abs(offset - ahead) <= error
     assert error == (min(there) + min(back)) / 2
 
 

@@ -126,58 +126,58 @@ def test_who_rewrites_a_length_after_it_was_checked_changes_nothing():
 
 @pytest.mark.parametrize("length", [-(2**62), -1, 2**62, 2 * STRIDE + 1])
 def test_an_entry_of_an_impossible_length_ends_the_connection_and_no_other(length, caplog):
-    with responder() as made, caplog.at_level(logging.WARNING, "offramp.leo"):
-        good = connected(made, hello(owner=9))
-        bad = connected(made)
+    with responder() as server, caplog.at_level(logging.WARNING, "offramp.leo"):
+        good = connected(server, hello(owner=9))
+        bad = connected(server)
         bad.put(length, b"12345678", (1, 0, 0, ring_info(ECHO)))
-        steps(made)
-        assert made.connected == 1
-        assert made.refused == {"a message of an impossible length": 1}
+        steps(server)
+        assert server.connected == 1
+        assert server.refused == {"a message of an impossible length": 1}
         (line,) = caplog.messages
         assert line == "requester 7: connection ended: the peer has written a message of an impossible length"
         good.put(5, b"hello", (1, 0, 0, ring_info(ECHO)))
-        steps(made)
+        steps(server)
         assert answers(good) == [(1, Status.OK, b"hello")]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_bytes_end_the_connection(seed):
-    with responder() as made:
-        link = connected(made)
+    with responder() as server:
+        link = connected(server)
         rng = np.random.default_rng(seed)
         link.requests[16:] = rng.integers(-(2**63), 2**63 - 1, len(link.requests) - 16)
         link.requests[HEAD] = int(rng.integers(8, link.received.size + 1)) & ~7
-        before = made.service.host.segment.words.copy()
-        steps(made)
-        assert made.connected == 0
-        assert (made.service.host.segment.words == before).all()
+        before = server.service.host.segment.words.copy()
+        steps(server)
+        assert server.connected == 0
+        assert (server.service.host.segment.words == before).all()
 
 
 @pytest.mark.parametrize(("number", "trip"), [(ROWS, 0), (0xFFFF, 0), (1, 4), (1, 255), (-1, 0), (1 << 20 | 0xFFFF, 3)])
 @pytest.mark.parametrize("flags", [0, ring.ONCE])
 def test_rows_and_trips_that_the_journal_does_not_have(number, trip, flags):
-    with responder() as made:
-        link = connected(made)
-        before = made.service.host.segment.words.copy()
+    with responder() as server:
+        link = connected(server)
+        before = server.service.host.segment.words.copy()
         link.put(16, struct.pack("<qq", 0, 1), (number, 0, 0, ring_info(ADD, trip=trip, flags=flags)))
-        steps(made)
-        assert made.refused == {"a request of a row or round trip that it does not have": 1}
-        assert (made.service.host.segment.words == before).all()
+        steps(server)
+        assert server.refused == {"a request of a row or round trip that it does not have": 1}
+        assert (server.service.host.segment.words == before).all()
 
 
 @pytest.mark.parametrize("function", [ECHO, READ, REVERSE])
 def test_an_answer_that_a_journal_cannot_keep(function):
     """Executed once at most means that the answer is kept; what is longer than that is refused."""
-    with responder() as made:
-        link = connected(made)
-        journal = made._connections[0].journal.copy()
+    with responder() as server:
+        link = connected(server)
+        journal = server._connections[0].journal.copy()
         message = struct.pack("<qI", 0, MOST_ANSWER + 1) if function == READ else bytes(MOST_ANSWER + 1)
         link.put(len(message), message, (1, 0, 0, ring_info(function, flags=ring.ONCE)))
-        steps(made)
+        steps(server)
         ((number, status, answer),) = answers(link)
         assert (number, answer) == (1, b"")
         assert status in (Status.BAD_LENGTH, Status.OUT_OF_BOUNDS)
-        changed = np.flatnonzero(made._connections[0].journal != journal)
+        changed = np.flatnonzero(server._connections[0].journal != journal)
         first = Journal.WORDS + 4 * KeptAnswer.WORDS
         assert all(place < 8 or first <= place < first + 4 for place in changed)
 
@@ -185,30 +185,30 @@ def test_an_answer_that_a_journal_cannot_keep(function):
 @pytest.mark.parametrize("offset", [-8, -1, 4096 - 7, 4096, 1 << 62, -(1 << 63)])
 @pytest.mark.parametrize("function", [READ, WRITE, ADD])
 def test_one_sided_operations_outside_of_the_memory(function, offset):
-    with responder() as made:
-        link = connected(made)
+    with responder() as server:
+        link = connected(server)
         rest = struct.pack("<I", 8) if function == READ else bytes(8)
         message = struct.pack("<q", offset) + rest
         link.put(len(message), message, (1, 0, 0, ring_info(function)))
-        steps(made)
+        steps(server)
         assert [(status, m) for _, status, m in answers(link)] == [(Status.OUT_OF_BOUNDS, b"")]
 
 
 def test_functions_and_devices_that_were_not_announced():
     pairs = frozenset({("cpu", "echo")})
-    with responder() as made:
-        link = connected(made, hello(pairs=pairs))
+    with responder() as server:
+        link = connected(server, hello(pairs=pairs))
         for number, what in enumerate(((255, 0), (ECHO, 1), (REVERSE, 0), (ECHO, 200), (0xFFFF, 255))):
             link.put(8, bytes(8), (number, 0, 0, ring_info(*what)))
-        steps(made)
+        steps(server)
         assert {status for _, status, _ in answers(link)} == {Status.UNKNOWN_FUNCTION}
 
 
 def test_a_message_that_is_rewritten_while_it_is_executed():
     """A thread flips an address between one inside and one outside of the memory: every answer is one or the other."""
-    with responder() as made:
-        link = connected(made)
-        made.service.host.memory[:] = 0x55
+    with responder() as server:
+        link = connected(server)
+        server.service.host.memory[:] = 0x55
         stop = threading.Event()
         place = 16 + 5
 
@@ -227,22 +227,22 @@ def test_a_message_that_is_rewritten_while_it_is_executed():
                     break
                 place = 16 + at // 8 + 5
                 link.put(12, struct.pack("<qI", 0, 8), (1, 0, 0, ring_info(READ)))
-                steps(made, 1)
+                steps(server, 1)
                 for _, status, answer in answers(link):
                     assert (status, answer) in {(0, struct.pack("<q", 0x55)), (Status.OUT_OF_BOUNDS, b"")}
         finally:
             stop.set()
             thread.join()
-        assert made.connected == 1
+        assert server.connected == 1
 
 
 def test_a_requester_that_does_not_read_its_answers_has_to_wait(monkeypatch):
     """Requests that wait in Python are bounded: beyond, the ring is left alone; once answers are read, it goes on."""
     most = 1 << 16
     monkeypatch.setattr(module, "PENDING_BYTES", most)
-    with responder() as made:
-        link = connected(made)
-        connection = made._connections[0]
+    with responder() as server:
+        link = connected(server)
+        connection = server._connections[0]
         sent = 0
 
         def fill():
@@ -253,14 +253,14 @@ def test_a_requester_that_does_not_read_its_answers_has_to_wait(monkeypatch):
 
         for _ in range(100):
             fill()
-            made.step()
+            server.step()
             assert connection.pending_bytes <= most + 2 * 256 * (512 + 8)
         held = int(link.requests[TAIL])
-        steps(made)
+        steps(server)
         assert int(link.requests[TAIL]) == held
-        found = []
-        while len(found) < sent:
-            found += answers(link)
-            made.step()
-        assert [answer for _, _, answer in found] == [struct.pack("<q", i)[::-1] for i in range(sent)]
+        received = []
+        while len(received) < sent:
+            received += answers(link)
+            server.step()
+        assert [answer for _, _, answer in received] == [struct.pack("<q", i)[::-1] for i in range(sent)]
         assert connection.pending_bytes == 0

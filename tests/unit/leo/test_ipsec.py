@@ -37,22 +37,22 @@ def test_one_at_a_time_is_what_the_standard_says() -> None:
 @pytest.fixture
 def device():
     try:
-        made = open_device("ipsec:")
+        opened = open_device("ipsec:")
     except OfframpError as error:
         pytest.skip(str(error))
-    yield made
-    made.close()
+    yield opened
+    opened.close()
 
 
 def answers(device, messages, function=MAC):
     """The answers to all messages, in the order of the messages."""
-    sent, found, until = 0, {}, time.monotonic() + 30
-    while len(found) < len(messages):
+    sent, answered, until = 0, {}, time.monotonic() + 30
+    while len(answered) < len(messages):
         while sent < len(messages) and device.submit(function, sent, messages[sent]):
             sent += 1
-        found |= {done.request: (done.status, done.message) for done in device.poll()}
+        answered |= {done.request: (done.status, done.message) for done in device.poll()}
         assert time.monotonic() < until
-    return [found[number] for number in range(len(messages))]
+    return [answered[number] for number in range(len(messages))]
 
 
 def test_many_at_a_time_are_the_same(device) -> None:

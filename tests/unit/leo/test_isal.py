@@ -67,9 +67,9 @@ def test_what_is_no_stream_is_refused():
             expected = zlib.decompress(message)
         except zlib.error:
             expected = None
-        found = call(device, "decompress", message)
+        result = call(device, "decompress", message)
         right = expected is not None and len(expected) <= MOST and not _trails(message)
-        assert found == (expected if right else Status.FAILED)
+        assert result == (expected if right else Status.FAILED)
     assert call(device, "decompress", zlib.compress(bytes(MOST), 9)) == bytes(MOST)
     device.close()
 

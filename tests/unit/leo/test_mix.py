@@ -21,18 +21,18 @@ SECONDS = 0.015
 
 def applications():
     devices = {"fast": FAST, "slow": SLOW}
-    for found in (kvs.application(devices, mix="B", keys=5000), ebs.application(devices)):
-        yield pytest.param(replace(found, paths=("fast", "slow"), window=64), id=found.name.split()[0])
+    for app in (kvs.application(devices, mix="B", keys=5000), ebs.application(devices)):
+        yield pytest.param(replace(app, paths=("fast", "slow"), window=64), id=app.name.split()[0])
 
 
 @pytest.mark.parametrize("application", list(applications()))
 def test_a_mix_sustains_the_sum_of_its_paths_and_answers_as_soon_as_the_better(application):
     with running(application) as run:
         alone = {path: run((path,), {}, SECONDS) for path in application.paths}
-        measured = {path: 1e9 / found.rate for path, found in alone.items()}
+        measured = {path: 1e9 / outcome.rate for path, outcome in alone.items()}
         mixed = run(application.paths, measured, SECONDS)
-        medians = [run((p,), {}, 2 * SECONDS, 0.6 * found.rate).latency_us() for p, found in alone.items()]
+        medians = [run((p,), {}, 2 * SECONDS, 0.6 * outcome.rate).latency_us() for p, outcome in alone.items()]
         part = run(application.paths, measured, 2 * SECONDS, 0.6 * mixed.rate)
-    assert not any(found.wrong for found in (*alone.values(), mixed, part))
-    assert mixed.rate >= 0.9 * sum(found.rate for found in alone.values())
+    assert not any(outcome.wrong for outcome in (*alone.values(), mixed, part))
+    assert mixed.rate >= 0.9 * sum(outcome.rate for outcome in alone.values())
     assert part.latency_us() <= 1.1 * min(medians)

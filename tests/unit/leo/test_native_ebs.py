@@ -32,8 +32,8 @@ def call(software: Software, message: bytes) -> tuple[int, bytes]:
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_the_model(seed: int) -> None:
     rng = random.Random(seed)
-    both = Software(), Software()
-    for software in both:
+    pair = Software(), Software()
+    for software in pair:
         tables = ebs.Tables(software.memory(ebs.NAME), ebs.Layout(*EBS_LAYOUT))
         drawn = random.Random(seed)
         for volume in range(0, 64, 3):
@@ -49,11 +49,11 @@ def test_it_is_the_model(seed: int) -> None:
         tick = rng.choices([rng.randrange(100), rng.randrange(2**40), U64], [600, 399, 1])[0]
         count = rng.choice([0, 1, 1, 16, ebs.SEGMENT, 2**32 - 1])
         message = ebs.REQUEST.pack(rng.randrange(70), count, start, tick)
-        status, answer = both[0].call(ebs.NAME, message)
-        assert (int(status), answer) == call(both[1], message)
+        status, answer = pair[0].call(ebs.NAME, message)
+        assert (int(status), answer) == call(pair[1], message)
         seen.add(ebs.ANSWER.unpack(answer)[0])
     assert seen == {int(outcome) for outcome in ebs.EbsStatus}
-    assert bytes(both[0].memory(ebs.NAME).view) == bytes(both[1].memory(ebs.NAME).view)
+    assert bytes(pair[0].memory(ebs.NAME).view) == bytes(pair[1].memory(ebs.NAME).view)
 
 
 def test_other_lengths_are_no_requests() -> None:

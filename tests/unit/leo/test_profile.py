@@ -76,14 +76,14 @@ def test_functions_of_an_application_by_trip_end_and_node(monkeypatch: pytest.Mo
     known = machine.LinkProfile(bw_gbps=1, mps=1, latency_ns=1)
     monkeypatch.setattr(machine, "MEDIA", {"memory": lambda: known})
     config = load_config(["off-path", "dfs"])
-    found = machine.measure_machine(config, {}, {"cpu": FakeDevice(), "acc": FakeDevice()}, 0.01)  # type: ignore[dict-item]
-    assert found["compute_us"]["dfs"]["WRITE"] == [
+    profile = machine.measure_machine(config, {}, {"cpu": FakeDevice(), "acc": FakeDevice()}, 0.01)  # type: ignore[dict-item]
+    assert profile["compute_us"]["dfs"]["WRITE"] == [
         {"requester": {"cpu": 4.5, "acc": 4.5}, "responder": {"cpu": 5.5, "acc": 5.5}}
     ]
-    assert found["links"] == {"pcie": known.model_dump(), "router": known.model_dump()}
+    assert profile["links"] == {"pcie": known.model_dump(), "router": known.model_dump()}
 
 
 @pytest.mark.full
 def test_shared_memory_between_processes_is_measured() -> None:
-    found = measure_shared(rounds=20, messages=50, megabytes=1)
-    assert min(found.bw_gbps, found.mps, found.latency_ns) > 0
+    link = measure_shared(rounds=20, messages=50, megabytes=1)
+    assert min(link.bw_gbps, link.mps, link.latency_ns) > 0

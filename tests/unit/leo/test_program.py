@@ -56,11 +56,11 @@ def agree(seed: int) -> None:
     )
     choices = [np.flatnonzero(table.allowed[kind]).tolist() for kind in kinds]
     best = min(brute(program, paths) for paths in itertools.product(*choices))
-    exact, found = enumerate_paths(program), solve(program)
+    exact, solution = enumerate_paths(program), solve(program)
     assert exact.cost_ns == pytest.approx(best, abs=0.1)  # enumeration counts whole picoseconds
-    assert found.cost_ns == pytest.approx(best, rel=1e-5)
+    assert solution.cost_ns == pytest.approx(best, rel=1e-5)
     assert brute(program, exact.paths) == pytest.approx(best, abs=0.1)
-    assert brute(program, found.paths) == pytest.approx(best, rel=1e-5)
+    assert brute(program, solution.paths) == pytest.approx(best, rel=1e-5)
 
 
 @pytest.mark.parametrize("part", range(6))
@@ -76,10 +76,10 @@ def test_program_and_enumeration_equal_brute_force_on_500_instances() -> None:
 
 
 def test_capacity_splits_the_load() -> None:
-    found = capacity(Table.disjoint([1, 1], [1000 / 71.8, 1000 / 23.0]))
-    assert found.rate_mrps == pytest.approx(94.8)
-    assert found.shares[0, 1] == pytest.approx(0.2426, abs=1e-4)
-    assert found.bottlenecks == (0, 1)
+    result = capacity(Table.disjoint([1, 1], [1000 / 71.8, 1000 / 23.0]))
+    assert result.rate_mrps == pytest.approx(94.8)
+    assert result.shares[0, 1] == pytest.approx(0.2426, abs=1e-4)
+    assert result.bottlenecks == (0, 1)
     assert capacity(Table.disjoint([1, 1], [200, 300]), only=1).rate_mrps == pytest.approx(1000 / 300)
 
 

@@ -53,9 +53,9 @@ def serving(listen, *more, before=(), names=("kvs",)):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
-            found = re.search(r" at (\S+) \(pid (\d+)\)", line)
-            assert found, line
-            yield process, found[1], int(found[2])
+            match = re.search(r" at (\S+) \(pid (\d+)\)", line)
+            assert match, line
+            yield process, match[1], int(match[2])
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(30)
@@ -101,11 +101,11 @@ def four_requesters(requests, listen=None, transport="tcp", *serve_more):
         begun = time.monotonic()
         more = [*DEVICES, "--workload", "B", "--transport", transport]
         running = [connect(where, requests, *more, "--seed", str(i), before=other.command) for i in range(4)]
-        found = [numbers_of(process) for process in running]
+        results = [numbers_of(process) for process in running]
         seconds = time.monotonic() - begun
-    assert [numbers["sent"] for numbers in found] == [requests] * 4
-    assert [numbers["wrong"] for numbers in found] == [0] * 4
-    total = {path: sum(numbers["by_path"][path] for numbers in found) for path in ("cpu", "model", "fpga")}
+    assert [numbers["sent"] for numbers in results] == [requests] * 4
+    assert [numbers["wrong"] for numbers in results] == [0] * 4
+    total = {path: sum(numbers["by_path"][path] for numbers in results) for path in ("cpu", "model", "fpga")}
     assert sum(total.values()) == 4 * requests
     assert all(total.values()), total
     return seconds

@@ -44,21 +44,21 @@ def test_states_of_a_request_on_the_way_over_two_accelerators():
     near = FunctionDevice({"compress": lambda m: m[:2]}, "near")
     far = FunctionDevice({"decompress": lambda m: m + b"!"}, "far")
     flow = (Trip("decompress", remote="far", local="near", local_function="compress"),)
-    with lab(program([[flow]]), {"far": far}, {"near": near}) as made:
-        requester = made.requester
+    with lab(program([[flow]]), {"far": far}, {"near": near}) as laboratory:
+        requester = laboratory.requester
         assert requester.admit(batch([b"abcdef"]), np.array([7])) == 1
-        assert states(made) == {State.ACC_PENDING}
+        assert states(laboratory) == {State.ACC_PENDING}
         requester.step()
-        assert states(made) == {State.NIC_PENDING}
+        assert states(laboratory) == {State.NIC_PENDING}
         requester.step()
-        assert states(made) == {State.WAIT_RESP}
+        assert states(laboratory) == {State.WAIT_RESP}
         for _ in range(3):
-            made.responder.step()
+            laboratory.responder.step()
         requester.step()
-        assert states(made) == {State.DONE}
+        assert states(laboratory) == {State.DONE}
         done = requester.collect()
         assert (done.users.tolist(), done.answer(0)) == ([7], b"ab!")
-        assert not states(made)
+        assert not states(laboratory)
 
 
 def test_round_trips_pass_answers_on():
@@ -72,30 +72,30 @@ def test_round_trips_pass_answers_on():
     def note(name):
         return lambda m: (seen.append(m), m.upper() + name.encode())[1]
 
-    with lab(program([[trips]]), python={name: note(name) for name in ("first", "second", "third")}) as made:
-        made.requester.admit(batch([b"abcdef"]), np.array([1]))
-        assert run(made, 1) == [(1, Status.OK, b"ABFIRSTCDESECONDthird")]
+    with lab(program([[trips]]), python={name: note(name) for name in ("first", "second", "third")}) as laboratory:
+        laboratory.requester.admit(batch([b"abcdef"]), np.array([1]))
+        assert run(laboratory, 1) == [(1, Status.OK, b"ABFIRSTCDESECONDthird")]
         assert seen == [b"ab", b"ABfirstcde", b"ABFIRSTCDEsecond"]
 
 
 def test_a_full_table_pushes_back():
-    with lab(program([[ECHO]])) as made:
+    with lab(program([[ECHO]])) as laboratory:
         messages = [bytes([i]) for i in range(ROWS + 9)]
-        assert made.requester.admit(batch(messages), np.arange(len(messages))) == ROWS
-        assert made.requester.free == 0
-        assert made.requester.admit(batch(messages), np.arange(len(messages))) == 0
-        assert [e[0] for e in run(made, ROWS)] == list(range(ROWS))
-        assert made.requester.free == ROWS
+        assert laboratory.requester.admit(batch(messages), np.arange(len(messages))) == ROWS
+        assert laboratory.requester.free == 0
+        assert laboratory.requester.admit(batch(messages), np.arange(len(messages))) == 0
+        assert [e[0] for e in run(laboratory, ROWS)] == list(range(ROWS))
+        assert laboratory.requester.free == ROWS
 
 
 def test_bad_requests_change_nothing():
-    with lab(program([[ECHO]])) as made:
-        before = made.requester.table.copy()
+    with lab(program([[ECHO]])) as laboratory:
+        before = laboratory.requester.table.copy()
         with pytest.raises(OfframpError, match="expected types 0 to 0"):
-            made.requester.admit(batch([b""], kinds=[1]), np.zeros(1, np.int64))
+            laboratory.requester.admit(batch([b""], kinds=[1]), np.zeros(1, np.int64))
         with pytest.raises(OfframpError, match="request of 300 bytes: the table has room for 256"):
-            made.requester.admit(batch([bytes(300)]), np.zeros(1, np.int64))
-        assert (made.requester.table == before).all()
+            laboratory.requester.admit(batch([bytes(300)]), np.zeros(1, np.int64))
+        assert (laboratory.requester.table == before).all()
 
 
 def test_what_the_responder_lacks_is_said_before_anything_starts():
@@ -119,20 +119,20 @@ class Aborting(FunctionDevice):
     aborted = False
 
     def poll(self):
-        found = super().poll()
-        if len(found) == 2 and not self.aborted:
+        completions = super().poll()
+        if len(completions) == 2 and not self.aborted:
             self.aborted = True
-            return [found[1], found[0]._replace(status=Status.ABORTED, message=b"")]
-        return found
+            return [completions[1], completions[0]._replace(status=Status.ABORTED, message=b"")]
+        return completions
 
 
 def test_a_request_does_not_end_before_one_of_its_key_that_has_to_go_again():
     device = Aborting({"echo": bytes}, "acc")
     flow = (Trip("echo", remote="acc"),)
-    with lab(program([[flow]], "ADDR"), {"acc": device}) as made:
-        made.requester.admit(batch([b"first", b"second"], [7, 7]), np.array([1, 2]))
-        assert run(made, 2) == [(1, Status.OK, b"first"), (2, Status.OK, b"second")]
-        assert made.requester.retries == 2
+    with lab(program([[flow]], "ADDR"), {"acc": device}) as laboratory:
+        laboratory.requester.admit(batch([b"first", b"second"], [7, 7]), np.array([1, 2]))
+        assert run(laboratory, 2) == [(1, Status.OK, b"first"), (2, Status.OK, b"second")]
+        assert laboratory.requester.retries == 2
 
 
 @pytest.mark.full
@@ -148,7 +148,7 @@ def test_random_paths_lose_and_reorder_nothing(seed, dependency, parallelism):
         [ECHO, (Trip("echo", remote="acc"),), (Trip("echo", remote="slow"), Trip("echo", previous=True, length=0))]
     ]
     flows.append([flows[0][0], None, flows[0][2]])
-    with lab(program(flows, dependency), {"acc": device, "slow": slow}, policy="uniform", seed=seed % 97) as made:
+    with lab(program(flows, dependency), {"acc": device, "slow": slow}, policy="uniform", seed=seed % 97) as laboratory:
         count = 300
         keys = rng.integers(0, 9, count).tolist()
         messages = [struct.pack("<qq", i, k) for i, k in enumerate(keys)]
@@ -159,43 +159,43 @@ def test_random_paths_lose_and_reorder_nothing(seed, dependency, parallelism):
         fault = next(faults)
         while sent < count:
             taken = min(int(rng.integers(1, 20)), count - sent)
-            sent += made.requester.admit(requests.part(sent, sent + taken), users[sent : sent + taken])
-            made.step()
+            sent += laboratory.requester.admit(requests.part(sent, sent + taken), users[sent : sent + taken])
+            laboratory.step()
             if sent >= fault:
                 [device.kill, device.hang, device.reset][int(rng.integers(3))]()
                 fault = next(faults, count + 1)
-        run(made, count)
-        assert Counter(e[0] for e in made.ended) == Counter(range(count))
-        for user, status, answer in made.ended:
+        run(laboratory, count)
+        assert Counter(e[0] for e in laboratory.ended) == Counter(range(count))
+        for user, status, answer in laboratory.ended:
             assert status == Status.OK
             assert answer == messages[user]
         if dependency == "ADDR":
             for key in range(9):
-                order = [e[0] for e in made.ended if keys[e[0]] == key]
+                order = [e[0] for e in laboratory.ended if keys[e[0]] == key]
                 assert order == sorted(order)
 
 
 @pytest.mark.full
 def test_a_crash_of_the_responder_loses_nothing_and_adds_nothing_twice():
     flow = (Trip(ADD, once=True),)
-    with lab(program([[flow]], "ADDR")) as made:
+    with lab(program([[flow]], "ADDR")) as laboratory:
         rng = np.random.default_rng(3)
         sent, count = 0, 2000
-        while len(made.ended) < count:
+        while len(laboratory.ended) < count:
             if sent < count:
                 messages = [struct.pack("<qq", 8 * (i % 5), i + 1) for i in range(sent, min(sent + 16, count))]
                 keys = [(sent + i) % 5 for i in range(len(messages))]
-                sent += made.requester.admit(batch(messages, keys), np.arange(sent, sent + len(messages)))
-            made.step()
+                sent += laboratory.requester.admit(batch(messages, keys), np.arange(sent, sent + len(messages)))
+            laboratory.step()
             if rng.random() < 0.08:
-                made.crash()
-        assert made.requester.reconnects > 2
-        assert all(status == Status.OK for _, status, _ in made.ended)
+                laboratory.crash()
+        assert laboratory.requester.reconnects > 2
+        assert all(status == Status.OK for _, status, _ in laboratory.ended)
         totals = [0] * 5
         for user in range(count):
             totals[user % 5] += user + 1
-        assert made.host.memory[:5].tolist() == totals
+        assert laboratory.host.memory[:5].tolist() == totals
         running = [0] * 5
-        for user, _, answer in sorted(made.ended):
+        for user, _, answer in sorted(laboratory.ended):
             assert struct.unpack("<q", answer)[0] == running[user % 5]
             running[user % 5] += user + 1

@@ -85,8 +85,8 @@ def test_a_copied_stream_means_the_same(steps):
             if put(near, content):
                 waiting.append(content)
         elif step == -1:
-            found = take(far)
-            assert found is None or found == waiting.pop(0)
+            entry = take(far)
+            assert entry is None or entry == waiting.pop(0)
         else:
             stream(near, far, -step)
     for _ in range(len(waiting)):

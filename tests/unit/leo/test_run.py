@@ -82,14 +82,14 @@ def test_every_application_runs_on_every_host(tmp_path):
 def runs(pairs):
     """Requester and responder as processes, every request answered."""
     for application, host in pairs:
-        made = open_application([application, host], devices={})
-        assert len(made.paths) >= 2
-        with running(made) as run:
-            outcome, paths = run(made.paths, {}, Policy.UNIFORM, 1, None, 0.05)
+        app = open_application([application, host], devices={})
+        assert len(app.paths) >= 2
+        with running(app) as run:
+            outcome, paths = run(app.paths, {}, Policy.UNIFORM, 1, None, 0.05)
         assert outcome.sent > 0
         assert outcome.wrong == 0
         assert int(outcome.by_path.sum()) == outcome.sent, (application, host)
-        assert set(paths) == set(made.paths)
+        assert set(paths) == set(app.paths)
 
 
 @pytest.mark.full
@@ -99,10 +99,10 @@ def test_the_store_over_cpu_and_accelerator(tmp_path):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "of cpu + model" in result.output
-    found = json.loads(numbers.read_text())
-    assert [row["paths"] for row in found["rows"]] == [["cpu"], ["model"], ["cpu", "model"]]
-    assert sum(row["wrong"] for row in found["rows"]) == 0
-    assert {"share_of_sum", "against_better", "load"} <= set(found)
+    report = json.loads(numbers.read_text())
+    assert [row["paths"] for row in report["rows"]] == [["cpu"], ["model"], ["cpu", "model"]]
+    assert sum(row["wrong"] for row in report["rows"]) == 0
+    assert {"share_of_sum", "against_better", "load"} <= set(report)
 
 
 @pytest.mark.full
@@ -124,9 +124,9 @@ def test_a_responder_that_is_killed_is_started_again_and_told_of(tmp_path, monke
     result = CliRunner().invoke(app, [*arguments, "--json", str(numbers)])
     assert result.exit_code == 0, result.output
     assert f"(pid {killed[0]}) was killed by SIGKILL; it was started again once" in result.output
-    found = json.loads(numbers.read_text())
-    assert found["restarts"] == 1
-    assert sum(row["wrong"] for row in found["rows"]) == 0
+    report = json.loads(numbers.read_text())
+    assert report["restarts"] == 1
+    assert sum(row["wrong"] for row in report["rows"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def test_a_jct_within_the_tolerance_tells_of_no_queue() -> None:
 
 def kvs() -> Table:
     base = np.array([[2000.0, 2500.0], [np.nan, 2500.0]])
-    both = (Dependency.ADDR, Dependency.ADDR)
-    return Table.disjoint(base, [[200, 300], [0, 300]], types=("GET", "PUT"), dependency=both)
+    dependency = (Dependency.ADDR, Dependency.ADDR)
+    return Table.disjoint(base, [[200, 300], [0, 300]], types=("GET", "PUT"), dependency=dependency)
 
 
 def test_requests_of_one_key_go_one_path_and_those_that_cannot_wait_in_order() -> None:
@@ -161,42 +161,42 @@ def test_the_compiled_selector_equals_the_model(seed: int, policy: Policy) -> No
     rng = np.random.default_rng(seed)
     table = random_table(seed)
     tolerance = Tolerance(0.02, 3, 6000)
-    made = Selector(table, policy, rows=40, tolerance=tolerance)
+    selector = Selector(table, policy, rows=40, tolerance=tolerance)
     model = ModelSelector(table, policy, tolerance)
     for what, pick, kind, key, now in actions(rng, table, 400):
         under_way = [r for r, q in model.requests.items() if q.path is not None]
         row = pick % 40
         if what == "choose" and row not in model.requests:
-            assert made.choose(row, kind, key, now) == model.choose(row, kind, key, now * PS)
+            assert selector.choose(row, kind, key, now) == model.choose(row, kind, key, now * PS)
         elif what == "finish" and under_way:
             row = under_way[pick % len(under_way)]
             jct = -1 if pick == 0 else int(rng.integers(0, 4000))
             expected = model.finished(row, jct * PS, (jct + 5000) * PS, now * PS)
-            assert list(made.finished(row, jct, jct + 5000, now)) == expected
+            assert list(selector.finished(row, jct, jct + 5000, now)) == expected
         elif what == "reroute" and under_way:
             row = under_way[pick % len(under_way)]
-            assert made.reroute(row, now) == model.reroute(row, now * PS)
+            assert selector.reroute(row, now) == model.reroute(row, now * PS)
         elif what == "down":
             down = set(np.flatnonzero(rng.random(len(table.paths)) < 0.4).tolist())
-            assert list(made.set_down(down, now)) == model.set_down(down, now * PS)
-        assert made.outstanding.tolist() == [p.outstanding for p in model.paths]
-        assert [x * PS for x in made.backlog_ns] == pytest.approx([r.backlog for r in model.resources])
-    assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
+            assert list(selector.set_down(down, now)) == model.set_down(down, now * PS)
+        assert selector.outstanding.tolist() == [p.outstanding for p in model.paths]
+        assert [x * PS for x in selector.backlog_ns] == pytest.approx([r.backlog for r in model.resources])
+    assert selector.scale.tolist() == [r.scale / UNIT for r in model.resources]
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_both_learn_the_same_from_a_queue_that_is_slower_or_faster_than_believed(factor: float) -> None:
     table = Table.disjoint([2000, 2500], [200, 300])
-    made, model = Selector(table, rows=400), ModelSelector(table, Policy.LOOKAHEAD)
+    selector, model = Selector(table, rows=400), ModelSelector(table, Policy.LOOKAHEAD)
     rng = np.random.default_rng(3)
     free, under_way, now = [0, 0], [], 0
     for i in range(4000):
         now += int(rng.exponential(160 * factor))
         while under_way and (under_way[0][0] <= now or len(under_way) == 399):
             at, row, jct, e2e = under_way.pop(0)
-            assert list(made.finished(row, jct, e2e, at)) == model.finished(row, jct * PS, e2e * PS, at * PS)
+            assert list(selector.finished(row, jct, e2e, at)) == model.finished(row, jct * PS, e2e * PS, at * PS)
         row = next(r for r in range(i % 400, i % 400 + 400) if r % 400 not in model.requests) % 400
-        path = made.choose(row, 0, None, now)
+        path = selector.choose(row, 0, None, now)
         assert path == model.choose(row, 0, None, now * PS)
         service = round((200, 300)[path] * factor)
         start = max(now, free[path])
@@ -205,15 +205,15 @@ def test_both_learn_the_same_from_a_queue_that_is_slower_or_faster_than_believed
         e2e = jct + int(rng.integers(3000, 9000))
         under_way.append((now + e2e, row, jct, e2e))
         under_way.sort()
-    assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
-    assert (abs(made.scale - factor) < 0.1 + abs(1 - factor) / 2).all()  # it stops where waits are foreseen to half
+    assert selector.scale.tolist() == [r.scale / UNIT for r in model.resources]
+    assert (abs(selector.scale - factor) < 0.1 + abs(1 - factor) / 2).all()  # it stops where waits are foreseen to half
 
 
 @pytest.mark.parametrize("burst", [1, 16])
 def test_both_learn_the_same_where_requests_overtake_each_other(burst: int) -> None:
     """A network that jitters before the queues: no scale is learned, and the work under way counts as the wait."""
     table = Table.disjoint([2000, 2500], [200, 300])
-    made, model = Selector(table, rows=1000), ModelSelector(table, Policy.LOOKAHEAD)
+    selector, model = Selector(table, rows=1000), ModelSelector(table, Policy.LOOKAHEAD)
     rng = np.random.default_rng(5)
     free, came, path_of = [0, 0], {}, {}
     events = [(125 * i * burst, 0, row) for i in range(1000 // burst) for row in range(i * burst, (i + 1) * burst)]
@@ -221,7 +221,7 @@ def test_both_learn_the_same_where_requests_overtake_each_other(burst: int) -> N
     while events:
         now, what, row = heapq.heappop(events)
         if what == 0:
-            path_of[row] = made.choose(row, 0, None, now)
+            path_of[row] = selector.choose(row, 0, None, now)
             assert path_of[row] == model.choose(row, 0, None, now * PS)
             came[row] = now, int(rng.integers(1000, 8000))
             heapq.heappush(events, (now + came[row][1], 1, row))
@@ -231,10 +231,10 @@ def test_both_learn_the_same_where_requests_overtake_each_other(burst: int) -> N
             heapq.heappush(events, (free[path] + (1800, 2200)[path], 2, row))
         else:
             sent, away = came[row]
-            assert list(made.finished(row, now - sent - away, now - sent, now)) == []
+            assert list(selector.finished(row, now - sent - away, now - sent, now)) == []
             assert model.finished(row, (now - sent - away) * PS, (now - sent) * PS, now * PS) == []
             counted += CLEARLY * model.miss_model > model.miss_count
-    assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
+    assert selector.scale.tolist() == [r.scale / UNIT for r in model.resources]
     assert min(r.overtaking for r in model.resources) >= OVERTAKING
-    assert (made.scale <= 1).all()
+    assert (selector.scale <= 1).all()
     assert counted > 200

@@ -19,39 +19,39 @@ pytestmark = pytest.mark.full
 
 @pytest.mark.full
 def test_a_job_ends_right_under_hostile_greetings():
-    found = besiege(windows=3, greetings=30, rate=5000, seconds=0.5)
-    assert found.wrong == 0
-    assert found.done > 0
-    assert found.greetings >= 30
+    siege = besiege(windows=3, greetings=30, rate=5000, seconds=0.5)
+    assert siege.wrong == 0
+    assert siege.done > 0
+    assert siege.greetings >= 30
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_ten_thousand_hostile_greetings_leave_the_tail_where_it_is():
     """``pytest -m slow tests/unit/leo/test_siege.py -s``: windows in turns, so that other load falls on both."""
-    found = besiege(windows=30, greetings=10_000)
-    print(f"{found.greetings} greetings: p99 {found.quiet_us} and {found.loud_us} us, {found.ratio:.2f}")  # noqa: T201
-    assert found.wrong == 0
-    assert found.ratio <= 1.5
+    siege = besiege(windows=30, greetings=10_000)
+    print(f"{siege.greetings} greetings: p99 {siege.quiet_us} and {siege.loud_us} us, {siege.ratio:.2f}")  # noqa: T201
+    assert siege.wrong == 0
+    assert siege.ratio <= 1.5
 
 
 def test_strangers_get_a_small_part_of_the_time(monkeypatch):
     """However long a look at them takes: the next one comes fifty times as much later, while somebody is served."""
-    with responder() as made:
+    with responder() as server:
         calls = []
 
         def slow(_):
             calls.append(time.monotonic())
             time.sleep(0.002)
 
-        monkeypatch.setattr(made.listener, "accept", slow)
+        monkeypatch.setattr(server.listener, "accept", slow)
         for _ in range(5):
-            made.step()
+            server.step()
         assert len(calls) == 5, "nobody is served: strangers need not wait"
-        connected(made)
+        connected(server)
         calls.clear()
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
-            made.step()
+            server.step()
         assert 1 <= len(calls) <= 6
         assert min(b - a for a, b in itertools.pairwise(calls)) >= 0.1

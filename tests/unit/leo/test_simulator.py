@@ -100,10 +100,10 @@ def test_at_low_load_the_default_rule_is_no_worse_than_greedy() -> None:
 
 
 def promises(settings: int, seed: int) -> None:
-    found = summary(run_sweep(settings, 20_000, seed, processes=1))
-    assert found["against_greedy"]["most"] <= 1.03
-    assert found["against_optimum"]["most"] <= 1.10
-    assert found["gain"]["least"] >= 1.17
+    summed = summary(run_sweep(settings, 20_000, seed, processes=1))
+    assert summed["against_greedy"]["most"] <= 1.03
+    assert summed["against_optimum"]["most"] <= 1.10
+    assert summed["gain"]["least"] >= 1.17
 
 
 @pytest.mark.full
@@ -125,9 +125,9 @@ def against_simple(kind: str, settings: int, requests: int) -> dict[str, float]:
 @pytest.mark.full
 @pytest.mark.parametrize("kind", CLASSES)
 def test_no_class_falls_behind_the_rules_that_learn_nothing(kind: str) -> None:
-    found = against_simple(kind, 6, 5000)
-    assert found["median"] <= 1.02
-    assert found["most"] <= (1.25 if kind == "failures" else 1.1)  # runs are short; 200 longer ones below
+    verdict = against_simple(kind, 6, 5000)
+    assert verdict["median"] <= 1.02
+    assert verdict["most"] <= (1.25 if kind == "failures" else 1.1)  # runs are short; 200 longer ones below
 
 
 @pytest.mark.slow

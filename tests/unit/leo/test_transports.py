@@ -51,18 +51,18 @@ def listen_of(transport):
 
 def test_messages_of_all_sizes_arrive(transport):
     rng = np.random.default_rng(5)
-    with lab(program([[ECHO]], "ADDR"), transport=transport, listen=listen_of(transport), stride=256) as made:
+    with lab(program([[ECHO]], "ADDR"), transport=transport, listen=listen_of(transport), stride=256) as laboratory:
         messages = [rng.bytes(int(rng.integers(0, 257))) for _ in range(800)]
         keys = [i % 3 for i in range(len(messages))]
         sent = 0
-        while len(made.ended) < len(messages):
+        while len(laboratory.ended) < len(messages):
             end = min(sent + int(rng.integers(0, 40)), len(messages))
-            sent += made.requester.admit(batch(messages[sent:end], keys[sent:end]), np.arange(sent, end))
-            done = made.step()
+            sent += laboratory.requester.admit(batch(messages[sent:end], keys[sent:end]), np.arange(sent, end))
+            done = laboratory.step()
             assert (done.jct_ns >= 0).all()
             assert (done.jct_ns <= done.ended_ns - done.begun_ns).all()
-        assert [e[0] for e in made.ended] == list(range(len(messages)))
-        assert all(e[1:] == (Status.OK, messages[e[0]]) for e in made.ended)
+        assert [e[0] for e in laboratory.ended] == list(range(len(messages)))
+        assert all(e[1:] == (Status.OK, messages[e[0]]) for e in laboratory.ended)
 
 
 def test_long_messages_that_fill_the_rings(transport):
@@ -73,24 +73,24 @@ def test_long_messages_that_fill_the_rings(transport):
         transport=transport,
         listen=listen_of(transport),
         stride=1 << 18,
-    ) as made:
+    ) as laboratory:
         messages = [bytes([i]) * (1 << 17) + b"end" for i in range(ROWS)]
-        made.requester.admit(batch(messages), np.arange(ROWS))
-        while len(made.ended) < ROWS:
-            made.step()
-        assert all(answer == messages[user][::-1] for user, _, answer in made.ended)
+        laboratory.requester.admit(batch(messages), np.arange(ROWS))
+        while len(laboratory.ended) < ROWS:
+            laboratory.step()
+        assert all(answer == messages[user][::-1] for user, _, answer in laboratory.ended)
 
 
 def test_a_peer_that_vanishes_is_noticed(transport):
-    with lab(program([[ECHO]]), transport=transport, listen=listen_of(transport)) as made:
-        made.requester.admit(batch([b"x"]), np.array([1]))
-        made.responder.close()
+    with lab(program([[ECHO]]), transport=transport, listen=listen_of(transport)) as laboratory:
+        laboratory.requester.admit(batch([b"x"]), np.array([1]))
+        laboratory.responder.close()
         for _ in range(2000):
-            made.requester.step()
-            if made.requester._links == [None]:  # the request's own time runs out on a slow machine
+            laboratory.requester.step()
+            if laboratory.requester._links == [None]:  # the request's own time runs out on a slow machine
                 break
-        assert made.requester._links == [None]
-        assert made.requester.in_flight == 1
+        assert laboratory.requester._links == [None]
+        assert laboratory.requester.in_flight == 1
 
 
 @pytest.mark.full
@@ -110,14 +110,14 @@ def test_two_requesters_have_their_turns_in_compiled_rounds(transport):
     flows = [[ECHO], [(Trip("back"),)]]
     made_of = program(flows)
     listen = listen_of(transport)
-    with lab(made_of, python={"back": lambda m: m[::-1]}, transport=transport, listen=listen) as made:
-        settings, address = made.requester.settings, made.responder.listener.address
-        other = serve_while(made.responder, lambda: Requester(made_of, [address], settings=settings))
-        requesters = [made.requester, other]
+    with lab(made_of, python={"back": lambda m: m[::-1]}, transport=transport, listen=listen) as laboratory:
+        settings, address = laboratory.requester.settings, laboratory.responder.listener.address
+        other = serve_while(laboratory.responder, lambda: Requester(made_of, [address], settings=settings))
+        requesters = [laboratory.requester, other]
         asked = [[f"{number} of {name}".encode() for number in range(600)] for name in ("one", "two")]
-        sent, found = [0, 0], [{}, {}]
-        while any(len(answers) < 600 for answers in found):
-            made.responder.step()
+        sent, received = [0, 0], [{}, {}]
+        while any(len(answers) < 600 for answers in received):
+            laboratory.responder.step()
             for which, requester in enumerate(requesters):
                 end = min(sent[which] + 24, 600)
                 numbers = np.arange(sent[which], end)
@@ -126,11 +126,11 @@ def test_two_requesters_have_their_turns_in_compiled_rounds(transport):
                 requester.step()
                 done = requester.collect()
                 for i in range(done.count):
-                    found[which][int(done.users[i])] = done.answer(i)
-        for which, answers in enumerate(found):
+                    received[which][int(done.users[i])] = done.answer(i)
+        for which, answers in enumerate(received):
             turned = {n: m[::-1] if n % 7 == 0 else m for n, m in enumerate(asked[which])}
             assert answers == turned
-        assert made.responder.connected == 2
+        assert laboratory.responder.connected == 2
         other.close()
 
 

@@ -115,9 +115,9 @@ def test_reads_return_the_data(folder):
     mapped = Mapped(resolve(load_config(files(folder)), guess=True))
     table = np.arange(1000, dtype=np.float32).tobytes()
     flow = mapped.resolved.flows.index(next(f for f in mapped.resolved.flows if f.trips[0].id == "cc"))
-    found = [mapped.expected("LOAD", flow, variant)[0] for variant in range(16)]
-    assert len(set(found)) == 16
-    assert all(len(part) == 256 and part in table for part in found)
+    values = [mapped.expected("LOAD", flow, variant)[0] for variant in range(16)]
+    assert len(set(values)) == 16
+    assert all(len(part) == 256 and part in table for part in values)
     assert mapped.expected("STEPS", flow, 3)[0] == np.array([1, 2, 3, 500], np.int32).tobytes()
 
 

@@ -36,7 +36,7 @@ def test_frames_received_before_the_end_are_read(monkeypatch: pytest.MonkeyPatch
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     heard: list[bytes] = []
     monkeypatch.setattr(wire_tap, "_listen", lambda _: near)
-    monkeypatch.setattr(wire_tap.WireTap, "_hear", lambda _, sock: heard.append(sock.recv(16)))
+    monkeypatch.setattr(wire_tap.WireTap, "_receive", lambda _, sock: heard.append(sock.recv(16)))
     tap = wire_tap.WireTap(["s1"], [])
     for number in range(3):
         far.send(bytes([number]))

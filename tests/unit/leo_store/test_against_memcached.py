@@ -92,11 +92,11 @@ def test_random_commands_are_answered_as_memcached_answers_them(pair: tuple[Text
         assert each(b"flush_all\r\n") == b"OK\r\n"
     for step in range(1500):
         command = (a_text_command if rng.random() < 0.6 else a_meta_command)(rng)
-        found, right = (each(command) for each in pair)
-        if found != right and b"decr" not in command and b"MD" not in command:
-            assert comparable(found) == comparable(right), f"step {step}: {command!r}"
+        ours, right = (each(command) for each in pair)
+        if ours != right and b"decr" not in command and b"MD" not in command:
+            assert comparable(ours) == comparable(right), f"step {step}: {command!r}"
         if b"decr" in command or b"MD" in command:  # the value that memcached has padded is written anew on both sides
-            assert comparable(found).split()[-1:] == comparable(right).split()[-1:], f"step {step}: {command!r}"
+            assert comparable(ours).split()[-1:] == comparable(right).split()[-1:], f"step {step}: {command!r}"
             key = command.split()[1]
             for each in pair:
                 each(b"delete %b\r\n" % key)

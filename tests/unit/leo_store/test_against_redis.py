@@ -147,8 +147,8 @@ def test_random_commands_are_answered_as_redis_answers_them(pair: tuple[Resp, Re
         each("FLUSHALL")
     for step in range(1500):
         command = a_command(rng)
-        found, right = (comparable(each(*command)) for each in pair)
-        assert found == right, f"step {step}: {command}"
+        answered, right = (comparable(each(*command)) for each in pair)
+        assert answered == right, f"step {step}: {command}"
     for each in pair:
         each("RESET")
     assert sorted(ours("KEYS", "*")) == sorted(theirs("KEYS", "*"))

@@ -20,19 +20,19 @@ from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store
 
 @pytest.fixture
 def store() -> Iterator:
-    with a_store(listen="127.0.0.1:0") as made:
-        yield made
+    with a_store(listen="127.0.0.1:0") as opened:
+        yield opened
 
 
 def events(guard: Guard, count: int, timeout_s: float = 10.0) -> list[Guarded | Changed]:
     """So many, once they have come."""
-    found, until = [], time.monotonic() + timeout_s
-    while len(found) < count:
-        found += guard.poll()
-        assert time.monotonic() < until, found
+    received, until = [], time.monotonic() + timeout_s
+    while len(received) < count:
+        received += guard.poll()
+        assert time.monotonic() < until, received
         time.sleep(1e-4)
-    assert len(found) == count, found
-    return found
+    assert len(received) == count, received
+    return received
 
 
 class Waiting:
@@ -212,27 +212,27 @@ def test_random_changes_reach_a_guard_before_anybody(store) -> None:
             with Resp(store.addresses["resp"]) as other:
                 while not stop.is_set():
                     key = mine.choice(keys)
-                    told = int(other("INCR", key) if mine.random() < 0.5 else other("GET", key))
-                    if copy[key.encode()] < told:
-                        wrong.append((key, told, copy[key.encode()]))
+                    value = int(other("INCR", key) if mine.random() < 0.5 else other("GET", key))
+                    if copy[key.encode()] < value:
+                        wrong.append((key, value, copy[key.encode()]))
 
         users = [threading.Thread(target=use, args=(seed,)) for seed in range(3)]
         for user in users:
             user.start()
-        until, told = time.monotonic() + 2.0, 0
+        until, changes = time.monotonic() + 2.0, 0
         while time.monotonic() < until:
             for change in guard.poll():
                 time.sleep(rng.choice([0, 1e-4, 1e-3]))
                 copy[change.key] = int(change.value)
                 guard.release(change.number)
-                told += 1
+                changes += 1
         stop.set()
         while any(user.is_alive() for user in users):
             for change in guard.poll():
                 copy[change.key] = int(change.value)
                 guard.release(change.number)
     assert not wrong
-    assert told > 100
+    assert changes > 100
 
 
 def test_a_guard_that_does_not_listen_costs_a_bounded_memory(store) -> None:

@@ -201,8 +201,8 @@ def test_functions_of_a_plug_in(plugin: Path) -> None:
         [("reverse", b"abc"), ("reverse", b""), ("other", b""), ("reverse", b"x" * 65537)]
     ):
         assert device.submit(function, number, message)
-    found = [(c.request, c.status, c.message) for c in device.poll()]
-    assert found == [
+    completions = [(c.request, c.status, c.message) for c in device.poll()]
+    assert completions == [
         (0, Status.OK, b"cba"),
         (1, Status.OK, b""),
         (2, Status.UNKNOWN_FUNCTION, b""),

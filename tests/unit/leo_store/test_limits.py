@@ -80,10 +80,10 @@ def test_values_and_keys_that_are_too_long() -> None:
 def test_what_is_no_command_ends_the_connection(sent: bytes, answer: bytes) -> None:
     with a_store() as store, dial(store.addresses["resp"]) as sock:
         sock.sendall(sent)
-        found = b""
+        received = b""
         while part := sock.recv(4096):
-            found += part
-        assert found.startswith(answer)
+            received += part
+        assert received.startswith(answer)
 
 
 def test_a_client_that_does_not_read_holds_up_nobody() -> None:

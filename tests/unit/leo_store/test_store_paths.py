@@ -37,10 +37,10 @@ DEVICES = {
 def served():
     """A store, and a responder whose paths reach it."""
     with a_store(listen="127.0.0.1:0") as store:
-        made = application({"cpu": f"store:{store.addresses['listen']}", **DEVICES})
-        process = open_responder(made, "127.0.0.1:0", requesters=8, restarts=3, insecure=False)
+        app = application({"cpu": f"store:{store.addresses['listen']}", **DEVICES})
+        process = open_responder(app, "127.0.0.1:0", requesters=8, restarts=3, insecure=False)
         try:
-            yield store, made, process
+            yield store, app, process
         finally:
             process.close()
 
@@ -48,26 +48,26 @@ def served():
 @pytest.mark.full
 @pytest.mark.parametrize("path", ["cpu", *DEVICES])
 def test_no_path_is_ever_behind_what_somebody_knows(served, path) -> None:
-    store, made, process = served
-    with Reader(made, process.address, (path,)) as reader:
-        found = check_against_writers(reader, store.addresses["listen"], seconds=1.0)
-    assert found.reads > 100
-    assert found.writes > 20
-    assert found.by_copies > 0.3 * found.reads
+    store, app, process = served
+    with Reader(app, process.address, (path,)) as reader:
+        check = check_against_writers(reader, store.addresses["listen"], seconds=1.0)
+    assert check.reads > 100
+    assert check.writes > 20
+    assert check.by_copies > 0.3 * check.reads
 
 
 @pytest.mark.full
 def test_all_paths_together(served) -> None:
-    store, made, process = served
-    with Reader(made, process.address, made.paths) as reader:
-        found = check_against_writers(reader, store.addresses["listen"], seconds=1.0)
-    assert found.by_copies > 0.3 * found.reads
-    assert {"cpu", "model"} <= set(found.paths)
+    store, app, process = served
+    with Reader(app, process.address, app.paths) as reader:
+        check = check_against_writers(reader, store.addresses["listen"], seconds=1.0)
+    assert check.by_copies > 0.3 * check.reads
+    assert {"cpu", "model"} <= set(check.paths)
 
 
 def test_values_that_are_long_short_gone_or_end(served) -> None:
-    store, made, process = served
-    with Client(store.addresses["listen"]) as client, Reader(made, process.address, ("model",)) as reader:
+    store, app, process = served
+    with Client(store.addresses["listen"]) as client, Reader(app, process.address, ("model",)) as reader:
         key = key_of(77)
         for value in (b"", b"x", b"y" * MOST_VALUE, b"z" * (MOST_VALUE + 1), b"a", None, b"b"):
             if value is None:
@@ -84,8 +84,8 @@ def test_values_that_are_long_short_gone_or_end(served) -> None:
 
 
 def test_writes_of_requesters_are_what_everybody_sees(served) -> None:
-    store, made, process = served
-    with Client(store.addresses["listen"]) as client, Reader(made, process.address, made.paths) as reader:
+    store, app, process = served
+    with Client(store.addresses["listen"]) as client, Reader(app, process.address, app.paths) as reader:
         for version in range(20):
             reader.write({key: told(version) for key in range(100, 110)})
             assert reader.read(list(range(100, 110))) == [told(version)] * 10
@@ -96,10 +96,10 @@ def test_writes_of_requesters_are_what_everybody_sees(served) -> None:
 def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
     with a_store(listen=f"unix:{tmp_path}/s", folder=tmp_path / "data") as store:
         address = store.addresses["listen"]
-        made = application({"cpu": f"store:{address}", "model": DEVICES["model"]})
-        process = open_responder(made, "127.0.0.1:0", requesters=4, restarts=9, insecure=False)
+        app = application({"cpu": f"store:{address}", "model": DEVICES["model"]})
+        process = open_responder(app, "127.0.0.1:0", requesters=4, restarts=9, insecure=False)
         try:
-            with Reader(made, process.address, ("model",)) as reader:
+            with Reader(app, process.address, ("model",)) as reader:
                 with Client(address) as client:
                     client.set({key_of(1): b"1"})
                     for _ in range(50):
@@ -127,9 +127,9 @@ def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
 
 @pytest.mark.full
 def test_more_keys_than_copies_and_keys_that_come_later(served) -> None:
-    store, made, process = served
+    store, app, process = served
     count = COPIES + 2000
-    with Client(store.addresses["listen"]) as client, Reader(made, process.address, ("model",)) as reader:
+    with Client(store.addresses["listen"]) as client, Reader(app, process.address, ("model",)) as reader:
         for start in range(0, count, 1000):
             client.set({key_of(1000 + key): told(key) for key in range(start, min(start + 1000, count))})
         for _ in range(2):

@@ -21,9 +21,9 @@ GOOD = {"rows": 64, "rate": 1, "name": "abc", "kind": "shm", "parts": [0, 9], "n
 
 
 def test_what_is_described_comes_out() -> None:
-    found = check_object(GOOD, FIELDS, "greeting")
-    assert found == GOOD
-    assert type(found["rate"]) is float
+    checked = check_object(GOOD, FIELDS, "greeting")
+    assert checked == GOOD
+    assert type(checked["rate"]) is float
     without = {name: value for name, value in GOOD.items() if name != "note"}
     assert check_object(without, FIELDS, "greeting")["note"] is None
     edges = {**GOOD, "rows": 1, "rate": 0.5, "name": "", "kind": "tcp", "parts": [], "note": "12345"}

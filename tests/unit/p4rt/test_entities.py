@@ -46,19 +46,19 @@ def matches(entity):
 
 def test_each_match_kind(make):
     given = {"e": 0x1234, "l": (0x0A0000FF, 8), "n": (0xFF, 0x0F), "r": (3, 9), "o": 0}
-    found = matches(make.table_entry("t", given, priority=2))
-    assert found[1].exact.value == b"\x12\x34"
-    assert (found[2].lpm.value, found[2].lpm.prefix_len) == (b"\x0a\0\0\0", 8)
-    assert (found[3].ternary.value, found[3].ternary.mask) == (b"\x0f", b"\x0f")
-    assert (found[4].range.low, found[4].range.high) == (b"\x03", b"\x09")
-    assert found[5].optional.value == b"\0"
+    by_id = matches(make.table_entry("t", given, priority=2))
+    assert by_id[1].exact.value == b"\x12\x34"
+    assert (by_id[2].lpm.value, by_id[2].lpm.prefix_len) == (b"\x0a\0\0\0", 8)
+    assert (by_id[3].ternary.value, by_id[3].ternary.mask) == (b"\x0f", b"\x0f")
+    assert (by_id[4].range.low, by_id[4].range.high) == (b"\x03", b"\x09")
+    assert by_id[5].optional.value == b"\0"
 
 
 def test_single_numbers_are_full_matches(make):
-    found = matches(make.table_entry("In.t", {"l": 1, "n": 2, "r": 3}))
-    assert found[2].lpm.prefix_len == 32
-    assert found[3].ternary.mask == b"\xff"
-    assert found[4].range.low == found[4].range.high == b"\x03"
+    by_id = matches(make.table_entry("In.t", {"l": 1, "n": 2, "r": 3}))
+    assert by_id[2].lpm.prefix_len == 32
+    assert by_id[3].ternary.mask == b"\xff"
+    assert by_id[4].range.low == by_id[4].range.high == b"\x03"
 
 
 def test_dont_cares_are_left_out(make):

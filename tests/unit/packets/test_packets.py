@@ -172,19 +172,19 @@ def test_marks_slow_uploads_down_and_keep_queues_short():
 
 def test_balanced_streams_load_all_hosts_alike():
     streams = all_to_all(random_boundary(7, workers=6), 256)
-    made = balanced(streams)
-    assert made.size.sum() == pytest.approx(streams.size.sum(), rel=1e-3)
-    for ends in (made.source, made.sink):
-        load = np.bincount(ends, weights=made.size)
+    flows = balanced(streams)
+    assert flows.size.sum() == pytest.approx(streams.size.sum(), rel=1e-3)
+    for ends in (flows.source, flows.sink):
+        load = np.bincount(ends, weights=flows.size)
         assert load.max() == pytest.approx(load.min(), rel=0.02)
-    assert (made.source == streams.source).all()
+    assert (flows.source == streams.source).all()
 
 
 def test_background_has_the_load_that_it_is_asked_for():
-    made = background(16, 0.4, 10**11, 10**12, seed=2)
-    assert made.size.mean() == pytest.approx(mean_hadoop_bytes(), rel=0.1)
-    assert made.size.sum() * 8 / 16 == pytest.approx(0.4e11, rel=0.1)
-    assert (made.source != made.sink).all()
+    flows = background(16, 0.4, 10**11, 10**12, seed=2)
+    assert flows.size.mean() == pytest.approx(mean_hadoop_bytes(), rel=0.1)
+    assert flows.size.sum() * 8 / 16 == pytest.approx(0.4e11, rel=0.1)
+    assert (flows.source != flows.sink).all()
 
 
 @pytest.mark.parametrize(

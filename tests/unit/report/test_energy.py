@@ -39,9 +39,9 @@ def test_where_nothing_is_readable_a_line_says_why(tmp_path):
         f"energy is not readable: no {tmp_path}/intel-rapl:0, as in most virtual machines",
     )
     zone(tmp_path, "intel-rapl:0", "garbage")
-    found, why = energy_or_why(tmp_path)
-    assert found is None
-    assert why.startswith(f"energy is not readable: {tmp_path}/intel-rapl:0: ")
+    energy, reason = energy_or_why(tmp_path)
+    assert energy is None
+    assert reason.startswith(f"energy is not readable: {tmp_path}/intel-rapl:0: ")
 
 
 def test_counters_that_go_away(tmp_path):

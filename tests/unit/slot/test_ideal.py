@@ -84,8 +84,8 @@ def test_ring_in_gamr_order_takes_two_slots_more(n):
 def test_ring_histograms_over_all_orders(n, histogram):
     """The first vertex is fixed and counted n times: a ring looks the same from each of its vertices."""
     csr = ring(n)
-    found = Counter(slot_trace(*csr, np.array((0, *rest))).slots for rest in permutations(range(1, n)))
-    assert {z: n * count for z, count in found.items()} == histogram
+    counts = Counter(slot_trace(*csr, np.array((0, *rest))).slots for rest in permutations(range(1, n)))
+    assert {z: n * count for z, count in counts.items()} == histogram
 
 
 def test_figure_8():

@@ -87,25 +87,25 @@ def skewed():
 def test_volumes_are_those_of_the_specification(skewed):
     features = 100
     setting = Setting(skewed, features, memory_bytes=skewed.B // 5 * 4 * 128, fabric=NEAR)
-    found = {name: simulate(setting, name) for name in SCHEMES}
+    outcomes = {name: simulate(setting, name) for name in SCHEMES}
     host, unlimited = host_volume(skewed, features), unlimited_volume(skewed, features)
     plan = plan_volume(setting.plan, features)
-    assert found["bns-gcn"].up_bytes == found["g3"].down_bytes == host.wire_bytes
-    assert found["strawman-unlimited"].down_bytes == found["strawman-unlimited"].up_bytes == unlimited.wire_bytes
+    assert outcomes["bns-gcn"].up_bytes == outcomes["g3"].down_bytes == host.wire_bytes
+    assert outcomes["strawman-unlimited"].down_bytes == outcomes["strawman-unlimited"].up_bytes == unlimited.wire_bytes
     for name in ("switchgnn", "switchgnn-random"):
-        assert found[name].up_bytes == found[name].down_bytes == plan.wire_bytes
-    assert found["pairwise"].up_bytes == skewed.R * 4 * PACKET_WIRE_BYTES
-    assert found["pairwise"].down_vectors == skewed.B
-    assert unlimited.vectors < found["strawman"].down_vectors <= host.vectors
-    assert found["hybrid"].wire_bytes <= min(2 * host.wire_bytes, found["switchgnn"].wire_bytes)
-    for name, outcome in found.items():
+        assert outcomes[name].up_bytes == outcomes[name].down_bytes == plan.wire_bytes
+    assert outcomes["pairwise"].up_bytes == skewed.R * 4 * PACKET_WIRE_BYTES
+    assert outcomes["pairwise"].down_vectors == skewed.B
+    assert unlimited.vectors < outcomes["strawman"].down_vectors <= host.vectors
+    assert outcomes["hybrid"].wire_bytes <= min(2 * host.wire_bytes, outcomes["switchgnn"].wire_bytes)
+    for name, outcome in outcomes.items():
         series = outcome.series
         assert len(series.queue) == 0 or series.queue[-1] == 0
         if outcome.aggregators is not None:
             assert outcome.peak_open <= outcome.aggregators, name
-    assert found["switchgnn"].series.sent.sum() == setting.plan.packets
-    assert found["switchgnn"].series.added.sum() == setting.plan.passes
-    assert found["switchgnn"].numbers()["blocks"] == len(setting.plan.blocks)
+    assert outcomes["switchgnn"].series.sent.sum() == setting.plan.packets
+    assert outcomes["switchgnn"].series.added.sum() == setting.plan.passes
+    assert outcomes["switchgnn"].numbers()["blocks"] == len(setting.plan.blocks)
 
 
 def test_time_is_never_below_what_the_busiest_link_needs(skewed):
@@ -180,7 +180,7 @@ def test_windows_of_pairwise_sums_keep_all_workers_busy(skewed):
 def test_windows_upload_each_vertex_once_for_each_window_that_needs_it(skewed):
     """Counted one by one; destinations are taken from the workers in turn."""
     limit = skewed.B // 5
-    found = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "windows")
+    outcome = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "windows")
     queues = {w: [] for w in range(16)}
     for rank, vertex in enumerate(skewed.vertices.tolist()):
         queues[int(skewed.owner[vertex])].append(rank)
@@ -190,13 +190,13 @@ def test_windows_upload_each_vertex_once_for_each_window_that_needs_it(skewed):
     for start in range(0, skewed.B, limit):
         rows = [skewed.neighbours[skewed.indptr[r] : skewed.indptr[r + 1]] for r in dealt[start : start + limit]]
         uploads += len(set(np.concatenate(rows).tolist()))
-    assert found.up_bytes == uploads * 2 * PACKET_WIRE_BYTES
-    assert found.down_bytes == skewed.B * 2 * PACKET_WIRE_BYTES
-    assert found.series.added.sum() == 2 * skewed.C * 2
-    assert found.series.sent.sum() == skewed.B * 2
-    assert found.recirculated_bytes == (2 * skewed.C - uploads) * 2 * PACKET_WIRE_BYTES
+    assert outcome.up_bytes == uploads * 2 * PACKET_WIRE_BYTES
+    assert outcome.down_bytes == skewed.B * 2 * PACKET_WIRE_BYTES
+    assert outcome.series.added.sum() == 2 * skewed.C * 2
+    assert outcome.series.sent.sum() == skewed.B * 2
+    assert outcome.recirculated_bytes == (2 * skewed.C - uploads) * 2 * PACKET_WIRE_BYTES
     blocks = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "switchgnn")
-    assert found.imbalance < blocks.imbalance
+    assert outcome.imbalance < blocks.imbalance
 
 
 def test_acknowledgements_and_epochs():

@@ -130,7 +130,7 @@ def test_copies_that_save_few_bytes_per_pass_go_from_host_to_host() -> None:
     assert chosen.scheme == Scheme(hybrid=True)
     assert chosen.hosted.any()
     paper = planner.option(Scheme(), 32).made
-    took, *others = (simulated_s(made, rates) for made in (chosen, paper, p2p_of(chosen)))
+    took, *others = (simulated_s(plan, rates) for plan in (chosen, paper, p2p_of(chosen)))
     assert took < 0.9 * min(others)
     software = Planner(boundary, 8 << 20, rates=replace(rates, free_forwarding=False))
     assert fastest(software.options([Scheme(hybrid=True)], 32)).made.hosted.mean() in (0, 1)

@@ -73,22 +73,22 @@ def test_every_vertex_and_owner_is_found_and_nobody_else(seed: int) -> None:
     sums = contributions(plans, FPGA)
     owners = {}
     for keys, params in slot_rows(plans, range(3), FPGA).entries():
-        found = find(entries, 0, keys["block_id"], keys["src_id"])
-        assert found is not None
-        assert (found[1] >> 16, found[2] >> 16 & 0xFF) == (params["base"], params["chunks"])
-        assert found[2] >> 24 & 31 == params["port"]
+        place = find(entries, 0, keys["block_id"], keys["src_id"])
+        assert place is not None
+        assert (place[1] >> 16, place[2] >> 16 & 0xFF) == (params["base"], params["chunks"])
+        assert place[2] >> 24 & 31 == params["port"]
         owners[keys["src_id"]] = params["port"]
-        assert found[2] >> 29 & 1
+        assert place[2] >> 29 & 1
         mine = np.flatnonzero((sums.block_id == keys["block_id"]) & (sums.src_id == keys["src_id"]))
-        first = found[2] & 0xFFFF
+        first = place[2] & 0xFFFF
         for at, edge in zip(mine.tolist(), edges[first : first + len(mine)], strict=True):
             base = 0 if sums.need[at] == 1 else int(sums.base[at])
             assert edge[:2] == [sums.dst_id[at], int(sums.need[at]) << 16 | base]
             assert (edge[2] & 31, edge[2] >> 8) == (sums.dst_owner[at], at == mine[-1])
     for vertex, worker in owners.items():
-        found = find(entries, 1, 0, vertex)
-        assert found is not None
-        assert found[2] >> 24 & 31 == worker
+        place = find(entries, 1, 0, vertex)
+        assert place is not None
+        assert place[2] >> 24 & 31 == worker
     assert find(entries, 0, 99, 0) is None
     assert find(entries, 1, 0, 99) is None
 

@@ -30,8 +30,8 @@ def test_all_entries_of_a_job() -> None:
     rows = rows_for(job.plans, job.ports)
     assert [len(part) for part in rows] == [3, 3, 10, 8, 6, 6]
     there = {part.table for part in rows}
-    found, groups = entries_for(there, job.plans, job.ports, V1MODEL)
-    assert [len(part) for part in found] == [3, 3, 10, 8, 6, 6]
+    by_table, groups = entries_for(there, job.plans, job.ports, V1MODEL)
+    assert [len(part) for part in by_table] == [3, 3, 10, 8, 6, 6]
     assert groups == {barrier.GROUP: [(1, 1), (2, 2), (3, 3)]}
     with pytest.raises(OfframpError, match="acks: the switch program does not serve them"):
         entries_for(there, job.plans, job.ports, V1MODEL, acks=True)

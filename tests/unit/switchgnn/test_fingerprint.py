@@ -33,9 +33,9 @@ def test_plans_that_cut_the_same_graph_otherwise_are_other_jobs() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    made = job()
-    require_fit("plan.npz", made.plans[0], made.boundary, 6 * 128)
+    fitting = job()
+    require_fit("plan.npz", fitting.plans[0], fitting.boundary, 6 * 128)
     with pytest.raises(OfframpError, match=r"plan\.npz: made for a switch of 6 aggregators, expected 8 \(1024 B\)"):
-        require_fit("plan.npz", made.plans[0], made.boundary, 1024)
+        require_fit("plan.npz", fitting.plans[0], fitting.boundary, 1024)
     with pytest.raises(OfframpError, match=r"plan\.npz: made for another graph or partition: fingerprint \w{12}, ex"):
-        require_fit("plan.npz", made.plans[0], job(seed=2).boundary, 6 * 128)
+        require_fit("plan.npz", fitting.plans[0], job(seed=2).boundary, 6 * 128)

@@ -53,10 +53,10 @@ def test_plans_for_another_number_of_workers() -> None:
 def test_every_contribution_is_at_one_leaf_and_every_sum_is_joined_at_its_home() -> None:
     job = random_job(3, vertices=30, edges=80, workers=5, limit=12, features=(40,))
     network = LeafSpine((0, 1, 2, 0, 1), spines=3)
-    told = [leaf_entries(job.plans, network, leaf) for leaf in range(3)]
-    hops = sum(len(rows) for leaf in told for rows in leaf.rows if rows.table.endswith("v2agg"))
+    leaves = [leaf_entries(job.plans, network, leaf) for leaf in range(3)]
+    hops = sum(len(rows) for leaf in leaves for rows in leaf.rows if rows.table.endswith("v2agg"))
     assert hops == 2 * job.boundary.C
-    for leaf, entries in enumerate(told):
+    for leaf, entries in enumerate(leaves):
         (contributed,) = [rows for rows in entries.rows if rows.action.endswith("contribute")]
         assert set(contributed.params["port"].tolist()) <= {network.uplink(leaf, spine) for spine in range(3)}
         hosts = [rows for rows in entries.rows if "host_id" in rows.keys]

@@ -47,20 +47,20 @@ def test_an_updated_plan_is_a_complete_exchange(
     owner[rng.integers(0, n, moved)] = rng.integers(0, 4, moved)
     edges = np.concatenate([edges[rng.random(len(edges)) < left], rng.integers(0, n, (added, 2))])
     boundary = boundary_of(n, edges, owner, 4)
-    found = updated(before, boundary, seed=seed)
+    update = updated(before, boundary, seed=seed)
     path = tmp_path_factory.mktemp("plan") / "plan.npz"
-    save_plan(found.plan, path)
+    save_plan(update.plan, path)
     load_plan(path)  # which checks sizes, orders, and that every edge is in one block
-    assert plan_fingerprint(found.plan) == boundary_fingerprint(boundary)
-    assert (found.plan.B, found.plan.C, found.plan.R) == (boundary.B, boundary.C, boundary.R)
-    assert [block.block_id for block in found.plan.blocks] == [3 + i for i in range(len(found.plan.blocks))]
+    assert plan_fingerprint(update.plan) == boundary_fingerprint(boundary)
+    assert (update.plan.B, update.plan.C, update.plan.R) == (boundary.B, boundary.C, boundary.R)
+    assert [block.block_id for block in update.plan.blocks] == [3 + i for i in range(len(update.plan.blocks))]
     old = {block.block_id: block for block in before.blocks}
     same = [
         block.block_id in old
         and all(np.array_equal(getattr(block, a), getattr(old[block.block_id], a)) for a in ("vertices", "neighbours"))
-        for block in found.plan.blocks
+        for block in update.plan.blocks
     ]
-    assert found.kept <= sum(same)
+    assert update.kept <= sum(same)
 
 
 @pytest.mark.full
@@ -69,9 +69,9 @@ def test_a_graph_that_has_not_changed_keeps_its_blocks() -> None:
     boundary = Boundary(graph, partition(graph, 4, "hash", 0), 4)
     before = make_plan(boundary, 2, 64_000)
     assert len(before.blocks) > 3
-    found = updated(before, boundary)
-    assert found.kept == len(before.blocks)
-    for old, new in zip(before.blocks, found.plan.blocks, strict=True):
+    update = updated(before, boundary)
+    assert update.kept == len(before.blocks)
+    for old, new in zip(before.blocks, update.plan.blocks, strict=True):
         assert new.order is old.order
 
 
@@ -91,9 +91,9 @@ def test_few_changes_touch_few_blocks_and_add_few_uploads(share: float) -> None:
     pick = [graph.indices[graph.indptr[middle] + rng.integers(0, degrees[middle])] for _ in range(2)]
     now = np.concatenate([rng.permutation(edges)[count:], np.stack(pick, axis=1)])
     boundary = boundary_of(6000, now, owner, 8)
-    found, fresh = updated(before, boundary), make_plan(boundary, 1, 700 * AGGREGATOR_BYTES)
-    assert found.plan.uploads < (1.01 + 4 * share) * fresh.uploads
-    assert found.kept < len(before.blocks)
+    update, fresh = updated(before, boundary), make_plan(boundary, 1, 700 * AGGREGATOR_BYTES)
+    assert update.plan.uploads < (1.01 + 4 * share) * fresh.uploads
+    assert update.kept < len(before.blocks)
 
 
 def test_what_is_left_over_takes_the_place_of_a_block_that_is_gone() -> None:
@@ -105,9 +105,9 @@ def test_what_is_left_over_takes_the_place_of_a_block_that_is_gone() -> None:
     owner = np.arange(12) % 3
     before = make_plan(boundary_of(12, [*triangle(0), *triangle(3), *triangle(6)], owner, 3), 1, 3 * AGGREGATOR_BYTES)
     gone = next(i for i, block in enumerate(before.blocks) if block.vertices[0] == 3)
-    found = updated(before, boundary_of(12, [*triangle(0), *triangle(6), *triangle(9)], owner, 3))
-    assert found.kept == 2
-    assert found.plan.blocks[gone].vertices.tolist() == [9, 10, 11]
+    update = updated(before, boundary_of(12, [*triangle(0), *triangle(6), *triangle(9)], owner, 3))
+    assert update.kept == 2
+    assert update.plan.blocks[gone].vertices.tolist() == [9, 10, 11]
 
 
 def test_a_plan_of_nothing(tmp_path: Path) -> None:

@@ -32,12 +32,12 @@ def test_vertices_with_neighbours_behind_the_same_ports_share_a_group() -> None:
 def test_each_hop_of_a_group_leads_to_the_port_of_its_entry() -> None:
     job = random_job(2, vertices=60, edges=300, workers=5, limit=20, features=(40, 5))
     rows, groups = copy_entries(job.plans, job.ports)
-    found = by_port(contributions(job.plans, REPLICATED), job.ports)
-    ports = np.asarray(job.ports)[found.dst_owner]
+    grouped = by_port(contributions(job.plans, REPLICATED), job.ports)
+    ports = np.asarray(job.ports)[grouped.dst_owner]
     keys = zip(rows.keys["block_id"].tolist(), rows.keys["src_id"].tolist(), strict=True)
     group = dict(zip(keys, rows.params["group"].tolist(), strict=True))
     copies = set()
-    for block, vertex, hop, port in zip(found.block_id, found.src_id, found.hop, ports, strict=True):
+    for block, vertex, hop, port in zip(grouped.block_id, grouped.src_id, grouped.hop, ports, strict=True):
         assert (port, hop) in groups[group[block, vertex]]
         copies.add((block, vertex, hop))
     assert len(copies) == len(ports) == sum(len(groups[number]) for number in rows.params["group"].tolist())

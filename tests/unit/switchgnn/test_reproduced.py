@@ -11,12 +11,12 @@ pytestmark = pytest.mark.full
 
 
 def test_loss_over_time_is_loss_over_epochs_stretched() -> None:
-    found = find("switchgnn/fig13")[0].reproduce(0.25, 0)
-    fixed, exact = found.data["loss"]["fixed"], found.data["loss"]["fp32"]
+    reproduced = find("switchgnn/fig13")[0].reproduce(0.25, 0)
+    fixed, exact = reproduced.data["loss"]["fixed"], reproduced.data["loss"]["fp32"]
     assert fixed == pytest.approx(exact, abs=1e-4)
     assert fixed != exact
-    panel = found.panels[0]
-    (xs, _), epoch_s = panel.lines["switchgnn"], found.data["epoch_s"][panel.title]["switchgnn"]
+    panel = reproduced.panels[0]
+    (xs, _), epoch_s = panel.lines["switchgnn"], reproduced.data["epoch_s"][panel.title]["switchgnn"]
     assert xs[2] == pytest.approx(3 * epoch_s)
 
 

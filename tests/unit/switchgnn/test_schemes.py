@@ -81,9 +81,9 @@ def test_golden_errors(text: str, message: str) -> None:
 
 def test_candidates_keep_what_is_named() -> None:
     for scheme in candidates(Scheme(), all_bits=True):
-        found = candidates(scheme)
-        assert found[0] == scheme
-        assert all(other.bits == scheme.bits and (other.hybrid or not scheme.hybrid) for other in found)
+        schemes = candidates(scheme)
+        assert schemes[0] == scheme
+        assert all(other.bits == scheme.bits and (other.hybrid or not scheme.hybrid) for other in schemes)
     assert len(candidates(Scheme())) == 12
     assert len(candidates(Scheme(), all_bits=True)) == 36
     assert candidates(Scheme(bits=8), all_bits=True) == candidates(Scheme(bits=8))
@@ -96,12 +96,12 @@ def test_hybrid_never_sends_more(seed, vertices, workers, limit, features, schem
     """At most the bytes of either way alone, for any graph, memory and number of workers."""
     boundary = boundary_of(seed, vertices, workers)
     memory = limit * scheme.chunks_a_round(features) * AGGREGATOR
-    made = plan_or_none(boundary, replace(scheme, hybrid=True), features, memory)
-    if made is None:
+    plan = plan_or_none(boundary, replace(scheme, hybrid=True), features, memory)
+    if plan is None:
         return
     switch = plan_scheme(boundary, replace(scheme, hybrid=False), features, memory)
     hosts = replace(switch, hosted=np.ones(boundary.R, np.bool_), plan=replace(switch.plan, blocks=[]))
-    assert made.wire_bytes <= min(switch.wire_bytes, hosts.wire_bytes)
+    assert plan.wire_bytes <= min(switch.wire_bytes, hosts.wire_bytes)
     if scheme.bits == 32:
         assert hosts.wire_bytes == 2 * host_volume(boundary, features).wire_bytes
 
@@ -113,13 +113,13 @@ def test_predicted_time_is_that_of_the_slot_model(seed, vertices, workers, limit
     """Exactly, where pipeline and hosts are free and no host sends to another."""
     boundary = boundary_of(seed, vertices, workers)
     scheme = replace(scheme, hybrid=False, bits=32)
-    made = plan_scheme(boundary, scheme, features, limit * scheme.chunks_a_round(features) * AGGREGATOR)
+    plan = plan_scheme(boundary, scheme, features, limit * scheme.chunks_a_round(features) * AGGREGATOR)
     fabric = Fabric()
-    for block, trace in zip(made.plan.blocks, exchange_trace(made.plan, fabric).blocks, strict=True):
-        assert block_slots(block, made.plan.chunks) == trace.slots - 4 * fabric.delay_slots
+    for block, trace in zip(plan.plan.blocks, exchange_trace(plan.plan, fabric).blocks, strict=True):
+        assert block_slots(block, plan.plan.chunks) == trace.slots - 4 * fabric.delay_slots
     rates = Rates(passes_pps=1e30, host_pps=1e30, delay_s=fabric.delay_slots * fabric.slot_s)
-    simulated = made.slices * exchange_trace(made.plan, fabric).seconds
-    assert predict(made, rates).seconds == pytest.approx(simulated, rel=1e-9, abs=1e-15)
+    simulated = plan.slices * exchange_trace(plan.plan, fabric).seconds
+    assert predict(plan, rates).seconds == pytest.approx(simulated, rel=1e-9, abs=1e-15)
 
 
 def test_the_packet_level_simulator_agrees_in_order() -> None:
@@ -129,9 +129,9 @@ def test_the_packet_level_simulator_agrees_in_order() -> None:
         for scheme in (Scheme(), Scheme(balanced=True))
         for memory in (10_000, 20_000, 100_000)
     ]
-    predicted = [predict(made, Rates()).seconds for made in plans]
+    predicted = [predict(plan, Rates()).seconds for plan in plans]
     protocol = Protocol(acks=False)
-    simulated = [simulate(star(6, Links()), made.plan, protocol=protocol).end_ps / 1e12 for made in plans]
+    simulated = [simulate(star(6, Links()), plan.plan, protocol=protocol).end_ps / 1e12 for plan in plans]
     for shorter, longer in permutations(range(len(plans)), 2):
         if predicted[shorter] < 0.98 * predicted[longer]:
             assert simulated[shorter] < simulated[longer]
@@ -140,15 +140,15 @@ def test_the_packet_level_simulator_agrees_in_order() -> None:
 
 def test_what_limits_an_exchange() -> None:
     boundary = boundary_of(3, 40, 4)
-    made = plan_scheme(boundary, Scheme(), 128, 10**6)
+    plan = plan_scheme(boundary, Scheme(), 128, 10**6)
     free = Rates(link_bps=1e30, passes_pps=1e30, host_pps=1e30, delay_s=0)
-    assert predict(made, replace(free, passes_pps=1e3)).seconds == pytest.approx(made.passes / 1e3)
-    assert predict(made, replace(free, round_s=2.0)).barrier_s == 2.0 * made.rounds
+    assert predict(plan, replace(free, passes_pps=1e3)).seconds == pytest.approx(plan.passes / 1e3)
+    assert predict(plan, replace(free, round_s=2.0)).barrier_s == 2.0 * plan.rounds
     slow = replace(free, passes_pps=1e3, round_s=1.0, overlap=False)
-    assert predict(made, slow).seconds == pytest.approx(made.passes / 1e3 + made.rounds, rel=1e-6)
-    (block,) = made.plan.blocks
-    busiest = 2 * np.bincount(block.owner).max() * made.plan.chunks
-    assert predict(made, replace(free, host_pps=1e3)).seconds == pytest.approx(busiest / 1e3)
+    assert predict(plan, slow).seconds == pytest.approx(plan.passes / 1e3 + plan.rounds, rel=1e-6)
+    (block,) = plan.plan.blocks
+    busiest = 2 * np.bincount(block.owner).max() * plan.plan.chunks
+    assert predict(plan, replace(free, host_pps=1e3)).seconds == pytest.approx(busiest / 1e3)
 
 
 @pytest.mark.full

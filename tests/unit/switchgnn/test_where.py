@@ -36,7 +36,7 @@ def test_simulation_is_near_the_formula(passes: float | None, degree: int) -> No
     boundary = boundary_of(16, 256, degree, seed=3)
     place = Place(16, 2 * boundary.C / boundary.B, boundary.R / boundary.B, 128)
     setting = Setting(boundary, 128, fabric=Fabric(100e9, 0.0, passes))
-    found = simulate(setting, "switchgnn").seconds / simulate(setting, "bns-gcn").seconds
+    ratio = simulate(setting, "switchgnn").seconds / simulate(setting, "bns-gcn").seconds
     expected = place.ratio(100e9, passes)
-    assert 0.9 * expected < found < 2 * expected  # a sum that waits for the last upload doubles the time at most
-    assert (found < 1) == (passes is None)
+    assert 0.9 * expected < ratio < 2 * expected  # a sum that waits for the last upload doubles the time at most
+    assert (ratio < 1) == (passes is None)

@@ -45,14 +45,14 @@ class Model:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
+    places: list[tuple[int, str]] = []
 
     def model(workers: int, rate: str) -> AbstractContextManager[Model]:
-        found.append((workers, rate))
+        places.append((workers, rate))
         return Model(rate, "same")
 
     monkeypatch.setattr(laboratory_module, "laboratory", model)
-    return found
+    return places
 
 
 def test_the_map_varies_one_axis_at_a_time_around_its_centre() -> None:

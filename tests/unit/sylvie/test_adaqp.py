@@ -33,10 +33,10 @@ def test_within_the_budget_and_at_most_one_step_from_the_best(weights, columns, 
     weights = np.array(weights)
     low, high = (len(weights) * row_bytes(columns, bits) for bits in (2, 8))
     budget = int(low + share * (high - low))
-    made = widths_within(weights, columns, budget)
-    assert size(made, columns) <= budget
+    chosen = widths_within(weights, columns, budget)
+    assert size(chosen, columns) <= budget
     best = min(variance(weights, widths, columns) for widths in all_within(weights, columns, budget))
-    got = variance(weights, made, columns)
+    got = variance(weights, chosen, columns)
     # The linear relaxation is no worse than the best; the greedy lacks one row's last step of it.
     assert got <= best + variance(weights[[weights.argmax()]], np.array([2], np.uint8), columns) + 1e-9 * got
 

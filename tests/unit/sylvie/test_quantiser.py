@@ -158,11 +158,13 @@ def test_machine_code_and_model_are_equal_to_the_bit(bits, columns, compact, add
     x = (rng.normal(size=(23, columns + 3)) * 10.0 ** rng.integers(-30, 30, (23, 1))).astype(np.float32)[:, 2:-1]
     x[3], x[5] = 0, -1.1
     rows = rng.permutation(23)[: rng.integers(0, 23)]
-    made = [quantise(x, rows, bits, seed, compact=compact, threads=t, interpreted=i) for t, i in ((threads, 0), (1, 1))]
-    assert all(same_bits(native, plain) for native, plain in zip(*made, strict=True))
+    results = [
+        quantise(x, rows, bits, seed, compact=compact, threads=t, interpreted=i) for t, i in ((threads, 0), (1, 1))
+    ]
+    assert all(same_bits(native, plain) for native, plain in zip(*results, strict=True))
     outs = [np.full((23, columns + 5), np.float32(0.5)) for _ in range(2)]
     for out, interpreted in zip(outs, (False, True), strict=True):
-        dequantise(made[0], bits, out[:, 3:-2], rows, add=add, threads=threads, interpreted=interpreted)
+        dequantise(results[0], bits, out[:, 3:-2], rows, add=add, threads=threads, interpreted=interpreted)
     assert same_bits(*outs)
     others = np.delete(outs[0], rows, axis=0)
     assert (others == 0.5).all()

@@ -28,8 +28,8 @@ def test_all_reduce_in_every_pair_of_orders(shape):
     network, inputs = case(shape)
     expected = sum(inputs)
     for reduce, gather in product(all_orders(network), repeat=2):
-        made = stages(network, Collective.ALL_REDUCE, Chunk(24, reduce, gather))
-        for result in apply(network, made, inputs):
+        pieces = stages(network, Collective.ALL_REDUCE, Chunk(24, reduce, gather))
+        for result in apply(network, pieces, inputs):
             np.testing.assert_array_equal(result, expected)
 
 
@@ -50,17 +50,21 @@ def test_owners_do_not_depend_on_the_order(shape):
 
 def test_the_one_pass_of_an_in_network_dimension_is_an_all_reduce():
     network, inputs = case((2, 4), Kind.IN_NETWORK)
-    made = stages(network, Collective.ALL_REDUCE, Chunk(24, (0, 1), (1, 0)))
-    assert [stage.stage for stage in made] == [Collective.REDUCE_SCATTER, Collective.ALL_REDUCE, Collective.ALL_GATHER]
-    for result in apply(network, made, inputs):
+    pieces = stages(network, Collective.ALL_REDUCE, Chunk(24, (0, 1), (1, 0)))
+    assert [stage.stage for stage in pieces] == [
+        Collective.REDUCE_SCATTER,
+        Collective.ALL_REDUCE,
+        Collective.ALL_GATHER,
+    ]
+    for result in apply(network, pieces, inputs):
         np.testing.assert_array_equal(result, sum(inputs))
 
 
 def test_gathering_before_all_is_reduced_fails():
     network, inputs = case((2, 2))
-    made = stages(network, Collective.ALL_REDUCE, Chunk(24, (0, 1), (1, 0)))
+    pieces = stages(network, Collective.ALL_REDUCE, Chunk(24, (0, 1), (1, 0)))
     with pytest.raises(OfframpError, match="all-gather on dim2: expected 1 blocks, there are 2"):
-        apply(network, [made[0], made[2], made[1], made[3]], inputs)
+        apply(network, [pieces[0], pieces[2], pieces[1], pieces[3]], inputs)
 
 
 def test_an_order_must_visit_each_dimension_once():

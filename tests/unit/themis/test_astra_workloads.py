@@ -75,23 +75,23 @@ def test_simai_groups():
     header = (
         "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 2 pp: 3 vpp: 1 ga: 4 all_gpus: 96 pp_comm 7"
     )
-    made = read(header, *rows)
-    first, second = made.layers
-    assert [each.name for each in made.layers] == ["moe", "moe#2"]
-    found = [each.scope for each in (*first.forward, *first.input, *first.weight, *second.input, *second.weight)]
-    assert found == [Scope.EXPERT, Scope.MODEL, Scope.EXPERT_DATA, Scope.EXPERT, Scope.DATA]
-    fitted = made.fitted(NETWORK)
+    workload = read(header, *rows)
+    first, second = workload.layers
+    assert [each.name for each in workload.layers] == ["moe", "moe#2"]
+    scopes = [each.scope for each in (*first.forward, *first.input, *first.weight, *second.input, *second.weight)]
+    assert scopes == [Scope.EXPERT, Scope.MODEL, Scope.EXPERT_DATA, Scope.EXPERT, Scope.DATA]
+    fitted = workload.fitted(NETWORK)
     assert [(d.kind, d.size) for d in fitted.dimensions] == [
         (Kind.SWITCH, 4),
         (Kind.RING, 2),
         (Kind.RING, 4),
         (Kind.FULLY_CONNECTED, 3),
     ]
-    dims = made.dims(fitted)
+    dims = workload.dims(fitted)
     assert [dims[s] for s in (Scope.MODEL, Scope.EXPERT, Scope.EXPERT_DATA, Scope.DATA)] == [(0,), (1,), (2,), (1, 2)]
-    assert made.group_sizes(NETWORK)[Scope.DATA] == 8
-    assert made.facts == ("one stage of 3: without the pipeline's sends, and its bubble of 2/4 of the time",)
-    assert train(made, NETWORK, Scheduler.BASELINE).exposed[Scope.EXPERT] > 0
+    assert workload.group_sizes(NETWORK)[Scope.DATA] == 8
+    assert workload.facts == ("one stage of 3: without the pipeline's sends, and its bubble of 2/4 of the time",)
+    assert train(workload, NETWORK, Scheduler.BASELINE).exposed[Scope.EXPERT] > 0
 
 
 def test_a_divided_dimension_has_the_links_that_its_groups_can_use():
@@ -114,10 +114,10 @@ def test_gradients_of_inputs_travel_beside_those_of_weights_and_are_awaited():
         return make_plan(NETWORK, [Demand(collective, size)], Scheduler.BASELINE, 4).finish_ps
 
     layers = [f"{name} {ROW.split(maxsplit=1)[1]}" for name in "ab"]
-    found = train(read("MODEL", *layers), NETWORK, Scheduler.BASELINE, 1, 4)
+    breakdown = train(read("MODEL", *layers), NETWORK, Scheduler.BASELINE, 1, 4)
     there, back = alone(Collective.ALL_GATHER, NETWORK.npus * 4096), alone(Collective.ALL_REDUCE, 8192)
     assert back > 300_000
-    assert found.total == 2 * (100_000 + there) + 2 * (200_000 + back)
+    assert breakdown.total == 2 * (100_000 + there) + 2 * (200_000 + back)
 
 
 def test_forward_passes_run_again_from_the_last_checkpoint():
@@ -125,9 +125,9 @@ def test_forward_passes_run_again_from_the_last_checkpoint():
     header = (
         "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 checkpoints: 2 0 2 checkpoint_initiates: 2 4 1"
     )
-    made = read(header, *rows)
-    assert [layer.recompute for layer in made.layers] == [True, False, True, True, False]
-    assert train(made, NETWORK, Scheduler.BASELINE).total == 1000 * (11111 + 1101)
+    workload = read(header, *rows)
+    assert [layer.recompute for layer in workload.layers] == [True, False, True, True, False]
+    assert train(workload, NETWORK, Scheduler.BASELINE).total == 1000 * (11111 + 1101)
 
 
 def test_collectives_alone_and_inference():

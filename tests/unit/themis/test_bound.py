@@ -77,15 +77,15 @@ def test_provisioning(sizes, gbps, baseline, themis, bound):
     """Specification section 11: 64 chunks, no fixed delay."""
     network = Network("2D", tuple(Dimension(Kind.SWITCH, p, g * 1e9) for p, g in zip(sizes, gbps, strict=True)))
     demand = [Demand(AR, 10**9)]
-    found = {}
+    percent = {}
     for scheduler in (Scheduler.BASELINE, Scheduler.THEMIS_SCF, Scheduler.BALANCED):
         plan = make_plan(network, demand, scheduler)
-        found[scheduler] = 100 * utilisation(network, plan.stages(), plan.finish_ps)
+        percent[scheduler] = 100 * utilisation(network, plan.stages(), plan.finish_ps)
     best = 100 * ideal_ps(network, demand) / best_bound(network, demand).finish_ps
     assert best == pytest.approx(bound, abs=0.06)
-    assert found[Scheduler.BASELINE] == pytest.approx(baseline, abs=0.06)
-    assert found[Scheduler.THEMIS_SCF] == pytest.approx(themis, abs=0.06)
-    assert themis - 0.06 <= found[Scheduler.BALANCED] <= best + 1e-6
+    assert percent[Scheduler.BASELINE] == pytest.approx(baseline, abs=0.06)
+    assert percent[Scheduler.THEMIS_SCF] == pytest.approx(themis, abs=0.06)
+    assert themis - 0.06 <= percent[Scheduler.BALANCED] <= best + 1e-6
 
 
 @pytest.mark.parametrize("name", PAPER)

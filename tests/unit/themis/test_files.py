@@ -212,8 +212,8 @@ def test_astra_workload(tmp_path):
     assert embedding.forward[0].collective is Collective.ALL_TO_ALL
     assert (embedding.input, top.awaits, top.input[0].size) == ((), "Embedding", 98304)
     assert (bottom.forward_ps, bottom.weight[0].size) == (1_280_000, 13312)
-    found = train(workload, PAPER["2D-SW_SW"], Scheduler.THEMIS_SCF)
-    assert found.compute == 1000 * (300 + 1280 + 6400 + 2560 + 300 + 794 + 6400 + 2560 + 300 + 896 + 4480 + 1792)
+    breakdown = train(workload, PAPER["2D-SW_SW"], Scheduler.THEMIS_SCF)
+    assert breakdown.compute == 1000 * (300 + 1280 + 6400 + 2560 + 300 + 794 + 6400 + 2560 + 300 + 896 + 4480 + 1792)
 
 
 @pytest.mark.parametrize(

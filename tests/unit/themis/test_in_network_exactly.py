@@ -20,8 +20,8 @@ def passes(chunk: Chunk, collective: Collective = AR) -> list[tuple[Collective, 
 
 
 def test_the_turn_is_one_pass() -> None:
-    found = passes(Chunk(800.0, (0, 1), (1, 0)))
-    assert found == [(RS, 0, 800.0, 600.0), (AR, 1, 200.0, 200.0), (AG, 0, 200.0, 600.0)]
+    ops = passes(Chunk(800.0, (0, 1), (1, 0)))
+    assert ops == [(RS, 0, 800.0, 600.0), (AR, 1, 200.0, 200.0), (AG, 0, 200.0, 600.0)]
     assert [s.busy_ps for s in stages(NETWORK, AR, Chunk(800.0, (0, 1), (1, 0)))] == [600_000, 200_000, 600_000]
 
 
@@ -31,8 +31,8 @@ def test_the_turn_is_one_pass() -> None:
     ids=["the gather begins elsewhere", "the reduce ends elsewhere", "the turn is on a ring"],
 )
 def test_elsewhere_both_halves_go_by_themselves(reduce: tuple[int, ...], gather: tuple[int, ...]) -> None:
-    found = [(stage, dim) for stage, dim, _, _ in passes(Chunk(800.0, reduce, gather))]
-    assert found == [(RS, k) for k in reduce] + [(AG, k) for k in gather]
+    ops = [(stage, dim) for stage, dim, _, _ in passes(Chunk(800.0, reduce, gather))]
+    assert ops == [(RS, k) for k in reduce] + [(AG, k) for k in gather]
 
 
 def test_a_reduce_scatter_or_an_all_gather_there_is_not_fused() -> None:

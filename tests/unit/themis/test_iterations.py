@@ -135,8 +135,8 @@ def test_a_ring_of_some_waits_for_each_message_in_turn(tmp_path):
     ran = run(written(tmp_path, ranks), ring, 1, PLAIN)
     way = [2, 1, 1, 2]  # of the four steps, to the rank that ends last
     assert ran.total == (10 + sum(STEP + (hop - 1) * 1000 for hop in way)) * 1000
-    both = run(tmp_path / "trace", ring.with_rings(bidirectional=True), 1, PLAIN)  # halves of the bytes, either way
-    assert both.total == (10 + sum(STEP - 512 + (hop - 1) * 1000 for hop in way)) * 1000
+    ring_run = run(tmp_path / "trace", ring.with_rings(bidirectional=True), 1, PLAIN)  # halves of the bytes, either way
+    assert ring_run.total == (10 + sum(STEP - 512 + (hop - 1) * 1000 for hop in way)) * 1000
 
 
 def test_a_group_runs_the_algorithm_of_the_dimension(tmp_path):
@@ -273,7 +273,7 @@ def test_jobs_beside_astra_sim(tmp_path, job, name, chunks):
 
 def published() -> list[Path]:
     """Prefixes of traces below the folder that have computation on two ranks or more."""
-    found = []
+    places = []
     for path in sorted(Path(FOLDER).rglob("*.0.et")) if FOLDER else []:
         place = path.parent / path.name.removesuffix(".0.et")
         try:
@@ -281,8 +281,8 @@ def published() -> list[Path]:
         except OfframpError:
             continue
         if len(traces) > 1 and any(node.kind == schema.COMPUTE for node in traces[0].nodes):
-            found.append(place)
-    return found
+            places.append(place)
+    return places
 
 
 def numbered(place: Path, folder: Path) -> int:
@@ -322,12 +322,12 @@ def test_published_traces_beside_astra_sim(tmp_path, place, roofline):
 
 def texts() -> list[Path]:
     """Text workloads of ASTRA-sim 1 below the folder, each once."""
-    found: dict[bytes, Path] = {}
+    by_content: dict[bytes, Path] = {}
     for path in sorted(Path(FOLDER).rglob("*.txt")) if FOLDER else []:
         content = path.read_bytes()
         if content[:6].split(b"_")[0] in (b"DATA\n", b"MODEL\n", b"HYBRID"):
-            found.setdefault(content, path)
-    return list(found.values())
+            by_content.setdefault(content, path)
+    return list(by_content.values())
 
 
 def whole_microseconds(workload: Workload) -> Workload:

@@ -42,9 +42,9 @@ MIB = 1 << 20
     ],
 )
 def test_by_hand(made, stage, size, peers, algorithm, protocol, microseconds) -> None:
-    found = made.best(Collective(stage), size, peers)
-    assert (found.algorithm, found.protocol) == (algorithm, protocol)
-    assert found.microseconds == pytest.approx(microseconds, rel=1e-12)
+    best = made.best(Collective(stage), size, peers)
+    assert (best.algorithm, best.protocol) == (algorithm, protocol)
+    assert best.microseconds == pytest.approx(microseconds, rel=1e-12)
 
 
 def test_trees_are_for_many_machines_and_few_bytes() -> None:

@@ -56,10 +56,10 @@ def test_steps_of_table_1():
 
 def test_a_ring_goes_both_ways_round_or_one():
     """One way has half the bandwidth, and an all-to-all the whole circle before it."""
-    usual, both, one = (Dimension(Kind.RING, 8, 16e9, 500, bidirectional=ways) for ways in (None, True, False))
+    usual, two_way, one = (Dimension(Kind.RING, 8, 16e9, 500, bidirectional=ways) for ways in (None, True, False))
     for stage in Collective:
-        assert both.transfer_ps(stage, 64e6) == usual.transfer_ps(stage, 64e6)
-        assert both.fixed_ps(stage) == usual.fixed_ps(stage)
+        assert two_way.transfer_ps(stage, 64e6) == usual.transfer_ps(stage, 64e6)
+        assert two_way.fixed_ps(stage) == usual.fixed_ps(stage)
     assert usual.transfer_ps(RS, 64e6) == 56e6 * 8e12 / 16e9
     assert one.transfer_ps(RS, 64e6) == 56e6 * 8e12 / 8e9
     assert one.fixed_ps(RS) == usual.fixed_ps(RS)
@@ -71,15 +71,15 @@ def test_a_ring_goes_both_ways_round_or_one():
 
 def test_directions_of_a_network():
     switch, ring = Dimension(Kind.SWITCH, 4, 8e9), Dimension(Kind.RING, 8, 16e9)
-    made = Network("two", (switch, ring)).with_rings(bidirectional=False)
-    assert [d.bidirectional for d in made.dimensions] == [None, False]
-    assert made.by_nccl().dimensions[1].messages.bandwidth_bps == 8e9
+    directed = Network("two", (switch, ring)).with_rings(bidirectional=False)
+    assert [d.bidirectional for d in directed.dimensions] == [None, False]
+    assert directed.by_nccl().dimensions[1].messages.bandwidth_bps == 8e9
     with pytest.raises(OfframpError, match="two: bidirectional: expected a ring among its dimensions"):
         Network("two", (switch,)).with_rings(bidirectional=True)
     with pytest.raises(OfframpError, match="switch dimension: bidirectional: applies to rings only"):
         Dimension(Kind.SWITCH, 4, 8e9, bidirectional=True)
     with pytest.raises(OfframpError, match="groups of 2 on a ring of 8: expected none that gives its directions"):
-        made.divided(8)
+        directed.divided(8)
 
 
 def test_one_npu_sends_nothing():

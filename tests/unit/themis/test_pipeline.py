@@ -84,7 +84,7 @@ def test_what_no_execution_may_do(network, collective, policy, size, chunks):
     stages = themis.schedule(network, collective, split(size, chunks)).stages()
     timeline = execute(stages, len(network.dimensions), policy)
     assert sorted((op.chunk, op.place) for op in timeline.operations) == [
-        (chunk, place) for chunk, made in enumerate(stages) for place in range(len(made))
+        (chunk, place) for chunk, pieces in enumerate(stages) for place in range(len(pieces))
     ]
     at: dict[int, int] = {}
     free = [0] * len(network.dimensions)

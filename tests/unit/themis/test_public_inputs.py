@@ -41,8 +41,8 @@ def of_a_workload(path: Path) -> str:
     outer = max(2, int(whole[1]) // 32) if whole else 16
     dimensions = Dimension(Kind.SWITCH, 32, 8e11, 500), Dimension(Kind.FULLY_CONNECTED, outer, 8e11, 1000)
     network = Network("given", dimensions)
-    found = train(load_workload(str(path), network), network, Scheduler.THEMIS_SCF, 1, 16)
-    return f"{network.npus} NPUs, an iteration in {found.total / 1e9:.3f} ms"
+    breakdown = train(load_workload(str(path), network), network, Scheduler.THEMIS_SCF, 1, 16)
+    return f"{network.npus} NPUs, an iteration in {breakdown.total / 1e9:.3f} ms"
 
 
 def kind_of(path: Path) -> str | None:

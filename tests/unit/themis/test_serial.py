@@ -108,10 +108,10 @@ def test_collectives(which, collective, mib, chunks, theirs):
 def test_a_ring_by_hand():
     """Two all-reduces of 4,096 bytes in turn: six steps of 1,000 ns + 1,024 bytes at 1 byte/ns, seven endpoints."""
     ring = Network("ring", (Dimension(Kind.RING, 4, 16e9, 1000),))
-    made = System(endpoint_ns=10, memory_bps=80e9).on(ring)
+    system = System(endpoint_ns=10, memory_bps=80e9).on(ring)
     added = 3 * 3 * 102  # three steps, two reads and a write of 1,024 bytes at 10 bytes/ns, cut to nanoseconds
     once = 6 * (1000 + 1024) + 7 * 10 + added
-    assert make_plan(made, [Demand(Collective.ALL_REDUCE, 8192)], Scheduler.BASELINE, 2).finish_ps == 2000 * once
+    assert make_plan(system, [Demand(Collective.ALL_REDUCE, 8192)], Scheduler.BASELINE, 2).finish_ps == 2000 * once
     # In the paper's model both links carry bytes, and the second chunk's follow the first's at once.
     usual = make_plan(ring, [Demand(Collective.ALL_REDUCE, 8192)], Scheduler.BASELINE, 2)
     assert usual.finish_ps == 1000 * (3 * 3 * 512 + 2 * 3 * 1000)
@@ -121,9 +121,9 @@ def test_several_chunks_at_once():
     network = network_of(*NETWORKS[0])
     wide = Network("wide", tuple(replace(d, messages=replace(d.messages, at_once=2)) for d in network.dimensions))
     demand = [Demand(Collective.ALL_REDUCE, 64 * MIB)]
-    narrow, both = (make_plan(each, demand, Scheduler.BASELINE, 16) for each in (network, wide))
-    assert both.finish_ps * 2 == narrow.finish_ps
-    assert replay(both).finish_ps == both.finish_ps
+    narrow, parallel = (make_plan(each, demand, Scheduler.BASELINE, 16) for each in (network, wide))
+    assert parallel.finish_ps * 2 == narrow.finish_ps
+    assert replay(parallel).finish_ps == parallel.finish_ps
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -176,9 +176,9 @@ def both_ways(npus: int, collective: str, mib: int, chunks: int) -> int:
     """Nanoseconds; ``mib`` are what an NPU brings."""
     links = network_of(NETWORKS[0][0], [("Ring", npus, 50, 500)])
     ring = Network("ring", tuple(replace(d, messages=None) for d in links.dimensions))
-    made = NETWORKS[0][0].on(ring.with_rings(bidirectional=True))
+    system = NETWORKS[0][0].on(ring.with_rings(bidirectional=True))
     size = mib * MIB * (npus if collective == "all-gather" else 1)
-    return make_plan(made, [Demand(Collective(collective), size)], Scheduler.BASELINE, chunks).finish_ps // 1000
+    return make_plan(system, [Demand(Collective(collective), size)], Scheduler.BASELINE, chunks).finish_ps // 1000
 
 
 @pytest.mark.parametrize(("npus", "collective", "mib", "chunks", "theirs"), BOTH_WAYS)

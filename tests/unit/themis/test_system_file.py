@@ -44,26 +44,26 @@ def read(tmp_path, text):
 
 def test_computation(tmp_path):
     assert read(tmp_path, json.dumps(SYSTEM)).peak_flops is None
-    both = {"peak-perf": 2, "roofline-enabled": 1}
-    made = read(tmp_path, json.dumps({**SYSTEM, **both, "replay-only": 1}))
-    assert (made.peak_flops, made.replay_only) == (2e12, True)
-    assert made.computation_ns(0, 0, 50) == 0
-    assert (made.computation_ns(0, 4000, 0), made.computation_ns(9, 4000, 500)) == (2, 10)
+    extra = {"peak-perf": 2, "roofline-enabled": 1}
+    system = read(tmp_path, json.dumps({**SYSTEM, **extra, "replay-only": 1}))
+    assert (system.peak_flops, system.replay_only) == (2e12, True)
+    assert system.computation_ns(0, 0, 50) == 0
+    assert (system.computation_ns(0, 4000, 0), system.computation_ns(9, 4000, 500)) == (2, 10)
     for fault, said in (
         ({"peak-perf": 0}, "peak-perf: 0: expected TFLOPS"),
         ({"local-mem-bw": None}, "local-mem-bw: expected GB/s, with the roofline"),
         ({"roofline-enabled": 2}, "roofline-enabled: 2: expected 0 or 1"),
     ):
         with pytest.raises(OfframpError, match=said):
-            read(tmp_path, json.dumps({**SYSTEM, **both, **fault}))
+            read(tmp_path, json.dumps({**SYSTEM, **extra, **fault}))
 
 
 def test_both_syntaxes(tmp_path):
-    made = read(tmp_path, json.dumps(SYSTEM))
-    assert (made.chunks, made.endpoint_ns, made.memory_bps, made.at_once) == (16, 3, 400e9, 2)
+    system = read(tmp_path, json.dumps(SYSTEM))
+    assert (system.chunks, system.endpoint_ns, system.memory_bps, system.at_once) == (16, 3, 400e9, 2)
     lines = read(tmp_path, LINES)
-    assert (lines.chunks, lines.algorithms, lines.memory_bps) == (16, made.algorithms, math.inf)
-    ring, switch = made.on(NETWORK).dimensions
+    assert (lines.chunks, lines.algorithms, lines.memory_bps) == (16, system.algorithms, math.inf)
+    ring, switch = system.on(NETWORK).dimensions
     assert ring.messages is not None
     assert switch.messages is not None
     assert (ring.messages.link_bps, ring.messages.hop_ns, ring.messages.algorithms[0]) == (4e9, 5, "direct")
@@ -80,9 +80,9 @@ def test_an_algorithm_over_all_dimensions_is_refused_where_it_is_run(tmp_path):
     with pytest.raises(OfframpError, match="all-to-all on a ring dimension: algorithm 'oneDirect': expected one of"):
         make_plan(network, [Demand(Collective.ALL_TO_ALL, 4096)], Scheduler.BASELINE, 1)
     single = Network("n", NETWORK.dimensions[:1])
-    made = read(tmp_path, LINES.replace("direct_ring", "oneRing")).on(single).dimensions[0].messages
-    assert made is not None
-    assert (made.algorithms[0], made.algorithms[3]) == ("ring", "direct")
+    messages = read(tmp_path, LINES.replace("direct_ring", "oneRing")).on(single).dimensions[0].messages
+    assert messages is not None
+    assert (messages.algorithms[0], messages.algorithms[3]) == ("ring", "direct")
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_faults(tmp_path, text, message):
 
 
 def test_systems_for_other_networks(tmp_path):
-    made = read(tmp_path, LINES.replace("direct_ring", "ring_ring_ring"))
+    system = read(tmp_path, LINES.replace("direct_ring", "ring_ring_ring"))
     with pytest.raises(OfframpError, match="all-reduce-implementation: 3 algorithms, but n has 2 dimensions"):
-        made.on(NETWORK)
+        system.on(NETWORK)
     with pytest.raises(OfframpError, match="collective-optimization: baseline: expected localBWAware on several"):
         read(tmp_path, LINES.replace("localBWAware", "baseline")).on(NETWORK)

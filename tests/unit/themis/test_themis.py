@@ -34,9 +34,9 @@ def test_worked_example():
     tracker = themis.Tracker([0, 0])
     loads, orders = [], []
     for size in split(256 * 10**6, 4):
-        made = themis.schedule(EXAMPLE, AR, [size], tracker=tracker).chunks[0]
-        orders.append(made.reduce)
-        assert made.gather == made.reduce[::-1]
+        chunk = themis.schedule(EXAMPLE, AR, [size], tracker=tracker).chunks[0]
+        orders.append(chunk.reduce)
+        assert chunk.gather == chunk.reduce[::-1]
         loads.append(tuple(load / unit for load in tracker.loads))
     assert orders == [(0, 1), (1, 0), (0, 1), (0, 1)]
     assert loads == [(1.0, 0.5), (1.25, 2.5), (2.25, 3.0), (3.25, 3.5)]
@@ -75,10 +75,10 @@ def test_what_holds_for_every_schedule(network, collective, size, chunks):
     options = themis.Options()
     tracker = themis.Tracker.reset(network, collective, options.initial)
     before = list(tracker.loads)
-    made = themis.schedule(network, collective, sizes, options, tracker)
-    assert made == themis.schedule(network, collective, sizes)  # nothing is carried over
+    schedule = themis.schedule(network, collective, sizes, options, tracker)
+    assert schedule == themis.schedule(network, collective, sizes)  # nothing is carried over
     dims = active(network)
-    for chunk in made.chunks:
+    for chunk in schedule.chunks:
         orders = [order for order in (chunk.reduce, chunk.gather) if order]
         assert all(sorted(order) == list(dims) for order in orders)
         if collective is AR:
@@ -87,10 +87,10 @@ def test_what_holds_for_every_schedule(network, collective, size, chunks):
     if collective is not Collective.ALL_TO_ALL:
         share = 1 - 1 / network.npus
         expected = size * share * (2 if collective is AR else 1)
-        assert math.isclose(sum(sent_bytes(network, made.stages())), expected, rel_tol=1e-9, abs_tol=1e-6)
+        assert math.isclose(sum(sent_bytes(network, schedule.stages())), expected, rel_tol=1e-9, abs_tol=1e-6)
     half = 2 if collective is AR else 1
     busy = [0.0] * len(network.dimensions)
-    for chunk in made.stages():
+    for chunk in schedule.stages():
         for stage in chunk:
             busy[stage.dim] += stage.busy_ps / half
     for k, load in enumerate(tracker.loads):
@@ -119,8 +119,8 @@ def test_without_delays_speed_and_size_scale_out(network, size, chunks):
 def test_just_enough_and_under_provisioned_networks_keep_the_baseline():
     for ratio in (4, 8):
         network = Network("2D", (Dimension(Kind.RING, 4, ratio * 1e11), Dimension(Kind.RING, 4, 1e11)))
-        made = themis.schedule(network, AR, split(10**9, 64))
-        assert {chunk.reduce for chunk in made.chunks} == {(0, 1)}
+        schedule = themis.schedule(network, AR, split(10**9, 64))
+        assert {chunk.reduce for chunk in schedule.chunks} == {(0, 1)}
 
 
 def test_one_dimension_is_the_baseline():

@@ -51,10 +51,10 @@ def test_themis_lies_between_the_baseline_and_the_ideal(name):
 def test_a_blocking_exchange_is_waited_for_in_full_and_time_adds_up():
     exchange = Exchange(AR, 10**8, blocking=True)
     workload = Workload("one", (Layer("a", 10**6, 2 * 10**6, 3 * 10**6, forward=(exchange,)),))
-    found = train(workload, HOMO, Scheduler.THEMIS_SCF, 3)
+    breakdown = train(workload, HOMO, Scheduler.THEMIS_SCF, 3)
     alone = make_plan(HOMO, [Demand(AR, 10**8)]).finish_ps
-    assert found.exposed[Scope.ALL] == 3 * alone
-    assert found.total == 3 * (6 * 10**6 + alone)
+    assert breakdown.exposed[Scope.ALL] == 3 * alone
+    assert breakdown.total == 3 * (6 * 10**6 + alone)
     ideal = train(workload, HOMO, None).waiting
     assert ideal == round(ideal_ps(HOMO, [Demand(AR, 10**8)]))
 
@@ -66,9 +66,9 @@ def test_communication_in_the_shadow_of_computation_is_not_exposed():
         Layer("bottom", forward_ps=10**10),
         Layer("top", forward_ps=10**6, awaits="embedding"),
     )
-    found = train(Workload("dlrm-like", layers), HOMO, Scheduler.BASELINE)
-    assert found.waiting == 0
-    assert 0 < found.utilisation(HOMO) <= 1  # only of the time in which something was pending
+    breakdown = train(Workload("dlrm-like", layers), HOMO, Scheduler.BASELINE)
+    assert breakdown.waiting == 0
+    assert 0 < breakdown.utilisation(HOMO) <= 1  # only of the time in which something was pending
 
 
 def test_gradients_layer_by_layer_overlap_the_backward_pass():

@@ -44,11 +44,11 @@ def test_unmodified_programs_end_with_gloos_bits_over_100_seeds():
 
 
 def test_every_form_goes_through_an_offload_or_by_gloo():
-    found, heard = run(torch_ranks.forms, "cpu")
+    results, heard = run(torch_ranks.forms, "cpu")
     assert heard == []
     for dtype in ("torch.float32", "torch.int64"):
         for fault in ("", "decline", "open"):
-            wrong, kinds, counted = found[f"{dtype} {fault}"]
+            wrong, kinds, counted = results[f"{dtype} {fault}"]
             assert wrong == []
             carried = {kind for by in counted for kind in counted[by]}
             assert carried == {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "send", "recv"}
@@ -61,44 +61,44 @@ def test_every_form_goes_through_an_offload_or_by_gloo():
 
 
 def test_faults_are_one_line_on_every_rank_with_rank_collective_and_number():
-    found, _ = run(torch_ranks.faults)
+    results, _ = run(torch_ranks.faults)
     every = "rank {} does collective {}, {}, rank 0 does collective {}, SUM all_reduce (4,) of float32"
     for number, name, other in (
         (1, "shape", "SUM all_reduce (5,) of float32"),
         (2, "type", "SUM all_reduce (4,) of int32"),
         (3, "another", "all_gather (2,) of float32"),
     ):
-        for rank, line in enumerate(found[name]):
+        for rank, line in enumerate(results[name]):
             assert re.match(rf"all_\w+ {number} by counting on rank {rank}: ", line)
             assert line.endswith(every.format(1, number, other, number))
-    assert found["afterwards"] == ["nothing"] * 3
-    assert found["sum"] == ["[3.0, 3.0, 3.0, 3.0]"] * 3
+    assert results["afterwards"] == ["nothing"] * 3
+    assert results["sum"] == ["[3.0, 3.0, 3.0, 3.0]"] * 3
     for rank in range(3):
-        assert found["fail"][rank] == f"all_reduce 5 by counting on rank {rank}: the switch has gone"
-        assert found["verify"][rank].startswith(f"all_reduce 1 on rank {rank} of group 0: rank 1 does collective 1, ")
-    assert found["missing"][1] == "nothing"
+        assert results["fail"][rank] == f"all_reduce 5 by counting on rank {rank}: the switch has gone"
+        assert results["verify"][rank].startswith(f"all_reduce 1 on rank {rank} of group 0: rank 1 does collective 1, ")
+    assert results["missing"][1] == "nothing"
     for rank in (0, 2):
-        line = found["missing"][rank]
+        line = results["missing"][rank]
         assert line.startswith(f"all_reduce 1 on rank {rank} of group 0: rank 1 did not take part; ")
         assert "\n" not in line
-    assert "0-rank0.json" in found["dump"][0]
+    assert "0-rank0.json" in results["dump"][0]
 
 
 def test_what_runs_is_observed_and_what_waits_is_aborted():
-    found, _ = run(torch_ranks.observed)
-    assert found["ranges"] == ["gloo:broadcast", "offramp:all_reduce"]
-    assert found["last"] == [(1, "all_reduce", "counting"), (2, "broadcast", "gloo"), (3, "all_reduce", "counting")]
-    assert (found["half"], found["half size"], found["described"], found["sequence"]) == (1, 2, "half", 1)
-    assert found["monitored"].startswith("[Rank 0]: Ranks 1 failed to pass monitoredBarrier")
-    assert found["aborted"] == "aborted"
-    assert found["after"] < 1.5  # gloo itself would wait for the timeout of three seconds
+    results, _ = run(torch_ranks.observed)
+    assert results["ranges"] == ["gloo:broadcast", "offramp:all_reduce"]
+    assert results["last"] == [(1, "all_reduce", "counting"), (2, "broadcast", "gloo"), (3, "all_reduce", "counting")]
+    assert (results["half"], results["half size"], results["described"], results["sequence"]) == (1, 2, "half", 1)
+    assert results["monitored"].startswith("[Rank 0]: Ranks 1 failed to pass monitoredBarrier")
+    assert results["aborted"] == "aborted"
+    assert results["after"] < 1.5  # gloo itself would wait for the timeout of three seconds
 
 
 def test_a_signal_dumps_where_every_rank_is_while_one_hangs(tmp_path):
-    found, heard = run(torch_ranks.hung, str(tmp_path))
+    results, heard = run(torch_ranks.hung, str(tmp_path))
     assert heard == []
-    assert found["sum"] == [3.0] * 4  # nobody was disturbed
-    for rank, dump in enumerate(found["dumps"]):
+    assert results["sum"] == [3.0] * 4  # nobody was disturbed
+    for rank, dump in enumerate(results["dumps"]):
         assert (dump["rank"], dump["reason"]) == (rank, "SIGUSR1")
         assert dump["counters"] == {"counting": {"all_reduce": {"calls": 1, "bytes": 16, "failed": 0}}}
         started = [(row["number"], row["by"], row["seconds"] is None) for row in dump["collectives"]]
@@ -110,18 +110,18 @@ def test_a_signal_dumps_where_every_rank_is_while_one_hangs(tmp_path):
 def test_our_systems_carry_out_what_programs_call(tmp_path):
     dimensions = "".join(f"  - {{type: switch, size: 2, rate: {g}gbit}}\n" for g in (2, 1))
     (tmp_path / "pod.yaml").write_text("dimensions:\n" + dimensions)
-    found, _ = run(torch_ranks.systems, str(tmp_path), 4)
-    for name, (worst, calls, _) in found.items():
+    results, _ = run(torch_ranks.systems, str(tmp_path), 4)
+    for name, (worst, calls, _) in results.items():
         assert worst < (1e-3 if name.startswith("sylvie") else 1e-6), name
         assert "all_reduce" in calls or name == "hermod pipeline"
-    assert found["hermod mixture_of_experts"][1]["all_to_all"] == 5
-    assert set(found["hermod pipeline"][1]) == {"send", "recv"} & set(found["hermod pipeline"][1])
+    assert results["hermod mixture_of_experts"][1]["all_to_all"] == 5
+    assert set(results["hermod pipeline"][1]) == {"send", "recv"} & set(results["hermod pipeline"][1])
     # DSCP 63 - code: DP of the last microbatch (code 28 and more) below EP and PP.
-    assert max(found["hermod data_parallel"][2]) < 36 <= max(found["hermod mixture_of_experts"][2])
+    assert max(results["hermod data_parallel"][2]) < 36 <= max(results["hermod mixture_of_experts"][2])
 
 
 def test_without_a_compiler_the_backend_is_in_python():
-    found, heard = run(torch_ranks.python_only)
+    results, heard = run(torch_ranks.python_only)
     assert heard == []
-    assert found["wrong"] == []
-    assert found["offloaded"] == ["all_gather", "all_reduce", "all_to_all", "recv", "reduce_scatter", "send"]
+    assert results["wrong"] == []
+    assert results["offloaded"] == ["all_gather", "all_reduce", "all_to_all", "recv", "reduce_scatter", "send"]

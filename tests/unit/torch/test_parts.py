@@ -62,7 +62,10 @@ def test_import_torch_registers_the_backend_and_imports_nothing_heavy(tmp_path):
     out = python(code, tmp_path, points)
     assert "offramp ['cpu', 'cuda']\n" in out
     parts = [f"offramp.torch.{part}" for part in ("gates", "registration", "types")]
-    assert f"{['offramp', 'offramp.torch', *parts, 'offramp_base', 'offramp_base.errors', 'offramp_base.lazy']} False" in out
+    assert (
+        f"{['offramp', 'offramp.torch', *parts, 'offramp_base', 'offramp_base.errors', 'offramp_base.lazy']} False"
+        in out
+    )
 
 
 @pytest.mark.full
@@ -151,12 +154,12 @@ def test_the_type_follows_from_the_group_or_the_kind(group, kind, expected):
 
 def backward(positions: Positions, calls: int) -> list[Factors | None]:
     """Factors of collectives that a backward pass calls, as DistributedDataParallel does for its buckets."""
-    found = []
+    tags = []
     leaf = torch.ones(1, requires_grad=True)
     middle = leaf * 1
-    middle.register_hook(lambda _: found.extend(positions.of(request(group="mesh_dp"))[1] for _ in range(calls)))
+    middle.register_hook(lambda _: tags.extend(positions.of(request(group="mesh_dp"))[1] for _ in range(calls)))
     middle.backward()
-    return found
+    return tags
 
 
 def test_buckets_of_a_backward_pass_go_from_the_last_layer_to_the_first():

@@ -49,12 +49,12 @@ def test_the_tuner_goes_on_where_it_was(settings, tmp_path) -> None:
 
 def test_checkpoints_of_other_runs_are_refused_by_what_differs(settings, tmp_path) -> None:
     path = str(tmp_path / "run.npz")
-    made = settings(epochs=2, workers=1, attention="topology", checkpoint=path)
-    train(made)
+    first = settings(epochs=2, workers=1, attention="topology", checkpoint=path)
+    train(first)
     for changes, line in (
         ({"hidden": 32}, "its hidden is 16, this run's is 32"),
         ({"lr": 1e-4}, "its lr is 0.002, this run's is 0.0001"),
         ({}, "has 2 epochs, expected epochs above that"),
     ):
         with pytest.raises(OfframpError, match=line):
-            train(replace(made, checkpoint=None, resume=path, **changes))
+            train(replace(first, checkpoint=None, resume=path, **changes))

@@ -32,9 +32,9 @@ def elements(tokens: int, degree: int) -> Made:
     pattern = PatternTensors(random_pattern(tokens, degree))
     q, k, v = (torch.randn(2, tokens, 4, requires_grad=True) for _ in range(3))
     table = torch.zeros(4, 2, requires_grad=True)
-    with Made() as made:
+    with Made() as counter:
         sparse_attention(q, k, v, table, pattern).sum().backward()
-    return made
+    return counter
 
 
 def test_work_is_linear_in_the_pairs() -> None:

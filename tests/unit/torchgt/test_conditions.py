@@ -34,8 +34,8 @@ def dirac(indptr: np.ndarray, indices: np.ndarray) -> bool:
 
 
 def graph(n: int, edges: Edges, *, loops: bool = True) -> Pattern:
-    both = [u * n + v for a, b in edges for u, v in ((a, b), (b, a))] + [i * (n + 1) for i in range(n) if loops]
-    return pattern_of(n, np.array(both, np.int64), lambda rows, _: np.zeros(len(rows), np.int64))
+    keys = [u * n + v for a, b in edges for u, v in ((a, b), (b, a))] + [i * (n + 1) for i in range(n) if loops]
+    return pattern_of(n, np.array(keys, np.int64), lambda rows, _: np.zeros(len(rows), np.int64))
 
 
 def csr(n: int, edges: Edges):
@@ -76,10 +76,10 @@ def test_a_global_token_joins_components_within_two_layers() -> None:
 
 
 def test_graphs_of_one_sequence_are_judged_by_themselves() -> None:
-    both = graph(6, TWO)
+    two = graph(6, TWO)
     parts = [np.arange(3), np.arange(3, 6)]
-    assert check_components(both.indptr, both.indices, parts, 1) == Conditions(True, True, True)
-    assert not judge(both, 6).hold
+    assert check_components(two.indptr, two.indices, parts, 1) == Conditions(True, True, True)
+    assert not judge(two, 6).hold
 
 
 def test_a_single_token_and_no_token() -> None:

@@ -43,14 +43,14 @@ def folder(tmp_path) -> Path:
 
 
 def test_ogbs_folder_is_a_set_with_its_own_split(folder, settings) -> None:
-    made = read_set(str(folder), None, 0)
-    assert made.classes == 2
-    assert made.targets.tolist() == (np.arange(GRAPHS) % 2).tolist()
-    assert [mask.sum() for mask in made.masks] == [16, 4, 4]
-    assert made.features.shape[1] == 4  # three elements, and a number
-    assert made.features[:, :3].sum() == len(made.features)
-    degrees = np.diff(made.indptr)
-    assert [set(degrees[made.graph_of == g]) for g in (0, 1)] == [{1, 2}, {2}]
+    data = read_set(str(folder), None, 0)
+    assert data.classes == 2
+    assert data.targets.tolist() == (np.arange(GRAPHS) % 2).tolist()
+    assert [mask.sum() for mask in data.masks] == [16, 4, 4]
+    assert data.features.shape[1] == 4  # three elements, and a number
+    assert data.features[:, :3].sum() == len(data.features)
+    degrees = np.diff(data.indptr)
+    assert [set(degrees[data.graph_of == g]) for g in (0, 1)] == [{1, 2}, {2}]
     task = load_task(settings(graph=str(folder)))
     assert (task.graphs, task.metric) == (GRAPHS, "accuracy")
 
@@ -65,10 +65,10 @@ def test_numbers_are_a_regression_and_a_missing_one_is_in_no_part(folder) -> Non
     targets = np.arange(GRAPHS) + 0.5
     targets[3] = np.nan
     write(folder / "raw/graph-label.csv.gz", targets)
-    made = read_set(str(folder), None, 0)
-    assert made.classes == 0
-    assert not made.masks[:, 3].any()
-    assert made.targets[made.masks[0]].mean() == pytest.approx(0)
+    data = read_set(str(folder), None, 0)
+    assert data.classes == 0
+    assert not data.masks[:, 3].any()
+    assert data.targets[data.masks[0]].mean() == pytest.approx(0)
     assert sum(read_set(str(folder), "0.5/0.25/0.25", 0).masks).sum() == GRAPHS - 1
 
 
@@ -127,7 +127,7 @@ def test_a_set_of_pyg_is_a_set_and_a_graph_of_pyg_is_not(monkeypatch, settings) 
         ),
         raising=False,
     )
-    made = read_set("pyg:Mine", None, 0)
-    assert (made.classes, made.features.shape[1], len(made.targets)) == (3, 3, 30)
+    data = read_set("pyg:Mine", None, 0)
+    assert (data.classes, data.features.shape[1], len(data.targets)) == (3, 3, 30)
     del graphs[1:]
     assert read_set("pyg:Mine", None, 0) is None

@@ -18,11 +18,11 @@ BOUNDS = np.array([0, 13, 13, 30, 37])
 
 
 def dense_buckets(pattern: Pattern) -> torch.Tensor:
-    found = np.zeros((pattern.tokens, pattern.tokens), np.int64)
-    found[pattern.rows, pattern.indices] = pattern.buckets
+    dense = np.zeros((pattern.tokens, pattern.tokens), np.int64)
+    dense[pattern.rows, pattern.indices] = pattern.buckets
     for (row, column), buckets in zip(pattern.corners.tolist(), pattern.block_buckets, strict=True):
-        found[row : row + pattern.block, column : column + pattern.block] = buckets
-    return torch.from_numpy(found)
+        dense[row : row + pattern.block, column : column + pattern.block] = buckets
+    return torch.from_numpy(dense)
 
 
 def reference(q, k, v, table, pattern: Pattern) -> torch.Tensor:
@@ -45,12 +45,12 @@ def pattern(request) -> Pattern:
         return random_pattern(37, 4)
     if request.param == "no loops":
         return random_pattern(37, 1, loops=False)
-    made = reform(random_pattern(37, 4), BOUNDS, 1.0, some_bucket, block=3)
-    assert len(made.corners)
+    reformed = reform(random_pattern(37, 4), BOUNDS, 1.0, some_bucket, block=3)
+    assert len(reformed.corners)
     if request.param == "blocks":
-        return made
+        return reformed
     bare = pattern_of(37, np.zeros(0, np.int64), some_bucket)
-    return Pattern(37, bare.indptr, bare.indices, bare.buckets, 3, made.corners, made.block_buckets)
+    return Pattern(37, bare.indptr, bare.indices, bare.buckets, 3, reformed.corners, reformed.block_buckets)
 
 
 @pytest.mark.parametrize("biased", [False, True])

@@ -168,13 +168,13 @@ def test_processes_compute_what_one_process_does(settings) -> None:
     changes = {"dtype": "float32", "attention": "reformed", "beta": "0.3", "period": 2}
     lines: list[int] = []
     alone = train(settings(workers=1, **changes))
-    both = train(settings(workers=2, **changes), lambda epoch: lines.append(epoch.epoch))
+    trained = train(settings(workers=2, **changes), lambda epoch: lines.append(epoch.epoch))
     assert alone is not None
-    assert both is not None
+    assert trained is not None
     assert lines == [1, 2]
-    for ours, single in zip(both.epochs, alone.epochs, strict=True):
+    for ours, single in zip(trained.epochs, alone.epochs, strict=True):
         assert ours.loss == pytest.approx(single.loss, abs=1e-5)
     for name, weights in alone.weights.items():
-        np.testing.assert_allclose(both.weights[name], weights, atol=1e-5)
-    assert both.epochs[0].sent_bytes == 2 * 2 * 2 * layer_bytes(both.tokens[0], 16, 2)
-    assert both.pattern_bytes > 0 == alone.pattern_bytes
+        np.testing.assert_allclose(trained.weights[name], weights, atol=1e-5)
+    assert trained.epochs[0].sent_bytes == 2 * 2 * 2 * layer_bytes(trained.tokens[0], 16, 2)
+    assert trained.pattern_bytes > 0 == alone.pattern_bytes

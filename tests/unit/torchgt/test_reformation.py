@@ -58,16 +58,16 @@ def test_blocks_lie_in_their_clusters_once_and_keep_loops_and_global_tokens(
     sizes, beyond, degree, beta, block, placement, seed
 ) -> None:
     pattern, bounds = clustered(sizes, beyond, degree, seed)
-    made = reform(pattern, bounds, beta, some_bucket, block=block, placement=placement, seed=seed)
-    assert covered(made).max() == 1
-    assert np.diag(made.dense()).all()
+    reformed = reform(pattern, bounds, beta, some_bucket, block=block, placement=placement, seed=seed)
+    assert covered(reformed).max() == 1
+    assert np.diag(reformed.dense()).all()
     count = bounds[-1]
     for area in (np.s_[count:], np.s_[:, count:]):
-        assert np.array_equal(made.dense()[area], pattern.dense()[area])
+        assert np.array_equal(reformed.dense()[area], pattern.dense()[area])
     clusters = Clusters.of(pattern, bounds)
     k, chosen = len(sizes), clusters.transferred(beta, block)
     blocks_of = np.zeros(k * k, np.int64)
-    for row, column in made.corners.tolist():
+    for row, column in reformed.corners.tolist():
         i, j = (int(np.searchsorted(bounds, x, side="right")) - 1 for x in (row, column))
         assert bounds[i] <= row <= bounds[i + 1] - block
         assert (row - bounds[i]) % block == (column - bounds[j]) % block == 0
@@ -78,9 +78,9 @@ def test_blocks_lie_in_their_clusters_once_and_keep_loops_and_global_tokens(
     for cluster in set(range(k * k)) - set(chosen.tolist()):
         i, j = divmod(cluster, k)
         area = np.s_[bounds[i] : bounds[i + 1], bounds[j] : bounds[j + 1]]
-        assert np.array_equal(made.dense()[area], pattern.dense()[area])
-    assert np.array_equal(made.buckets, some_bucket(made.rows, made.indices))
-    for (row, column), buckets in zip(made.corners, made.block_buckets, strict=True):
+        assert np.array_equal(reformed.dense()[area], pattern.dense()[area])
+    assert np.array_equal(reformed.buckets, some_bucket(reformed.rows, reformed.indices))
+    for (row, column), buckets in zip(reformed.corners, reformed.block_buckets, strict=True):
         inner = np.arange(block)
         assert np.array_equal(buckets, some_bucket(row + inner[:, None], column + inner))
 
@@ -102,9 +102,9 @@ def test_each_step_of_the_ladder_transfers_a_superset(sizes, beyond, degree, bet
 def test_zero_transfers_nothing_and_one_all() -> None:
     pattern, bounds = clustered([16, 16], 1, 4, 0)
     assert reform(pattern, bounds, 0.0, some_bucket, block=4) is pattern
-    made = reform(pattern, bounds, 1.0, some_bucket, block=4)
-    inside = made.rows < 32
-    scattered = made.rows[inside & (made.indices < 32)], made.indices[inside & (made.indices < 32)]
+    reformed = reform(pattern, bounds, 1.0, some_bucket, block=4)
+    inside = reformed.rows < 32
+    scattered = reformed.rows[inside & (reformed.indices < 32)], reformed.indices[inside & (reformed.indices < 32)]
     assert np.array_equal(*scattered), "only self-loops stay scattered where tiles cover a cluster"
 
 
@@ -115,9 +115,9 @@ def test_the_number_of_blocks_is_that_of_the_pairs() -> None:
     keys = pair_keys(32, cells // 16, 16 + cells % 16)
     pattern = pattern_of(32, keys, some_bucket)
     for placement in PLACEMENTS:
-        made = reform(pattern, np.array([0, 16, 32]), 1.0, some_bucket, block=4, placement=placement)
-        assert len(made.corners) == 32 // 16 + 1
-        assert made.pairs == 3 * 16
+        reformed = reform(pattern, np.array([0, 16, 32]), 1.0, some_bucket, block=4, placement=placement)
+        assert len(reformed.corners) == 32 // 16 + 1
+        assert reformed.pairs == 3 * 16
 
 
 def test_the_densest_tiles_are_taken() -> None:
@@ -125,8 +125,8 @@ def test_the_densest_tiles_are_taken() -> None:
     stray = [(4, 12)]
     rows, columns = np.array([*dense, *stray]).T
     pattern = pattern_of(16, pair_keys(16, rows, columns), some_bucket)
-    made = reform(pattern, np.array([0, 8, 16]), 1.0, some_bucket, block=4)
-    assert made.corners.tolist() == [[0, 8], [4, 12]]
+    reformed = reform(pattern, np.array([0, 8, 16]), 1.0, some_bucket, block=4)
+    assert reformed.corners.tolist() == [[0, 8], [4, 12]]
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_the_densest_tiles_are_taken() -> None:
 )
 def test_small_clusters(sizes: list[int], block: int) -> None:
     pattern, bounds = clustered(sizes, 1, 0, 0)
-    made = reform(pattern, bounds, 1.0, some_bucket, block=block)
+    reformed = reform(pattern, bounds, 1.0, some_bucket, block=block)
     if max(sizes) < block:
-        assert made is pattern
-    assert np.diag(made.dense()).all()
+        assert reformed is pattern
+    assert np.diag(reformed.dense()).all()
 
 
 def test_an_empty_cluster_makes_no_block() -> None:

@@ -32,14 +32,14 @@ def test_the_peak_is_of_what_runs() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["torchgt/fig4.1", "torchgt/table4.1", "torchgt/fig4.6"])
 def test_small(name: str) -> None:
-    found = find(name)[0].reproduce(0.2, 0)
-    assert found.panels
-    assert all(c.ours for c in found.comparisons)
+    reproduced = find(name)[0].reproduce(0.2, 0)
+    assert reproduced.panels
+    assert all(c.ours for c in reproduced.comparisons)
 
 
 def test_ranks_reach_farther_and_full_attention_by_the_root() -> None:
-    found = find("torchgt/fig4.8")[0].reproduce(0.1, 0)
-    sparse, full = (found.data["longest"][name] for name in ("TorchGT", "GP-Raw"))
+    reproduced = find("torchgt/fig4.8")[0].reproduce(0.1, 0)
+    sparse, full = (reproduced.data["longest"][name] for name in ("TorchGT", "GP-Raw"))
     assert sparse == sorted(sparse)
     assert sparse[-1] < 8 * sparse[0]  # the pattern is on every rank
     assert full[-1] / full[0] == pytest.approx(((8 + 28 * 4) / (8 + 3.5 * 4)) ** 0.5)

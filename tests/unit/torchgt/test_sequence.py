@@ -77,12 +77,12 @@ def test_clusters_are_contiguous_and_metis_finds_communities(settings) -> None:
 
 
 def test_scores_do_not_depend_on_the_order(settings) -> None:
-    found = []
+    losses = []
     for clusters in (1, 2, 7, 100):
         prepared = prepare(settings(workers=1, clusters=clusters, attention="topology"))
         trainer = Trainer(prepared.jobs[0], Group())
-        found.append([trainer.step(0, None) for _ in range(3)])
-    assert np.ptp(found, axis=0).max() < 1e-12
+        losses.append([trainer.step(0, None) for _ in range(3)])
+    assert np.ptp(losses, axis=0).max() < 1e-12
 
 
 def test_graphs_of_a_sequence_do_not_see_each_other(settings) -> None:
@@ -162,7 +162,7 @@ def test_laplacian_positions_are_eigenvectors() -> None:
     n = 12
     ring = np.arange(n)
     indptr, indices = 2 * np.arange(n + 1), np.sort(np.stack([(ring - 1) % n, (ring + 1) % n], 1), 1).ravel()
-    found = laplacian_positions(indptr, indices, 2, 0)
-    shifted = (found[(ring + 1) % n] + found[(ring - 1) % n]) / 2
-    np.testing.assert_allclose(shifted, np.cos(2 * np.pi / n) * found, atol=1e-3)
+    positions = laplacian_positions(indptr, indices, 2, 0)
+    shifted = (positions[(ring + 1) % n] + positions[(ring - 1) % n]) / 2
+    np.testing.assert_allclose(shifted, np.cos(2 * np.pi / n) * positions, atol=1e-3)
     assert not laplacian_positions(np.zeros(2, np.int64), np.zeros(0, np.int64), 3, 0).any()

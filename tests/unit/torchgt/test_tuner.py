@@ -27,8 +27,8 @@ def test_the_ladder_is_that_of_the_thesis() -> None:
 def test_it_starts_at_the_density_of_the_graph_and_waits_for_delta_epochs() -> None:
     assert START == 1
     assert FACTORS[START] == 1
-    found = steps([0.9**t for t in range(30)])
-    assert found[: LAG + 2] == [START] * (LAG + 2)
+    ladder = steps([0.9**t for t in range(30)])
+    assert ladder[: LAG + 2] == [START] * (LAG + 2)
 
 
 def test_slowing_descent_goes_to_accuracy_and_quickening_descent_to_speed() -> None:
@@ -44,8 +44,8 @@ def test_equal_descent_climbs() -> None:
 
 
 def test_slower_epochs_count_as_slower_descent() -> None:
-    found = steps([-float(t) for t in range(5)], [1.0 + t for t in range(5)], DescentRule(lag=1, smoothing=0))
-    assert found[-1] == 0
+    ladder = steps([-float(t) for t in range(5)], [1.0 + t for t in range(5)], DescentRule(lag=1, smoothing=0))
+    assert ladder[-1] == 0
 
 
 def test_it_never_leaves_the_ladder_and_moves_by_one() -> None:
@@ -53,10 +53,10 @@ def test_it_never_leaves_the_ladder_and_moves_by_one() -> None:
     for rule in ("lag", "monotone"):
         for sign in ("prose", "literal", "abs"):
             losses = [rng.gauss(0, 1) for _ in range(200)]
-            found = steps(losses, [rng.uniform(0.1, 2) for _ in losses], DescentRule(rule=rule, sign=sign, lag=3))
-            assert all(0 <= step <= len(FACTORS) for step in found)
-            assert all(abs(a - b) <= 1 for a, b in pairwise(found))
-            assert rule == "monotone" or len(set(found)) > 1
+            ladder = steps(losses, [rng.uniform(0.1, 2) for _ in losses], DescentRule(rule=rule, sign=sign, lag=3))
+            assert all(0 <= step <= len(FACTORS) for step in ladder)
+            assert all(abs(a - b) <= 1 for a, b in pairwise(ladder))
+            assert rule == "monotone" or len(set(ladder)) > 1
 
 
 def test_ranks_that_observe_the_same_agree() -> None:

@@ -56,8 +56,8 @@ def worker() -> Loopback:
 @pytest.fixture
 def propagator(worker: Loopback) -> SwitchPropagator:
     boundary = Boundary(build_graph("edge", 6, ([0, 1, 2], [3, 4, 5])), [0, 0, 0, 1, 1, 1])
-    made = plan_scheme(boundary, Scheme(), 2, 10_000)
-    exchange = SwitchExchange(worker, Group(), plan_worker_exchange(made, 0), 0, made.plan, Traffic())  # type: ignore[arg-type]
+    plan = plan_scheme(boundary, Scheme(), 2, 10_000)
+    exchange = SwitchExchange(worker, Group(), plan_worker_exchange(plan, 0), 0, plan.plan, Traffic())  # type: ignore[arg-type]
     return SwitchPropagator(CarriedCodec(Group(), FAN_IN), {2: exchange}, worker.boundary(0))
 
 

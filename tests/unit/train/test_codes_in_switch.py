@@ -58,15 +58,15 @@ def test_a_sum_is_off_by_less_than_a_step_for_each_contribution(in_group, wide, 
     owner, adjacency = planned.boundary.owner, np.zeros((40, 40))
     adjacency[tuple(planned.boundary.cut_edges.T)] = 1
     adjacency += adjacency.T
-    for mine, found in outcomes:
-        for vertex, row in zip(mine.tolist(), found, strict=True):
+    for mine, sums in outcomes:
+        for vertex, row in zip(mine.tolist(), sums, strict=True):
             partial = [adjacency[vertex][owner == w] @ x[owner == w].astype(np.float64) for w in range(4)]
             partial = [p for w, p in enumerate(partial) if adjacency[vertex][owner == w].any()]
             ends = quantiser.least_and_largest(np.stack(partial)).astype(np.float64)
             step = quantiser.common_scale((ends[:, 1] - ends[:, 0]).max(keepdims=True), bits)
             assert np.abs(row - sum(partial)).max() <= len(partial) * float(step[0]) * (1 + 1e-5)
-    made = next(iter(planned.exchanges.schemes.values()))
-    assert made.scheme.bits == {1: 2, 2: 4, 4: 8, 8: 16}[bits]  # fields as narrow as sums of three codes
+    plan = next(iter(planned.exchanges.schemes.values()))
+    assert plan.scheme.bits == {1: 2, 2: 4, 4: 8, 8: 16}[bits]  # fields as narrow as sums of three codes
     assert switch.open == 0
 
 

@@ -47,8 +47,8 @@ def losses(in_group, graph, settings) -> list[float]:
 def test_training_is_that_of_any_mailbox(in_group, graph, priorities: str, changes: dict) -> None:
     settings = replace(BASE, **changes)
     expected = losses(in_group, graph, settings)
-    found = losses(in_group, graph, replace(settings, priorities=priorities))
-    assert found == pytest.approx(expected, rel=1e-12 if settings.dtype == "float64" else 1e-5)
+    course = losses(in_group, graph, replace(settings, priorities=priorities))
+    assert course == pytest.approx(expected, rel=1e-12 if settings.dtype == "float64" else 1e-5)
 
 
 def hold_until_all_can_go(box: CoflowMailbox, count: int, size: int) -> None:

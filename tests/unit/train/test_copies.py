@@ -47,14 +47,14 @@ class Writes(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         known = {each.untyped_storage().data_ptr() for each in args if isinstance(each, torch.Tensor)}
-        made = operator(*args, **(kwargs or {}))
+        result = operator(*args, **(kwargs or {}))
         name = operator._schema.name
         written = args[2] if "index_put" in name else args[1] if name.endswith("copy_") else None
-        if isinstance(made, torch.Tensor) and made.untyped_storage().data_ptr() not in known:
-            written = made
+        if isinstance(result, torch.Tensor) and result.untyped_storage().data_ptr() not in known:
+            written = result
         if written is not None and written.nbytes >= self.least:
             self.names.append(name)
-        return made
+        return result
 
 
 @dataclass

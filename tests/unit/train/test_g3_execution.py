@@ -45,8 +45,8 @@ class Golden(Model):
     def _kept(self, number, h):
         return h
 
-    def combine(self, number, view, given):
-        return given.own + (view.sum(given.message) - view.of_targets(given.message)) / view.neighbours
+    def combine(self, number, view, inputs):
+        return inputs.own + (view.sum(inputs.message) - view.of_targets(inputs.message)) / view.neighbours
 
 
 @pytest.mark.parametrize("schedule", ["sequential", "inter", "intra", "g3"])
@@ -123,8 +123,8 @@ def test_a_bin_starts_when_its_rows_are_there_and_in_order(graph) -> None:
             self.here.add(max(labels))
 
     needs = [[0], [1], [], [0, 1]]
-    found = {eager: list(Arrivals(Box(), [0, 1], lambda *_: None).bins(needs, eager=eager)) for eager in (True, False)}
-    assert found == {True: [2, 1, 0, 3], False: [0, 1, 2, 3]}
+    order = {eager: list(Arrivals(Box(), [0, 1], lambda *_: None).bins(needs, eager=eager)) for eager in (True, False)}
+    assert order == {True: [2, 1, 0, 3], False: [0, 1, 2, 3]}
 
 
 def test_a_layer_is_summed_only_when_every_worker_has_its_gradients(in_group) -> None:

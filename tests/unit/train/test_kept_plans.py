@@ -39,14 +39,14 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The settings for which plans were made."""
-    made: list[Any] = []
+    planned_with: list[Any] = []
 
     def plan(boundary: Boundary, settings: TrainSettings, widths: Any) -> Any:
-        made.append(settings)
+        planned_with.append(settings)
         return plan_exchanges(boundary, settings, widths)
 
     monkeypatch.setattr(kept_plans, "plan_exchanges", plan)
-    return made
+    return planned_with
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +61,15 @@ def test_kept_plans_are_the_same(boundary: Boundary, calls: list[Any], scheme: s
     settings = replace(SETTINGS, scheme=scheme)
     expected = plan_exchanges(boundary, settings, WIDTHS)
     for _ in range(2):
-        found = kept_exchanges(boundary, settings, WIDTHS)
-        assert job_fingerprint(found.plans) == job_fingerprint(expected.plans)
-        assert found.plan_of_width == expected.plan_of_width
-        assert found.names == expected.names
-        for width, made in expected.schemes.items():
-            again = found.schemes[width]
-            assert np.array_equal(again.hosted, made.hosted)
-            assert again.wire_bytes == made.wire_bytes
-            assert again.plan is found.plans[found.plan_of_width[width]]
+        kept = kept_exchanges(boundary, settings, WIDTHS)
+        assert job_fingerprint(kept.plans) == job_fingerprint(expected.plans)
+        assert kept.plan_of_width == expected.plan_of_width
+        assert kept.names == expected.names
+        for width, scheme_plan in expected.schemes.items():
+            again = kept.schemes[width]
+            assert np.array_equal(again.hosted, scheme_plan.hosted)
+            assert again.wire_bytes == scheme_plan.wire_bytes
+            assert again.plan is kept.plans[kept.plan_of_width[width]]
     assert len(calls) == 1
 
 

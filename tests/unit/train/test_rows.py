@@ -35,11 +35,11 @@ def gradients(graph, run_settings, group, channel) -> list[np.ndarray]:
     """Weights' gradients of each epoch, one after the other."""
     jobs = plan_run(graph, run_settings).jobs([])
     trainer = Trainer(jobs[group.rank], group, channel)
-    found = []
+    values = []
     for number in range(1, run_settings.epochs + 1):
         trainer.epoch(number)
-        found += [p.grad.numpy().copy() for p in trainer.model.parameters()]
-    return found
+        values += [p.grad.numpy().copy() for p in trainer.model.parameters()]
+    return values
 
 
 def alone(graph, run_settings) -> list[np.ndarray]:

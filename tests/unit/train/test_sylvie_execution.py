@@ -45,11 +45,11 @@ def train(in_group, graph, settings, before=lambda trainer, number: None, transp
             group.transport = transport(group.rank)
         with open_channel(jobs[group.rank], group) as channel:
             trainer = Trainer(jobs[group.rank], group, channel)
-            found = []
+            losses = []
             for number in range(1, settings.epochs + 1):
                 before(trainer, number)
-                found.append(trainer.epoch(number).loss)
-            return found
+                losses.append(trainer.epoch(number).loss)
+            return losses
 
     return in_group(settings.workers, work)[0]
 

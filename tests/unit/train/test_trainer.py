@@ -234,13 +234,13 @@ def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, sche
     through_switch_, traffic, switch = train_switch(in_group, graph, settings)
     p2p, sent = train_p2p(in_group, graph, replace(settings, propagator="p2p", codec="fixed", scheme="paper"))
     assert scores(through_switch_) == scores(p2p)
-    made = plan_run(graph, settings).exchanges.schemes
+    schemes = plan_run(graph, settings).exchanges.schemes
     widths = run_widths(settings, layer_widths(graph, settings))
-    planned = sum(made[width].wire_bytes for width in widths)
+    planned = sum(schemes[width].wire_bytes for width in widths)
     # DONE and GO come on top, of each round and of the start.
-    rounds = 1 + sum(made[width].rounds for width in widths)
+    rounds = 1 + sum(schemes[width].rounds for width in widths)
     assert sum(t.wire_up + t.wire_down for t in traffic) == planned + rounds * 2 * 84 * settings.workers
-    assert switch.counters()["passes"] == sum(made[width].passes for width in widths)
+    assert switch.counters()["passes"] == sum(schemes[width].passes for width in widths)
     if "hybrid" in scheme:
         assert planned <= sum(t.wire_up + t.wire_down for t in sent)
 

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.netns
 @pytest.fixture
 def namespace():
     namespaces.require()
-    with namespaces.Namespace() as made:
-        made.veth("left", "right")
-        yield made
+    with namespaces.Namespace() as space:
+        space.veth("left", "right")
+        yield space
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.netns
 @pytest.fixture
 def namespace():
     namespaces.require()
-    with namespaces.Namespace() as made:
-        made.veth("left", "right")
-        yield made
+    with namespaces.Namespace() as space:
+        space.veth("left", "right")
+        yield space
 
 
 def frame(payload, type_=b"\x90\x00"):

@@ -23,11 +23,11 @@ SWITCHGNN, TCP = 253, 6
 def ends():
     """A host's end, the switch's end, and a plain socket beside the host's, which shows what came over the link."""
     namespaces.require()
-    with namespaces.Namespace() as made:
-        made.veth("left", "right")
-        host = made.call(lambda: BundleSocket("left", first=True))
-        switch = made.call(lambda: BundleSocket("right", first=False))
-        beside = made.call(lambda: AfPacketSocket("left"))
+    with namespaces.Namespace() as space:
+        space.veth("left", "right")
+        host = space.call(lambda: BundleSocket("left", first=True))
+        switch = space.call(lambda: BundleSocket("right", first=False))
+        beside = space.call(lambda: AfPacketSocket("left"))
         yield host, switch, beside
         for each in (host, switch, beside):
             each.close()
@@ -44,11 +44,11 @@ def send(socket, *frames: bytes) -> None:
 
 
 def take(socket, count: int) -> list[bytes]:
-    found: list[bytes] = []
+    frames: list[bytes] = []
     deadline = time.monotonic() + 5
-    while len(found) < count and time.monotonic() < deadline:
-        found += socket.receive().frames()
-    return found
+    while len(frames) < count and time.monotonic() < deadline:
+        frames += socket.receive().frames()
+    return frames
 
 
 def is_bundle(frame: bytes) -> bool:
@@ -132,13 +132,13 @@ def test_many_short_frames_beside_a_long_one_take_little_memory(ends):
     short = ipv4(SWITCHGNN, 34)
     frames = ([short] * 44 * 50 + [ipv4(SWITCHGNN, 1500)]) * 8
     send(host, *frames)
-    found: list[bytes] = []
+    received: list[bytes] = []
     most, deadline = 0, time.monotonic() + 20
-    while len(found) < len(frames) and time.monotonic() < deadline:
+    while len(received) < len(frames) and time.monotonic() < deadline:
         batch = switch.receive()
         most = max(most, batch.data.shape[0] * batch.data.shape[1])
-        found += batch.frames()
-    assert found == frames
+        received += batch.frames()
+    assert received == frames
     assert most <= 16 << 20
 
 

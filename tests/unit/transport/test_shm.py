@@ -35,9 +35,9 @@ FIRST = 16
 
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[ShmPort]:
-    made = ShmPort(tmp_path / "port")
-    yield made
-    made.close()
+    opened = ShmPort(tmp_path / "port")
+    yield opened
+    opened.close()
 
 
 def wait(port: ShmPort, timeout_s: float = 5.0) -> bool:
@@ -49,20 +49,20 @@ def wait(port: ShmPort, timeout_s: float = 5.0) -> bool:
 
 def connected(port: ShmPort) -> ShmIO:
     """A host of the port, which has accepted it."""
-    made: list[ShmIO] = []
-    caller = threading.Thread(target=lambda: made.append(ShmIO(port.name.removeprefix("shm:"))))
+    accepted: list[ShmIO] = []
+    caller = threading.Thread(target=lambda: accepted.append(ShmIO(port.name.removeprefix("shm:"))))
     caller.start()
     assert wait(port)
     assert len(port.receive()) == 0
     caller.join(5)
-    return made[0]
+    return accepted[0]
 
 
 @pytest.fixture
 def host(port: ShmPort) -> Iterator[ShmIO]:
-    made = connected(port)
-    yield made
-    made.close()
+    opened = connected(port)
+    yield opened
+    opened.close()
 
 
 def frames_of(rng: np.random.Generator, count: int, most: int = 1500) -> list[bytes]:

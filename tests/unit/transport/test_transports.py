@@ -68,9 +68,9 @@ class PortIO:
 @pytest.fixture
 def namespace():
     namespaces.require()
-    with namespaces.Namespace() as made:
-        made.veth("left", "right")
-        yield made
+    with namespaces.Namespace() as space:
+        space.veth("left", "right")
+        yield space
 
 
 def over_interfaces(transport, namespace):
@@ -113,18 +113,18 @@ LOSSY = ["udp", "udp6", *(pytest.param(t, marks=pytest.mark.netns) for t in ("af
 @pytest.fixture(params=["unix", "shm", *LOSSY])
 def ends(request, tmp_path):
     if request.param == "unix":
-        made = over_unix(tmp_path)
+        pair = over_unix(tmp_path)
     elif request.param == "shm":
-        made = over_memory(tmp_path)
+        pair = over_memory(tmp_path)
     elif request.param.startswith("udp"):
-        made = over_udp("127.0.0.1:0" if request.param == "udp" else "[::1]:0")
+        pair = over_udp("127.0.0.1:0" if request.param == "udp" else "[::1]:0")
     else:
-        made = over_interfaces(request.param, request.getfixturevalue("namespace"))
-    made.host.send(batch_of([frame(b"hello")]))  # sockets learn from it who is there
-    assert collect(made.far, 1) == [frame(b"hello")]
-    yield made
-    made.host.close()
-    made.far.close()
+        pair = over_interfaces(request.param, request.getfixturevalue("namespace"))
+    pair.host.send(batch_of([frame(b"hello")]))  # sockets learn from it who is there
+    assert collect(pair.far, 1) == [frame(b"hello")]
+    yield pair
+    pair.host.close()
+    pair.far.close()
 
 
 def frame(payload):

@@ -25,9 +25,9 @@ from offramp_p4.ports.udp import UdpPort
 
 @pytest.fixture
 def port():
-    made = UdpPort("127.0.0.1:0")
-    yield made
-    made.close()
+    opened = UdpPort("127.0.0.1:0")
+    yield opened
+    opened.close()
 
 
 def stranger():
@@ -265,7 +265,7 @@ def test_no_answer_is_longer_than_its_question():
         for length in range(200):
             for kind in (JOIN, ASK, COOKIE, PROOF, WELCOME, REFUSED, b"OFu1", b""):
                 datagram = kind.ljust(length, b"\0")
-                verdict = guard.hear(b"a" * 16, datagram, b"b" * 16)
+                verdict = guard.judge(b"a" * 16, datagram, b"b" * 16)
                 assert len(verdict.reply) <= len(datagram)
                 assert not (verdict.frame and verdict.reply)
 
@@ -276,19 +276,19 @@ def test_a_proof_serves_one_address_and_once():
     here, there, nonce = b"here" * 4, b"away" * 4, bytes(32)
 
     def proof(sender, token=TOKEN):
-        cookie = guard.hear(sender, say(ASK, nonce), None).reply[5:]
+        cookie = guard.judge(sender, say(ASK, nonce), None).reply[5:]
         return say(PROOF, nonce, cookie, token.proof(LABELS[0], nonce, cookie))
 
-    assert not guard.hear(there, proof(here), None).meets  # from a forged address
-    assert not guard.hear(here, proof(here, Token(bytes(16))), None).meets
+    assert not guard.judge(there, proof(here), None).meets  # from a forged address
+    assert not guard.judge(here, proof(here, Token(bytes(16))), None).meets
     first = proof(here)
-    assert guard.hear(here, first, None).meets
-    assert guard.hear(here, first, here).meets  # the answer was lost
-    assert guard.hear(there, proof(there), here).meets
-    assert not guard.hear(here, first, there).meets  # replayed
+    assert guard.judge(here, first, None).meets
+    assert guard.judge(here, first, here).meets  # the answer was lost
+    assert guard.judge(there, proof(there), here).meets
+    assert not guard.judge(here, first, there).meets  # replayed
     late = proof(here)
     now[0] += 25.0
-    assert not guard.hear(here, late, there).meets
+    assert not guard.judge(here, late, there).meets
 
 
 def test_many_strangers_cost_the_host_no_frame(port):

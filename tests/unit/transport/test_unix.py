@@ -21,9 +21,9 @@ NOBODY = 65534
 
 @pytest.fixture
 def port(tmp_path: Path):
-    made = UnixPort(tmp_path / "port")
-    yield made
-    made.close()
+    opened = UnixPort(tmp_path / "port")
+    yield opened
+    opened.close()
 
 
 def test_the_socket_is_for_its_user_alone(port: UnixPort, tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ def test_hermod_keeps_transfers_at_their_time(gradient_bytes: float) -> None:
     """1 GB per second: 0.5 s each alone. Gradients of a step take 6 s of each card."""
     dag = unitg_dag(PLACE, 3, (1.0, 2.0, 3.0), 0.5e9, gradient_bytes)
     loaded = prepare_traces(dag, 8, Setup())
-    found = {policy: simulate(loaded, policy) for policy in ("fair", "fifo", "hermod")}
-    assert transfers(found["hermod"]).max() <= 1.05 * 0.5
+    outcomes = {policy: simulate(loaded, policy) for policy in ("fair", "fifo", "hermod")}
+    assert transfers(outcomes["hermod"]).max() <= 1.05 * 0.5
     if gradient_bytes:
-        assert transfers(found["fair"]).max() > 1.2 * 0.5
-        assert found["hermod"].iteration_s <= found["fair"].iteration_s + 1e-9
+        assert transfers(outcomes["fair"]).max() > 1.2 * 0.5
+        assert outcomes["hermod"].iteration_s <= outcomes["fair"].iteration_s + 1e-9
 
 
 def test_without_text_it_is_the_timetable() -> None:

@@ -33,11 +33,11 @@ def saved(folder: Path, kind: str = "bert") -> str:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     vocabulary = {word: n for n, word in enumerate(["[PAD]", "[UNK]", *WORDS])}
-    made = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(
-        folder
-    )
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]"
+    ).save_pretrained(folder)
     torch.manual_seed(0)
     transformers.AutoModel.from_config(KINDS[kind](len(vocabulary))).save_pretrained(folder)
     return str(folder)

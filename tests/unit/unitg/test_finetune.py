@@ -111,11 +111,11 @@ def test_it_learns(graph: Graph, base: UnitgSettings) -> None:
 
 
 def test_a_crashed_replica_stops_neither_pipeline_nor_peers(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    replicas = []
     plain = FineTuner._step
 
     def step(self: FineTuner, number: int) -> None:
-        made.append(self)
+        replicas.append(self)
         if number == 1 and self._mailbox.rank == 1:
             raise RuntimeError("out of memory")
         plain(self, number)

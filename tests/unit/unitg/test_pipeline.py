@@ -65,11 +65,11 @@ def in_stages(graph: Graph, settings: UnitgSettings) -> tuple[list[float], list[
         trained = int(graph.train.sum())
         return stage, [stage.iteration(step)[0] / trained for step in range(1, settings.epochs + 1)]
 
-    found = run_group(settings.stages, work)
-    stages = [stage for stage, _ in found]
+    results = run_group(settings.stages, work)
+    stages = [stage for stage, _ in results]
     order = {id(p): i for stage in stages for i, p in enumerate(stage.part.model.parameters())}
     own = sorted((p for stage in stages for p in stage.part.parameters), key=lambda p: order[id(p)])
-    return found[-1][1], [p.grad for p in own if p.grad is not None], stages
+    return results[-1][1], [p.grad for p in own if p.grad is not None], stages
 
 
 @pytest.mark.parametrize("model", [name for name in MODELS.names() if MODELS.get(name).pipelined])
@@ -78,8 +78,8 @@ def test_equals_a_single_device(graph: Graph, base: UnitgSettings, model: str, s
     """Losses of three epochs and the last gradients; five layers on two or three stages are uneven."""
     settings = replace(base, model=model, stages=stages, microbatches=microbatches, dropout=0.2, mode="alone")
     losses, gradients = single_device(graph, settings)
-    found, ours, _ = in_stages(graph, settings)
-    np.testing.assert_allclose(found, losses, rtol=1e-10)
+    staged, ours, _ = in_stages(graph, settings)
+    np.testing.assert_allclose(staged, losses, rtol=1e-10)
     assert len(ours) == len(gradients)
     for mine, theirs in zip(ours, gradients, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-12)
@@ -115,9 +115,9 @@ def test_a_microbatch_without_training_vertices(graph: Graph, base: UnitgSetting
     second = plan(graph, settings).jobs[0].microbatches[1].ids
     few = replace_train(graph, second)
     losses, gradients = single_device(few, settings)
-    found, ours, _ = in_stages(few, settings)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found, losses, rtol=1e-10)
+    mine, ours, _ = in_stages(few, settings)
+    assert np.isfinite(mine).all()
+    np.testing.assert_allclose(mine, losses, rtol=1e-10)
     assert all(torch.isfinite(g).all() for g in ours)
     assert len(ours) == len(gradients)
 

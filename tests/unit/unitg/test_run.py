@@ -43,9 +43,9 @@ def test_processes_train_as_threads_do(graph: Graph, base: UnitgSettings, train:
     """Alone and with embeddings from a language model that was done first, to the bit."""
     seen: list[int] = []
     for mode in ("alone", "sequential"):
-        found = train_unitg(graph, replace(base, mode=mode), lambda epoch: seen.append(epoch.epoch))
-        assert found is not None
-        assert [e.loss for e in found.epochs] == [e.loss for e in train(mode=mode).epochs]
+        result = train_unitg(graph, replace(base, mode=mode), lambda epoch: seen.append(epoch.epoch))
+        assert result is not None
+        assert [e.loss for e in result.epochs] == [e.loss for e in train(mode=mode).epochs]
     assert seen == [1, 2, 3, 1, 2, 3]
 
 
@@ -54,12 +54,12 @@ def test_the_command(tmp_path: Path) -> None:
     result = run(*SMALL, "--device-ms", "3", "--json", str(path), "--plot", str(plot))
     assert result.exit_code == 0
     assert "steps of the language model" in result.output
-    found = json.loads(path.read_text())
-    assert len(found["per_epoch"]) == 4
-    assert found["lm"]["fault"] is None
-    assert found["lm"]["steps"] == len(found["lm"]["losses"]) == 2
-    assert [stage["live_microbatches"] for stage in found["per_stage"]] == [2, 2]
-    assert all(0.2 < stage["idle_share"] < 1 for stage in found["per_stage"])
+    report = json.loads(path.read_text())
+    assert len(report["per_epoch"]) == 4
+    assert report["lm"]["fault"] is None
+    assert report["lm"]["steps"] == len(report["lm"]["losses"]) == 2
+    assert [stage["live_microbatches"] for stage in report["per_stage"]] == [2, 2]
+    assert all(0.2 < stage["idle_share"] < 1 for stage in report["per_stage"])
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
@@ -81,11 +81,11 @@ def test_interleaving_saves_time_and_slows_nothing_down(graph: Graph, base: Unit
     a gate. ``offramp train unitg --measure`` has the figures.
     """
     settings = replace(base, dtype="float32", epochs=5, device_ms=20, lm_ms=1, link_bps=10**6)
-    found = measure(graph, settings, Task(rounds=1))
-    assert found is not None
-    assert found.saving() > 0.05
-    assert found.slowdown() < found.slowdown_colocated()
-    assert set(found.as_dict()) >= {"saving", "slowdown", "rounds"}
+    measured = measure(graph, settings, Task(rounds=1))
+    assert measured is not None
+    assert measured.saving() > 0.05
+    assert measured.slowdown() < measured.slowdown_colocated()
+    assert set(measured.as_dict()) >= {"saving", "slowdown", "rounds"}
 
 
 def fail(group: Any, item: Any, report: Any) -> None:

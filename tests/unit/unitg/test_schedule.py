@@ -87,9 +87,9 @@ def test_borders_of_bubbles() -> None:
     ("layers", "stages", "lengths"), [(8, 4, [2] * 4), (7, 3, [3, 2, 2]), (5, 1, [5]), (3, 3, [1] * 3)]
 )
 def test_layers_of_stages(layers: int, stages: int, lengths: list[int]) -> None:
-    made = split_layers(layers, stages)
-    assert [len(own) for own in made] == lengths
-    assert [number for own in made for number in own] == list(range(1, layers + 1))
+    layers_by_stage = split_layers(layers, stages)
+    assert [len(own) for own in layers_by_stage] == lengths
+    assert [number for own in layers_by_stage for number in own] == list(range(1, layers + 1))
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ SLOW_LINK = Scenario(link_bps=8.0, activation_bytes=0.5, gradient_bytes=2.0, lm_
 
 def idle(outcome: PipelineResult, stage: int, start: float, end: float) -> list[tuple[float, float]]:
     bars = sorted((b.start, b.end) for b in outcome.bars if b.stage == stage and b.name.startswith(("f", "b")))
-    found, at = [], start
+    gaps, at = [], start
     for begin, over in bars:
         if start <= begin < end:
             if begin > at:
-                found.append((at, begin))
+                gaps.append((at, begin))
             at = over
-    return [*found, (at, end)] if at < end else found
+    return [*gaps, (at, end)] if at < end else gaps
 
 
 def test_golden_windows() -> None:
@@ -63,10 +63,10 @@ def test_one_after_the_other_is_the_sum() -> None:
 
 @pytest.mark.parametrize("scenario", [Scenario(), Scenario(lm_step_s=3, lm_steps=9), SLOW_LINK, Scenario(8, 4, 2)])
 def test_the_order_of_the_policies(scenario: Scenario) -> None:
-    found = {policy: simulate(scenario, policy) for policy in POLICIES}
-    assert found[SEQUENTIAL].makespan_s > found[COLOCATED].makespan_s > found[INTERLEAVED].makespan_s
-    assert found[COLOCATED].makespan_s > found[GATED].makespan_s
-    slow = {policy: sum(o.iteration_s) for policy, o in found.items()}
+    outcomes = {policy: simulate(scenario, policy) for policy in POLICIES}
+    assert outcomes[SEQUENTIAL].makespan_s > outcomes[COLOCATED].makespan_s > outcomes[INTERLEAVED].makespan_s
+    assert outcomes[COLOCATED].makespan_s > outcomes[GATED].makespan_s
+    slow = {policy: sum(o.iteration_s) for policy, o in outcomes.items()}
     assert slow[COLOCATED] > slow[INTERLEAVED] >= slow[GATED] >= slow[SEQUENTIAL] - 1e-9
 
 
@@ -112,9 +112,9 @@ def test_the_command(tmp_path: Path) -> None:
     result = run("--json", str(numbers), "--plot", str(plot), "--link", "1gbit", "--activation", "60MB")
     assert result.exit_code == 0
     assert "0 to 1.48" in result.output
-    found = json.loads(numbers.read_text())
-    assert list(found["policies"]) == list(POLICIES)
-    assert found["iteration"]["makespan_s"] == pytest.approx(21 + 6 * 0.48)
+    report = json.loads(numbers.read_text())
+    assert list(report["policies"]) == list(POLICIES)
+    assert report["iteration"]["makespan_s"] == pytest.approx(21 + 6 * 0.48)
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 

@@ -38,9 +38,9 @@ def test_one_batch_is_not_copied() -> None:
 def test_concatenations_take_no_more_memory_than_they_may() -> None:
     short, long = PacketBatch.of([(1, b"x")] * 100), PacketBatch.of([(2, bytes(50))])
     given = [short, PacketBatch.empty(), short, long, long, short]
-    made = list(PacketBatch.concatenations(given, 300))
-    assert [batch.data.shape for batch in made] == [(200, 1), (2, 50), (100, 1)]
-    assert [packet for batch in made for packet in batch] == [packet for batch in given for packet in batch]
+    batches = list(PacketBatch.concatenations(given, 300))
+    assert [batch.data.shape for batch in batches] == [(200, 1), (2, 50), (100, 1)]
+    assert [packet for batch in batches for packet in batch] == [packet for batch in given for packet in batch]
     assert [len(batch) for batch in PacketBatch.concatenations(given, 1 << 20)] == [302]
     assert list(PacketBatch.concatenations([PacketBatch.empty()], 1)) == []
     (alone,) = PacketBatch.concatenations([long], 1)
@@ -57,9 +57,9 @@ def test_each_bit_that_tells_a_frame(at: int) -> None:
     for bit in range(8):
         damaged = bytearray(frame)
         damaged[at] ^= 1 << bit
-        found = parse_frames(PacketBatch.of([(0, bytes(damaged)), (0, frame)]))
+        parsed = parse_frames(PacketBatch.of([(0, bytes(damaged)), (0, frame)]))
         foreign = TOLD.get(at, 0) >> bit & 1
-        assert (found.foreign, found.truncated, len(found)) == (foreign, 0, 2 - foreign)
+        assert (parsed.foreign, parsed.truncated, len(parsed)) == (foreign, 0, 2 - foreign)
 
 
 def test_each_type_is_whole_from_its_last_byte_on() -> None:
@@ -70,5 +70,5 @@ def test_each_type_is_whole_from_its_last_byte_on() -> None:
         needed = DATA_FRAME_BYTES if full else SHORT_FRAME_BYTES
         lengths = [needed - 1, needed]
         batch = PacketBatch.of([(0, frame[:length]) for length in lengths])
-        found = parse_frames(batch)
-        assert (found.foreign, found.truncated, len(found)) == (0, 1, 1)
+        parsed = parse_frames(batch)
+        assert (parsed.foreign, parsed.truncated, len(parsed)) == (0, 1, 1)

@@ -31,7 +31,7 @@ def accept(sock: socket.socket, name: str) -> SharedMemory:
     """The rings of the switch at the other end.
 
     Raises:
-        OfframpError: it is not a switch with such a port, or its memory is not what it should be.
+        OfframpError: it is not a switch with such a port, or its memory has another layout.
     """
     deadline = time.monotonic() + GREETING_S
     sock.settimeout(GREETING_S)
@@ -54,7 +54,7 @@ def ring(sock: socket.socket) -> None:
         sock.send(_RING, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
-def hear(sock: socket.socket) -> bool:
+def receive(sock: socket.socket) -> bool:
     """Take all pending rings; False if the other side is gone."""
     while True:
         try:

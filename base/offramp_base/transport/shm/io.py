@@ -64,7 +64,7 @@ class ShmIO(HostLink):
     def _drain(self) -> bool:
         """Take all messages that have arrived; once the rings of the bell are heard, none is missed."""
         before = len(self._arrived)
-        if not self._gone and not bell.hear(self._socket):
+        if not self._gone and not bell.receive(self._socket):
             self._gone = CLOSED
         try:
             while (part := self._rings.take()) is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of frames into and out of a ring, in compiled code; :mod:`.rings` says what they are.
 
-What is taken here is what nearly all links carry nearly always: frames of one length. All else is left where it is,
+Only frames of one length are taken here, as nearly all links carry nearly always. All else is left in place,
 for Python to look at.
 """
 
@@ -25,7 +25,7 @@ from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, MOST_FRAMES
 from offramp_base.transport.shm.ring import reserve_or_want
 
 TOO_LONG: Final = -1
-"""In place of how many frames were put: one is longer than a link carries, or than its row."""
+"""Returned in place of a count: a frame is longer than its row, or than a link carries."""
 
 
 @native

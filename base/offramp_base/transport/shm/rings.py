@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames in a pair of rings that two processes share: one for each direction, messages of many frames in each.
 
-An entry's message is frames without gaps, a byte that makes their length even where it is odd, then the 16-bit length
+An entry's message is frames without gaps, a padding byte if their length is odd, then the 16-bit length
 of each, big-endian; the entry's ``id`` says how many frames there are. The other side may write anything there at any
 time: positions and lengths are read once and checked, frames are copied before anybody looks at them.
 """
@@ -79,8 +79,8 @@ class FrameRings:
         count = self._call["put_message"](self._sent_at, *places, len(rows))
         if count == TOO_LONG:
             longest = int(lengths[rows].max())
-            why = f"a link carries at most {MAX_FRAME}" if longest > MAX_FRAME else f"its row has {data.shape[1]}"
-            raise OfframpError(f"frame of {longest} bytes: {why}")
+            limit = f"a link carries at most {MAX_FRAME}" if longest > MAX_FRAME else f"its row has {data.shape[1]}"
+            raise OfframpError(f"frame of {longest} bytes: {limit}")
         if not count:
             self._check(self.sent)
         return count

@@ -33,7 +33,7 @@ class Redirect:
     ends.
 
     Args:
-        index: of the interface.
+        index: index of the interface.
         queues: number of the interface's receive queues.
         mode: one of :data:`MODES`.
 

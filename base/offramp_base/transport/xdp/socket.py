@@ -282,8 +282,8 @@ def _receive_queues(sock: socket.socket, ifname: str) -> int:
         fcntl.ioctl(sock, _SIOCETHTOOL, struct.pack("16sQ16x", ifname.encode()[:15], ctypes.addressof(channels)))
     except OSError:
         return 1
-    found = struct.unpack("9I", channels.raw)
-    return max(1, int(found[5] + found[8]))
+    counts = struct.unpack("9I", channels.raw)
+    return max(1, int(counts[5] + counts[8]))
 
 
 def _advice(error: OSError, ifname: str) -> str:

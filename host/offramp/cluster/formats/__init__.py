@@ -19,7 +19,7 @@ class Defaults:
     """Values that stand in for those that a file does not give.
 
     Attributes:
-        rate_bps, delay_ns: of links.
+        rate_bps, delay_ns: rate and delay of links.
     """
 
     rate_bps: int = 10**10

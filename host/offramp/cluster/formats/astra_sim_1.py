@@ -105,10 +105,10 @@ def network(text: str, name: str) -> Cluster:
     """
     fields = _fields(parse_json(text))
     kinds, sizes = _shape(fields)
-    made = []
+    dimensions = []
     for k, (kind, size) in enumerate(zip(kinds, sizes, strict=True)):
-        made.append(_dimension(fields, k, kind, size))
-    return Cluster(name=name, dimensions=tuple(made))
+        dimensions.append(_dimension(fields, k, kind, size))
+    return Cluster(name=name, dimensions=tuple(dimensions))
 
 
 def _fields(content: Any) -> dict[str, Any]:
@@ -124,15 +124,15 @@ def _fields(content: Any) -> dict[str, Any]:
         for key in rows.keys() - _BESIDE - other:
             raise OfframpError(f"{key}: no such field beside topology-configuration")
         rows = {key.replace("_", "-"): value for key, value in inner.items()}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in rows.items():
         word = _SYNONYMS.get(key, key)
         if word not in _USED | _UNUSED:
             raise OfframpError(f"{key}: no such field of a network")
-        if word in found:
+        if word in fields:
             raise OfframpError(f"{key}: {word} for a second time")
-        found[word] = value
-    return found
+        fields[word] = value
+    return fields
 
 
 def _shape(fields: Mapping[str, Any]) -> tuple[list[str], list[int]]:
@@ -149,9 +149,9 @@ def _shape(fields: Mapping[str, Any]) -> tuple[list[str], list[int]]:
         return ["ring"] * len(sizes), sizes
     names = _list(fields, "topologies-per-dim") if name.lower() == "hierarchical" else _blocks(name)
     kinds = [building_block(k, str(each)) for k, each in enumerate(names, 1)]
-    said = fields.get("dimensions-count", len(kinds))
-    if not len(kinds) == len(sizes) == said:
-        raise OfframpError(f"dimensions-count: {said}, but {len(kinds)} topologies and {len(sizes)} counts of NPUs")
+    counted = fields.get("dimensions-count", len(kinds))
+    if not len(kinds) == len(sizes) == counted:
+        raise OfframpError(f"dimensions-count: {counted}, but {len(kinds)} topologies and {len(sizes)} counts of NPUs")
     return kinds, sizes
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of hosts, switches and links that have no numbers yet; checked as a cluster file is."""
+"""Builds a cluster of hosts, switches and links without port numbers, checked like a cluster file."""
 
 from __future__ import annotations
 

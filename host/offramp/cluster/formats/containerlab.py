@@ -68,7 +68,7 @@ def _link(source: Source, i: int, link: Any, switches: set[str], defaults: Defau
     ends = link.get("endpoints") if isinstance(link, dict) else None
     if not isinstance(ends, list) or len(ends) != 2:
         raise source.error(place, "expected two endpoints, such as [h1:eth1, leaf1:eth1]")
-    made = []
+    link_ends = []
     for k, end in enumerate(ends):
         words = [end.get("node"), end.get("interface")] if isinstance(end, dict) else str(end).split(":")
         if len(words) != 2 or not all(words):
@@ -79,24 +79,24 @@ def _link(source: Source, i: int, link: Any, switches: set[str], defaults: Defau
             if number is None:
                 raise source.error((*place, "endpoints", k), f"{interface}: expected the number of a port in it")
             interface = number[1]
-        made.append(f"{node}:{interface}")
+        link_ends.append(f"{node}:{interface}")
     extra = link.get("vars") if isinstance(link.get("vars"), dict) else {}
-    said = {key: extra[key] for key in ("rate", "delay") if key in extra}
-    return {"ends": made, **speed(defaults), **said}
+    speeds = {key: extra[key] for key in ("rate", "delay") if key in extra}
+    return {"ends": link_ends, **speed(defaults), **speeds}
 
 
 def _mapping(source: Source, place: Place, data: Any, part: str) -> dict[str, Any]:
-    found = data.get(part) if isinstance(data, dict) else None
-    if not isinstance(found, dict):
+    mapping = data.get(part) if isinstance(data, dict) else None
+    if not isinstance(mapping, dict):
         raise source.error((*place, part), "expected fields by name")
-    return found
+    return mapping
 
 
 def write(cluster: Cluster) -> str:
     """A topology of Linux containers: hosts with addresses and rates, switches with bmv2's image.
 
     Raises:
-        OfframpError: a target that no container is.
+        OfframpError: a switch's target has no container image.
     """
     nodes: dict[str, Any] = {}
     for number, host in enumerate(cluster.hosts):

@@ -94,9 +94,9 @@ def _cores(where: str, text: str) -> int:
 
 
 def _mapping(where: str, data: Any, part: str) -> dict[str, Any]:
-    found = data.get(part) if isinstance(data, dict) else None
-    if found is None:
+    mapping = data.get(part) if isinstance(data, dict) else None
+    if mapping is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(mapping, dict):
         raise OfframpError(f"{where}: {part}: expected fields by name")
-    return found
+    return mapping

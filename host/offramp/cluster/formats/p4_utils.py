@@ -97,7 +97,7 @@ def _delay(where: str, value: Any) -> str:
 
 
 def write(cluster: Cluster) -> str:
-    """``p4app.json`` for the program ``main.p4``, which whoever runs it replaces.
+    """``p4app.json`` for the program ``main.p4``, to be replaced by the user's.
 
     Raises:
         OfframpError: a switch that runs no P4 on bmv2.

@@ -48,7 +48,7 @@ class Topology:
     """The contents of a topology file.
 
     Attributes:
-        gpus: in all, numbered from 0.
+        gpus: gpus in all, numbered from 0.
         per_server: GPUs of a server.
         nvswitches, switches: their numbers.
         wires: the links.
@@ -82,8 +82,8 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: 
     if more:
         raise OfframpError(f"{more[0][0]}: expected one topology")
     try:
-        made = _parse(text)
-        rows = _rows(made)
+        topology = _parse(text)
+        rows = _rows(topology)
         rows["dimensions"] = [
             {
                 "type": each.type,
@@ -91,7 +91,7 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: 
                 "rate": BITS_PER_SECOND.shown(each.rate_bps),
                 "latency": nanoseconds_shown(each.latency_ns),
             }
-            for each in _dimensions(made)
+            for each in _dimensions(topology)
         ]
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
@@ -116,13 +116,13 @@ def _parse(text: str) -> Topology:
     if not 1 <= nodes <= _MOST_NODES or per_server < 1 or gpus < 1 or gpus % per_server:
         raise OfframpError(f"line 1: {gpus} GPUs in servers of {per_server}: expected whole servers")
     number, words = lines[1]
-    found = [whole_number(word) for word in words]
-    if len(found) != nvswitches + switches or sorted(n for n in found if n is not None) != list(range(gpus, nodes)):
+    numbers = [whole_number(word) for word in words]
+    if len(numbers) != nvswitches + switches or sorted(n for n in numbers if n is not None) != list(range(gpus, nodes)):
         raise OfframpError(f"line {number}: expected the {nvswitches + switches} switches, from {gpus} to {nodes - 1}")
     if len(lines) - 2 != links:
         raise OfframpError(f"line 1: {links} links, but {len(lines) - 2} lines of links")
     wires = tuple(_wire(number, words, nodes) for number, words in lines[2:])
-    known = [n for n in found if n is not None]
+    known = [n for n in numbers if n is not None]
     return Topology(gpus, per_server, frozenset(known[:nvswitches]), tuple(known[nvswitches:]), wires, lines[0][1][5])
 
 
@@ -143,22 +143,22 @@ def _wire(number: int, words: list[str], nodes: int) -> _Wire:
     return _Wire(a, b, round(bps), delay)
 
 
-def _rows(made: Topology) -> dict[str, list[dict[str, Any]]]:
-    servers = made.gpus // made.per_server
+def _rows(topology: Topology) -> dict[str, list[dict[str, Any]]]:
+    servers = topology.gpus // topology.per_server
     if servers > MOST_HOSTS:
         raise OfframpError(
             f"{servers} servers: a cluster has {MOST_HOSTS} hosts at most; as a network it may have more"
         )
-    hosts = [{"name": f"server{k}", "gpus": made.per_server} for k in range(servers)]
+    hosts = [{"name": f"server{k}", "gpus": topology.per_server} for k in range(servers)]
     interfaces: dict[int, int] = defaultdict(int)
     ports: dict[int, int] = defaultdict(int)
     links = []
-    for wire in made.wires:
-        if wire.a in made.nvswitches or wire.b in made.nvswitches:
+    for wire in topology.wires:
+        if wire.a in topology.nvswitches or wire.b in topology.nvswitches:
             continue
         ends = []
         for node in (wire.a, wire.b):
-            server = made.server(node)
+            server = topology.server(node)
             if server is None:
                 ports[node] += 1
                 ends.append(f"switch{node}")
@@ -170,61 +170,61 @@ def _rows(made: Topology) -> dict[str, list[dict[str, Any]]]:
     for node, count in ports.items():
         if count > MOST_PORTS:
             raise OfframpError(f"switch {node}: {count} links: a cluster's switch has {MOST_PORTS} ports at most")
-    switches = [{"name": f"switch{n}", "target": "plain", "ports": max(1, ports[n])} for n in made.switches]
+    switches = [{"name": f"switch{n}", "target": "plain", "ports": max(1, ports[n])} for n in topology.switches]
     return {"hosts": hosts, "switches": switches, "links": links}
 
 
-def _dimensions(made: Topology) -> list[Dimension]:
+def _dimensions(topology: Topology) -> list[Dimension]:
     near: dict[int, list[_Wire]] = defaultdict(list)
-    for wire in made.wires:
+    for wire in topology.wires:
         near[wire.a].append(wire)
         near[wire.b].append(wire)
-    servers = made.gpus // made.per_server
-    found = []
-    if made.per_server > 1:
-        inside = [wire for wire in near[0] if wire.a in made.nvswitches or wire.b in made.nvswitches]
+    servers = topology.gpus // topology.per_server
+    dimensions = []
+    if topology.per_server > 1:
+        inside = [wire for wire in near[0] if wire.a in topology.nvswitches or wire.b in topology.nvswitches]
         if not inside:
             raise OfframpError("no NVSwitch joins the GPUs of a server: expected a link from GPU 0 to one")
         latency = 2 * max(wire.delay_ns for wire in inside)
-        found.append(_dimension(made.per_server, sum(wire.rate_bps for wire in inside), latency))
+        dimensions.append(_dimension(topology.per_server, sum(wire.rate_bps for wire in inside), latency))
     if servers > 1:
-        found.append(_rail(made, near, servers))
-    if not found:
+        dimensions.append(_rail(topology, near, servers))
+    if not dimensions:
         raise OfframpError("one GPU: expected others that it communicates with")
-    return found
+    return dimensions
 
 
-def _rail(made: Topology, near: dict[int, list[_Wire]], servers: int) -> Dimension:
-    """Among the first GPUs of all servers, without a way through NVSwitches or other GPUs."""
-    uplinks = [wire for wire in near[0] if not {wire.a, wire.b} & made.nvswitches]
+def _rail(topology: Topology, near: dict[int, list[_Wire]], servers: int) -> Dimension:
+    """Delays among the first GPUs of all servers, without paths through NVSwitches or other GPUs."""
+    uplinks = [wire for wire in near[0] if not {wire.a, wire.b} & topology.nvswitches]
     leaves = {wire.a + wire.b for wire in uplinks}
-    peers = range(made.per_server, made.gpus, made.per_server)
-    delays = _delays(made, near)
+    peers = range(topology.per_server, topology.gpus, topology.per_server)
+    delays = _delays(topology, near)
     missing = next((gpu for gpu in peers if gpu not in delays), None)
     if missing is not None:
         raise OfframpError(f"no way from GPU 0 to GPU {missing}: expected links through switches")
     rate = float(sum(wire.rate_bps for wire in uplinks))
     below = {wire.a + wire.b - leaf for leaf in leaves for wire in near[leaf]}
     if not below.issuperset(peers):  # what leaves the first switches shares their links up
-        down = sum(w.rate_bps for leaf in leaves for w in near[leaf] if min(w.a, w.b) < made.gpus)
-        up = sum(w.rate_bps for leaf in leaves for w in near[leaf] if min(w.a, w.b) >= made.gpus)
+        down = sum(w.rate_bps for leaf in leaves for w in near[leaf] if min(w.a, w.b) < topology.gpus)
+        up = sum(w.rate_bps for leaf in leaves for w in near[leaf] if min(w.a, w.b) >= topology.gpus)
         rate *= min(1.0, up / down)
     return _dimension(servers, max(1, round(rate)), max(delays[gpu] for gpu in peers))
 
 
-def _delays(made: Topology, near: dict[int, list[_Wire]]) -> dict[int, float]:
+def _delays(topology: Topology, near: dict[int, list[_Wire]]) -> dict[int, float]:
     """Nanoseconds of the shortest way from GPU 0 to every node, through switches alone."""
-    found: dict[int, float] = {}
+    delays: dict[int, float] = {}
     queue = [(0.0, 0)]
     while queue:
         delay, node = heapq.heappop(queue)
-        if node in found or node in made.nvswitches:
+        if node in delays or node in topology.nvswitches:
             continue
-        found[node] = delay
-        if node >= made.gpus or node == 0:
+        delays[node] = delay
+        if node >= topology.gpus or node == 0:
             for wire in near[node]:
                 heapq.heappush(queue, (delay + wire.delay_ns, wire.a + wire.b - node))
-    return found
+    return delays
 
 
 def _dimension(size: int, rate_bps: int, latency_ns: float) -> Dimension:

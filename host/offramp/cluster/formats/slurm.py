@@ -41,15 +41,15 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
 
 def _records(text: str) -> list[tuple[int, dict[str, str]]]:
     """``Key=value`` words of each node or switch; a node goes on until the next ``NodeName``."""
-    found: list[tuple[int, dict[str, str]]] = []
+    records: list[tuple[int, dict[str, str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.split("#")[0] if line.lstrip().startswith("#") else line
         words = dict(_PAIR.findall(bare))
         if "NodeName" in words or "SwitchName" in words:
-            found.append((number, words))
-        elif found and "NodeName" in found[-1][1]:
-            found[-1][1].update({key: value for key, value in words.items() if key not in found[-1][1]})
-    return found
+            records.append((number, words))
+        elif records and "NodeName" in records[-1][1]:
+            records[-1][1].update({key: value for key, value in words.items() if key not in records[-1][1]})
+    return records
 
 
 def _hosts(where: str, record: dict[str, str]) -> list[dict[str, Any]]:
@@ -62,14 +62,14 @@ def _hosts(where: str, record: dict[str, str]) -> list[dict[str, Any]]:
             if not re.fullmatch(r"[0-9]{1,12}", record[key]):
                 raise OfframpError(f"{where}: {key}={record[key][:40]}: expected a number")
             numbers[name] = int(record[key]) * unit
-    made = []
+    hosts = []
     for name in _names(where, record["NodeName"]):
         row: dict[str, Any] = {"name": name, **numbers, "reach": "srun"}
         address = record.get("NodeAddr", "")
         if _is_address(address):
             row["address"] = address
-        made.append(row | ({"gpus": gpus} if gpus else {}))
-    return made
+        hosts.append(row | ({"gpus": gpus} if gpus else {}))
+    return hosts
 
 
 def _switches(

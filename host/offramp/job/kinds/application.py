@@ -65,11 +65,11 @@ class Leo(Kind):
             OfframpError: names file, line and field.
         """
         assert job.file is not None
-        given = read_settings(job.file, (LeoSettings,))
+        file_settings = read_settings(job.file, (LeoSettings,))
         try:
-            return LeoSettings(**{name: each.value for name, each in given.items()})
+            return LeoSettings(**{name: each.value for name, each in file_settings.items()})
         except SettingsError as error:
-            place = given[error.field].place if error.field in given else str(job.file)
+            place = file_settings[error.field].place if error.field in file_settings else str(job.file)
             raise OfframpError(f"{place}: {error}") from None
         except TypeError:
             raise OfframpError(f"{job.file}: names: expected an application") from None
@@ -137,5 +137,5 @@ class Leo(Kind):
         path = folder / RESULT
         if not path.is_file():
             return None
-        found = parse_json(read_text(path))
-        return float(found["seconds"]) / max(1, int(found["done"]))
+        progress = parse_json(read_text(path))
+        return float(progress["seconds"]) / max(1, int(progress["done"]))

@@ -91,9 +91,9 @@ class FullGraph(Training):
     def _rates(self, placed: Placed, way: str) -> dict[str, str]:
         """The rate under which ``auto`` chooses, unless the job's file names rates or the way has a scheme."""
         assert placed.job.file is not None
-        given = read_settings(placed.job.file, (self.settings_class,))
-        scheme = self.options[way].get("scheme") or (given["scheme"].value if "scheme" in given else "")
-        if "auto" not in str(scheme).split("+") or "rates" in given:
+        file_settings = read_settings(placed.job.file, (self.settings_class,))
+        scheme = self.options[way].get("scheme") or (file_settings["scheme"].value if "scheme" in file_settings else "")
+        if "auto" not in str(scheme).split("+") or "rates" in file_settings:
             return {}
         return {"rates": json.dumps({"link_bps": placed.slowest_bps})}
 

@@ -56,7 +56,7 @@ class Pipeline(Training):
         return {"epochs": max(1, round(settings.epochs * of_text / settings.lm_epochs)), "lm_epochs": of_text}
 
     def model_s(self, placed: Placed, way: str) -> float:
-        """Seconds that activations and their gradients keep a link busy; what fits bubbles only a calibration knows."""
+        """Seconds that activations and gradients keep a link busy; calibration determines what fits in bubbles."""
         sent = 2 * self._activations(placed, way) if placed.ranks > 1 else 0
         return placed.job.compute_s + sent * 8 / placed.slowest_bps
 

@@ -64,10 +64,10 @@ class Sampled(Training):
     def _sent(self, placed: Placed, way: str) -> float:
         """Bytes that all workers send each other in an epoch."""
         settings = self.settings(placed, way)
-        width, rows, asked = self._expected(placed, settings)
+        width, rows, requested = self._expected(placed, settings)
         sent = rows * _FLOAT_BYTES * settings.chosen_columns(width) + rows * _ID_BYTES
         if settings.topology == "owned":
-            sent += asked * _ID_BYTES
+            sent += requested * _ID_BYTES
         return float(sent)
 
     def _expected(self, placed: Placed, settings: DgsSettings) -> tuple[int, float, float]:
@@ -86,10 +86,10 @@ class Sampled(Training):
             remote = boundary.C / max(1, graph.edges)
             degree = 2 * graph.edges / graph.vertices
             batches = -(-int(graph.train.sum()) // (settings.batch * settings.workers))
-            drawn, edges, asked = float(graph.train.sum()), 0.0, 0.0
+            drawn, edges, requested = float(graph.train.sum()), 0.0, 0.0
             for hop, fanout in enumerate(settings.fanout):
-                asked += drawn * remote * min(fanout, degree) if hop and fanout > 0 else 0.0
+                requested += drawn * remote * min(fanout, degree) if hop and fanout > 0 else 0.0
                 drawn *= min(fanout, degree) if fanout > 0 else degree
                 edges += drawn
-            self._counts = graph.width, min(edges * remote, float(boundary.R) * batches), asked
+            self._counts = graph.width, min(edges * remote, float(boundary.R) * batches), requested
         return self._counts

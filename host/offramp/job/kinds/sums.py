@@ -126,8 +126,8 @@ class Sums(Kind):
         words = (sys.executable, "-m", "offramp.job.calibrate", str(size), str(_probe(placed.job)[1]), *ways)
         probe = replace(placed.job, command=words, name=f"{placed.job.name} (calibration)")
         once(probe, ways, folder, timeout_s)
-        found = parse_json(read_text(folder / FILE))
-        return Measured({Way(way): [float(each) for each in seconds] for way, seconds in found.items()})
+        seconds_by = parse_json(read_text(folder / FILE))
+        return Measured({Way(way): [float(each) for each in seconds] for way, seconds in seconds_by.items()})
 
     def step_s(self, folder: Path) -> float | None:
         """Mean seconds of what the program calls a step."""
@@ -142,7 +142,7 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number
     """
     check_links(cluster, hosts)
     ports = ports_of_hosts(cluster)
-    made = []
+    steps = []
     for name, role in roles(cluster, hosts).items():
         switch = cluster.by_name[name]
         assert isinstance(switch, Switch)
@@ -150,8 +150,8 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number
             switch, cluster.place(name), ports[name], number, role=role, pages=job.pages, segments=job.segments
         )
         step.check()
-        made.append(step)
-    return made
+        steps.append(step)
+    return steps
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's server: looks at a cluster again and again, whoever watches, and answers nothing but GETs.
+"""The page's server: looks at a cluster periodically, whoever watches, and answers nothing but GETs.
 
 ``/`` is the page, ``/events`` what it shows as server-sent events, ``/look.json`` the last look, ``/metrics`` the same
 for Prometheus. Only this machine reaches it: loopback, or a Unix socket of this user (docs/security.md).
@@ -57,7 +57,7 @@ def listen(text: str) -> tuple[socket.socket, Address]:
             "127.0.0.1:PORT or unix:PATH; from elsewhere, ssh -L leads there"
         )
     sock = bind(address, Access(), WHAT)
-    sock.listen(BACKLOG)  # whoever comes before the server runs waits
+    sock.listen(BACKLOG)  # clients that connect before the server runs wait
     return sock, Address(address.family, sock.getsockname())
 
 
@@ -66,7 +66,7 @@ class Watcher:
 
     Attributes:
         looks: number of looks so far.
-        cluster: whom it looks at.
+        cluster: the cluster to observe.
     """
 
     def __init__(self, cluster: Cluster, sample: Sampler, interval_s: float, most: int | None = None) -> None:
@@ -82,14 +82,14 @@ class Watcher:
         while self._most is None or self.looks < self._most:
             if self.looks:
                 await asyncio.sleep(self._interval_s)
-            found = await asyncio.to_thread(self._sample)
+            look = await asyncio.to_thread(self._sample)
             async with self._news:
-                self._before, self._now = self._now, found
+                self._before, self._now = self._now, look
                 self.looks += 1
                 self._news.notify_all()
 
     async def after(self, seen: int) -> int:
-        """Wait until there are more looks than ``seen``; how many there are."""
+        """Wait until there are more looks than ``seen``; returns their number."""
         async with self._news:
             await self._news.wait_for(lambda: self.looks > seen)
             return self.looks

@@ -87,7 +87,7 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """End the threads after the work that they have."""
+        """End the threads once their work is done."""
         for waiting in self._queues:
             waiting.put(None)
         for thread in self._threads:

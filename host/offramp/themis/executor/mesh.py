@@ -54,8 +54,8 @@ class DefaultRanks:
 
     def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup:  # noqa: ARG002
         """A new group."""
-        made: dist.ProcessGroup = dist.new_group(list(ranks), timeout=self._timeout)
-        return made
+        group: dist.ProcessGroup = dist.new_group(list(ranks), timeout=self._timeout)
+        return group
 
 
 class Mesh:

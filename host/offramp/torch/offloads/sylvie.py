@@ -59,17 +59,17 @@ class Sylvie(Offload):
         sent = np.stack([self._encode(part, call, to) for to, part in enumerate(mine)])
         for to in range(ranks):
             mine[to] -= self._decode(sent[to], rows)
-        got = torch.empty(sent.shape, dtype=torch.uint8)
-        dist.all_to_all_single(got, torch.from_numpy(sent), group=self._place.control)
+        received = torch.empty(sent.shape, dtype=torch.uint8)
+        dist.all_to_all_single(received, torch.from_numpy(sent), group=self._place.control)
         total = lost_sum.copy()
-        for part in got.numpy():
+        for part in received.numpy():
             total += self._decode(part, rows)
         out = self._encode(total, call, ranks)
         self._lost[key] = mine, total - self._decode(out, rows)
         every = torch.empty((ranks, len(out)), dtype=torch.uint8)
         dist.all_gather_into_tensor(every.view(-1), torch.from_numpy(out), group=self._place.control)
-        found = np.stack([self._decode(part, rows) for part in every.numpy()])
-        return torch.from_numpy(found.reshape(-1)[: values.numel()])
+        parts = np.stack([self._decode(part, rows) for part in every.numpy()])
+        return torch.from_numpy(parts.reshape(-1)[: values.numel()])
 
     def _encode(self, rows: Floats, call: Call, use: int) -> npt.NDArray[np.uint8]:
         codes = quantise(rows, None, self._bits, stream(call.number, self._place.rank, use))

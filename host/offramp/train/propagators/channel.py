@@ -22,7 +22,7 @@ def open_channel(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]
     """Open a job's channel: a propagator of sums, or a mailbox for rows.
 
     Raises:
-        OfframpError: as :meth:`~offramp.train.propagators.base.Propagator.open`.
+        OfframpError: the propagator cannot be opened.
     """
     if job.rows is None:
         with PROPAGATORS.get(job.settings.propagator).open(job, group) as propagator:

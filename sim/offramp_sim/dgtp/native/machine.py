@@ -129,8 +129,8 @@ class FastCluster:
         With ``alone``, flows count as if each had the network to itself: a lower bound of any schedule.
         """
         self._place(machine)
-        found = None if alone else degrees(self.problem, machine)
-        self._memory.give(Context.weight, flow_weights(self.problem, machine, found))
+        weights = None if alone else degrees(self.problem, machine)
+        self._memory.give(Context.weight, flow_weights(self.problem, machine, weights))
         self._memory[Context.ended][:] = 0
         self._memory[Context.arrivals][:] = 0
         return float(_functions()[2](self._memory.address))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The critical path in machine code; :func:`offramp.dgtp.bounds.critical_path` says what it is."""
+"""The critical path (:func:`offramp.dgtp.bounds.critical_path`) in machine code."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def oldest_only(ctx: Context) -> None:
 
 @native
 def greedy(ctx: Context) -> None:
-    """In order, each flow takes what is left; exclusively: all of both cards; the shortest: also if it waits."""
+    """Rates in order: each flow takes the rest; exclusively: all of both cards; the shortest: even if it waits."""
     free_in = ctx.free_in
     free_out = ctx.free_out
     for i in range(ctx.flows):

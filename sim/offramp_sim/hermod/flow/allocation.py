@@ -49,7 +49,7 @@ def _room(ctx: Context, r: int, level: int) -> float:
 
 @native
 def _waits(ctx: Context, flow: int, level: int) -> bool:
-    """Whether a flow certainly gets no rate: a sender holds it back, or what left it none still does."""
+    """Whether a flow certainly gets no rate: its sender holds it back, or its bottleneck still has no room."""
     if ctx.side[flow] == 2:
         for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
             if ctx.use[k] < ctx.ports and ctx.held[ctx.use[k]] > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time that an all-to-all keeps the network busy, depending on how it is sent (specification section 7)."""
+"""The time that an all-to-all keeps the network busy, by algorithm (specification section 7)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Bars:
     """Stretches of one replica.
 
     Attributes:
-        stretches: by lane (:data:`LANES` for each rank of the pipeline) and colour.
+        stretches: stretches by lane (:data:`LANES` for each rank of the pipeline) and colour.
         held_up: by lane, the time that coflows took beyond what they would have taken alone, from their starts on.
     """
 
@@ -39,14 +39,14 @@ class Bars:
         busy = sorted(
             piece for colour in ("forward", "backward") for piece in self.stretches.get((LANES * stage, colour), [])
         )
-        found, free = [], begin
+        stretches, free = [], begin
         for start, length in busy:
             if start >= end:
                 break
             if start > free:
-                found.append((free, start - free))
+                stretches.append((free, start - free))
             free = max(free, start + length)
-        return [*found, (free, end - free)] if free < end else found
+        return [*stretches, (free, end - free)] if free < end else stretches
 
     def computing(self, stages: int, begin: float, end: float) -> float:
         """Share of the time in which the stages compute, on average."""
@@ -58,7 +58,7 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
     """Activity between two times; a coflow belongs to the rank of its sender, if the replica takes part."""
     dag = outcome.loaded.dag
     replicas = dag.workers // dag.stages
-    found = Bars()
+    chart = Bars()
     alone: dict[int, float] = {}
     dag.coflows()  # refused where there are no objects
     for k, task in enumerate(dag.tasks):
@@ -68,15 +68,15 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
         place = _lane(task, replica, replicas)
         if place is None:
             continue
-        found.stretches.setdefault(place, []).append((first, last - first))
+        chart.stretches.setdefault(place, []).append((first, last - first))
         if isinstance(task, Coflow):
             if id(task.flows) not in alone:
                 alone[id(task.flows)] = _alone_s(task, outcome.loaded.fabric)
             least = alone[id(task.flows)]
             free = float(outcome.end[k]) - least
             if free - outcome.start[k] > _LEAST_HELD_UP * least and min(free, end) > first:
-                found.held_up.setdefault(place[0], []).append((first, min(free, end) - first))
-    return found
+                chart.held_up.setdefault(place[0], []).append((first, min(free, end) - first))
+    return chart
 
 
 def _alone_s(coflow: Coflow, fabric: Fabric) -> float:

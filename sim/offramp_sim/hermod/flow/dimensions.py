@@ -28,7 +28,7 @@ class Dimensions(Fabric):
     There is one path between any two NPUs, and there are no leaves.
 
     Attributes:
-        network: of Themis; ranks count along its first dimension fastest.
+        network: network of Themis; ranks count along its first dimension fastest.
     """
 
     network: Network = field(kw_only=True)
@@ -90,19 +90,19 @@ class Dimensions(Fabric):
         except OfframpError:  # a part of a switch that no halving reaches
             return None
         chunk = chunk_for(kind, size, baseline_order(mine, kind))
-        made = stages(mine, kind, chunk)
-        sent = sent_bytes(mine, [made])
+        steps = stages(mine, kind, chunk)
+        sent = sent_bytes(mine, [steps])
         source, sink, moved = [], [], []
         unit = 1
         for k, there in enumerate(along):
-            both = self.network.dimensions[k].bidirectional and len(there) > 2
-            for way in ((-1, 1) if both else (-1,)) if sent[k] > 0 else ():
+            both_ways = self.network.dimensions[k].bidirectional and len(there) > 2
+            for way in ((-1, 1) if both_ways else (-1,)) if sent[k] > 0 else ():
                 peer = dict(zip(there.tolist(), np.roll(there, way).tolist(), strict=True))
                 next_ = np.array([peer[c] for c in places[:, k].tolist()])
                 source.append(np.array(ranks))
                 sink.append(np.array(ranks) + (next_ - places[:, k]) * unit)
-                moved.append(np.full(len(ranks), sent[k] / (2 if both else 1)))
+                moved.append(np.full(len(ranks), sent[k] / (2 if both_ways else 1)))
             unit *= sizes[k]
         flows = [np.concatenate([*part, np.zeros(0, part[0].dtype)]) for part in (source, sink, moved) if part]
         joined = Flows(*flows) if flows else Flows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        return joined, sum(stage.delay_ps for stage in made) / 1e12
+        return joined, sum(stage.delay_ps for stage in steps) / 1e12

@@ -25,7 +25,7 @@ class Load:
 
     Attributes:
         resource, amount: bytes that it puts where.
-        weight: of it in fair sharing.
+        weight: its weight in fair sharing.
     """
 
     resource: Array
@@ -90,9 +90,9 @@ def load(
         else:
             name = id(task.flows), int(task.ctype)
             if name not in known:
-                found, seconds = loads_of(task.flows, task.ctype, fabric, granularity, all_to_all, overhead_s)
-                known[name] = range(len(loads), len(loads) + len(found)), seconds
-                loads += found
+                task_loads, seconds = loads_of(task.flows, task.ctype, fabric, granularity, all_to_all, overhead_s)
+                known[name] = range(len(loads), len(loads) + len(task_loads)), seconds
+                loads += task_loads
             numbers, delay[k] = known[name]
             delay[k] += task.latency_s
             load_of += numbers

@@ -28,7 +28,7 @@ class Order:
     """A policy made ready for a DAG.
 
     Attributes:
-        level: of each coflow in the order of the DAG; lower goes first, equals share.
+        level: level of each coflow in the order of the DAG; lower goes first, equals share.
         fifo: where order of arrival counts: in place of ``level``, or of ``host``.
         side: 1 for what holds 2 back at its sender, 0 for neither.
         host: order among equal levels, which only senders know; None: none.

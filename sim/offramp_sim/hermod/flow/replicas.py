@@ -53,7 +53,7 @@ class _Table:
     """The engine's loads, in sequence.
 
     Attributes:
-        numbers: of the engine's load, by the DAG's number.
+        numbers: numbers of the engine's load, by the DAG's number.
         uses, resources, amounts, weights: how many resources each load has, these, bytes on them, and its weight.
     """
 
@@ -66,13 +66,13 @@ class _Table:
 
     def put(self, resource: Array, amount: Array, weight: Array) -> Array:
         """Add loads of ``amount``, ``(v, r)``, on common or individual resources; returns their numbers."""
-        made = np.arange(self.count, self.count + len(amount), dtype=np.int32)
+        rows = np.arange(self.count, self.count + len(amount), dtype=np.int32)
         self.count += len(amount)
         self.uses.append(np.full(len(amount), amount.shape[1]))
         self.resources.append(np.broadcast_to(resource, amount.shape).astype(np.int32).ravel())
         self.amounts.append(amount.ravel())
         self.weights.append(weight)
-        return made
+        return rows
 
 
 def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:

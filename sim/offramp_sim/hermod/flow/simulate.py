@@ -29,8 +29,8 @@ class FlowResult:
     """Times of everything that happened.
 
     Attributes:
-        start, end: of each task of the DAG, in seconds.
-        iteration_ends: of each iteration (:func:`iteration_ends`).
+        start, end: start and end of each task of the DAG, in seconds.
+        iteration_ends: end of each iteration (:func:`iteration_ends`).
         events: that the engine worked through.
     """
 
@@ -136,15 +136,15 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
     ):
         for field in fields:
             arrays[field] = np.full(size, fill, kind) if fill else np.zeros(max(1, size), kind)
-    made = RecordArrays(Context)
-    context = made.fields
+    records = RecordArrays(Context)
+    context = records.fields
     context.tasks, context.ports, context.slack = tasks, ports, slack_s
     context.fifo, context.ordered = order.fifo, order.host is not None
-    for given, array in arrays.items():
-        made.give(given, array)
+    for place, array in arrays.items():
+        records.give(place, array)
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
-    made[Context.heap_time][: len(by)] = loaded.delay[by]
-    made[Context.heap_task][: len(by)] = by
+    records[Context.heap_time][: len(by)] = loaded.delay[by]
+    records[Context.heap_task][: len(by)] = by
     context.heap_count = len(by)
-    return made
+    return records

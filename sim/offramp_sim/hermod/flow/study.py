@@ -37,9 +37,9 @@ class Setup:
 
     Attributes:
         iterations: the last one is measured, those before it fill the pipeline.
-        routing, leaf: of the network (:class:`Fabric`).
+        routing, leaf: those of the network (:class:`Fabric`).
         all_to_all, overhead_s, granularity: see :func:`offramp_sim.hermod.flow.network.load`.
-        queues, scheme: of the switches for Hermod; None for the exact order.
+        queues, scheme: queues and scheme of the switches for Hermod; None for the exact order.
         sample: GPUs whose replicas are simulated for those of all; exact where replicas are alike, that is with spray
             and without jitter and imbalance, otherwise without the extremes of all.
         bidirectional: whether rings of replicas go both ways round, half of the bytes each.

@@ -81,24 +81,24 @@ def _panel(axes: Axes, name: str, outcome: FlowResult, stages: int, longest: flo
     """Draw one outcome; returns the colours that it needs."""
     span, end = outcome.iteration_s, outcome.iteration_ends[-1]
     begin = end - span
-    found = bars(outcome, begin, begin + 1.06 * longest)
+    chart = bars(outcome, begin, begin + 1.06 * longest)
     used = set()
-    for (lane, colour), pieces in found.stretches.items():
+    for (lane, colour), pieces in chart.stretches.items():
         if lane // LANES < stages:
             used.add(colour)
             _cut(axes, lane, [(start - begin, length) for start, length in pieces], span, COLOURS[colour])
-    for lane, pieces in found.held_up.items():
+    for lane, pieces in chart.held_up.items():
         if lane // LANES < stages:
             moved = [(start - begin, length) for start, length in pieces if start < end]
             axes.broken_barh(moved, _place(lane), facecolors="none", edgecolor="white", hatch="////", linewidth=0)
     for stage in range(stages):
-        idle = [(start - begin, length) for start, length in found.idle(stage, begin, end)]
+        idle = [(start - begin, length) for start, length in chart.idle(stage, begin, end)]
         bottom, height = _place(LANES * stage)
         axes.broken_barh(idle, (bottom + height / 4, height / 2), facecolors=_WAITING, edgecolor="none")
     axes.axvline(span, color="black", linewidth=1.2)
     axes.annotate(f"{span:.3g} s", (span, 1), xycoords=("data", "axes fraction"), xytext=(4, -10), textcoords=_POINTS)
     meaning = f": {MEANINGS[name]}" if name in MEANINGS else ""
-    axes.set_title(f"{name}{meaning}; GPUs compute {found.computing(stages, begin, end):.0%} of the time", loc="left")
+    axes.set_title(f"{name}{meaning}; GPUs compute {chart.computing(stages, begin, end):.0%} of the time", loc="left")
     axes.set_yticks([(LANES + 1) * s + 2 for s in range(stages)], [f"stage {s}" for s in range(stages)])
     axes.set_ylim((LANES + 1) * stages, -0.5)
     axes.set_xlim(0, 1.06 * longest)

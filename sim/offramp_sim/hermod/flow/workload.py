@@ -35,11 +35,11 @@ def workload_dag(workload: Workload, network: Network) -> tuple[Dag, Dimensions]
         OfframpError: groups that do not fit the network, or an iteration without anything to do.
     """
     fabric = Dimensions.over(workload.fitted(network))
-    made = _Iteration(workload, fabric)
-    made.run()
-    if not made.tasks:
+    iteration = _Iteration(workload, fabric)
+    iteration.run()
+    if not iteration.tasks:
         raise OfframpError(f"workload {workload.name}: expected computation or communication")
-    dag = Dag(made.tasks, network.npus, 1, 1, len(workload.layers), 1, interleaved=False, captured=True)
+    dag = Dag(iteration.tasks, network.npus, 1, 1, len(workload.layers), 1, interleaved=False, captured=True)
     return dag, fabric
 
 

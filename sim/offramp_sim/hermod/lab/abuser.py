@@ -45,7 +45,7 @@ class Abuser:
 
     Args:
         scenario: ranks and rate.
-        abuse: what it does.
+        abuse: the misbehaviour.
         signals: when it starts and ends.
     """
 

@@ -30,14 +30,14 @@ class LabResult:
     """Measurements of one run in the laboratory.
 
     Attributes:
-        scenario: of the run.
+        scenario: scenario of the run.
         start_s, end_s: of each coflow of the first round, from its first rank's start to its last rank's end.
         rounds: seconds of each coflow in each round.
         rank_bytes: what each rank's endpoint handed to the kernel.
-        dscp, queue: of each coflow.
+        dscp, queue: DSCP and queue of each coflow.
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
-        host_bytes: by DSCP, as the endpoints of all ranks count what they hand to the kernel.
+        host_bytes: bytes by DSCP, as the endpoints of all ranks count what they hand to the kernel.
         abused: frames that the abuser sent.
         demoted: frames of both that became best effort: they arrived at others' ports, or exceeded a limit.
     """
@@ -103,9 +103,9 @@ def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
     The abuser sends at the highest DSCP and at control's from its own port, and at control's from a port of the job.
     From there, the job may use the highest DSCP itself: a host is not policed unless the plan sets a limit.
     """
-    made = partial(Abuse, lasts_s=_TIMES * alone.end, lowest_percent=lowest_percent)
+    abuse = partial(Abuse, lasts_s=_TIMES * alone.end, lowest_percent=lowest_percent)
     kinds = ((CODES - 1, False), (max(CONTROL), False), (max(CONTROL), True))
-    return [made(dscp, member=member, guarded=guarded) for dscp, member in kinds for guarded in (False, True)]
+    return [abuse(dscp, member=member, guarded=guarded) for dscp, member in kinds for guarded in (False, True)]
 
 
 def measure(scenario: Scenario) -> LabResult:
@@ -129,14 +129,14 @@ def measure(scenario: Scenario) -> LabResult:
         if abuser is not None and abuse is not None and not abuse.member:
             switch.connect(scenario.ranks, abuser.start(None))
 
-        def hear(news: tuple[int, int]) -> None:
+        def on_news(news: tuple[int, int]) -> None:
             rank, thread = news
             if abuser is not None and abuse is not None and abuse.member and rank == 0:
                 abuser.start(thread)
             if switch.connect(rank, thread):
                 Path(place.ready).touch()
 
-        ranks = run_workers(rank_work, [place] * scenario.ranks, hear)
+        ranks = run_workers(rank_work, [place] * scenario.ranks, on_news)
         signals.ended.touch()
         if abuser is not None:
             abused = abuser.sent()

@@ -145,8 +145,8 @@ def _round(
 
         if kind == "EP":
             rows = [len(tokens[r][rank]) for r in range(size)]
-            given = torch.cat(tokens[rank])
-            handle = operator.all_to_all_single(came, given, rows, send, async_op=True, factors=factors)
+            batch = torch.cat(tokens[rank])
+            handle = operator.all_to_all_single(came, batch, rows, send, async_op=True, factors=factors)
             handle.when_done(ended)
             waits.append(handle.wait)
         elif kind == "PP":

@@ -24,7 +24,7 @@ class Abuse:
     """A sender that pretends to belong to the job.
 
     Attributes:
-        dscp: of its frames.
+        dscp: DSCP of its frames.
         lasts_s: how long, unless the coflows end before.
         member: whether it is behind the port of rank 0, one of the job's, rather than behind a port of its own.
         guarded: whether the switch knows the job's ports, polices control traffic and keeps the lowest queue's share.

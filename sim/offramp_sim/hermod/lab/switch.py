@@ -43,11 +43,11 @@ def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
     plan, codec = priorities.plan, priorities.codec
     if plan is None or codec is None:
         return SwitchPlan({}, 0, 0, hosts=hosts, ports=ports)
-    told = plan_of(plan_document({}, codec, scenario.queues, plan))
+    queues = plan_of(plan_document({}, codec, scenario.queues, plan))
     if scenario.abuse is None or not scenario.abuse.guarded:
-        return deployed_plan(told, ports, hosts)
+        return deployed_plan(queues, ports, hosts)
     limits = Limits(scenario.rate_bps, lowest=0)  # the traffic manager keeps the lowest queue's share: it drops nothing
-    return deployed_plan(told, ports, hosts, members=range(scenario.ranks), limits=limits)
+    return deployed_plan(queues, ports, hosts, members=range(scenario.ranks), limits=limits)
 
 
 def ports_of(scenario: Scenario) -> int:
@@ -61,7 +61,7 @@ class LabSwitch:
     Args:
         scenario: gives rates and queues.
         priorities: priorities of the plan.
-        folder: for the socket of its P4Runtime server.
+        folder: folder for the socket of its P4Runtime server.
     """
 
     def __init__(self, scenario: Scenario, priorities: Priorities, folder: Path) -> None:
@@ -111,11 +111,11 @@ class LabSwitch:
         """Packets and bytes that have left, by port and queue, as the program counts them, once nothing more leaves."""
         assert self._control is not None
         ports = range(self._ports)
-        last, found = None, self._control.sent(ports)
-        while found != last:
+        last, counts = None, self._control.sent(ports)
+        while counts != last:
             time.sleep(_SETTLED_S)
-            last, found = found, self._control.sent(ports)
-        return found
+            last, counts = counts, self._control.sent(ports)
+        return counts
 
     def demoted(self) -> int:
         """Packets that were treated as best effort, regardless of their DSCP."""

@@ -23,8 +23,8 @@ class Claim:
         document: path of the document from the root of the repository.
         says: its words there, regardless of line ends and columns.
         least, most: bounds of the number wherever the claim holds; None: no such bound.
-        where: values of options, by name, for which it is claimed; others are judged separately.
-        sizes: scales for which it is claimed, from and to.
+        where: option values, by name, to which the claim applies; others are judged separately.
+        sizes: range of scales to which the claim applies.
         headline: whether the paper's summary rests on the number.
     """
 
@@ -52,14 +52,14 @@ class Claim:
 
     @property
     def conditions(self) -> str:
-        """The conditions under which it is claimed, as text for people; empty: everywhere."""
-        said = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
+        """The conditions of the claim as text; empty: everywhere."""
+        parts = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
         low, high = self.sizes
         if low > 0:
-            said.append(f"scale from {low:g}")
+            parts.append(f"scale from {low:g}")
         if high < float("inf"):
-            said.append(f"scale to {high:g}")
-        return ", ".join(said)
+            parts.append(f"scale to {high:g}")
+        return ", ".join(parts)
 
     def covers(self, case: Case, item: Item) -> bool:
         """Whether it is claimed for the settings of a case of its item."""
@@ -79,13 +79,13 @@ class Judgement:
     Attributes:
         claim: that was judged.
         published: the paper's number, as text.
-        evidence: what kind of number ours is.
+        evidence: the kind of our number.
         here: our number in the first setting.
-        low, middle, high: over the settings for which it is claimed; None without numbers.
+        low, middle, high: over the settings to which the claim applies; None without numbers.
         settings, failed: number of these settings, and of those that failed.
         ruling: whether the number is as claimed in all of them.
-        turns: those in which it is not.
-        elsewhere: settings for which it is not claimed, and would not hold.
+        turns: those in which it does not hold.
+        elsewhere: settings outside the claim in which it would not hold.
         nearest, distance: as in :class:`~offramp_sim.reproduce.referee.verdict.Verdict`, over all settings.
     """
 
@@ -109,20 +109,20 @@ def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
     """Judge a claim by the rows of its item."""
     inside = [row for row in rows if claim.covers(row.case, item)]
     outside = [row for row in rows if row not in inside]
-    found = {each.what: each for each in verdicts(rows)}.get(claim.number)
+    verdict = {each.what: each for each in verdicts(rows)}.get(claim.number)
     failed = sum(bool(row.error) for row in inside)
     numbers = _numbers(claim, inside)
-    if found is None or not numbers:
+    if verdict is None or not numbers:
         return Judgement(claim, None, "", "", None, None, None, len(inside), failed, Ruling.MISSING)
     values = list(numbers.values())
     turns = tuple(name for name, number in numbers.items() if not claim.admits(number))
     elsewhere = tuple(name for name, number in _numbers(claim, outside).items() if not claim.admits(number))
     ruling = Ruling.NO_CLAIM
-    if Evidence(found.evidence) in CLAIMS:
+    if Evidence(verdict.evidence) in CLAIMS:
         ruling = Ruling.TURNS if turns else Ruling.HOLDS
     return Judgement(
-        claim, found.published, found.evidence, found.here, min(values), median(values), max(values), len(inside),
-        failed, ruling, turns, elsewhere, found.nearest, found.distance,
+        claim, verdict.published, verdict.evidence, verdict.here, min(values), median(values), max(values), len(inside),
+        failed, ruling, turns, elsewhere, verdict.nearest, verdict.distance,
     )  # fmt: skip
 
 

@@ -45,9 +45,9 @@ def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
             "paper's. The distance is our number over the paper's or, for changes in percent, the difference in points."
         )
         lines += ["", *_row("Number", "Paper", "Nearest", "Distance", "Settings"), "|---" * 5 + "|"]
-        for found in nearest:
-            away = f"{found.distance:.3g}"
-            lines += _row(f"{found.item}: {found.what}", found.published, found.ours, away, found.case.name)
+        for near in nearest:
+            away = f"{near.distance:.3g}"
+            lines += _row(f"{near.item}: {near.what}", near.published, near.ours, away, near.case.name)
     return "\n".join(lines) + "\n"
 
 
@@ -57,7 +57,7 @@ def claimed(claim: Claim) -> str:
 
 
 def settings_of(each: Judgement) -> str:
-    """Settings for which it is not claimed, and would not hold."""
+    """Settings outside the claim in which it would not hold."""
     return _first(each.elsewhere)
 
 

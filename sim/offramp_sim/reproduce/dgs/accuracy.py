@@ -36,17 +36,17 @@ def _accuracy(what: str, scale: float, seed: int, **changes: Any) -> float:
 def figure32(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Accuracy against the share of remote features that are lost at random."""
     losses = (0.0, 0.2, 0.4, 0.6, 0.8)
-    found = [_accuracy(f"{loss:g} lost", scale, seed, sampler="random", columns=1 - loss, **open_) for loss in losses]
+    scores = [_accuracy(f"{loss:g} lost", scale, seed, sampler="random", columns=1 - loss, **open_) for loss in losses]
     comparisons = [
         Comparison(
             f"{100 * loss:.0f} % lost: accuracy against none",
             published,
-            f"{value - found[0]:+.2f} points",
+            f"{value - scores[0]:+.2f} points",
             turns_at=0.0,
         )
-        for loss, value, published in zip(losses, found, ("0", "about 0", "below -0.5", None, None), strict=True)
+        for loss, value, published in zip(losses, scores, ("0", "about 0", "below -0.5", None, None), strict=True)
     ]
-    lines = {"random sampling": ([100 * loss for loss in losses], found)}
+    lines = {"random sampling": ([100 * loss for loss in losses], scores)}
     panel = Curves("random loss of remote features", "lost, %", "test accuracy, %", lines)
     return Reproduction(comparisons, [panel], _SETTINGS | {"seed": seed}, _NOTE, {"accuracy": lines})
 

@@ -43,13 +43,13 @@ def controls(scale: float, seed: int, *, fanout: tuple[int, int] = (3, 3)) -> Re
     bars: dict[str, tuple[list[Any], list[float]]] = {way: ([], []) for way in _WAYS}
     data = {}
     for name in counted("graphs", list(graphs)):
-        found = {
+        runs = {
             way: _bytes_and_accuracy(graphs[name], {"fanout": fanout, "seed": seed, **how})
             for way, how in _WAYS.items()
         }
-        data[name] = found
-        sent, accuracy = found["explained"]
-        for way, (others, theirs) in found.items():
+        data[name] = runs
+        sent, accuracy = runs["explained"]
+        for way, (others, theirs) in runs.items():
             bars[way][0].append(name)
             bars[way][1].append(others / 1e3)
             if way != "explained":

@@ -92,8 +92,8 @@ def accuracy(seed: int, scale: float, **changes: Any) -> float:
 
 def mean_accuracy(what: str, seeds: range, scale: float, **changes: Any) -> float:
     """Mean accuracy over several seeds, with progress."""
-    found = []
+    scores = []
     for done, seed in enumerate(seeds):
         report(what, done, len(seeds))
-        found.append(accuracy(seed, scale, **changes))
-    return float(np.mean(found))
+        scores.append(accuracy(seed, scale, **changes))
+    return float(np.mean(scores))

@@ -34,7 +34,7 @@ class Rates:
     """Rates that the thesis does not give.
 
     Attributes:
-        link_gbps: of a worker's network card (the thesis's 10).
+        link_gbps: link of a worker's network card (the thesis's 10).
         vertex_us: time to sample and load a vertex, in microseconds.
         flops: operations per second of a GPU on these layers.
     """
@@ -121,12 +121,12 @@ def table32(scale: float, seed: int, **rates: float) -> Reproduction:
     comparisons = []
     lines: dict[str, tuple[list[Any], list[float]]] = {sampler: ([], []) for sampler in _SAMPLERS}
     for model, theirs in counted("models", list(published.items())):
-        found = {
+        throughputs = {
             sampler: _throughput("Ogbn-papers", scale, seed, Rates(**rates), sampler, 8, model)
             for sampler in _SAMPLERS
             if not (model == "gat" and sampler == "LADIES")
         }
-        for sampler, value in found.items():
+        for sampler, value in throughputs.items():
             xs, ys = lines[sampler]
             xs.append(model)
             ys.append(value)
@@ -134,9 +134,9 @@ def table32(scale: float, seed: int, **rates: float) -> Reproduction:
             Comparison(
                 f"{model}: DGS over {sampler}",
                 f"{theirs['DGS'] / theirs[sampler]:.2f}x",
-                f"{found['DGS'] / value:.2f}x",
+                f"{throughputs['DGS'] / value:.2f}x",
             )
-            for sampler, value in found.items()
+            for sampler, value in throughputs.items()
             if sampler != "DGS"
         ]
     panel = Curves("throughput, 8 workers", "", "thousand vertices per second (model)", lines, bars=True)

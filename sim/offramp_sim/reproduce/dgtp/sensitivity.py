@@ -54,8 +54,8 @@ def sensitivity(scale: float, seed: int) -> Reproduction:
     }
     settings = [row for values in moved.values() for row in values.values()]
     cases = [_Case(how, seed + i, start, cores) for how, start, cores in settings for i in range(_SEEDS)]
-    found = np.array(sweep(_reached, cases, processes=2, what="walking")).reshape(len(settings), _SEEDS)
-    rows = iter(found)
+    finishes = np.array(sweep(_reached, cases, processes=2, what="walking")).reshape(len(settings), _SEEDS)
+    rows = iter(finishes)
     comparisons, panels, data = [], [], {}
     for name, values in moved.items():
         mine = [next(rows) for _ in values]

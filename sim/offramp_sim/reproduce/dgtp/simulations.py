@@ -57,10 +57,10 @@ def _placed(clusters: int, seed: int, compute: float) -> tuple[_Placed, ...]:
         cluster, refused = random_cluster(machines, job, seed + i)
         drawn.append((dataset, seed + i, refused, Problem(job.graph(machines), cluster)))
     searches = [(problem, Search(walks=2, steps=500, trials=150, seed=own)) for _, own, _, problem in drawn]
-    found = search_all(searches, FastCluster, processes=2)
+    placements = search_all(searches, FastCluster, processes=2)
     return tuple(
         _Placed(dataset, own, refused, problem, result.machine, max_colocated(problem, own))
-        for (dataset, own, refused, problem), result in zip(drawn, found, strict=True)
+        for (dataset, own, refused, problem), result in zip(drawn, placements, strict=True)
     )
 
 
@@ -94,7 +94,7 @@ def _from_stores(problem: Problem) -> Any:
 
 
 def _all(scale: float, seed: int, *, ratios: bool, compute: float) -> tuple[dict[str, FloatArray], dict[str, int]]:
-    """By data set: clusters by values by schemes; and the number of clusters that could not host the job."""
+    """Per data set: (clusters, values, schemes), and the number of clusters that could not host the job."""
     clusters = _clusters(scale)
     placed = _placed(clusters, seed, compute)
     values = _RATIOS if ratios else _BATCHES

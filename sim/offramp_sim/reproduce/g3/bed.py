@@ -23,7 +23,7 @@ HIDDEN: Final = 16
 BINS: Final = 24
 """Bins of each worker: initial bins of 1,000 and 5,000 vertices give more."""
 _TUNED: Final = (1, 4, BINS)
-"""Numbers of bins, of which every system gets its best."""
+"""Numbers of bins; every system uses its best one."""
 _BATCHES: Final = 32
 """Batches of each worker that are sampled and represent all others."""
 
@@ -46,7 +46,7 @@ class Conditions:
     """Parameters that the thesis leaves open, or that favour baselines.
 
     Attributes:
-        link_gbps: of a worker's card.
+        link_gbps: link of a worker's card.
         overlapped: whether the stages of mini-batches overlap; else they follow each other.
         sampling_cores: cores that draw a worker's mini-batches.
         tuned: whether every system gets its best number of bins; else G3 gets :data:`BINS`, and others one.
@@ -94,10 +94,10 @@ class Bed:
     """A data set at a size that fits this machine.
 
     Attributes:
-        name: of the data set.
+        name: name of the data set.
         graph: that stands for it.
-        seed: of partitions and samples.
-        conditions: of all systems.
+        seed: seed of partitions and samples.
+        conditions: conditions of all systems.
     """
 
     name: str
@@ -206,12 +206,12 @@ def _owner(name: str, vertices: int, seed: int, workers: int, method: str) -> np
 
 @lru_cache(maxsize=64)
 def _batches(name: str, vertices: int, seed: int, workers: int, layers: int) -> list[Work]:
-    made = bed(name, vertices / 6000, seed)
-    batch, owner = max(1, round(BATCH * made.ratio)), made.owner(workers, "metis")
-    return [sampled(made.graph, owner, w, FAN_OUT[layers], batch, seed, _BATCHES) for w in range(workers)]
+    trial = bed(name, vertices / 6000, seed)
+    batch, owner = max(1, round(BATCH * trial.ratio)), trial.owner(workers, "metis")
+    return [sampled(trial.graph, owner, w, FAN_OUT[layers], batch, seed, _BATCHES) for w in range(workers)]
 
 
 def shown(scale: float, seed: int, **more: Any) -> dict[str, Any]:
     """Settings as shown to people."""
-    made = bed("products", scale, seed)
-    return {"vertices": made.graph.vertices, "hidden": HIDDEN, "scale": scale, "seed": seed, **more}
+    trial = bed("products", scale, seed)
+    return {"vertices": trial.graph.vertices, "hidden": HIDDEN, "scale": scale, "seed": seed, **more}

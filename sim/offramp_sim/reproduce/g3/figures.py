@@ -32,10 +32,10 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "
 )
 def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Scalability if workers replicate what their neighbourhoods need."""
-    made = bed("products", scale, seed, Conditions(**conditions))
+    trial = bed("products", scale, seed, Conditions(**conditions))
     counts = (1, *_COUNTS)
-    full = {w: made.replicated_s(w) for w in counted("workers", counts)}
-    ours = {w: made.g3_s(w) for w in counts}
+    full = {w: trial.replicated_s(w) for w in counted("workers", counts)}
+    ours = {w: trial.g3_s(w) for w in counts}
     lines = {
         "replicated (DGL-like)": (list(counts), [full[1] / full[w] for w in counts]),
         "G3": (list(counts), [ours[1] / ours[w] for w in counts]),
@@ -67,12 +67,12 @@ def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     }
     comparisons, panels, data = [], [], {}
     for name in counted("data sets", list(DATA)):
-        made = bed(name, scale, seed, Conditions(**conditions))
+        trial = bed(name, scale, seed, Conditions(**conditions))
         lines = {}
         gains: list[float] = []
         for model in ("sage", "gat"):
-            ours = [made.graph.vertices / made.g3_s(w, model=model) / made.ratio for w in _COUNTS]
-            dgl = [made.graph.vertices / made.dgl_s(w, model=model) / made.ratio for w in _COUNTS]
+            ours = [trial.graph.vertices / trial.g3_s(w, model=model) / trial.ratio for w in _COUNTS]
+            dgl = [trial.graph.vertices / trial.dgl_s(w, model=model) / trial.ratio for w in _COUNTS]
             lines[f"G3, {model}"] = (list(_COUNTS), [value / 1e6 for value in ours])
             lines[f"DGL-like, {model}"] = (list(_COUNTS), [value / 1e6 for value in dgl])
             gains += [a / b for a, b in zip(ours, dgl, strict=True)]
@@ -109,9 +109,9 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     for model in counted("models", ("sage", "gat")):
         lines: dict[str, tuple[list[str], list[float]]] = {system: ([], []) for system in _SYSTEMS}
         for name in DATA:
-            made = bed(name, scale, seed, Conditions(**conditions))
+            trial = bed(name, scale, seed, Conditions(**conditions))
             times = {
-                system: made.g3_s(model=model, method=method, mode=mode, bins=bins)
+                system: trial.g3_s(model=model, method=method, mode=mode, bins=bins)
                 for system, (method, mode, bins) in _SYSTEMS.items()
             }
             for system, seconds in times.items():
@@ -131,8 +131,8 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     ]
     every = [gain for (system, _), values in gains.items() if system != "G3" for gain in values]
     comparisons.append(Comparison("range", "1.08 to 2.24", f"{min(every):.2f} to {max(every):.2f}"))
-    found = {f"{system}, {model}": values for (system, model), values in gains.items()}
-    return Reproduction(comparisons, panels, shown(scale, seed, workers=WORKERS), NOTE, {"gains": found})
+    means = {f"{system}, {model}": values for (system, model), values in gains.items()}
+    return Reproduction(comparisons, panels, shown(scale, seed, workers=WORKERS), NOTE, {"gains": means})
 
 
 @reproduces(
@@ -145,13 +145,13 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
 )
 def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Utilisation of the devices."""
-    made = bed("products", scale, seed, Conditions(**conditions))
-    found = {
-        system: made.epoch(method=method, mode=mode, bins=bins)
+    trial = bed("products", scale, seed, Conditions(**conditions))
+    outcomes = {
+        system: trial.epoch(method=method, mode=mode, bins=bins)
         for system, (method, mode, bins) in counted("systems", list(_SYSTEMS.items()))
     }
     published = {"G3": "5.4 %", "NeutronStar": "4.8 %", "BNS-GCN": "1.1 %"}
-    shares = {system: outcome.busy("compute") for system, outcome in found.items()}
+    shares = {system: outcome.busy("compute") for system, outcome in outcomes.items()}
     comparisons = [Comparison(f"{s}: device computes", published[s], f"{100 * shares[s]:.0f} %") for s in shares]
     others = (shares["BNS-GCN"] + shares["NeutronStar"]) / 2
     comparisons.append(
@@ -175,8 +175,8 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     published = {"products": "25.9", "amazon": "9.6", "papers": "7.8", "twitter": "22.0"}
     lines, comparisons = {}, []
     for name in counted("data sets", list(DATA)):
-        made = bed(name, scale, seed, Conditions(**conditions))
-        gains = [made.dgl_s(layers=layers) / made.g3_s(widths=made.widths(layers)) for layers in (2, 3, 4)]
+        trial = bed(name, scale, seed, Conditions(**conditions))
+        gains = [trial.dgl_s(layers=layers) / trial.g3_s(widths=trial.widths(layers)) for layers in (2, 3, 4)]
         lines[name] = ([2, 3, 4], gains)
         comparisons.append(
             Comparison(
@@ -199,11 +199,11 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
 )
 def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput against the width of the input features."""
-    made = bed("amazon", scale, seed, Conditions(**conditions))
+    trial = bed("amazon", scale, seed, Conditions(**conditions))
     widths = [16, 32, 64, 128, 256]
-    per_s = made.graph.vertices / made.ratio / 1e6
-    ours = [per_s / made.g3_s(widths=made.widths(features=f)) for f in counted("widths", widths)]
-    dgl = [per_s / made.dgl_s(features=f) for f in widths]
+    per_s = trial.graph.vertices / trial.ratio / 1e6
+    ours = [per_s / trial.g3_s(widths=trial.widths(features=f)) for f in counted("widths", widths)]
+    dgl = [per_s / trial.dgl_s(features=f) for f in widths]
     comparisons = [
         Comparison("G3 over DGL, 256 features", "1.94", f"{ours[-1] / dgl[-1]:.2f}", turns_at=1.0),
         Comparison("G3: 16 to 256 features", "a slight drop", f"{100 * (ours[-1] / ours[0] - 1):+.0f} %"),
@@ -227,10 +227,10 @@ def figure416(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Partitions under G3's pipeline."""
     comparisons, panels, data = [], [], {}
     for name in counted("data sets", SMALL):
-        made = bed(name, scale, seed, Conditions(**conditions))
-        per_s = made.graph.vertices / made.ratio / 1e6
+        trial = bed(name, scale, seed, Conditions(**conditions))
+        per_s = trial.graph.vertices / trial.ratio / 1e6
         lines = {
-            method: (list(_COUNTS), [per_s / made.g3_s(w, method=method) for w in _COUNTS])
+            method: (list(_COUNTS), [per_s / trial.g3_s(w, method=method) for w in _COUNTS])
             for method in ("random", "chunk", "metis", "g3")
         }
         panels.append(Curves(name, "workers", "million vertices/s", lines))

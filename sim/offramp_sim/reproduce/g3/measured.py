@@ -128,12 +128,12 @@ def figure417(scale: float, seed: int, **open_: Any) -> Reproduction:
     ]
     gains: list[float] = []
     for name in counted("data sets", SMALL):
-        made = bed(name, scale, seed)
-        per_s = made.graph.vertices / made.ratio / 1e6
-        found = {(w, m): per_s / made.g3_s(w, mode=m) for w, m in product(_COUNTS, MODES)}
-        lines = {_NAMES[mode]: (list(_COUNTS), [found[w, mode] for w in _COUNTS]) for mode in MODES}
+        trial = bed(name, scale, seed)
+        per_s = trial.graph.vertices / trial.ratio / 1e6
+        seconds = {(w, m): per_s / trial.g3_s(w, mode=m) for w, m in product(_COUNTS, MODES)}
+        lines = {_NAMES[mode]: (list(_COUNTS), [seconds[w, mode] for w in _COUNTS]) for mode in MODES}
         panels.append(Curves(name, "workers", "million vertices/s", lines))
-        gains += [found[w, "g3"] / found[w, "sequential"] for w in _COUNTS]
+        gains += [seconds[w, "g3"] / seconds[w, "sequential"] for w in _COUNTS]
     comparisons.append(Comparison("G3 over sequential, at most", "11.66", f"{max(gains):.2f}"))
     note = (
         "All pipelines of a panel have the same bins; one bin without a pipeline saves what bins cost here, where "
@@ -165,16 +165,16 @@ def figure412(scale: float, seed: int, *, homophily: float = 0.6, partition: str
         [100 * epoch.test_accuracy for epoch in train_here(graph, replace(settings, schedule=schedule)).epochs]
         for schedule in counted("training", ("g3", "isolated"))
     )
-    made = bed("products", scale, seed)
+    trial = bed("products", scale, seed)
     times = {
-        "G3": made.g3_s(),
-        "BNS-GCN": made.g3_s(method="metis", mode="sequential", bins=1),
-        "NeutronStar": made.g3_s(method="chunk", mode="intra", bins=1),
+        "G3": trial.g3_s(),
+        "BNS-GCN": trial.g3_s(method="metis", mode="sequential", bins=1),
+        "NeutronStar": trial.g3_s(method="chunk", mode="intra", bins=1),
     }
-    real = {system: seconds / made.ratio for system, seconds in times.items()}
+    real = {system: seconds / trial.ratio for system, seconds in times.items()}
     lines = {system: ([seconds * (epoch + 1) for epoch in range(len(full))], full) for system, seconds in real.items()}
-    alone = made.epoch(method="metis", bins=1).busy("compute") * made.epoch(method="metis", bins=1).seconds
-    cluster = 2 * alone / made.ratio
+    alone = trial.epoch(method="metis", bins=1).busy("compute") * trial.epoch(method="metis", bins=1).seconds
+    cluster = 2 * alone / trial.ratio
     lines["ClusterGCN-like"] = ([cluster * (epoch + 1) for epoch in range(len(cut))], cut)
     comparisons = [
         Comparison("BNS-GCN over G3, time to the same accuracy", "1.8 to 2.3", f"{real['BNS-GCN'] / real['G3']:.2f}x"),
@@ -204,22 +204,22 @@ def priorities(scale: float, seed: int, *, link_mbps: float = LINK_BPS / 1e6, bi
     how = {"propagator": "p2p", "workers": 4, "partition": "hash", "link_bps": 1e6 * link_mbps, "model": "sage"}
     settings = TrainSettings(graph_of, bins=bins, layers=5, hidden=256, epochs=8, seed=seed, schedule="g3", **how)  # type: ignore[arg-type]
     graph = generate(graph_of, None, seed)
-    found = {name: run_timed(graph, replace(settings, priorities=name)) for name in counted("runs", ("none", "hermod"))}
-    none, hermod = (found[name].epoch_s for name in ("none", "hermod"))
+    runs = {name: run_timed(graph, replace(settings, priorities=name)) for name in counted("runs", ("none", "hermod"))}
+    none, hermod = (runs[name].epoch_s for name in ("none", "hermod"))
     comparisons = [
         Comparison("first come, first served: an epoch", None, f"{none:.2f} s"),
         Comparison("by priority", None, f"{hermod:.2f} s, {100 * (hermod / none - 1):+.0f} %"),
     ]
     comparisons.append(Comparison("first come, first served over by priority", None, f"{none / hermod:.2f}x"))
     lines = {
-        "waiting for rows": (list(found), [timed.waiting_s for timed in found.values()]),
-        "the rest": (list(found), [timed.epoch_s - timed.waiting_s for timed in found.values()]),
+        "waiting for rows": (list(runs), [timed.waiting_s for timed in runs.values()]),
+        "the rest": (list(runs), [timed.epoch_s - timed.waiting_s for timed in runs.values()]),
     }
     note = (
         "Five layers of GraphSAGE, 256 wide: a layer's gradients are as many bytes as half a layer's rows. Both runs "
         "go over Hermod's end-host scheduler, on emulated cards that limit what is sent; all numbers that "
         "are computed are the same."
     )
-    data = {name: {"epoch_s": timed.epoch_s, "waiting_s": timed.waiting_s} for name, timed in found.items()}
+    data = {name: {"epoch_s": timed.epoch_s, "waiting_s": timed.waiting_s} for name, timed in runs.items()}
     panel = Curves("an epoch", "", "s", lines, bars=True, stacked=True)
     return Reproduction(comparisons, [panel], _shown(settings), note, data)

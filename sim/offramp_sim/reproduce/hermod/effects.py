@@ -21,7 +21,7 @@ STEPS: Final = {
     "EP > PP > DP": "ep-pp-dp",
     "by microbatch: Hermod": "hermod",
 }
-"""Steps from Megatron to Hermod, each of which removes one effect."""
+"""Steps from Megatron to Hermod; each removes one effect."""
 _BASES: Final = ("fifo", "fair", "lina-fifo")
 _AT_MOST: Final = 2
 
@@ -94,8 +94,8 @@ def run(case: Case) -> Times:
     job = dict(change.job)
     gpus = job.pop("gpus", 32 if case.testbed else 1024)
     rate = job.pop("nic_gbps", 100.0) * (1.0 if change.payload is None else goodput(change.payload))
-    made = testbed_job if case.testbed else simulated_job
-    loaded = prepare(made(case.model, gpus=gpus, nic_gbps=rate, **job), setup)
+    job_of = testbed_job if case.testbed else simulated_job
+    loaded = prepare(job_of(case.model, gpus=gpus, nic_gbps=rate, **job), setup)
     return {policy: one(loaded, policy, setup).iteration_s for policy in case.policies}
 
 

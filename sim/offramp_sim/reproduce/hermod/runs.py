@@ -56,11 +56,11 @@ def at_rates(job: Job, rates_gbps: list[float], setup: Setup | None = None) -> l
     """:func:`times` at several link rates of one DAG."""
     setup = setup or Setup()
     loaded = prepare(job, setup)
-    found = []
+    times = []
     for rate in rates_gbps:
         there = replace(loaded, fabric=replace(loaded.fabric, bytes_per_s=rate * 1e9 / 8))
-        found.append({label: one(there, policy, setup).iteration_s for label, policy in SCHEMES.items()})
-    return found
+        times.append({label: one(there, policy, setup).iteration_s for label, policy in SCHEMES.items()})
+    return times
 
 
 def gain(row: Times, over: str, of: str = "Hermod") -> float:

@@ -31,7 +31,7 @@ SIZES: Final = (1024, 8192)
 _AT_MOST: Final = 2
 """Most jobs at a time: one of 8,192 GPUs takes about a gigabyte."""
 _LARGER: Final[dict[str, dict[str, Any]]] = {name: {"tp": 8} for name in ("qwen-moe-12l", "mixtral-8x7b")}
-"""Models that the testbed ran without TP have it inside a server here, as jobs of this size do."""
+"""Models that the testbed ran without TP use it inside a server here, as usual at this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ def run(case: Case) -> dict[str, dict[str, Times]]:
     job = simulated_job(case.model, case.gpus, **_LARGER.get(case.model, {}), **dict(case.changes))
     setup = Setup(seed=case.seed)
     dag, placement = job_dag(job, setup.iterations, seed=case.seed), Placement.of(job)
-    found: dict[str, dict[str, Times]] = {}
+    by_routing: dict[str, dict[str, Times]] = {}
     for routing in ROUTINGS:
         loaded = load(dag, Fabric.of(placement, job.nic_gbps, routing, setup.leaf, case.seed))
-        found[routing] = {}
+        by_routing[routing] = {}
         for rate in RATES_GBPS:
             there = replace(loaded, fabric=replace(loaded.fabric, bytes_per_s=rate * 1e9 / 8))
             times = {label: one(there, policy, setup).iteration_s for label, policy in POLICIES.items()}
-            found[routing][f"{rate:g}"] = times
-    return found
+            by_routing[routing][f"{rate:g}"] = times
+    return by_routing
 
 
 @reproduces(
@@ -73,13 +73,13 @@ def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
     sizes = [gpus for gpus in SIZES if gpus <= max(1024, 16384 * scale)]
     cases = [Case(model, gpus, seed, tuple(job_is.items())) for gpus in reversed(sizes) for model in PRESETS]
     results = sweep(run, cases, processes=_AT_MOST, what="iterations of six models")
-    found = {
+    times = {
         (routing, case.gpus, case.model): rows
-        for case, both in zip(cases, results, strict=True)
-        for routing, rows in both.items()
+        for case, outcome in zip(cases, results, strict=True)
+        for routing, rows in outcome.items()
     }
-    comparisons = _published(found, sizes)
-    for (routing, gpus, model), rows in sorted(found.items(), key=lambda item: item[0][:2]):
+    comparisons = _published(times, sizes)
+    for (routing, gpus, model), rows in sorted(times.items(), key=lambda item: item[0][:2]):
         for rate, row in rows.items():
             gains = ", ".join(f"{gain(row, base):.2f}" for base in _BASES)
             what = f"{model}, {gpus:,} GPUs, {rate} Gb/s, {routing}"
@@ -89,7 +89,7 @@ def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
             f"{gpus:,} GPUs, over {base}",
             "Gb/s",
             "speed-up of Hermod",
-            {m: (list(RATES_GBPS), [gain(row, base) for row in found["spray", gpus, m].values()]) for m in PRESETS},
+            {m: (list(RATES_GBPS), [gain(row, base) for row in times["spray", gpus, m].values()]) for m in PRESETS},
         )
         for gpus in sizes
         for base in _BASES
@@ -100,15 +100,15 @@ def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
         "more GPUs are more replicas; 8 microbatches. "
         f"Hermod's time, then its speed-up over {', '.join(_BASES)}; the picture shows packet spraying."
     )
-    data: dict[str, Any] = {f"{model}, {gpus}, {routing}": rows for (routing, gpus, model), rows in found.items()}
+    data: dict[str, Any] = {f"{model}, {gpus}, {routing}": rows for (routing, gpus, model), rows in times.items()}
     return Reproduction(comparisons, panels, {"gpus": sizes, "rates_gbps": list(RATES_GBPS), "seed": seed}, note, data)
 
 
-def _published(found: dict[tuple[str, int, str], dict[str, Times]], sizes: list[int]) -> list[Comparison]:
+def _published(times: dict[tuple[str, int, str], dict[str, Times]], sizes: list[int]) -> list[Comparison]:
     """The thesis's numbers beside the largest of ours."""
 
     def most(routing: str, gpus: int, rate: str, base: str) -> str:
-        gains = {m: gain(rows[rate], base) for (r, n, m), rows in found.items() if (r, n) == (routing, gpus)}
+        gains = {m: gain(rows[rate], base) for (r, n, m), rows in times.items() if (r, n) == (routing, gpus)}
         best = max(gains, key=lambda model: gains[model])
         return f"{text(gains[best])} ({best})"
 

@@ -40,8 +40,8 @@ def table52(scale: float, seed: int, **job_is: Any) -> Reproduction:
     job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
     panels, comparisons, data = [], [], {}
     for routing in ("ecmp", "spray"):
-        found = compare(job, ("fifo", "fair", *published, "hermod"), Setup(routing=routing, seed=seed))
-        seconds = {name: outcome.iteration_s for name, outcome in found.items()}
+        outcomes = compare(job, ("fifo", "fair", *published, "hermod"), Setup(routing=routing, seed=seed))
+        seconds = {name: outcome.iteration_s for name, outcome in outcomes.items()}
         data[routing] = seconds
         for base in ("fifo", "fair"):
             gains = [seconds[base] / seconds[name] for name in (*published, "hermod")]

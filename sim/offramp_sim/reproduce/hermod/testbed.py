@@ -150,7 +150,7 @@ def figure511(
     """Gain by the order between coflows, and what matchings within them add."""
     del scale
     published = {"qwen-moe-12l": (1.20, 1.33), "mixtral-8x7b": (1.12, 1.24), "gpt3-13b": (1.40, 1.40)}
-    comparisons, inter, both, data = [], [], [], {}
+    comparisons, inter, together, data = [], [], [], {}
     for name, (first, second) in published.items():
         job = testbed_job(name, imbalance=0.0 if name == "gpt3-13b" else imbalance, **job_is)
         shifted = compare(job, ("fifo", "hermod"), Setup(all_to_all="shifted", routing=routing, seed=seed))
@@ -158,13 +158,13 @@ def figure511(
         matched = compare(job, ("hermod",), matching)
         seconds = [shifted["fifo"].iteration_s, shifted["hermod"].iteration_s, matched["hermod"].iteration_s]
         inter.append(seconds[0] / seconds[1])
-        both.append(seconds[0] / seconds[2])
+        together.append(seconds[0] / seconds[2])
         data[name] = dict(zip(("megatron", "inter", "inter and intra"), seconds, strict=True))
         comparisons.append(Comparison(f"{name}: order alone", text(first), text(inter[-1])))
-        comparisons.append(Comparison(f"{name}: with matchings", text(second), text(both[-1])))
+        comparisons.append(Comparison(f"{name}: with matchings", text(second), text(together[-1])))
         extra = text(second / first)
         comparisons.append(Comparison(f"{name}: matchings add", extra, text(seconds[1] / seconds[2])))
-    lines = {"order alone": (list(published), inter), "with matchings": (list(published), both)}
+    lines = {"order alone": (list(published), inter), "with matchings": (list(published), together)}
     panel = Curves("32 GPUs", "", "speed-up over Megatron (FIFO)", lines, bars=True)
     note = (
         f"{NETWORK}{_SERVERS}Each sender has favourite experts (log-normal, sigma {imbalance:g}); without matchings an"

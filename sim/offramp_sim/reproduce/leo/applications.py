@@ -153,10 +153,10 @@ def figure612(scale: float, seed: int) -> Reproduction:
         data[what] = lines
         scaled = {name: (xs, [y * factor for y in ys]) for name, (xs, ys) in lines.items()}
         panels.append(Curves(f"{what} reads", "cores", unit, scaled))
-        for better, said in zip(("LEO", "iPipe"), published, strict=True):
+        for better, printed in zip(("LEO", "iPipe"), published, strict=True):
             ratios = [a / b for a, b in zip(lines[better][1], lines["Solar"][1], strict=True)]
             text = f"{min(ratios):.2f} to {max(ratios):.2f}"
-            comparisons.append(Comparison(f"{what}: {better} over Solar", said, text))
+            comparisons.append(Comparison(f"{what}: {better} over Solar", printed, text))
     note = (
         "The thesis does not give the times of the look-ups: 0.5 us on the accelerator and 4.5 us on a core are "
         "assumed for 4 KB, 9.2 us and 64 us for 64 KB. iPipe moves when an end-to-end time exceeds an idle path's."

@@ -53,17 +53,17 @@ def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0
         ("both, by rate", Rule(Policy.WEIGHTED), "above either"),
         ("both, lookahead", Rule(), None),
     ]
-    found = {name: simulate(routes, load, rule, seed=seed).throughput_mrps for name, rule, _ in counted("rules", rules)}
-    comparisons = [Comparison(f"{name}, Mops", published, f"{found[name]:.1f}") for name, _, published in rules]
+    mops = {name: simulate(routes, load, rule, seed=seed).throughput_mrps for name, rule, _ in counted("rules", rules)}
+    comparisons = [Comparison(f"{name}, Mops", published, f"{mops[name]:.1f}") for name, _, published in rules]
     comparisons.append(Comparison("sum of both, Mops", None, f"{capacity(table).rate_mrps:.1f}"))
     panel = Curves(
-        f"{window:,} requests at a time", "", "Mops", {"throughput": (list(found), list(found.values()))}, bars=True
+        f"{window:,} requests at a time", "", "Mops", {"throughput": (list(mops), list(mops.values()))}, bars=True
     )
     note = (
         "The thesis chooses at random and says that this beats both. Drawn uniformly it cannot: the CPU then limits "
         "both to 2 x 23.0 = 46 Mops. In proportion to the rates it comes near the sum."
     )
-    return Reproduction(comparisons, [panel], {"requests": load.requests}, note, {"mops": found})
+    return Reproduction(comparisons, [panel], {"requests": load.requests}, note, {"mops": mops})
 
 
 @reproduces(

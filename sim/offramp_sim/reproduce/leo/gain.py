@@ -26,21 +26,21 @@ def gain(scale: float, seed: int) -> Reproduction:
     numbers = {}
     for name in PAIRS:
         with application(name, seed=seed) as pair:
-            found = compare(
+            comparison = compare(
                 pair,
                 seconds=seconds,
                 rounds=_ROUNDS,
                 seed=seed,
                 show=lambda _, done, total: report("measurements", done, total),
             )
-        wrong = sum(row.wrong for row in found.rows)
-        rates = {_name(row): row.rate for row in found.rows}
+        wrong = sum(row.wrong for row in comparison.rows)
+        rates = {_name(row): row.rate for row in comparison.rows}
         lines[name] = list(rates), list(rates.values())
-        said = ", ".join(f"{row} {rate:,.0f}" for row, rate in rates.items())
-        comparisons.append(Comparison(f"{name}: requests per second", None, said))
-        gains = {_name(row): _over_better(row, found.alone) for row in found.rows if len(row.paths) > 1}
+        listed = ", ".join(f"{row} {rate:,.0f}" for row, rate in rates.items())
+        comparisons.append(Comparison(f"{name}: requests per second", None, listed))
+        gains = {_name(row): _over_better(row, comparison.alone) for row in comparison.rows if len(row.paths) > 1}
         for row, factor in gains.items():
-            published = "1.2 to 2" if row == _name(found.rows[-1]) else None
+            published = "1.2 to 2" if row == _name(comparison.rows[-1]) else None
             comparisons.append(Comparison(f"{name}: {row} over the better path", published, f"{factor:.2f}"))
         comparisons.append(Comparison(f"{name}: wrong answers", None, str(wrong)))
         numbers[name] = {"rates": rates, "gains": gains, "wrong": wrong}

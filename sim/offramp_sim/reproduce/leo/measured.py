@@ -56,20 +56,20 @@ def _settings(scale: float) -> dict[str, Any]:
     return {"seconds": max(0.1, _SECONDS * scale), "rounds": _ROUNDS, "processors": cores}
 
 
-def _rows(what: str, found: Paths, published: str | None) -> tuple[list[Comparison], dict[str, float]]:
+def _rows(what: str, paths: Paths, published: str | None) -> tuple[list[Comparison], dict[str, float]]:
     """Rates, the default rule over the better path alone and over the others' rules, wrong answers."""
-    rates = {_name(row): row.rate for row in found.rows}
-    said = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
-    leo, better = found.rows[-1], max(found.alone, key=lambda row: row.rate)
-    rivals = found.rows[len(found.alone) : -1]
+    rates = {_name(row): row.rate for row in paths.rows}
+    listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+    leo, better = paths.rows[-1], max(paths.alone, key=lambda row: row.rate)
+    rivals = paths.rows[len(paths.alone) : -1]
     comparisons = [
-        Comparison(f"{what}: requests per second", None, said),
+        Comparison(f"{what}: requests per second", None, listed),
         Comparison(f"{what}: LEO over the better path", published, f"{leo.over(better):.2f}"),
     ]
     comparisons += [
         Comparison(f"{what}: LEO over {rival.policy.value}", None, f"{leo.over(rival):.2f}") for rival in rivals
     ]
-    wrong = sum(row.wrong for row in found.rows)
+    wrong = sum(row.wrong for row in paths.rows)
     return [*comparisons, Comparison(f"{what}: wrong answers", None, str(wrong))], rates
 
 
@@ -88,8 +88,8 @@ def _figure(applications: dict[str, Application], published: str | None, scale: 
 @reproduces("leo/fig6.3-measured", "The same on two cores, measured", seconds=60, evidence=Evidence.MEASURED)
 def figure63_measured(scale: float, seed: int) -> Reproduction:
     """A digest on the CPU's thread and on a device's, each alone, and on both by weighted random choice."""
-    with pair(_PAIR, seed=seed) as made:
-        return _figure({"digest": replace(made, rivals=(Policy.WEIGHTED,))}, "1.32", scale, seed)
+    with pair(_PAIR, seed=seed) as leo_pair:
+        return _figure({"digest": replace(leo_pair, rivals=(Policy.WEIGHTED,))}, "1.32", scale, seed)
 
 
 @reproduces("leo/fig6.12-measured", "The same on this machine, measured", seconds=90, evidence=Evidence.MEASURED)
@@ -110,8 +110,8 @@ def figure614_measured(scale: float, seed: int) -> Reproduction:
     """The key-value store and the pair of digests under every rule of path selection."""
     kvs = open_application(["kvs"], devices=_KVS, workload="C", seed=seed)
     with pair(_PAIR, seed=seed) as digest:
-        made = {"kvs": replace(kvs, rivals=_RULES), "digest": replace(digest, rivals=_RULES)}
-        return _figure(made, None, scale, seed)
+        runs = {"kvs": replace(kvs, rivals=_RULES), "digest": replace(digest, rivals=_RULES)}
+        return _figure(runs, None, scale, seed)
 
 
 @reproduces("leo/fig6.10-measured", "The same on this machine, measured", seconds=90, evidence=Evidence.MEASURED)
@@ -133,10 +133,10 @@ def figure610_measured(scale: float, seed: int) -> Reproduction:
                         lines[name][1].append(outcome.latency_us())
                         wrong += outcome.wrong
         panels.append(Curves(f"YCSB-{mix}", "requests per second offered", "median, us", lines))
-        said = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+        listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
         better = max(rate for name, rate in rates.items() if name != "LEO")
         comparisons += [
-            Comparison(f"YCSB-{mix}: sustained requests per second", None, said),
+            Comparison(f"YCSB-{mix}: sustained requests per second", None, listed),
             Comparison(f"YCSB-{mix}: LEO over the better path", "1.2 to 2", f"{rates['LEO'] / max(better, 1.0):.2f}"),
             Comparison(f"YCSB-{mix}: wrong answers", None, str(wrong)),
         ]
@@ -156,12 +156,12 @@ def _measured(rates: dict[str, float]) -> dict[str, float]:
 
 def _sustained(run: Run, seed: int, seconds: float) -> tuple[dict[str, float], int]:
     """Requests per second of each path and of all, medians of alternating rounds; and the number of wrong answers."""
-    found: dict[str, list[float]] = {name: [] for name in _systems(run.application)}
+    rates_by_name: dict[str, list[float]] = {name: [] for name in _systems(run.application)}
     wrong = 0
     for number in range(_ROUNDS):
         for name, paths in _systems(run.application).items():
-            known = _measured({other: float(np.median(rates)) for other, rates in found.items() if rates})
+            known = _measured({other: float(np.median(rates)) for other, rates in rates_by_name.items() if rates})
             outcome, _ = run(paths, known, Policy.LOOKAHEAD, seed + number, None, seconds)
-            found[name].append(outcome.rate)
+            rates_by_name[name].append(outcome.rate)
             wrong += outcome.wrong
-    return {name: float(np.median(rates)) for name, rates in found.items()}, wrong
+    return {name: float(np.median(rates)) for name, rates in rates_by_name.items()}, wrong

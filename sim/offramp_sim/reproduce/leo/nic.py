@@ -25,13 +25,13 @@ _ROUNDS = 3
 def figure611_measured(scale: float, seed: int) -> Reproduction:
     """Chunks written through the CPU, the agent, and both, against cores of each."""
     seconds = max(0.2, _SECONDS * scale)
-    found = measure(seconds, _ROUNDS, seed=seed, tell=partial(report, "measurements"))
-    mbps = [[rate * CHUNK / 1e6 for rate in rates] for rates in found]
+    throughput = measure(seconds, _ROUNDS, seed=seed, tell=partial(report, "measurements"))
+    mbps = [[rate * CHUNK / 1e6 for rate in rates] for rates in throughput]
     comparisons = [
         Comparison(f"{name}: MB/s with 1 to {len(rates)} cores", None, ", ".join(f"{rate:.1f}" for rate in rates))
         for name, rates in zip(("CPU", "agent", "both, cores of each"), mbps, strict=True)
     ]
-    for cores, share in enumerate(found.shares, 1):
+    for cores, share in enumerate(throughput.shares, 1):
         comparisons.append(
             Comparison(f"both over the sum of each alone, {cores} + {cores} cores", ">= 0.9", f"{share:.2f}")
         )
@@ -54,4 +54,4 @@ def figure611_measured(scale: float, seed: int) -> Reproduction:
         "processors": len(os.sched_getaffinity(0)),
         "compression": "zlib",
     }
-    return Reproduction(comparisons, [panel], settings, note, found._asdict() | {"shares": found.shares})
+    return Reproduction(comparisons, [panel], settings, note, throughput._asdict() | {"shares": throughput.shares})

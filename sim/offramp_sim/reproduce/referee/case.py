@@ -59,7 +59,7 @@ class Row:
     """The results of one case.
 
     Attributes:
-        values: by what is compared; empty if there is an ``error``.
+        values: values by what is compared; empty if there is an ``error``.
         seconds: that it took.
     """
 
@@ -89,14 +89,14 @@ class Row:
 def cases_of(item: Item, scales: Sequence[float], seeds: Sequence[int]) -> list[Case]:
     """Every size with every seed; then each other value of each option alone, at the first size with two seeds."""
     seeds = seeds if item.seeded else seeds[:1]
-    found = [Case(item.name, scale, seed) for scale in scales for seed in seeds]
+    cases = [Case(item.name, scale, seed) for scale in scales for seed in seeds]
     for name, values in item.options.items():
-        found += [
+        cases += [
             Case(item.name, scales[0], seed, ((name, value),))
             for value in values[1:]
             for seed in seeds[:_SEEDS_OF_OPTIONS]
         ]
-    return found
+    return cases
 
 
 def run_case(work: tuple[Case, Path | None]) -> Row:
@@ -107,13 +107,13 @@ def run_case(work: tuple[Case, Path | None]) -> Row:
     (item,) = find(case.item)
     start = time.monotonic()
     try:
-        found = item.reproduce(case.scale, case.seed, folder, **dict(case.options))
+        outcome = item.reproduce(case.scale, case.seed, folder, **dict(case.options))
     except OfframpError as error:
         return Row(case, error=str(error), seconds=time.monotonic() - start)
     except Exception as error:  # a sweep goes on, and the row says what happened
         return Row(case, error=f"{type(error).__name__}: {error}", seconds=time.monotonic() - start)
     values = {
-        c.what: Value(c.published, c.ours, found.evidence_of(c).value, found.source_of(c), c.value, c.turn)
-        for c in found.comparisons
+        c.what: Value(c.published, c.ours, outcome.evidence_of(c).value, outcome.source_of(c), c.value, c.turn)
+        for c in outcome.comparisons
     }
     return Row(case, values, seconds=time.monotonic() - start)

@@ -17,7 +17,7 @@ class RowFile:
     """A file of rows; a line that a crash has left unfinished is ignored.
 
     Args:
-        path: of the file, made with the first row.
+        path: path of the file, made with the first row.
         program: identifies what rows depend on besides their cases; rows of another program are refused.
 
     Raises:

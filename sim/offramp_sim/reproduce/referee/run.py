@@ -78,7 +78,7 @@ def run_cases(cases: Sequence[Case], settings: RefereeSettings, data: Path | Non
     kept = None if settings.rows is None else RowFile(settings.rows, f"offramp {__version__}")
     rows = {} if kept is None else {case: row for case in cases if (row := kept.get(case)) is not None}
     missing = [case for case in cases if case not in rows]
-    found = sweep(
+    results = sweep(
         run_case,
         [(case, data) for case in missing],
         processes=settings.processes,
@@ -86,5 +86,5 @@ def run_cases(cases: Sequence[Case], settings: RefereeSettings, data: Path | Non
         what="runs",
         each=None if kept is None else kept.put,
     )
-    rows |= {row.case: row for row in found}
+    rows |= {row.case: row for row in results}
     return [rows[case] for case in cases]

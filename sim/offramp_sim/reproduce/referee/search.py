@@ -41,7 +41,7 @@ def search(
     Args:
         item: that gives the number.
         what: is compared.
-        rows: of a referee.
+        rows: rows of a referee.
         tries: most runs.
         run: returns the rows of cases.
 
@@ -76,12 +76,12 @@ def search(
 def _moved(item: Item, case: Case, name: str, values: Sequence[object]) -> list[Case]:
     """The case with each value of one option."""
     chosen = dict(case.options)
-    made = []
+    cases = []
     for value in values:
         options = {n: known[0] for n, known in item.options.items()} | chosen | {name: value}
         differing = tuple((n, options[n]) for n, known in item.options.items() if options[n] != known[0])
-        made.append(Case(case.item, case.scale, case.seed, differing))
-    return made
+        cases.append(Case(case.item, case.scale, case.seed, differing))
+    return cases
 
 
 def _apart(row: Row, what: str) -> float | None:

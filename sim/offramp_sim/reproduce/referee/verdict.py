@@ -21,7 +21,7 @@ class Ruling(StrEnum):
     TURNS = "turns"
     """In some settings the opposite is true."""
     VARIES = "no sign"
-    """The number has an interval, but there is no value on one side of which it should lie."""
+    """The number has an interval, but no threshold that it should stay above or below."""
     NO_CLAIM = "no claim"
     """The number is fitted, assumed, restated or context."""
     MISSING = "no number"
@@ -36,7 +36,7 @@ class Verdict:
         what: is compared.
         published: the paper's number as text.
         here: ours in the first case.
-        evidence, source: what kind of number it is, and what it is fitted to or taken from.
+        evidence, source: the kind of number, and what it is fitted to or taken from.
         low, middle, high: over the settings; None without numbers.
         ruling: what it may be used for.
         turns: settings on the other side of the turning point than most.
@@ -64,15 +64,15 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
     return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in compared]
 
 
-def _verdict(what: str, found: Sequence[tuple[Case, Value]]) -> Verdict:
-    _, first = found[0]
-    numbers = [(case, value.number) for case, value in found if value.number is not None]
+def _verdict(what: str, cases: Sequence[tuple[Case, Value]]) -> Verdict:
+    _, first = cases[0]
+    numbers = [(case, value.number) for case, value in cases if value.number is not None]
     about = (what, first.published, first.ours, first.evidence, first.source)
     if not numbers:
         return Verdict(*about, None, None, None, Ruling.MISSING)
     values = [number for _, number in numbers]
     low, middle, high = min(values), median(values), max(values)
-    turn = next((value.turn for _, value in found if value.turn is not None), None)
+    turn = next((value.turn for _, value in cases if value.turn is not None), None)
     turns: tuple[str, ...] = ()
     if Evidence(first.evidence) not in CLAIMS:
         ruling = Ruling.NO_CLAIM

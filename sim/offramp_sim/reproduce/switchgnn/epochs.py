@@ -55,7 +55,7 @@ def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
         Comparison(f"traffic of a layer, {label} against bns-gcn", "-81 %", _traffic(bed, scheme))
         for label, scheme in _OURS.items()
     ]
-    explained, why = _explain(bed, scale, seed)
+    explained, reason = _explain(bed, scale, seed)
     charged = {scheme: 1e3 * bed.epoch_s(scheme, passes_pps=PIPE_PPS) for scheme in _CHARGED}
     data["reddit at 1.2 G passes per second"] = {scheme: ([WORKERS], [time]) for scheme, time in charged.items()}
     comparisons += [
@@ -73,7 +73,7 @@ def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
         "at the real graph's degrees. No program does wide slices: they need an aggregator for every vertex, and an "
         "entry for each of its edges. "
         "Windows share uploads out among the workers, slices keep the whole graph in memory, a part of its features at "
-        f"a time. {why} "
+        f"a time. {reason} "
         f"{origin(*every(scale, seed, folder))}"
     )
     settings = bed.settings(exchanges=4, hidden=conditions.hidden)
@@ -105,7 +105,7 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
             for other in _PUBLISHED
         ),
     ]
-    why = (
+    reason = (
         f"Where the published design's time for raw features goes: {100 * ideal / ours.seconds:.0f} % are the packets "
         f"of an equally loaded worker, {100 * ours.barrier_s / ours.seconds:.0f} % barriers, the rest uneven workers "
         f"inside blocks ({ours.imbalance:.2f} times the mean) and results that come late. A block of a graph with "
@@ -117,7 +117,7 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
         f"one of 1024 only 1.08, so that S/R = {plan.uploads / plan.R:.2f} is "
         f"{ours.up_bytes / host.up_bytes:.2f} in bytes."
     )
-    return comparisons, why
+    return comparisons, reason
 
 
 def _dealt(plan: Plan, seed: int) -> Plan:
@@ -162,9 +162,9 @@ def improvements(scale: float, seed: int, folder: Path | None = None, **open_: A
     """Savings of each step beyond the paper, for Reddit with 128 workers and 100 MB."""
     conditions = Conditions(**open_)
     bed = bed_of("reddit", 128, scale, seed, folder, conditions)
-    found = {label: bed.exchanges(scheme, values=values) for label, scheme, values in (*_STEPS, *_ALTERNATIVES)}
-    times = {label: sum(o.seconds for o in outcomes) / bed.ratio * 1e3 for label, outcomes in found.items()}
-    sent = {label: sum(o.wire_bytes for o in outcomes) / bed.ratio / 1e9 for label, outcomes in found.items()}
+    by_step = {label: bed.exchanges(scheme, values=values) for label, scheme, values in (*_STEPS, *_ALTERNATIVES)}
+    times = {label: sum(o.seconds for o in outcomes) / bed.ratio * 1e3 for label, outcomes in by_step.items()}
+    sent = {label: sum(o.wire_bytes for o in outcomes) / bed.ratio / 1e9 for label, outcomes in by_step.items()}
     base, before = _STEPS[0][0], _STEPS[0][0]
     comparisons = []
     for label, _, _ in (*_STEPS[1:], *_ALTERNATIVES):

@@ -23,8 +23,8 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Table 1: numbers of the data sets, and of the graphs that stand for them."""
     comparisons, data = [], {}
     for name, published in DATASETS.items():
-        made = bed_of(name, scale=scale, seed=seed, folder=folder)
-        degrees = np.diff(made.sample.indptr)
+        bed = bed_of(name, scale=scale, seed=seed, folder=folder)
+        degrees = np.diff(bed.sample.indptr)
         mean, largest = 2 * published.edges / published.vertices, published.max_degree
         data[name] = {"vertices": len(degrees), "edges": int(degrees.sum()) // 2, "max_degree": int(degrees.max())}
         size = f"{published.vertices:,} vertices, {published.edges:,} edges"
@@ -61,9 +61,9 @@ def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
     panels: list[Curves] = []
     data: dict[str, dict[str, list[float]]] = {}
     for name in DATASETS:
-        found = [bed_of(name, workers, scale, seed, folder, conditions) for workers in _WORKERS]
-        boundary = [t.boundary.B / t.ratio for t in found]
-        traffic = [t.boundary.R / t.ratio for t in found]
+        beds = [bed_of(name, workers, scale, seed, folder, conditions) for workers in _WORKERS]
+        boundary = [t.boundary.B / t.ratio for t in beds]
+        traffic = [t.boundary.R / t.ratio for t in beds]
         data[name] = {"workers": [float(w) for w in _WORKERS], "boundary": boundary, "copies": traffic}
         panels.append(
             Curves(
@@ -106,8 +106,8 @@ def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
 )
 def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Figure 7: distribution of remote neighbours over boundary vertices, Reddit, 32 workers."""
-    made = bed_of("reddit", 32, scale, seed, folder)
-    need = np.sort(made.boundary.need)[::-1]
+    bed = bed_of("reddit", 32, scale, seed, folder)
+    need = np.sort(bed.boundary.need)[::-1]
     share = np.cumsum(need) / need.sum()
     top = float(share[max(0, len(need) // 5 - 1)])
     xs = np.linspace(0, len(need) - 1, 101).astype(int)
@@ -116,9 +116,9 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     comparisons = [Comparison("neighbours of the first fifth of the vertices", "80 %", f"{100 * top:.0f} %")]
     note = (
         "The paper's skew sets the generator's; the cap at the real graph's largest degree and duplicate edges that "
-        f"are dropped flatten it. {origin(made.sample)}"
+        f"are dropped flatten it. {origin(bed.sample)}"
     )
-    return Reproduction(comparisons, [curve], made.settings(), note, {"share": line})
+    return Reproduction(comparisons, [curve], bed.settings(), note, {"share": line})
 
 
 @reproduces(

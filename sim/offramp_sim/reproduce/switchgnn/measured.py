@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the switch pays, measured: exchanges in laboratories with rated links, beside the formula that they fit."""
+"""Measures where the switch pays: exchanges in laboratories with rated links, beside the fitted formula."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from offramp_sim.exchanges.laboratory import Laboratory
 
 CENTRE: Final = Cell(8, 5.0, 300_000_000)
-"""Where one axis at a time is varied."""
+"""The cell around which one axis at a time is varied."""
 RATES: Final = (1_000_000_000, 300_000_000, 100_000_000)
 COPIES: Final = {8: (1.5, 3.0, 5.0), 4: (1.5, 2.5)}
 """Mean copies by the number of workers, which must be more than one more."""
@@ -55,7 +55,7 @@ def measure(places: Sequence[Cell], each: int, seed: int, count: int) -> Measure
     """
     from offramp_sim.exchanges.laboratory import laboratory
 
-    found: Measured = {}
+    times: Measured = {}
     graphs: dict[tuple[int, float], Boundary] = {}
     by_laboratory = sorted(places, key=lambda cell: (-cell.rate_bps, -cell.workers))
     total = len(places) * len(Way)
@@ -66,21 +66,21 @@ def measure(places: Sequence[Cell], each: int, seed: int, count: int) -> Measure
                 key = workers, cell.copies
                 if key not in graphs:
                     graphs[key] = boundary_with(workers, each, cell.copies, seed)
-                _measure(lab, graphs[key], cell, count, found, total)
-    return found
+                _measure(lab, graphs[key], cell, count, times, total)
+    return times
 
 
-def _measure(lab: Laboratory, boundary: Boundary, cell: Cell, count: int, found: Measured, total: int) -> None:
-    mine = found[cell] = {}
+def _measure(lab: Laboratory, boundary: Boundary, cell: Cell, count: int, times: Measured, total: int) -> None:
+    mine = times[cell] = {}
     for way in Way:
         rates = None
         if way is Way.AUTO:
             load = mine[Way.SWITCH].load
-            rates = fit(found, list(found)).rates(load, cell.workers, cell.rate_bps)
+            rates = fit(times, list(times)).rates(load, cell.workers, cell.rate_bps)
         mine[way] = lab.time(boundary, cell, way, count, rates)
         if cell.bits == 32 and mine[way].digest != mine[Way.P2P].digest:
             raise OfframpError(f"{cell}: {way}: other sums than p2p's")
-        report("exchanges", sum(map(len, found.values())), total)
+        report("exchanges", sum(map(len, times.values())), total)
 
 
 @reproduces(
@@ -94,29 +94,29 @@ def where_measured(scale: float, seed: int) -> Reproduction:
     """Exchanges by p2p, through the switch, hybrid and auto over workers, copies, rates, width and bits."""
     load_before, begun = os.getloadavg()[0], time.time()
     each = max(64, round(_EACH * scale))
-    found = measure(cells(scale), each, seed, _COUNT)
+    times = measure(cells(scale), each, seed, _COUNT)
     when = time.strftime("%Y-%m-%d", time.gmtime(begun))
     loads = f"load average {load_before:.1f} before and {os.getloadavg()[0]:.1f} after"
     setting = f"{when}, {os.cpu_count()} cores, {loads}"
     return reproduction_of(
-        found, {"vertices of a worker": each, "exchanges": _COUNT, "measured": setting, "seed": seed}
+        times, {"vertices of a worker": each, "exchanges": _COUNT, "measured": setting, "seed": seed}
     )
 
 
-def reproduction_of(found: Measured, shown: dict[str, Any]) -> Reproduction:
+def reproduction_of(times: Measured, shown: dict[str, Any]) -> Reproduction:
     """Fit the formula to half of the cells, test it on the others, and put all beside each other.
 
     Args:
-        found: measured cells, at least two.
+        times: measured cells, at least two.
         shown: settings, with what ``measured`` says of the day and the load.
     """
-    learnt, tested = halves(found)
-    speed = fit(found, learnt)
-    right = [named_right(found, part, speed) for part in (learnt, tested)]
-    wins = sum(switch_wins(ways) for ways in found.values())
+    learnt, tested = halves(times)
+    speed = fit(times, learnt)
+    right = [named_right(times, part, speed) for part in (learnt, tested)]
+    wins = sum(switch_wins(ways) for ways in times.values())
     comparisons = [
-        *(Comparison(str(cell), None, _line(found, cell)) for cell in found),
-        Comparison("cells in which the switch is faster than p2p", None, f"{wins} of {len(found)}"),
+        *(Comparison(str(cell), None, _line(times, cell)) for cell in times),
+        Comparison("cells in which the switch is faster than p2p", None, f"{wins} of {len(times)}"),
         Comparison("passes per second, fitted to half of the cells", None, f"{speed.passes_pps:,.0f}"),
         Comparison("uploads and results per second, likewise", None, f"{speed.packets_pps:,.0f}"),
         Comparison("bytes that hosts send and receive per second, likewise", None, f"{speed.hosts_bps / 1e6:,.0f} MB"),
@@ -129,14 +129,14 @@ def reproduction_of(found: Measured, shown: dict[str, Any]) -> Reproduction:
         "once and the slower decides; cores take passes / p + packets / q through the switch, bytes / h from host to "
         "host."
     )
-    data = {"speed": vars(speed), "cells": [_plain(cell, ways) for cell, ways in found.items()], "right": right}
-    table = _markdown(found, speed, str(shown["measured"]), [(right[0], learnt), (right[1], tested)])
-    return Reproduction(comparisons, _panels(found, speed), shown, note, data, markdown=table)
+    data = {"speed": vars(speed), "cells": [_plain(cell, ways) for cell, ways in times.items()], "right": right}
+    table = _markdown(times, speed, str(shown["measured"]), [(right[0], learnt), (right[1], tested)])
+    return Reproduction(comparisons, _panels(times, speed), shown, note, data, markdown=table)
 
 
-def _line(found: Measured, cell: Cell) -> str:
-    base = found[cell][Way.P2P].usual_s
-    others = ", ".join(f"{way} {found[cell][way].usual_s / base:.2f}" for way in Way if way is not Way.P2P)
+def _line(times: Measured, cell: Cell) -> str:
+    base = times[cell][Way.P2P].usual_s
+    others = ", ".join(f"{way} {times[cell][way].usual_s / base:.2f}" for way in Way if way is not Way.P2P)
     return f"{1e3 * base:.0f} ms p2p; {others}"
 
 
@@ -145,11 +145,11 @@ def _plain(cell: Cell, ways: Any) -> dict[str, Any]:
     return {**vars(cell), "ways": rows}
 
 
-def _panels(found: Measured, speed: Speed) -> list[Curves]:
+def _panels(times: Measured, speed: Speed) -> list[Curves]:
     """One panel for each number of workers: winners by copies and rate, and the line of the formula."""
     panels = []
-    for workers in sorted({cell.workers for cell in found}, reverse=True):
-        mine = [cell for cell in found if cell.workers == workers and (cell.width, cell.bits) == _usual(found)]
+    for workers in sorted({cell.workers for cell in times}, reverse=True):
+        mine = [cell for cell in times if cell.workers == workers and (cell.width, cell.bits) == _usual(times)]
         copies = np.linspace(1.02, max(workers - 1.2, 1.1), 60)
         line = [crossover_bps(replace(mine[0], copies=float(each)), speed) / 1e6 for each in copies]
         # Where the switch pays at any rate, the line leaves the picture.
@@ -158,7 +158,7 @@ def _panels(found: Measured, speed: Speed) -> list[Curves]:
         drawn = [(float(c), min(rate, top)) for c, rate in zip(copies[:end], line[:end], strict=True) if rate > 1]
         lines: dict[str, tuple[list[Any], list[float]]] = {_FORMULA: _columns(drawn)}
         for label, wins in ((_FASTER, True), (_SLOWER, False)):
-            lines[label] = _columns([(c.copies, c.rate_bps / 1e6) for c in mine if switch_wins(found[c]) == wins])
+            lines[label] = _columns([(c.copies, c.rate_bps / 1e6) for c in mine if switch_wins(times[c]) == wins])
         title = f"{workers} workers, width {mine[0].width}, {mine[0].bits} bits"
         panels.append(Curves(title, "workers that need a vertex", "link, Mb/s", lines, log=True, points=_POINTS))
     return panels
@@ -170,9 +170,9 @@ _SLOWER: Final = "measured: p2p faster"
 _POINTS: Final = (_FASTER, _SLOWER)
 
 
-def _usual(found: Measured) -> tuple[int, int]:
+def _usual(times: Measured) -> tuple[int, int]:
     """Width and bits of the grid: those of the first cell."""
-    first = next(iter(found))
+    first = next(iter(times))
     return first.width, first.bits
 
 
@@ -180,7 +180,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[Any], list[flo
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _markdown(found: Measured, speed: Speed, setting: str, right: Sequence[tuple[int, Sequence[Cell]]]) -> str:
+def _markdown(times: Measured, speed: Speed, setting: str, right: Sequence[tuple[int, Sequence[Cell]]]) -> str:
     """The table of the page docs/where-it-pays.md."""
     rows = [
         f"Measured on {setting}.",
@@ -188,8 +188,8 @@ def _markdown(found: Measured, speed: Speed, setting: str, right: Sequence[tuple
         "| Workers | Copies | Links | Width | Bits | p2p | Switch | Hybrid | Auto | Formula: switch | `auto` took |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for cell in sorted(found, key=lambda c: (c.bits != 32, c.width != 128, -c.workers, c.copies, c.rate_bps)):
-        ways = found[cell]
+    for cell in sorted(times, key=lambda c: (c.bits != 32, c.width != 128, -c.workers, c.copies, c.rate_bps)):
+        ways = times[cell]
         base = ways[Way.P2P].usual_s
         ratios = [_bold(ways[way].usual_s / base) for way in Way if way is not Way.P2P]
         cells_ = [cell.workers, f"{cell.copies:g}", f"{cell.rate_bps // 1_000_000:,} Mb/s", cell.width, cell.bits]

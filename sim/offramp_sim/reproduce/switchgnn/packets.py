@@ -66,11 +66,11 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
         mark_bytes=scaled(100e3),
         buffer_bytes=scaled(buffer_mb * 1e6),
     )
-    made = background(plan.workers, load, links.rate_bps, 10**10, seed)
-    sizes = np.maximum(1, np.round(made.size * bed.ratio)).astype(np.int64)
-    starts = np.round(made.start_ps * bed.ratio).astype(np.int64)
+    other = background(plan.workers, load, links.rate_bps, 10**10, seed)
+    sizes = np.maximum(1, np.round(other.size * bed.ratio)).astype(np.int64)
+    starts = np.round(other.start_ps * bed.ratio).astype(np.int64)
     protocol = Protocol(control=control, timeout_ps=scaled(2e9), guard_ps=scaled(50e6), raise_ps=scaled(55e6))
-    flows = replace(made, size=sizes, start_ps=starts)
+    flows = replace(other, size=sizes, start_ps=starts)
     framing = Framing(retry_ps=scaled(200e6))
     return simulate(star(plan.workers, links), plan, flows, protocol, framing, seed, 10**13).seconds / bed.ratio
 

@@ -30,29 +30,29 @@ from offramp_sim.slot.strawman import decide
 )
 def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """The strawman, with 100 MB and unlimited, beside SwitchGNN: throughput, occupancy, queue, traffic."""
-    made = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=Conditions(**open_))
+    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=Conditions(**open_))
     names = ("strawman", "strawman-unlimited", "switchgnn", "bns-gcn")
-    found = {name: made.exchange(name) for name in names}
-    ours, host = found["switchgnn"], found["bns-gcn"]
+    outcomes = {name: bed.exchange(name) for name in names}
+    ours, host = outcomes["switchgnn"], outcomes["bns-gcn"]
     added, sent, open_, queue = {}, {}, {}, {}
     for name in names[:3]:
-        outcome = found[name]
-        slot_ms, megabyte = outcome.slot_s / made.ratio * 1e3, made.ratio * 1e6
+        outcome = outcomes[name]
+        slot_ms, megabyte = outcome.slot_s / bed.ratio * 1e3, bed.ratio * 1e6
         bits = 128 * 8 / outcome.slot_s / 1e12
         added[name] = _binned(outcome.series.added, np.mean, slot_ms, bits)
         sent[name] = _binned(outcome.series.sent, np.mean, slot_ms, bits)
         open_[name] = _binned(outcome.series.open, np.max, slot_ms, 128 / megabyte)
         queue[name] = _binned(outcome.series.queue, np.max, slot_ms, outcome.packet_bytes / megabyte)
-    volume = {name: found[name].down_vectors / made.ratio for name in names}
-    peaks = {name: found[name].peak_open * 128 / made.ratio / 1e6 for name in names}
-    queues = {name: found[name].peak_queue_bytes / made.ratio / 1e6 for name in names}
+    volume = {name: outcomes[name].down_vectors / bed.ratio for name in names}
+    peaks = {name: outcomes[name].peak_open * 128 / bed.ratio / 1e6 for name in names}
+    queues = {name: outcomes[name].peak_queue_bytes / bed.ratio / 1e6 for name in names}
     free, full = volume["strawman-unlimited"], volume["bns-gcn"]
-    absorbed = found["strawman"].series.added.sum() / found["strawman-unlimited"].series.added.sum()
+    absorbed = outcomes["strawman"].series.added.sum() / outcomes["strawman-unlimited"].series.added.sum()
     comparisons = [
         Comparison("(a) aggregated, 100 MB", "about 10 % of the total", f"{100 * absorbed:.0f} % of contributions"),
         Comparison("(b) aggregators, unlimited", "about 500 MB", f"{peaks['strawman-unlimited']:.0f} MB"),
         Comparison("(b) aggregators, 100 MB", "nearly full", f"{peaks['strawman']:.0f} MB"),
-        Comparison("(c) queue after 1 ms, 100 MB", "1000 MB", f"{_after_1ms(found['strawman'], made.ratio):.0f} MB"),
+        Comparison("(c) queue after 1 ms, 100 MB", "1000 MB", f"{_after_1ms(outcomes['strawman'], bed.ratio):.0f} MB"),
         Comparison("(c) largest queue, 100 MB", None, f"{queues['strawman']:.0f} MB"),
         Comparison("(c) largest queue, SwitchGNN", None, f"{queues['switchgnn']:.0f} MB"),
         Comparison("(d) traffic, unlimited against full graph", "-94 %", less(free, full)),
@@ -71,10 +71,10 @@ def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
     note = (
         "Aggregated throughput counts contributions that aggregators absorb. Recirculation is free and a switch makes "
         "all raw copies of an upload at once, so that the strawman's queue grows faster than the paper's. "
-        f"{origin(made.sample)}"
+        f"{origin(bed.sample)}"
     )
-    data = {name: outcome.numbers() for name, outcome in found.items()}
-    return Reproduction(comparisons, panels, made.settings(), note, data)
+    data = {name: outcome.numbers() for name, outcome in outcomes.items()}
+    return Reproduction(comparisons, panels, bed.settings(), note, data)
 
 
 def _after_1ms(outcome: ExchangeResult, ratio: float) -> float:
@@ -109,12 +109,12 @@ def figure17(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     panels, comparisons, data = [], [], {}
     for name in ("products", "reddit"):
         bed = bed_of(name, scale=scale, seed=seed, folder=folder, conditions=conditions)
-        found = {
+        outcomes = {
             label: [bed.exchange(scheme, memory_mb=memory) for memory in memories]
             for label, scheme in (("with GAMR", "switchgnn"), ("without", "switchgnn-random"))
         }
-        queue = {k: (list(memories), [o.peak_queue_bytes / bed.ratio / 1e6 for o in v]) for k, v in found.items()}
-        rate = {k: (list(memories), [o.delivered_bps / 1e12 for o in v]) for k, v in found.items()}
+        queue = {k: (list(memories), [o.peak_queue_bytes / bed.ratio / 1e6 for o in v]) for k, v in outcomes.items()}
+        rate = {k: (list(memories), [o.delivered_bps / 1e12 for o in v]) for k, v in outcomes.items()}
         panels += [Curves(f"{name}: largest queue", "memory, MB", "MB", queue)]
         panels += [Curves(f"{name}: throughput", "memory, MB", "Tbit/s", rate)]
         data[name] = {"queue_mb": queue, "throughput_tbps": rate}
@@ -164,8 +164,8 @@ def figure18(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
             }
             panels.append(Curves(f"{name}, {workers} workers", "memory, MB", "vectors of a layer", lines))
             data[f"{name}/{workers}"] = lines
-            for place, memory, said in ((0, 10, "-23 %"), (-1, 100, "-81 %")):
-                published = said if (name, workers) == ("reddit", 128) else None
+            for place, memory, printed in ((0, 10, "-23 %"), (-1, 100, "-81 %")):
+                published = printed if (name, workers) == ("reddit", 128) else None
                 what = f"{name}, {workers} workers, {memory} MB: SwitchGNN against host-based"
                 comparisons.append(Comparison(what, published, less(switch[place], host)))
     bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=conditions)

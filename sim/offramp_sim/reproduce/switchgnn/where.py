@@ -97,11 +97,11 @@ def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 
             fabric = Fabric(link_gbps * 1e9, 0.0, passes)
             times = {"bns-gcn": hosts, "switchgnn": planned(plan, fabric).seconds}
             times["hybrid"] = hybrid(boundary, features, plan, fabric).seconds
-            found = times["switchgnn"] / times["bns-gcn"]
+            ratio = times["switchgnn"] / times["bns-gcn"]
             expected = place.ratio(link_gbps * 1e9, passes)
-            errors.append(found / expected - 1)
-            agreed += (found < 1) == (expected < 1)
-            for label, value in ((f"{workers} workers", found), (_FORMULA, expected)):
+            errors.append(ratio / expected - 1)
+            agreed += (ratio < 1) == (expected < 1)
+            for label, value in ((f"{workers} workers", ratio), (_FORMULA, expected)):
                 xs, ys = points[name].setdefault(label, ([], []))
                 xs.append(place.copies)
                 ys.append(value)

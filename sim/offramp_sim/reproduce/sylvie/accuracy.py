@@ -35,13 +35,13 @@ def task(scale: float, seed: int) -> TrainSettings:
 
 def trained(settings: TrainSettings, codecs: list[str], seeds: int = _SEEDS) -> dict[str, list[Trained]]:
     """Training results of each codec, for ``seeds`` seeds of graph, weights and rounding."""
-    found: dict[str, list[Trained]] = {codec: [] for codec in codecs}
+    runs: dict[str, list[Trained]] = {codec: [] for codec in codecs}
     for number in counted("seeds", range(seeds)):
         seed = settings.seed + number
         graph = generate(settings.graph, None, seed)
         for codec in codecs:
-            found[codec].append(train_here(graph, replace(settings, codec=codec, seed=seed)))
-    return found
+            runs[codec].append(train_here(graph, replace(settings, codec=codec, seed=seed)))
+    return runs
 
 
 @reproduces(
@@ -56,9 +56,9 @@ def accuracy(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Final accuracy and bytes by width, fixed and adaptive, over five seeds."""
     settings = replace(task(scale, seed), **open_)
     runs = trained(settings, list(CODECS))
-    found = {codec: [100 * run.test_accuracy for run in of] for codec, of in runs.items()}
+    accuracies = {codec: [100 * run.test_accuracy for run in of] for codec, of in runs.items()}
     sent = {codec: sum(run.payload_bytes for run in of) for codec, of in runs.items()}
-    mean = {codec: float(np.mean(values)) for codec, values in found.items()}
+    mean = {codec: float(np.mean(values)) for codec, values in accuracies.items()}
     comparisons = [Comparison("fp32: accuracy", "81.29, 53.70, 92.75 %", f"{mean['fp32']:.2f} %")]
     for codec, name in CODECS.items():
         if codec != "fp32":
@@ -77,7 +77,7 @@ def accuracy(scale: float, seed: int, **open_: Any) -> Reproduction:
         Comparison("bytes of adaptive over those of 4 bits", None, f"{sent['sylvie'] / sent['q4']:.2f}x"),
         Comparison("bytes of adaptive over AdaQP's", None, f"{sent['sylvie'] / sent['adaqp']:.2f}x"),
     ]
-    lines = {CODECS[codec]: (list(range(_SEEDS)), values) for codec, values in found.items()}
+    lines = {CODECS[codec]: (list(range(_SEEDS)), values) for codec, values in accuracies.items()}
     panels = [
         Curves("mean", "bits", "accuracy, %", {"accuracy": (list(CODECS.values()), list(mean.values()))}, bars=True),
         Curves("by seed", "seed", "accuracy, %", lines),
@@ -97,4 +97,4 @@ def accuracy(scale: float, seed: int, **open_: Any) -> Reproduction:
         "workers": 4,
         "seeds": _SEEDS,
     }
-    return Reproduction(comparisons, panels, shown, note, {"accuracy": found, "payload_bytes": sent})
+    return Reproduction(comparisons, panels, shown, note, {"accuracy": accuracies, "payload_bytes": sent})

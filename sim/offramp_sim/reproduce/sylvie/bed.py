@@ -147,7 +147,7 @@ class Conditions:
         homophily: homophily of generated graphs, whose communities METIS finds.
         bits: mean bits of a value in Sylvie: 3.75 by percentiles, 1.45 by the bytes of table 3.11, at most 8.
         sample: BNS-GCN's share.
-        efficiency: of the GPU's peaks.
+        efficiency: efficiency of the GPU's peaks.
     """
 
     homophily: float = 0.8

@@ -46,9 +46,9 @@ def figure35(scale: float, seed: int, *, model: str = "gat", lr: float = 0.01) -
     """Training loss by width, against epochs and against bytes sent."""
     settings = replace(task(scale / 3, seed), model=model, lr=lr, bins=1, epochs=60)
     graph = generate(settings.graph, None, seed)
-    found = {codec: train_here(graph, replace(settings, codec=codec)) for codec in counted("widths", list(_BITS))}
-    loss = {codec: np.array([epoch.loss for epoch in run.epochs]) for codec, run in found.items()}
-    each = {codec: run.payload_bytes / len(run.epochs) for codec, run in found.items()}
+    runs = {codec: train_here(graph, replace(settings, codec=codec)) for codec in counted("widths", list(_BITS))}
+    loss = {codec: np.array([epoch.loss for epoch in run.epochs]) for codec, run in runs.items()}
+    each = {codec: run.payload_bytes / len(run.epochs) for codec, run in runs.items()}
     early = 5 * each["fp32"]  # as many bytes as five epochs of float32
     at = {codec: float(loss[codec][min(len(loss[codec]), int(early / each[codec])) - 1]) for codec in _BITS}
     late = {codec: float(loss[codec][-10:].mean()) for codec in _BITS}
@@ -97,19 +97,19 @@ def figure310(scale: float, seed: int, *, model: str = "gcn", epochs: int = 120)
         "fewest bits, in step": {"codec": "q1"},
         "fewest bits, stale": {"codec": "q1", "schedule": "stale"},
     }
-    found = {name: train_here(graph, replace(base, **how)) for name, how in counted("runs", list(runs.items()))}
-    rate = {name: len(run.epochs) / sum(epoch.seconds for epoch in run.epochs) for name, run in found.items()}
+    ran = {name: train_here(graph, replace(base, **how)) for name, how in counted("runs", list(runs.items()))}
+    rate = {name: len(run.epochs) / sum(epoch.seconds for epoch in run.epochs) for name, run in ran.items()}
     comparisons = [
         Comparison("epochs per second, lag 10 over lag 5", "1.19x", f"{rate['10'] / rate['5']:.2f}x",
                    evidence=Evidence.SIMULATED),
         *(Comparison(f"lag {name}: test accuracy" if name.isdigit() else f"{name}: test accuracy", None,
-                     f"{100 * run.test_accuracy:.2f} %") for name, run in found.items()),
-        *(Comparison(f"lag {name}: epochs stale", None, _share(run)) for name, run in found.items() if name.isdigit()),
+                     f"{100 * run.test_accuracy:.2f} %") for name, run in ran.items()),
+        *(Comparison(f"lag {name}: epochs stale", None, _share(run)) for name, run in ran.items() if name.isdigit()),
     ]  # fmt: skip
-    names = list(found)
+    names = list(ran)
     panels = [
         Curves("convergence", "epoch", "test accuracy, %",
-               {name: _curve(run) for name, run in found.items()}),
+               {name: _curve(run) for name, run in ran.items()}),
         Curves("speed", "lag", "epochs per second", {"modelled": (names, [rate[n] for n in names])}, bars=True),
     ]  # fmt: skip
     note = (

@@ -111,8 +111,8 @@ def table32(scale: float, seed: int) -> Reproduction:
 def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     """Epoch time by width, always in step."""
     published = {"fp32": 0.90, "q8": 0.52, "q4": 0.37, "q2": 0.28, "q1": 0.22, "sylvie": 0.39}
-    found = timed_runs(slow_network(scale, seed, **network), [{"codec": codec} for codec in _BITS])
-    times = {codec: timed.epoch_s for codec, timed in zip(_BITS, found, strict=True)}
+    runs = timed_runs(slow_network(scale, seed, **network), [{"codec": codec} for codec in _BITS])
+    times = {codec: timed.epoch_s for codec, timed in zip(_BITS, runs, strict=True)}
     comparisons = [
         Comparison(
             f"{name}{' bits' * name.isdigit()}: epoch",
@@ -134,10 +134,10 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     ]
     comparisons += [
         Comparison(f"{name}{' bits' * name.isdigit()}: bytes of an epoch", None, f"{timed.epoch_bytes / 1e6:.2f} MB")
-        for name, timed in zip(_BITS.values(), found, strict=True)
+        for name, timed in zip(_BITS.values(), runs, strict=True)
     ]
-    comparisons.append(Comparison("adaptive: epochs by least bits", None, _widths(found[-1])))
-    one, full = found[list(_BITS).index("q1")], found[0]
+    comparisons.append(Comparison("adaptive: epochs by least bits", None, _widths(runs[-1])))
+    one, full = runs[list(_BITS).index("q1")], runs[0]
     for what, published_less, part in (
         ("epoch", "-84.2 %", "epoch_s"),
         ("waiting for messages", "-89.8 %", "waiting_s"),
@@ -148,11 +148,11 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     in_order = all(times[a] < times[b] for a, b in pairwise(order))
     comparisons.append(Comparison("1 < 2 < 4 < 8 < 32 bits", "yes", "yes" if in_order else "no"))
     lines = {
-        "computation": (list(_BITS.values()), [t.epoch_s - t.waiting_s for t in found]),
-        "waiting for messages": (list(_BITS.values()), [t.waiting_s for t in found]),
+        "computation": (list(_BITS.values()), [t.epoch_s - t.waiting_s for t in runs]),
+        "waiting for messages": (list(_BITS.values()), [t.waiting_s for t in runs]),
     }
     panel = Curves("an epoch", "bits", "s", lines, bars=True, stacked=True)
-    data = {codec: _numbers(timed) for codec, timed in zip(_BITS, found, strict=True)}
+    data = {codec: _numbers(timed) for codec, timed in zip(_BITS, runs, strict=True)}
     return Reproduction([*comparisons], [panel], _shown(slow_network(scale, seed, **network)), _NOTE, data)
 
 
@@ -167,7 +167,7 @@ def table310(scale: float, seed: int, **network: Any) -> Reproduction:
         ("sylvie", "adaptive"): "0.27 s",
     }  # fmt: skip
     changes = [{"codec": codec, "schedule": schedule, "bins": 1} for codec, schedule in published]
-    found = timed_runs(slow_network(scale, seed, **network), changes)
+    runs = timed_runs(slow_network(scale, seed, **network), changes)
     names = {"sequential": "in step", "stale": "stale", "adaptive": "adaptive"}
     comparisons = [
         Comparison(
@@ -175,10 +175,10 @@ def table310(scale: float, seed: int, **network: Any) -> Reproduction:
             text,
             f"{timed.epoch_s:.2f} s, {timed.epoch_bytes / 1e6:.2f} MB",
         )
-        for ((codec, schedule), text), timed in zip(published.items(), found, strict=True)
+        for ((codec, schedule), text), timed in zip(published.items(), runs, strict=True)
     ]
-    bars = {"epoch": ([f"{_BITS[c]} bits, {names[s]}" for c, s in published], [t.epoch_s for t in found])}
-    data = {f"{codec}, {schedule}": _numbers(t) for (codec, schedule), t in zip(published, found, strict=True)}
+    bars = {"epoch": ([f"{_BITS[c]} bits, {names[s]}" for c, s in published], [t.epoch_s for t in runs])}
+    data = {f"{codec}, {schedule}": _numbers(t) for (codec, schedule), t in zip(published, runs, strict=True)}
     return Reproduction(
         comparisons,
         [Curves("an epoch", "", "s", bars, bars=True)],

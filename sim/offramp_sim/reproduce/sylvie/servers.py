@@ -17,24 +17,24 @@ _SYLVIE: Final = ("Sylvie in step", "Sylvie, stale")
 def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Communication, computation and the sum of gradients in an epoch of vanilla training, one server."""
     conditions = Conditions(**open_)
-    found = {}
+    times = {}
     for name in counted("data sets", ("reddit", "yelp", "products")):
-        found[name] = conditions.bed(name, 1, ETHERNET, scale, seed).epoch(conditions.of("DGL"))
-    shares = {name: 100 * spent.communication / spent.total for name, spent in found.items()}
+        times[name] = conditions.bed(name, 1, ETHERNET, scale, seed).epoch(conditions.of("DGL"))
+    shares = {name: 100 * spent.communication / spent.total for name, spent in times.items()}
     comparisons = [
         Comparison("largest share of communication", "89.23 %", f"{max(shares.values()):.1f} %", turns_at=50.0),
         *(Comparison(f"{name}: communication", None, f"{share:.1f} %") for name, share in shares.items()),
         *(
             Comparison(f"{name}: sum of gradients", "a very small portion", f"{100 * s.gradients / s.total:.2f} %")
-            for name, s in found.items()
+            for name, s in times.items()
         ),
     ]
     parts = {
-        part: (list(found), [1e3 * getattr(spent, part) for spent in found.values()])
+        part: (list(times), [1e3 * getattr(spent, part) for spent in times.values()])
         for part in ("communication", "computation", "gradients")
     }
     panel = Curves("an epoch of GraphSAGE, 8 GPUs", "", "ms", parts, bars=True, stacked=True)
-    return Reproduction(comparisons, [panel], _shown(scale, seed), NOTE, {n: s._asdict() for n, s in found.items()})
+    return Reproduction(comparisons, [panel], _shown(scale, seed), NOTE, {n: s._asdict() for n, s in times.items()})
 
 
 @reproduces("sylvie/table3.7", "Epoch time on A100 servers", seconds=1, evidence=Evidence.SIMULATED, options=OPTIONS)
@@ -46,15 +46,15 @@ def table37(scale: float, seed: int, **open_: Any) -> Reproduction:
     }
     conditions, comparisons, panels, data = Conditions(**open_), [], [], {}
     for (name, servers), factors in counted("data sets", list(published.items())):
-        found = _systems(conditions, conditions.bed(name, servers, INFINIBAND, scale, seed))
+        times = _systems(conditions, conditions.bed(name, servers, INFINIBAND, scale, seed))
         where = f"{name}, {servers} servers"
-        comparisons += _factors(where, found, factors)
-        less = 100 * (1 - found["Sylvie in step"].communication / found["DGL"].communication)
+        comparisons += _factors(where, times, factors)
+        less = 100 * (1 - times["Sylvie in step"].communication / times["DGL"].communication)
         comparisons.append(
             Comparison(f"{where}: communication that Sylvie saves", "95 %" * (servers == 4) or "87 %", f"{less:.1f} %")
         )
-        panels.append(_bars(where, found))
-        data[where] = {system: spent._asdict() for system, spent in found.items()}
+        panels.append(_bars(where, times))
+        data[where] = {system: spent._asdict() for system, spent in times.items()}
     return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
 
 
@@ -68,10 +68,10 @@ def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
     }
     conditions, comparisons, panels, data = Conditions(**open_), [], [], {}
     for name, factors in counted("data sets", list(published.items())):
-        found = _systems(conditions, conditions.bed(name, 1, ETHERNET, scale, seed))
-        comparisons += _factors(name, found, factors)
-        panels.append(_bars(name, found))
-        data[name] = {system: spent._asdict() for system, spent in found.items()}
+        times = _systems(conditions, conditions.bed(name, 1, ETHERNET, scale, seed))
+        comparisons += _factors(name, times, factors)
+        panels.append(_bars(name, times))
+        data[name] = {system: spent._asdict() for system, spent in times.items()}
     return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
 
 
@@ -86,14 +86,14 @@ def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
     parts: dict[str, tuple[list[Any], list[float]]] = {part: ([], []) for part in ("communication", "computation")}
     for servers, published in counted("servers", [(1, "2.8x"), (2, "4.3x"), (3, "4.9x")]):
         bed = conditions.bed("products", servers, INFINIBAND, scale, seed)
-        found = _systems(conditions, bed)
-        comparisons += _factors(f"{servers} of 8 GPUs", found, dict.fromkeys(_SYLVIE, published))
+        spent = _systems(conditions, bed)
+        comparisons += _factors(f"{servers} of 8 GPUs", spent, dict.fromkeys(_SYLVIE, published))
         for system in _SYLVIE:
-            gains[system].append(found["DGL"].total / found[system].total)
+            gains[system].append(spent["DGL"].total / spent[system].total)
         for system in ("DGL", "Sylvie in step"):
             for part, (xs, ys) in parts.items():
                 xs.append(f"{system}, {servers}")
-                ys.append(1e3 * getattr(found[system], part))
+                ys.append(1e3 * getattr(spent[system], part))
     more = gains["Sylvie in step"][-1] / gains["Sylvie in step"][0]
     comparisons.append(Comparison("gain with 3 servers over that with 1", "1.75x", f"{more:.2f}x"))
     panels = [
@@ -111,9 +111,9 @@ def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
     conditions, counts = Conditions(**open_), [1, 2, 3, 4]
     lines: dict[str, tuple[list[Any], list[float]]] = {system: (counts, []) for system in SYSTEMS if system != "DGL"}
     for servers in counted("servers", counts):
-        found = _systems(conditions, conditions.bed("amazon", servers, ETHERNET, scale, seed))
+        spent = _systems(conditions, conditions.bed("amazon", servers, ETHERNET, scale, seed))
         for system, (_, gains) in lines.items():
-            gains.append(found["DGL"].total / found[system].total)
+            gains.append(spent["DGL"].total / spent[system].total)
     published = {"PipeGCN": "about 1x", "BNS-GCN": "9.08x (2 servers)", **dict.fromkeys(_SYLVIE, "13.70x (2 servers)")}
     comparisons = [
         Comparison(f"{system} over DGL, {servers} servers", published[system] if servers == 2 else None, f"{gain:.2f}x")
@@ -133,18 +133,18 @@ def _systems(conditions: Conditions, bed: Bed) -> dict[str, Spent]:
     return {name: bed.epoch(conditions.of(name)) for name in SYSTEMS}
 
 
-def _factors(where: str, found: dict[str, Spent], published: dict[str, str]) -> list[Comparison]:
+def _factors(where: str, spent: dict[str, Spent], published: dict[str, str]) -> list[Comparison]:
     return [
-        Comparison(f"{where}: {system} over DGL", factor, f"{found['DGL'].total / found[system].total:.2f}x")
+        Comparison(f"{where}: {system} over DGL", factor, f"{spent['DGL'].total / spent[system].total:.2f}x")
         for system, factor in published.items()
     ]
 
 
-def _bars(title: str, found: dict[str, Spent]) -> Curves:
+def _bars(title: str, times: dict[str, Spent]) -> Curves:
     lines = {
-        "communication alone": (list(found), [1e3 * spent.communication for spent in found.values()]),
-        "computation alone": (list(found), [1e3 * spent.computation for spent in found.values()]),
-        "epoch": (list(found), [1e3 * spent.total for spent in found.values()]),
+        "communication alone": (list(times), [1e3 * spent.communication for spent in times.values()]),
+        "computation alone": (list(times), [1e3 * spent.computation for spent in times.values()]),
+        "epoch": (list(times), [1e3 * spent.total for spent in times.values()]),
     }
     return Curves(title, "", "ms", lines, bars=True)
 

@@ -62,17 +62,17 @@ def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> 
     for model in counted("models", _MODELS):
         runs = {name: how for name, how in systems(sample).items() if not (model in _NO_SAMPLE and "sample" in how)}
         changes = [{"model": model, **_DEEP.get(model, {}), **how} for how in runs.values()]
-        found = dict(zip(runs, timed_runs(base, changes), strict=True))
+        by_system = dict(zip(runs, timed_runs(base, changes), strict=True))
         data[model] = {
-            name: {"epoch_s": timed.epoch_s, "epoch_bytes": timed.epoch_bytes} for name, timed in found.items()
+            name: {"epoch_s": timed.epoch_s, "epoch_bytes": timed.epoch_bytes} for name, timed in by_system.items()
         }
-        for name, timed in found.items():
-            factor = found[_IN_STEP].epoch_s / timed.epoch_s
+        for name, timed in by_system.items():
+            factor = by_system[_IN_STEP].epoch_s / timed.epoch_s
             bars[name][0].append(model)
             bars[name][1].append(factor)
             if name != _IN_STEP:
                 published = _FACTORS[model][_PUBLISHED.index(name)]
-                share = 100 * _trained_bytes(timed, found[_IN_STEP], sampled="sample" in runs[name])
+                share = 100 * _trained_bytes(timed, by_system[_IN_STEP], sampled="sample" in runs[name])
                 comparisons += [
                     Comparison(f"{model}: {name} over DGL", published, f"{factor:.2f}x"),
                     Comparison(f"{model}: {name}, bytes against DGL", None, f"{share:.1f} %"),
@@ -114,11 +114,11 @@ def figure39(scale: float, seed: int, *, partition: str = "metis", epochs: int =
     comparisons, panels, data = [], [], {}
     for model in counted("models", tuple(_POINTS)):
         runs = {n: h for n, h in {**systems(), **controls}.items() if not (model in _NO_SAMPLE and "sample" in h)}
-        found: dict[str, Trained] = {
+        by_system: dict[str, Trained] = {
             name: train_here(graph, replace(base, model=model, **_DEEP.get(model, {}), **how))  # type: ignore[arg-type]
             for name, how in runs.items()
         }
-        last = {name: 100 * run.test_accuracy for name, run in found.items()}
+        last = {name: 100 * run.test_accuracy for name, run in by_system.items()}
         comparisons.append(Comparison(f"{model}: DGL, accuracy", None, f"{last[_IN_STEP]:.2f} %"))
         comparisons += [
             Comparison(
@@ -132,10 +132,10 @@ def figure39(scale: float, seed: int, *, partition: str = "metis", epochs: int =
         ]
         lines: dict[str, tuple[list[Any], list[float]]] = {
             name: ([epoch.epoch for epoch in run.epochs], [100 * epoch.test_accuracy for epoch in run.epochs])
-            for name, run in found.items()
+            for name, run in by_system.items()
         }
         panels.append(Curves(model, "epoch", "test accuracy, %", lines))
-        data[model] = {"accuracy": last, "bytes": {name: run.payload_bytes for name, run in found.items()}}
+        data[model] = {"accuracy": last, "bytes": {name: run.payload_bytes for name, run in by_system.items()}}
     note = (
         "A stochastic block model on four workers that are threads, with a clock that counts bytes, so that Sylvie's "
         "controller decides the same each time. Accuracy is that of the final weights on exact messages; the curves "

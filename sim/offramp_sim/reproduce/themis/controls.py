@@ -70,6 +70,6 @@ def controls(
 def _finish_ps(network: Network, demand: Demand, orders: Sequence[Order]) -> int:
     """End of an all-reduce whose chunks have these orders, in picoseconds."""
     sizes = split(demand.size, len(orders))
-    made = tuple(chunk_for(demand.collective, size, order) for size, order in zip(sizes, orders, strict=True))
-    schedule = Schedule(network, demand.collective, made)
+    chunks = tuple(chunk_for(demand.collective, size, order) for size, order in zip(sizes, orders, strict=True))
+    schedule = Schedule(network, demand.collective, chunks)
     return Candidate.run(network, (demand,), (schedule,), Policy.SCF).timeline.finish_ps

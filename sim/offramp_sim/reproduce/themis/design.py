@@ -151,10 +151,10 @@ def provisioning(_scale: float, _seed: int) -> Reproduction:
         dims = (Dimension(Kind.SWITCH, 4, ratio * 1e11), Dimension(Kind.SWITCH, 4, 1e11))
         network = Network(f"{ratio}:1", dims)
         ideal = ideal_ps(network, demand)
-        found = {s.value: make_plan(network, demand, s).finish_ps for s in (Scheduler.BASELINE, Scheduler.THEMIS_SCF)}
-        found["balanced"] = make_plan(network, demand, Scheduler.BALANCED).finish_ps
-        found["linear bound"] = round(best_bound(network, demand).finish_ps)
-        for name, time in found.items():
+        ps = {s.value: make_plan(network, demand, s).finish_ps for s in (Scheduler.BASELINE, Scheduler.THEMIS_SCF)}
+        ps["balanced"] = make_plan(network, demand, Scheduler.BALANCED).finish_ps
+        ps["linear bound"] = round(best_bound(network, demand).finish_ps)
+        for name, time in ps.items():
             xs, ys = lines.setdefault(name, ([], []))
             xs.append(ratio)
             ys.append(100 * ideal / time)

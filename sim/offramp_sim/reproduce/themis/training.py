@@ -59,7 +59,7 @@ def _factor(name: str) -> float:
 
 
 @cache
-def _found(name: str, network: str, method: str) -> Breakdown:
+def _breakdown_of(name: str, network: str, method: str) -> Breakdown:
     where = PAPER[network]
     return train(_sized(name, where).scaled(_factor(name)), where, _METHODS[method], _ITERATIONS)
 
@@ -81,7 +81,7 @@ def figure12(_scale: float, _seed: int) -> Reproduction:
         gains: dict[str, list[float]] = {}
         for method, ratios in reduced.items():
             for network in PAPER:
-                base, ours = _found(name, network, "baseline"), _found(name, network, method)
+                base, ours = _breakdown_of(name, network, "baseline"), _breakdown_of(name, network, method)
                 gains.setdefault(method, []).append(base.total / ours.total)
                 ratios.append(base.waiting / ours.waiting)
         mean, largest, ideal_mean, ideal_largest = _PUBLISHED[name]
@@ -92,9 +92,9 @@ def figure12(_scale: float, _seed: int) -> Reproduction:
             ("ideal, largest", ideal_largest, max(gains["ideal"])),
             ("balanced, mean", None, sum(gains["balanced"]) / 6),
         )
-        for what, published, found in rows:
+        for what, published, value in rows:
             text = f"{published:.2f}" if published is not None else None
-            comparisons.append(Comparison(f"{name}: {what}", text, f"{found:.2f}"))
+            comparisons.append(Comparison(f"{name}: {what}", text, f"{value:.2f}"))
         panels.append(_breakdown(name))
         data[name] = {"speed_up": dict(gains), "compute_factor": _factor(name)}
     for method, text in (("themis+scf", "1.65"), ("ideal", "1.72"), ("balanced", None)):
@@ -109,15 +109,15 @@ def _breakdown(name: str) -> Curves:
     """Parts of the time, relative to the baseline's total."""
     bars: dict[str, tuple[list[str], list[float]]] = {}
     for network in PAPER:
-        whole = _found(name, network, "baseline").total
+        whole = _breakdown_of(name, network, "baseline").total
         for method in ("baseline", "themis+scf", "ideal"):
-            found = _found(name, network, method)
-            mp = found.exposed[Scope.MODEL]
+            breakdown = _breakdown_of(name, network, method)
+            mp = breakdown.exposed[Scope.MODEL]
             parts = {
-                "forward": found.forward,
-                "backward": found.backward,
+                "forward": breakdown.forward,
+                "backward": breakdown.backward,
                 "waits for MP": mp,
-                "waits for DP": found.waiting - mp,
+                "waits for DP": breakdown.waiting - mp,
             }
             for part, time in parts.items():
                 xs, ys = bars.setdefault(part, ([], []))

@@ -31,24 +31,24 @@ def table42(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """Backward time of topology attention against as many pairs in dense blocks, and the effect of token order."""
     sizes = [_base(4096, scale) << i for i in range(4)]
     kinds = ("topology", "shuffled", "blocks")
-    found = {
+    table = {
         kind: [measure(Case(kind, tokens, degree, seed=seed)) for tokens in counted(kind, sizes)] for kind in kinds
     }
     comparisons = []
     for i, (tokens, (name, published)) in enumerate(zip(sizes, _PUBLISHED_BACKWARD.items(), strict=True)):
-        times = {kind: found[kind][i].backward_s for kind in kinds}
+        times = {kind: table[kind][i].backward_s for kind in kinds}
         ours = f"{times['topology'] / times['blocks']:.2f} (S={tokens:,})"
         comparisons.append(Comparison(f"topology over dense, backward, S={name}", f"{published}", ours))
     for i, tokens in enumerate(sizes):
-        ratio = found["shuffled"][i].backward_s / found["topology"][i].backward_s
+        ratio = table["shuffled"][i].backward_s / table["topology"][i].backward_s
         comparisons.append(Comparison(f"shuffled over clustered, S={tokens:,}", None, f"{ratio:.2f}"))
-    lines = {kind: (sizes, [cost.backward_s for cost in costs]) for kind, costs in found.items()}
+    lines = {kind: (sizes, [cost.backward_s for cost in costs]) for kind, costs in table.items()}
     note = (
         f"{_NOTE} Blocks are 16 x 16, with as many pairs as the topology. On a GPU scattered pairs cost 33 to 77 times "
         "what dense ones do, as every pair fetches its own rows; a core's caches hide most of that."
     )
     panels = [Curves("Backward", "tokens", _SECONDS, lines, log=True)]
-    return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, _data(found, sizes))
+    return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, _data(table, sizes))
 
 
 @reproduces(
@@ -63,10 +63,10 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """Time and memory of attention against sequence length and hidden width."""
     doublings = {"dense": range(1, 5), "biased": range(3), "topology": range(2, 7), "blocks": range(2, 7)}
     sizes = {kind: [_base(512, scale) << i for i in steps] for kind, steps in doublings.items()}
-    found: dict[str, list[Cost]] = {}
+    table: dict[str, list[Cost]] = {}
     for kind, grid in sizes.items():
         repeat = 1 if kind in ("dense", "biased") else 3
-        found[kind] = [measure(Case(kind, tokens, degree, repeat=repeat, seed=seed)) for tokens in counted(kind, grid)]
+        table[kind] = [measure(Case(kind, tokens, degree, repeat=repeat, seed=seed)) for tokens in counted(kind, grid)]
     names = {
         "dense": "full attention, fused (GP-Flash)",
         "biased": "full attention with bias (GP-Raw)",
@@ -76,13 +76,13 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     comparisons = []
     for kind, name in names.items():
         published = "2" if kind in ("dense", "biased") else "1"
-        time = slope(sizes[kind], [cost.seconds for cost in found[kind]])
-        memory = slope(sizes[kind], [max(1, cost.peak_bytes) for cost in found[kind]])
+        time = slope(sizes[kind], [cost.seconds for cost in table[kind]])
+        memory = slope(sizes[kind], [max(1, cost.peak_bytes) for cost in table[kind]])
         comparisons += [
             Comparison(f"{name}: exponent of time", published, f"{time:.2f}"),
             Comparison(f"{name}: exponent of memory", None, f"{memory:.2f}"),
         ]
-    comparisons += _gains(sizes, found)
+    comparisons += _gains(sizes, table)
     widths = [64, 128, 256]
     at = sizes["dense"][2]
     wide = {
@@ -94,13 +94,13 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     }
     panels = [
         Curves(
-            "Time", "tokens", _SECONDS, {names[k]: (sizes[k], [c.seconds for c in found[k]]) for k in names}, log=True
+            "Time", "tokens", _SECONDS, {names[k]: (sizes[k], [c.seconds for c in table[k]]) for k in names}, log=True
         ),
         Curves(
             "Peak memory",
             "tokens",
             "MB",
-            {names[k]: (sizes[k], [c.peak_bytes / 1e6 for c in found[k]]) for k in names},
+            {names[k]: (sizes[k], [c.peak_bytes / 1e6 for c in table[k]]) for k in names},
             log=True,
         ),
         Curves(f"Width, {at:,} tokens", "columns", _SECONDS, {names[k]: (widths, ys) for k, ys in wide.items()}),
@@ -110,22 +110,22 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
         "queries, keys, values and pattern. The fused kernel keeps no scores, so its memory is linear too; it takes no "
         "bias such as Graphormer's. Published exponents are the complexities that the thesis states."
     )
-    data = {kind: _data({kind: costs}, sizes[kind]) for kind, costs in found.items()}
+    data = {kind: _data({kind: costs}, sizes[kind]) for kind, costs in table.items()}
     return Reproduction(
         comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, {**data, "width": wide}
     )
 
 
-def _gains(sizes: dict[str, list[int]], found: dict[str, list[Cost]]) -> list[Comparison]:
+def _gains(sizes: dict[str, list[int]], table: dict[str, list[Cost]]) -> list[Comparison]:
     """Time of full attention as a multiple of ours, at every length at which it was measured."""
     comparisons = []
     for tokens in (tokens for tokens in sizes["dense"] if tokens in sizes["topology"]):
         full, sparse, blocks = (
-            found[kind][sizes[kind].index(tokens)].seconds for kind in ("dense", "topology", "blocks")
+            table[kind][sizes[kind].index(tokens)].seconds for kind in ("dense", "topology", "blocks")
         )
         comparisons.append(Comparison(f"full over topology, S={tokens:,}", None, f"{full / sparse:.1f}"))
         comparisons.append(Comparison(f"full over blocks, S={tokens:,}", None, f"{full / blocks:.1f}"))
-    longest = found["dense"][-1].seconds / found["blocks"][sizes["blocks"].index(sizes["dense"][-1])].seconds
+    longest = table["dense"][-1].seconds / table["blocks"][sizes["blocks"].index(sizes["dense"][-1])].seconds
     ours = f"{longest:.1f} (S={sizes['dense'][-1]:,})"
     return [*comparisons, Comparison("largest gain over full attention", "103.4 (S=512K, GPU)", ours, turns_at=1.0)]
 
@@ -165,7 +165,7 @@ def _base(tokens: int, scale: float) -> int:
     return max(256, round(tokens * scale) // 256 * 256)
 
 
-def _data(found: dict[str, list[Cost]], sizes: list[int]) -> dict[str, object]:
+def _data(table: dict[str, list[Cost]], sizes: list[int]) -> dict[str, object]:
     return {
         kind: [
             {
@@ -177,5 +177,5 @@ def _data(found: dict[str, list[Cost]], sizes: list[int]) -> dict[str, object]:
             }
             for t, c in zip(sizes, costs, strict=True)
         ]
-        for kind, costs in found.items()
+        for kind, costs in table.items()
     }

@@ -41,19 +41,19 @@ def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str 
     graph = f"sbm:n={max(200, round(500 * scale))},k=10,degree=8,homophily={homophily:g},features=16"
     epochs = max(3, round(40 * min(1.0, scale)))
     published = {"GAT": "54.29 %", "GCN": "61.49 %", "GT": "68.59 %", "Graphormer": "66.16 %"}
-    found: dict[str, list[float]] = {name: [] for name in published}
+    by_model: dict[str, list[float]] = {name: [] for name in published}
     for number in counted("seeds", (seed, seed + 1)):
-        made = generate(graph, BASE["split"], number)
+        sample = generate(graph, BASE["split"], number)
         plain = TrainSettings(
             graph, propagator="local", split=BASE["split"], hidden=64, epochs=2 * epochs, schedule="sequential",
             workers=1, seed=number,
         )  # fmt: skip
         for name, model in (("GAT", "gat"), ("GCN", "gcn")):
-            found[name].append(100 * train_here(made, replace(plain, model=model)).test_accuracy)
+            by_model[name].append(100 * train_here(sample, replace(plain, model=model)).test_accuracy)
         for name, model in (("GT", "gt"), ("Graphormer", "graphormer")):
             settings = TorchGtSettings(graph, model=model, attention=attention, epochs=epochs, seed=number, **BASE)
-            found[name].append(100 * run_here(name, settings).epochs[-1].test_score)
-    means = {name: float(np.mean(scores)) for name, scores in found.items()}
+            by_model[name].append(100 * run_here(name, settings).epochs[-1].test_score)
+    means = {name: float(np.mean(scores)) for name, scores in by_model.items()}
     comparisons = [Comparison(f"{name}: test accuracy", published[name], f"{means[name]:.2f} %") for name in means]
     best = max(means["GT"], means["Graphormer"]) - max(means["GAT"], means["GCN"])
     comparisons.append(
@@ -66,7 +66,7 @@ def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str 
         "takes them."
     )
     panel = Curves("test accuracy", "", "%", {"mean of two seeds": (list(means), list(means.values()))}, bars=True)
-    return Reproduction([*comparisons], [panel], {"graph": graph, "epochs": epochs, "seed": seed}, note, found)
+    return Reproduction([*comparisons], [panel], {"graph": graph, "epochs": epochs, "seed": seed}, note, by_model)
 
 
 class _Attention(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -139,13 +139,13 @@ def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproductio
     published = {"graphormer": "+5.56 (arxiv)", "gt": "+2.74 (arxiv)"}
     comparisons, panels, data = [], [], {}
     for model in counted("models", list(published)):
-        found = {
+        results = {
             name: run_here(
                 f"{model}, {name}", TorchGtSettings(graph, model=model, epochs=epochs, seed=seed, **BASE, **how)
             )
             for name, how in ways.items()
         }
-        last = {name: 100 * result.epochs[-1].test_score for name, result in found.items()}
+        last = {name: 100 * result.epochs[-1].test_score for name, result in results.items()}
         ours, flash, exact = last.values()
         comparisons += [
             Comparison(f"{model}: TorchGT less GP-Flash, points", published[model], f"{ours - flash:+.2f}", turns_at=0),
@@ -153,7 +153,7 @@ def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproductio
         ]
         curves: dict[str, tuple[list[Any], list[float]]] = {
             name: ([e.epoch for e in result.epochs], [e.test_score for e in result.epochs])
-            for name, result in found.items()
+            for name, result in results.items()
         }
         panels.append(Curves(model, "epoch", "test accuracy", curves))
         data[model] = last
@@ -224,7 +224,7 @@ def _step_bytes(model: TorchGtSettings, tokens: int, degree: int) -> int:
     """Peak memory of an epoch in a fresh process, beyond what it had before, in bytes."""
     settings = replace(model, graph=f"sbm:n={tokens},k=10,degree={degree}", interleave="never", epochs=1)
     context = fork_server(["torch", __name__])
-    return next(found for _, found in each_in_process(partial(_peak), [settings], 1, context))
+    return next(peak for _, peak in each_in_process(partial(_peak), [settings], 1, context))
 
 
 def _peak(settings: TorchGtSettings) -> int:

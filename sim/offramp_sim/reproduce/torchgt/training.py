@@ -72,21 +72,21 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
     data: dict[str, Any] = {}
     cases = [(model, graph) for model in ("graphormer", "gt") for graph in graphs]
     for model, graph in counted("models and graphs", cases):
-        found: dict[str, TorchGtResult] = {}
+        results: dict[str, TorchGtResult] = {}
         for attention, label in methods.items():
             epochs = max(2, round((3 if attention == "full" else 9) * min(1.0, scale)))
             settings = TorchGtSettings(
                 graphs[graph], model=model, attention=attention, interleave="never", epochs=epochs, seed=seed, **BASE
             )
-            found[attention] = run_here(f"{model}, {graph}, {label}", settings)
+            results[attention] = run_here(f"{model}, {graph}, {label}", settings)
             bars[label][0].append(f"{model}, {graph}")
-            bars[label][1].append(_epoch_s(found[attention]))
-        seconds = {attention: _epoch_s(result) for attention, result in found.items()}
-        data[f"{model}, {graph}"] = {a: {"epoch_s": seconds[a], **_scores(r)} for a, r in found.items()}
+            bars[label][1].append(_epoch_s(results[attention]))
+        seconds = {attention: _epoch_s(result) for attention, result in results.items()}
+        data[f"{model}, {graph}"] = {a: {"epoch_s": seconds[a], **_scores(r)} for a, r in results.items()}
         for attention in ("topology", "reformed"):
             name = f"{methods[attention]} over full, {model}, {graph}"
             comparisons.append(Comparison(name, None, f"{seconds['full'] / seconds[attention]:.1f}x"))
-        share = found["reformed"].preparation_seconds / (_EPOCHS * seconds["reformed"])
+        share = results["reformed"].preparation_seconds / (_EPOCHS * seconds["reformed"])
         what = f"preparation over training of {_EPOCHS} epochs, {model}, {graph}"
         comparisons.append(Comparison(what, "5.4 % (arxiv), 2.0 % (MalNet)", f"{100 * share:.1f} %"))
     note = (

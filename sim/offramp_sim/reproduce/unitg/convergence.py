@@ -43,7 +43,7 @@ def figure512(
     )  # fmt: skip
     texts = vertex_texts(graph, TOPICS, base.lm_length, seed)
     others = np.random.default_rng(seed).permutation(n)
-    found: dict[str, UnitgResult] = {}
+    results: dict[str, UnitgResult] = {}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "texts"
         path.write_text("".join(f"{texts[other]}\n" for other in others), encoding="utf-8")
@@ -56,8 +56,8 @@ def figure512(
         for name in counted("runs", list(ways)):
             result = train_unitg(graph, replace(base, **ways[name]))
             assert result is not None
-            found[name] = result
-    last = {name: 100 * result.epochs[-1].test_accuracy for name, result in found.items()}
+            results[name] = result
+    last = {name: 100 * result.epochs[-1].test_accuracy for name, result in results.items()}
     unitg, first, without, shuffled = last.values()
     published = "-1.08 (RevGCN, arxiv), -0.22 (RevGAT, arxiv)"
     comparisons = [
@@ -66,12 +66,12 @@ def figure512(
         Comparison("UniTG less texts of other vertices, points", None, f"{unitg - shuffled:+.2f}", turns_at=0.0),
         *(
             Comparison(f"{name}: seconds in all", None, f"{r.seconds:.1f}", Evidence.CONTEXT)
-            for name, r in found.items()
+            for name, r in results.items()
         ),
     ]
     curves: dict[str, tuple[list[Any], list[float]]] = {
         name: ([e.epoch for e in result.epochs], [100 * e.test_accuracy for e in result.epochs])
-        for name, result in found.items()
+        for name, result in results.items()
     }
     note = (
         "A stochastic block model whose features alone say little, texts drawn by class, a transformer that starts "

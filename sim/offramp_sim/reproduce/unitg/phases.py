@@ -111,22 +111,22 @@ def methods(model: str, graph: str, assumed: Assumed) -> dict[str, Phases]:
     """
     epochs = _EPOCHS[model][graph]
     network, text = epochs * assumed.iteration_s(model, graph), assumed.text_s(graph) / STAGES
-    found = {}
+    phases = {}
     for name, (networks, texts) in {"TAPE": (assumed.gnn_rounds, assumed.lm_rounds), "each once": (1, 1)}.items():
         parts = networks * network, texts * text
-        found[name] = Phases(*parts, sum(parts), sum(parts))
+        phases[name] = Phases(*parts, sum(parts), sum(parts))
     # A stage has a quarter of the layers, a microbatch a quarter of the vertices; kernels do not get shorter.
     launched = 3 * SIZES[model][graph][0] * assumed.kernels * assumed.kernel_us * 1e-6
     forward = (launched + (network / epochs - launched) / STAGES) / STAGES / 3
     step = text * assumed.exit_depth / epochs
-    made = Scenario(
+    scenario = Scenario(
         forward_s=forward, backward_s=2 * forward, iterations=_ITERATIONS, lm_steps=_ITERATIONS, lm_step_s=step,
         lm_modules=MODULES,
     )  # fmt: skip
-    total = simulate(made, INTERLEAVED).makespan_s * epochs / _ITERATIONS
+    total = simulate(scenario, INTERLEAVED).makespan_s * epochs / _ITERATIONS
     busy = epochs * (STAGES * 3 * forward + step)
-    found["UniTG"] = Phases(epochs * made.undisturbed().makespan, text * assumed.exit_depth, total, busy)
-    return found
+    phases["UniTG"] = Phases(epochs * scenario.undisturbed().makespan, text * assumed.exit_depth, total, busy)
+    return phases
 
 
 _NOTE: Final = (
@@ -152,14 +152,14 @@ def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
     del scale, seed
     assumed, comparisons, data = Assumed(**open_), [], {}
     for (model, graph), (_, tape, unitg) in _SECONDS.items():
-        found = methods(model, graph, assumed)
-        where, ours = f"{model}, {graph}", found["UniTG"].total
+        by_method = methods(model, graph, assumed)
+        where, ours = f"{model}, {graph}", by_method["UniTG"].total
         comparisons += [
-            Comparison(f"{where}: UniTG over TAPE", f"{tape / unitg:.2f}x", f"{found['TAPE'].total / ours:.2f}x"),
-            Comparison(f"{where}: UniTG over each phase once", None, f"{found['each once'].total / ours:.2f}x"),
+            Comparison(f"{where}: UniTG over TAPE", f"{tape / unitg:.2f}x", f"{by_method['TAPE'].total / ours:.2f}x"),
+            Comparison(f"{where}: UniTG over each phase once", None, f"{by_method['each once'].total / ours:.2f}x"),
             Comparison(f"{where}: UniTG, seconds", f"{unitg:.0f}", f"{ours:.0f}"),
         ]
-        data[where] = {name: phases._asdict() for name, phases in found.items()}
+        data[where] = {name: phases._asdict() for name, phases in by_method.items()}
     names = [f"{model}, {graph}" for model, graph in _SECONDS]
     lines = {
         "thesis": (names, [tape / unitg for _, tape, unitg in _SECONDS.values()]),
@@ -185,8 +185,8 @@ def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> 
     del scale, seed
     assumed, comparisons, data = Assumed(**open_), [], {}
     for (model, graph), (_, tape, unitg) in _MEGAJOULES.items():
-        found = methods(model, graph, assumed)
-        joules = {name: _BUSY_W * p.busy + idle_w * max(0.0, p.total - p.busy) for name, p in found.items()}
+        phases = methods(model, graph, assumed)
+        joules = {name: _BUSY_W * p.busy + idle_w * max(0.0, p.total - p.busy) for name, p in phases.items()}
         where, watts = f"{model}, {graph}", 1e6 * unitg / _SECONDS[model, graph][2]
         comparisons += [
             Comparison(f"{where}: TAPE over UniTG", f"{tape / unitg:.1f}x", f"{joules['TAPE'] / joules['UniTG']:.1f}x"),
@@ -194,11 +194,11 @@ def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> 
                 f"{where}: each phase once over UniTG", None, f"{joules['each once'] / joules['UniTG']:.1f}x"
             ),
             Comparison(f"{where}: UniTG, mean power", f"{watts:.0f} W (joules over seconds)",
-                       f"{joules['UniTG'] / found['UniTG'].total:.0f} W"),
+                       f"{joules['UniTG'] / phases['UniTG'].total:.0f} W"),
         ]  # fmt: skip
         data[where] = joules
     lines = {
-        name: (list(data), [found[name] / 1e6 for found in data.values()]) for name in ("TAPE", "each once", "UniTG")
+        name: (list(data), [phases[name] / 1e6 for phases in data.values()]) for name in ("TAPE", "each once", "UniTG")
     }
     note = (
         f"{_NOTE} A GPU takes {_BUSY_W:.0f} W, the board's power, while it has something to do and {idle_w:.0f} W "
@@ -224,13 +224,13 @@ def figure59(scale: float, seed: int, **open_: Any) -> Reproduction:
     assumed, comparisons, panels, data = Assumed(**open_), [], [], {}
     for model, epochs in _EPOCHS.items():
         of = {graph: methods(model, graph, assumed) for graph in epochs}
-        for graph, found in of.items():
-            share = 100 * found["TAPE"].network / found["TAPE"].total
+        for graph, phases in of.items():
+            share = 100 * phases["TAPE"].network / phases["TAPE"].total
             comparisons += [
                 Comparison(f"{model}, {graph}: graph neural network in TAPE", "more than 89 % (most cases)",
                            f"{share:.0f} %", turns_at=50.0),
                 Comparison(f"{model}, {graph}: UniTG over TAPE's language model alone", None,
-                           f"{found['UniTG'].total / found['TAPE'].text:.2f}x"),
+                           f"{phases['UniTG'].total / phases['TAPE'].text:.2f}x"),
             ]  # fmt: skip
         bars: dict[str, Callable[[Phases], float]] = {
             "graph neural network": lambda p: p.network,
@@ -242,5 +242,5 @@ def figure59(scale: float, seed: int, **open_: Any) -> Reproduction:
             for part, value in bars.items()
         }
         panels.append(Curves(model, "", "seconds", lines, bars=True, stacked=True))
-        data[model] = {graph: {n: p._asdict() for n, p in found.items()} for graph, found in of.items()}
+        data[model] = {graph: {n: p._asdict() for n, p in phases.items()} for graph, phases in of.items()}
     return Reproduction([*comparisons], panels, {"stages": STAGES}, _NOTE, data)

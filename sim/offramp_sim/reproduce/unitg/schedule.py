@@ -43,10 +43,10 @@ def figure58(scale: float, seed: int) -> Reproduction:
     ratios = [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0]
     lines: dict[str, tuple[list[float], list[float]]] = {policy: (ratios, []) for policy in (*POLICIES[:3], "formula")}
     for ratio in ratios:
-        made = Scenario(iterations=8, lm_steps=8, lm_step_s=ratio * table.busy(0), lm_modules=MODULES)
+        setup = Scenario(iterations=8, lm_steps=8, lm_step_s=ratio * table.busy(0), lm_modules=MODULES)
         for policy in POLICIES[:3]:
-            lines[policy][1].append(simulate(made, policy).makespan_s)
-        lines["formula"][1].append(made.predicted_s())
+            lines[policy][1].append(simulate(setup, policy).makespan_s)
+        lines["formula"][1].append(setup.predicted_s())
     sizes: dict[str, tuple[list[float], list[float]]] = {}
     for stages in (2, 4, 8):
         counts = [m for m in (1, 2, 4, 8, 16) if m <= 2 * stages]
@@ -54,9 +54,9 @@ def figure58(scale: float, seed: int) -> Reproduction:
         for m in counts:
             idle = timetable([1.0] * stages, [2.0] * stages, m)
             fits = 0.9 * (idle.makespan - idle.busy(0))
-            made = Scenario(stages, m, 6, lm_steps=6, lm_step_s=fits, lm_modules=MODULES)
-            both = [simulate(made, policy).makespan_s for policy in (SEQUENTIAL, INTERLEAVED)]
-            saved.append(100 * (1 - both[1] / both[0]))
+            setup = Scenario(stages, m, 6, lm_steps=6, lm_step_s=fits, lm_modules=MODULES)
+            spans = [simulate(setup, policy).makespan_s for policy in (SEQUENTIAL, INTERLEAVED)]
+            saved.append(100 * (1 - spans[1] / spans[0]))
         sizes[f"{stages} stages"] = ([float(m) for m in counts], saved)
     panels: list[Panel] = [
         *(panel(f"{policy}: {o.makespan_s:.4g}", STAGES, o.bars, "forward passes") for policy, o in shown.items()),
@@ -96,10 +96,10 @@ def figure513(
         iterations=6, lm_steps=6, lm_step_s=text_s, lm_modules=MODULES,
         link_bps=1e9 * link_gbps, activation_bytes=40e6, gradient_bytes=1e6 * gradient_mb,
     )  # fmt: skip
-    found = {policy: simulate(scenario, policy) for policy in POLICIES}
+    outcomes = {policy: simulate(scenario, policy) for policy in POLICIES}
     base = scenario.undisturbed().makespan
-    slow = {policy: 100 * (sum(o.iteration_s) / len(o.iteration_s) / base - 1) for policy, o in found.items()}
-    used = {policy: 100 * _bubble_use(o, scenario) for policy, o in found.items() if policy != SEQUENTIAL}
+    slow = {policy: 100 * (sum(o.iteration_s) / len(o.iteration_s) / base - 1) for policy, o in outcomes.items()}
+    used = {policy: 100 * _bubble_use(o, scenario) for policy, o in outcomes.items() if policy != SEQUENTIAL}
     comparisons = [
         Comparison("bubbles in use without text", "7 % (NCCL kernels)", "0 %"),
         Comparison("with text, in bubbles", "40 to 45 % (SM activity)", f"{used[INTERLEAVED]:.0f} %"),
@@ -108,13 +108,13 @@ def figure513(
         Comparison("pipeline slowed, in bubbles", "no evident delay", f"{slow[INTERLEAVED]:.1f} %"),
         Comparison("pipeline slowed, behind the gate", None, f"{slow[GATED]:.1f} %"),
     ]
-    policies = list(found)
+    policies = list(outcomes)
     panels: list[Panel] = [
         Curves(
             "Iteration of the pipeline", "", "slowed by, %", {"": (policies, [slow[p] for p in policies])}, bars=True
         ),
-        panel("interleaved", STAGES, found[INTERLEAVED].bars),
-        panel("interleaved+gate", STAGES, found[GATED].bars),
+        panel("interleaved", STAGES, outcomes[INTERLEAVED].bars),
+        panel("interleaved+gate", STAGES, outcomes[GATED].bars),
     ]
     note = (
         f"{_SPEED}{link_gbps:g} Gb/s, 40 MB between stages for each microbatch, {gradient_mb:g} MB of gradients, a "
@@ -137,10 +137,10 @@ def figure513(
 def figure514(scale: float, seed: int) -> Reproduction:
     """Activity of middle stages over time, with and without texts in their bubbles."""
     del scale, seed
-    made = Scenario(iterations=3, lm_steps=3, lm_step_s=7.5, lm_modules=MODULES)
+    scenario = Scenario(iterations=3, lm_steps=3, lm_step_s=7.5, lm_modules=MODULES)
     alone = Scenario(iterations=3, lm_steps=0, lm_modules=MODULES)
-    with_text, without = simulate(made, INTERLEAVED), simulate(alone, INTERLEAVED)
-    table = made.undisturbed()
+    with_text, without = simulate(scenario, INTERLEAVED), simulate(alone, INTERLEAVED)
+    table = scenario.undisturbed()
     comparisons = []
     for stage in (1, 2):
         idle = [end - start for start, end in table.windows(stage)]
@@ -148,7 +148,7 @@ def figure514(scale: float, seed: int) -> Reproduction:
             Comparison(f"stage {stage}: idle windows of an iteration, forward passes", "a long and a short bubble"
                        if stage == 1 else None, ", ".join(f"{length:g}" for length in idle)),
             Comparison(f"stage {stage}: bubbles in use", "about 40 % (SM activity)",
-                       f"{100 * _bubble_use(with_text, made, stage):.0f} %"),
+                       f"{100 * _bubble_use(with_text, scenario, stage):.0f} %"),
         ]  # fmt: skip
     slower = 100 * (with_text.iteration_s[1] / without.iteration_s[1] - 1)
     comparisons.append(Comparison("iteration, slowed by texts", "no evident delay", f"{slower:+.1f} %"))

@@ -58,15 +58,15 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
         "sbm", text="topics", stages=1, model=model, layers=2, hidden=32, epochs=60,
         lm_length=16, lm_width=32, lm_layers=4, lm_batch=32, lm_epochs=6, lm_lr=3e-3, seed=seed,
     )  # fmt: skip
-    found = {}
+    accuracy = {}
     for mode in counted("training", ("alone", "sequential")):
         outcome = train_rank(Group(), plan(graph, replace(base, mode=mode)).jobs[0], lambda _: None)
         assert outcome is not None
-        found[mode] = outcome.epochs[-1].test_accuracy
+        accuracy[mode] = outcome.epochs[-1].test_accuracy
     names = {"alone": "features only (GCN)", "sequential": "text first (TAPE's way)"}
     published = {"alone": "70.0 to 76.1 %", "sequential": "75.2 to 94.3 %"}
-    comparisons = [Comparison(names[m], published[m], _percent(found[m])) for m in names]
-    bars = {"": (list(names.values()), [100 * found[m] for m in names])}
+    comparisons = [Comparison(names[m], published[m], _percent(accuracy[m])) for m in names]
+    bars = {"": (list(names.values()), [100 * accuracy[m] for m in names])}
     note = (
         "A stochastic block model whose features alone say little, texts drawn by class (30 % of the words), and a "
         "transformer that starts from nothing; the thesis has pubmed, arxiv and products and pretrained models. On one "
@@ -74,9 +74,9 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
     )
     settings_shown = {"vertices": graph.vertices, "seed": seed}
     panels = [Curves("Test accuracy", "", "%", bars, bars=True)]
-    gained = 100 * (found["sequential"] - found["alone"])
+    gained = 100 * (accuracy["sequential"] - accuracy["alone"])
     comparisons.append(Comparison("with texts less without, points", "+5 to +18", f"{gained:+.1f}", turns_at=0.0))
-    return Reproduction(comparisons, panels, settings_shown, note, found)
+    return Reproduction(comparisons, panels, settings_shown, note, accuracy)
 
 
 @reproduces(
@@ -89,8 +89,8 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
 def table52(scale: float, seed: int, *, homophily: float = 0.95, hidden: int = 64) -> Reproduction:
     """Time of an epoch with vertices ordered by affinity against a random order."""
     n = _size(40_000, scale)
-    made = generate(f"sbm:n={n},k={max(2, n // 500)},homophily={homophily:g},degree=20,features=32", _SPLIT, seed)
-    graph = _shuffled(made, seed)
+    generated = generate(f"sbm:n={n},k={max(2, n // 500)},homophily={homophily:g},degree=20,features=32", _SPLIT, seed)
+    graph = _shuffled(generated, seed)
     orders = {"random": np.arange(n), "affinity": affinity_order(graph, seed)}
     published = {"revgcn": 2.59 / 2.39, "revgat": 0.89 / 0.83, "resgen": 0.26 / 0.23}
     comparisons, data = [], {}

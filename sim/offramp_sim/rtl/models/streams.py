@@ -21,25 +21,25 @@ def pauses(seed: int, share: float) -> Iterator[bool]:
 
 def source(dut: Any, prefix: str, *, idle: float = 0.0, seed: int = 1) -> AxiStreamSource:
     """Driver of ``<prefix>_tdata`` and its companions, idle for a share of the time."""
-    made = AxiStreamSource(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
-    made.log.setLevel("WARNING")
+    driver = AxiStreamSource(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
+    driver.log.setLevel("WARNING")
     if idle:
-        made.set_pause_generator(pauses(seed, idle))
-    return made
+        driver.set_pause_generator(pauses(seed, idle))
+    return driver
 
 
 def sink(dut: Any, prefix: str, *, pause: float = 0.0, seed: int = 2) -> AxiStreamSink:
     """Receiver of ``<prefix>_tdata`` and its companions, not ready for a share of the time."""
-    made = AxiStreamSink(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
-    made.log.setLevel("WARNING")
+    driver = AxiStreamSink(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
+    driver.log.setLevel("WARNING")
     if pause:
-        made.set_pause_generator(pauses(seed, pause))
-    return made
+        driver.set_pause_generator(pauses(seed, pause))
+    return driver
 
 
 def registers(dut: Any, prefix: str = "s_axil") -> AxiLiteMaster:
     """Master that reads and writes an engine's registers."""
-    made = AxiLiteMaster(AxiLiteBus.from_prefix(dut, prefix), dut.clk, dut.rst)
-    for part in (made.write_if, made.read_if):
+    driver = AxiLiteMaster(AxiLiteBus.from_prefix(dut, prefix), dut.clk, dut.rst)
+    for part in (driver.write_if, driver.read_if):
         part.log.setLevel("WARNING")
-    return made
+    return driver

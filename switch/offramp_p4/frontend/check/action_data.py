@@ -15,7 +15,7 @@ _VALID = "$valid$"
 
 
 def is_data(t: Type) -> bool:
-    """Whether an entry can hold a value of this type as it is."""
+    """Whether an entry can hold a value of this type unchanged."""
     return isinstance(t, Bits | Enum) or t == BOOL
 
 
@@ -58,9 +58,9 @@ def _gather(name: str, t: Type, pos: Pos, params: list[ir.Var]) -> ir.Expr:
     bare = strip(t)
     parts = _parts(bare)
     if parts is None:
-        made = ir.Var(name, bare, "", {}, pos, t)
-        params.append(made)
-        return ir.VarRef(made, type=bare, pos=pos)
+        param = ir.Var(name, bare, "", {}, pos, t)
+        params.append(param)
+        return ir.VarRef(param, type=bare, pos=pos)
     valid = _gather(f"{name}.{_VALID}", BOOL, pos, params) if isinstance(bare, Header) else None
     value = ir.Compose([_gather(f"{name}{suffix}", p, pos, params) for suffix, p in parts], type=bare, pos=pos)
     return value if valid is None else ir.Mux(valid, value, ir.InvalidHeader(type=bare, pos=pos), type=bare, pos=pos)

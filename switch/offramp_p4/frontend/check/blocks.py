@@ -40,8 +40,8 @@ class Blocks(Packages):
         if node.size is not None:
             self.declare(node.name, self._object_array(template, type_args, call, node, notes), node.pos)
             return
-        made = self._make(template, type_args, call, node.name, notes, node.body)
-        self.declare(node.name, made, node.pos)
+        instance = self._make(template, type_args, call, node.name, notes, node.body)
+        self.declare(node.name, instance, node.pos)
 
     def _object_array(
         self,
@@ -57,10 +57,10 @@ class Blocks(Packages):
         for number in range(self.number(node.size, "the size of an array of objects", 1, MOST)):
             base = notes["name"].args[0] if "name" in notes else node.name
             own = {**notes, "name": Annotation("name", (f"{base}[{number}]",))}
-            made = self._make(template, type_args, call, node.name, own, node.body)
-            assert isinstance(made, ir.ExternInstance)
-            made.annotations = notes
-            objects.append(made)
+            instance = self._make(template, type_args, call, node.name, own, node.body)
+            assert isinstance(instance, ir.ExternInstance)
+            instance.annotations = notes
+            objects.append(instance)
         return ObjectArray(objects)
 
     def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
@@ -166,11 +166,11 @@ class Blocks(Packages):
         """An instance without a body: what is applied says the numbers that its body is made for."""
         with self._inside(Scope(scope), name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
             params = self.variables(decl.params)
-        made: ir.ParserInstance | ir.ControlInstance
+        instance: ir.ParserInstance | ir.ControlInstance
         if isinstance(decl, ast.ParserDecl):
-            made = ir.ParserInstance(decl.name, name, params, [], {}, notes, decl.pos)
+            instance = ir.ParserInstance(decl.name, name, params, [], {}, notes, decl.pos)
         else:
-            made = ir.ControlInstance(decl.name, name, params, [], ir.Block([]), notes, decl.pos)
+            instance = ir.ControlInstance(decl.name, name, params, [], ir.Block([]), notes, decl.pos)
         namespace, finished = self.namespace, {}
 
         def finish(numbers: Numbers, pos: Pos) -> ir.ParserInstance | ir.ControlInstance:
@@ -184,18 +184,18 @@ class Blocks(Packages):
                     raise Unsupported(pos, f"'{decl.name}', which has tables or objects, applied with other numbers")
             return finished[key]
 
-        self.waiting[made] = finish
-        return made
+        self.waiting[instance] = finish
+        return instance
 
     def _inferred(self, template: Template, decl: ast.ParserDecl | ast.ControlDecl, node: ast.Call) -> tuple[Type, ...]:
         """Type arguments of a generic block that its constructor's arguments say; none if they say too little."""
         variables = [TypeVar(n) for n in decl.type_params]
-        found: Bindings = {}
+        bindings: Bindings = {}
         bound = self.bind(decl.ctor, node, f"'{decl.name}'")
         for (_, a), t in zip(bound, self.parameter_types(template, decl.ctor, variables), strict=True):
             if isinstance(t, TypeVar) and a is not None:
-                self.unify(t, self.constant(a).type, found)
-        return tuple(found[v] for v in variables) if len(found) == len(variables) else ()
+                self.unify(t, self.constant(a).type, bindings)
+        return tuple(bindings[v] for v in variables) if len(bindings) == len(variables) else ()
 
     @contextmanager
     def _inside(self, scope: Scope, prefix: str, where: Where) -> Iterator[None]:
@@ -221,10 +221,10 @@ class Blocks(Packages):
             self.scope = outer
         if t is not None and not isinstance(t, Extern):
             return Constant(self.constant_of(node, t))
-        made = self.object(node)
-        if made is None:
+        instance = self.object(node)
+        if instance is None:
             raise P4Error(node.pos, f"expected an instance for '{p.name}'")
-        return made
+        return instance
 
     def object(self, node: ast.Expr) -> ir.Instance | None:
         """The instance that a constructor argument names or makes; None if it is something else."""
@@ -249,7 +249,7 @@ class Blocks(Packages):
     def _locals(self, decls: list[ast.Decl]) -> list[ir.Stmt]:
         out: list[ir.Stmt] = []
         for d in decls:
-            made: ir.Stmt | None = None
+            statement: ir.Stmt | None = None
             if isinstance(d, ast.ActionDecl):
                 self.declare(d.name, self.action(d), d.pos)
             elif isinstance(d, ast.TableDecl):
@@ -257,9 +257,9 @@ class Blocks(Packages):
             elif isinstance(d, ast.ValueSetDecl):
                 self.declare(d.name, self._value_set(d), d.pos)
             else:
-                made = self.local(d)
-            if made is not None:
-                out.append(made)
+                statement = self.local(d)
+            if statement is not None:
+                out.append(statement)
         return out
 
     def _control(
@@ -267,9 +267,9 @@ class Blocks(Packages):
     ) -> ir.ControlInstance:
         assert decl.body is not None
         local = self._locals(decl.locals)
-        made = ir.ControlInstance(decl.name, name, params, local, self.body(decl.body), notes, decl.pos)
-        self.out.blocks.append(made)
-        return made
+        control = ir.ControlInstance(decl.name, name, params, local, self.body(decl.body), notes, decl.pos)
+        self.out.blocks.append(control)
+        return control
 
     # --- parsers -------------------------------------------------------------------------------------------
 
@@ -286,9 +286,9 @@ class Blocks(Packages):
             if s.name in states or s.name in _ENDS:
                 raise P4Error(s.pos, f"state '{s.name}' is declared twice")
             states[s.name] = self._state(s, known)
-        made = ir.ParserInstance(decl.name, name, params, local, states, notes, decl.pos)
-        self.out.blocks.append(made)
-        return made
+        parser = ir.ParserInstance(decl.name, name, params, local, states, notes, decl.pos)
+        self.out.blocks.append(parser)
+        return parser
 
     def _state(self, s: ast.StateDecl, known: set[str]) -> ir.State:
         outer, self.scope = self.scope, Scope(self.scope)
@@ -335,6 +335,6 @@ class Blocks(Packages):
         elif isinstance(element, Tuple):
             kinds = ["exact"] * len(element.types)
         size = self.number(d.size, "the size of a value set")
-        made = ir.ValueSet(self.object_name(d.name, notes), element, size, kinds, notes, d.pos)
-        self.out.value_sets.append(made)
-        return made
+        value_set = ir.ValueSet(self.object_name(d.name, notes), element, size, kinds, notes, d.pos)
+        self.out.value_sets.append(value_set)
+        return value_set

@@ -184,8 +184,8 @@ class Calls(Expressions):
             return self.object(base)
         if isinstance(base, ast.Call) and isinstance(base.callee, ast.Path | ast.TypeExpr):
             named = base.callee.type if isinstance(base.callee, ast.TypeExpr) else base.callee
-            made = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None
-            if isinstance(made, Overloads) or (isinstance(made, Template) and isinstance(made.decl, ast.ExternDecl)):
+            known = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None
+            if isinstance(known, Overloads) or (isinstance(known, Template) and isinstance(known.decl, ast.ExternDecl)):
                 return self.object(base)
         return None
 
@@ -193,10 +193,10 @@ class Calls(Expressions):
         base = callee.base
         named = base.type if isinstance(base, ast.TypeExpr) else None
         type_args = tuple(self.type(a) for a in named.args) if isinstance(named, ast.NamedType) else ()
-        made = self.instantiate(template, type_args, ast.Call(node.pos, base, [], [], []), template.decl.name)
-        if not isinstance(made, ir.ParserInstance | ir.ControlInstance):
+        instance = self.instantiate(template, type_args, ast.Call(node.pos, base, [], [], []), template.decl.name)
+        if not isinstance(instance, ir.ParserInstance | ir.ControlInstance):
             raise P4Error(callee.pos, f"'{template.decl.name}' cannot be applied")
-        return self.apply(made, node)
+        return self.apply(instance, node)
 
     # --- arguments -----------------------------------------------------------------------------------------
 
@@ -207,13 +207,13 @@ class Calls(Expressions):
             raise P4Error(node.pos, f"{what}: either all arguments are named or none is")
         out: Bound = []
         if names:
-            given = dict(zip(names, node.args, strict=True))
+            by_name = dict(zip(names, node.args, strict=True))
             for name in names:
                 if not any(p.name == name for p in params):
                     raise P4Error(node.pos, f"{what} has no parameter '{name}'")
-            if len(given) != len(names):
+            if len(by_name) != len(names):
                 raise P4Error(node.pos, f"{what}: an argument is given twice")
-            out = [(p, given.get(p.name)) for p in params]
+            out = [(p, by_name.get(p.name)) for p in params]
         else:
             if len(node.args) > len(params):
                 raise P4Error(node.pos, f"{what} takes {len(params)} arguments, {len(node.args)} given")
@@ -243,8 +243,8 @@ class Calls(Expressions):
                 return ir.Arg("", ir.VarRef(entity, type=entity.type, pos=node.pos))
             raise Unsupported(node.pos, f"an extern object of type {t} passed as an argument at run time")
         wanted = None if t == INT else t  # an extern's "int" takes numbers of any width
-        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, wanted)
-        return ir.Arg(direction, made)  # type: ignore[arg-type]
+        value = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, wanted)
+        return ir.Arg(direction, value)  # type: ignore[arg-type]
 
     # --- functions -----------------------------------------------------------------------------------------
 
@@ -300,8 +300,8 @@ class Calls(Expressions):
             self.argument(p.direction, a, v.declared or v.type, f"'{p.name}'")
             for (p, a), v in zip(bound, function.params, strict=True)
         ]
-        made = ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
-        return self.note(made, self.substitute(s.returns, bindings, node.pos))
+        call = ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
+        return self.note(call, self.substitute(s.returns, bindings, node.pos))
 
     def _specialise_function(self, s: Signature, type_args: tuple[Type, ...], scope: Scope) -> ir.Function:
         key = (s.decl, tuple(deep_strip(t) for t in type_args))
@@ -406,8 +406,8 @@ class Calls(Expressions):
         what = f"'{extern}.{callee.name}'"
         bound = self.bind(decl.params, node, what)
         scope = Scope(template.scope)
-        given = itertools.chain(type_args, itertools.repeat(DONTCARE))
-        for name, t in zip(template.decl.type_params, given, strict=False):
+        known_types = itertools.chain(type_args, itertools.repeat(DONTCARE))
+        for name, t in zip(template.decl.type_params, known_types, strict=False):
             scope.put(name, TypeVar(name) if t == DONTCARE else t)
         s = self.signature(decl, scope)
         return self._extern_call(
@@ -439,12 +439,12 @@ class Calls(Expressions):
         if _mentions(returns, self):
             raise P4Error(node.pos, f"'{method}': the type of the result cannot be inferred; write it")
         type_args = [deep_strip(bindings.get(v, VOID)) for v in s.variables]
-        for p, t, (_, given) in zip(s.decl.params, s.params, bound, strict=True):
-            if isinstance(t, TypeVar) and p.direction and given is not None:
+        for p, t, (_, arg) in zip(s.decl.params, s.params, bound, strict=True):
+            if isinstance(t, TypeVar) and p.direction and arg is not None:
                 if bindings.get(t) == INT:
-                    raise P4Error(given.pos, f"'{p.name}' needs a width: write it, as in 8w1")
+                    raise P4Error(arg.pos, f"'{p.name}' needs a width: write it, as in 8w1")
                 if bindings.get(t) == STRING:
-                    check_direction(p.name, p.direction, STRING, given.pos)
+                    check_direction(p.name, p.direction, STRING, arg.pos)
         if extern == "packet_in" and type_args:
             check_packet_call(method, type_args[0], len(args), node.pos)
         names = [p.name for p, _ in bound]

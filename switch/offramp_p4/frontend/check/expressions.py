@@ -61,16 +61,16 @@ class Expressions(Conversions):
         """A typed expression, converted to ``expected`` where the language converts implicitly."""
         if expected is not None:
             expected = deep_strip(expected)
-        made = self._expr(node, expected)
-        return made if expected is None else self.coerce(made, expected, node.pos)
+        checked = self._expr(node, expected)
+        return checked if expected is None else self.coerce(checked, expected, node.pos)
 
     def value(self, node: ast.Expr, declared: Type) -> ir.Expr:
         """A value of a declared type that is assigned, passed or returned; ``type`` names stay distinct types."""
-        made = self._expr(node, deep_strip(declared))
-        literal = made.type == INT
-        made = self.coerce(made, declared, node.pos)
-        self.check_newtype(made, declared, node.pos, literal=literal)
-        return self.note(made, declared) if literal else made
+        checked = self._expr(node, deep_strip(declared))
+        literal = checked.type == INT
+        checked = self.coerce(checked, declared, node.pos)
+        self.check_newtype(checked, declared, node.pos, literal=literal)
+        return self.note(checked, declared) if literal else checked
 
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
         """An expression that must be known at compile time."""
@@ -82,15 +82,15 @@ class Expressions(Conversions):
 
     def condition(self, node: ast.Expr) -> ir.Expr:
         """A boolean."""
-        made = self.expr(node)
-        if made.type != BOOL:
-            raise P4Error(node.pos, f"expected a boolean, found {describe(made.type)}")
-        return made
+        checked = self.expr(node)
+        if checked.type != BOOL:
+            raise P4Error(node.pos, f"expected a boolean, found {describe(checked.type)}")
+        return checked
 
     def place(self, node: ast.Expr) -> ir.Expr:
         """Something that can be written."""
-        made = self.expr(node)
-        root: ir.Expr = made
+        checked = self.expr(node)
+        root: ir.Expr = checked
         while not isinstance(root, ir.VarRef):
             if not isinstance(root, ir.Member | ir.Element | ir.StackNext | ir.StackLast | ir.Slice):
                 raise P4Error(node.pos, "this cannot be written to")
@@ -99,7 +99,7 @@ class Expressions(Conversions):
             raise P4Error(node.pos, f"'{root.var.name}' is read-only here")
         if not root.var.direction and self.is_parameter(root.var):
             raise P4Error(node.pos, f"'{root.var.name}' is a parameter without direction, which is read-only")
-        return made
+        return checked
 
     def _copy(self, e: ir.Expr) -> ir.Expr:
         """A cast that changes nothing still gives a value of another declared type."""
@@ -135,8 +135,8 @@ class Expressions(Conversions):
                 to = self.type(node.type)
                 operand = self._expr(node.operand, deep_strip(to))
                 self.check_cast(operand, to, node.pos)
-                made = self.cast(operand, to, node.pos)
-                return self.note(self._copy(made), to)
+                converted = self.cast(operand, to, node.pos)
+                return self.note(self._copy(converted), to)
             case ast.Call():
                 return self.call(node, expected)
             case ast.ListExpr():
@@ -423,8 +423,8 @@ class Expressions(Conversions):
 
     def _side(self, node: ast.Expr, expected: Type | None) -> ir.Expr:
         """A value of ``?:``. What has a width keeps it: below a cast, ``expected`` is what the whole is cast to."""
-        made = self._expr(node, expected)
-        return made if expected is None or isinstance(made.type, Bits) else self.coerce(made, expected, node.pos)
+        value = self._expr(node, expected)
+        return value if expected is None or isinstance(value.type, Bits) else self.coerce(value, expected, node.pos)
 
     # --- lists and structs ---------------------------------------------------------------------------------
 
@@ -457,18 +457,18 @@ class Expressions(Conversions):
             return self._anonymous(node)
         if not isinstance(expected, Structure) or isinstance(expected, Union):
             raise P4Error(node.pos, f"expected {describe(expected)}, found a struct expression")
-        given = dict(zip(node.names, node.items, strict=True))
-        if len(given) != len(node.names):
+        items = dict(zip(node.names, node.items, strict=True))
+        if len(items) != len(node.names):
             raise P4Error(node.pos, "a field is given twice")
-        for name, item in given.items():
+        for name, item in items.items():
             if name not in expected.index:
                 raise P4Error(item.pos, f"{describe(expected)} has no field '{name}'")
         # Values are evaluated in the order in which they are written.
-        made = {name: self.value(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
+        values = {name: self.value(item, expected.fields[expected.index[name]].type) for name, item in items.items()}
         parts = []
         for f in expected.fields:
-            if f.name in made:
-                parts.append(made[f.name])
+            if f.name in values:
+                parts.append(values[f.name])
             elif node.rest:
                 parts.append(self.default(f.type, node.pos))
             else:

@@ -37,8 +37,8 @@ class ExternObjects(Tables):
                 node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
             )
         scope = Scope(template.scope)
-        given = type_args or (DONTCARE,) * len(decl.type_params)
-        open_args = [TypeVar(n) if t == DONTCARE else t for n, t in zip(decl.type_params, given, strict=True)]
+        types = type_args or (DONTCARE,) * len(decl.type_params)
+        open_args = [TypeVar(n) if t == DONTCARE else t for n, t in zip(decl.type_params, types, strict=True)]
         for n, t in zip(decl.type_params, open_args, strict=True):
             scope.put(n, t)
         s = self.signature(chosen, scope)
@@ -46,16 +46,16 @@ class ExternObjects(Tables):
         args: list[ir.Expr | ir.ExternInstance | None] = []
         for (p, a), t in zip(bound, s.params, strict=True):
             args.append(self._extern_argument(p, a, self.substitute(t, bindings, node.pos), t, bindings))
-        made = ir.ExternInstance(
+        instance = ir.ExternInstance(
             decl.name, self.object_name(name, notes), open_args, args,
             [p.name for p, _ in bound], {}, notes, [], node.pos,
         )  # fmt: skip
-        self.out.externs.append(made)
-        self._overrides(made, template, decl, body or [], node, bindings)
+        self.out.externs.append(instance)
+        self._overrides(instance, template, decl, body or [], node, bindings)
         # What neither the constructor nor an override says stays open: each call of a method may say it anew.
-        made.declared_args = [bindings.get(t, DONTCARE) if isinstance(t, TypeVar) else t for t in open_args]
-        made.type_args = [deep_strip(t) for t in made.declared_args]
-        return made
+        instance.declared_args = [bindings.get(t, DONTCARE) if isinstance(t, TypeVar) else t for t in open_args]
+        instance.type_args = [deep_strip(t) for t in instance.declared_args]
+        return instance
 
     def returned_object(self, functions: Overloads, node: ast.Call) -> ir.ExternInstance | None:
         """The object that an extern function makes; None if the function returns something else."""
@@ -74,24 +74,24 @@ class ExternObjects(Tables):
         ]
         t = self.substitute(s.returns, bindings, node.pos)
         assert isinstance(t, Extern)
-        made = ir.ExternInstance(
+        instance = ir.ExternInstance(
             t.name, self.object_name(functions.name, {}), [deep_strip(a) for a in t.args], args,
             [p.name for p, _ in bound], {}, {}, list(t.args), node.pos,
         )  # fmt: skip
-        self.out.externs.append(made)
-        return made
+        self.out.externs.append(instance)
+        return instance
 
     def _extern_argument(
         self, p: ast.Param, node: ast.Expr | None, t: Type, pattern: Type, bindings: Bindings
     ) -> ir.Expr | ir.ExternInstance | None:
         if node is None:
             return None
-        made = self.object(node)
-        if made is not None:
-            if not isinstance(made, ir.ExternInstance):
+        instance = self.object(node)
+        if instance is not None:
+            if not isinstance(instance, ir.ExternInstance):
                 raise P4Error(node.pos, f"expected a value or an extern object for '{p.name}'")
-            self.unify(pattern, Extern(made.extern, tuple(made.type_args)), bindings)
-            return made
+            self.unify(pattern, Extern(instance.extern, tuple(instance.type_args)), bindings)
+            return instance
         if isinstance(t, TypeVar):
             value = self.constant(node)
             self.unify(pattern, value.type, bindings)
@@ -102,7 +102,7 @@ class ExternObjects(Tables):
 
     def _overrides(
         self,
-        made: ir.ExternInstance,
+        extern: ir.ExternInstance,
         template: Template,
         decl: ast.ExternDecl,
         body: list[ast.Decl],
@@ -112,7 +112,7 @@ class ExternObjects(Tables):
         """Implementations of abstract methods."""
         abstract = {m.name: m for m in decl.methods if m.abstract}
         outer, self.scope = self.scope, Scope(self.scope)
-        self.scope.put("this", made)
+        self.scope.put("this", extern)
         try:
             for d in body:
                 if isinstance(d, ast.Instantiation):
@@ -120,12 +120,12 @@ class ExternObjects(Tables):
                 elif not isinstance(d, ast.FunctionDecl) or d.name not in abstract:
                     raise P4Error(d.pos, f"extern '{decl.name}' has no abstract method '{d.name}'")
                 else:
-                    function = self.function(d, f"{made.name}.{d.name}")
-                    self._check_override(function, abstract[d.name], made, template, bindings)
-                    made.overrides[d.name] = function
+                    function = self.function(d, f"{extern.name}.{d.name}")
+                    self._check_override(function, abstract[d.name], extern, template, bindings)
+                    extern.overrides[d.name] = function
         finally:
             self.scope = outer
-        missing = [m.name for m in abstract.values() if m.name not in made.overrides and not has_note(m, "optional")]
+        missing = [m.name for m in abstract.values() if m.name not in extern.overrides and not has_note(m, "optional")]
         if missing:
             raise P4Error(node.pos, f"abstract method '{missing[0]}' of '{decl.name}' is not implemented")
 
@@ -133,13 +133,13 @@ class ExternObjects(Tables):
         self,
         function: ir.Function,
         wanted: ast.FunctionDecl,
-        made: ir.ExternInstance,
+        instance: ir.ExternInstance,
         template: Template,
         bindings: Bindings,
     ) -> None:
         scope = Scope(template.scope)
         assert isinstance(template.decl, ast.ExternDecl)
-        for n, t in zip(template.decl.type_params, made.type_args, strict=True):
+        for n, t in zip(template.decl.type_params, instance.type_args, strict=True):
             scope.put(n, t)
         s = self.signature(wanted, scope)
         required = [p for p in wanted.params if not has_note(p, "optional")]

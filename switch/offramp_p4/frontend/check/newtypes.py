@@ -38,9 +38,9 @@ class Newtypes(TypeResolver):
     def check_newtype(self, e: ir.Expr, declared: Type, pos: Pos, *, literal: bool) -> None:
         """No implicit conversion from or to a new type, save of a ``literal`` without width."""
         wanted = declared if isinstance(declared, Newtype) else None
-        found = self.newtype(e)
-        if found is not wanted and not literal:
-            raise P4Error(pos, f"expected {wanted or e.type}, found {found or e.type}; cast it")
+        actual = self.newtype(e)
+        if actual is not wanted and not literal:
+            raise P4Error(pos, f"expected {wanted or e.type}, found {actual or e.type}; cast it")
 
     def check_cast(self, e: ir.Expr, to: Type, pos: Pos) -> None:
         """Check that a new type is cast only from and to the type that it stands for."""
@@ -51,9 +51,9 @@ class Newtypes(TypeResolver):
     def no_newtype(self, op: str, *operands: ir.Expr) -> None:
         """Operators other than ``==`` and ``!=`` are not defined for new types."""
         for e in operands:
-            found = self.newtype(e)
-            if found is not None:
-                raise P4Error(e.pos, f"'{op}' is not defined for the new type {found}; cast it")
+            newtype = self.newtype(e)
+            if newtype is not None:
+                raise P4Error(e.pos, f"'{op}' is not defined for the new type {newtype}; cast it")
 
     def check_comparable(self, left: ir.Expr, right: ir.Expr, pos: Pos) -> None:
         """``==`` compares values of one new type."""

@@ -39,25 +39,25 @@ class Packages(ExternObjects):
         for v in variables:
             scope.put(v.name, v)
         bindings: Bindings = {v: t for v, t in zip(variables, type_args, strict=False) if t != DONTCARE}
-        made = ir.PackageInstance(decl.name, name, {}, [], notes, node.pos)
+        instance = ir.PackageInstance(decl.name, name, {}, [], notes, node.pos)
         outer = self.namespace
         self.namespace = name if has_note(decl, "namespace") else outer
         bound = self.bind(decl.ctor, node, f"package '{decl.name}'")
-        made.args = {p.name: None for p, _ in bound}
+        instance.args = {p.name: None for p, _ in bound}
         for p, a in bound:
             if a is not None and a is not p.default:
-                made.args[p.name] = self._package_argument(p, a, scope, bindings)
+                instance.args[p.name] = self._package_argument(p, a, scope, bindings)
         # Default values stand where the package is declared; the other arguments have said its type arguments.
         for v in variables:
             scope.put(v.name, bindings.get(v, v))
         caller, self.scope = self.scope, scope
         for p, a in bound:
             if a is not None and a is p.default:
-                made.args[p.name] = self._package_argument(p, a, scope, bindings)
+                instance.args[p.name] = self._package_argument(p, a, scope, bindings)
         self.scope = caller
         self.namespace = outer
-        made.type_args = [deep_strip(bindings.get(v, VOID)) for v in variables]
-        return made
+        instance.type_args = [deep_strip(bindings.get(v, VOID)) for v in variables]
+        return instance
 
     def _package_argument(
         self, p: ast.Param, node: ast.Expr, scope: Scope, bindings: Bindings
@@ -80,15 +80,15 @@ class Packages(ExternObjects):
             return None
         variables = [TypeVar(n) for n in template.decl.type_params]
         types = self.parameter_types(template, template.decl.params, variables)
-        found: Bindings = {}
-        for own, asked in zip(types, self._wanted_types(p, wanted, scope), strict=False):
-            self.unify(own, self.substitute(asked, bindings, node.pos), found)
-        args = tuple(found.get(v, DONTCARE) for v in variables)
+        inferred: Bindings = {}
+        for own, expected in zip(types, self._wanted_types(p, wanted, scope), strict=False):
+            self.unify(own, self.substitute(expected, bindings, node.pos), inferred)
+        args = tuple(inferred.get(v, DONTCARE) for v in variables)
         if DONTCARE in args or any(isinstance(t, TypeVar) for t in args):
             return None
-        made = self.instantiate(template, args, node, None)
-        assert isinstance(made, ir.Instance)
-        return made
+        instance = self.instantiate(template, args, node, None)
+        assert isinstance(instance, ir.Instance)
+        return instance
 
     def parameter_types(self, template: Template, params: list[ast.Param], args: Sequence[Type]) -> list[Type]:
         """The types of a generic declaration's parameters, for its type arguments."""
@@ -102,7 +102,7 @@ class Packages(ExternObjects):
             self.scope = outer
 
     def _wanted_types(self, p: ast.Param, wanted: Template, scope: Scope) -> list[Type]:
-        """The types of the parameters that the block at a place of the package must have."""
+        """The parameter types required of the block at a position in the package."""
         assert isinstance(p.type, ast.NamedType)
         if not isinstance(wanted.decl, ast.ParserDecl | ast.ControlDecl):
             return []
@@ -124,7 +124,7 @@ class Packages(ExternObjects):
     def _check_package_argument(
         self, p: ast.Param, value: Entity, scope: Scope, bindings: Bindings, node: ast.Expr
     ) -> None:
-        """The instance must have the parameters that its place in the package asks for."""
+        """Check that an instance has the parameters that its position in the package requires."""
         wanted = scope.find(p.type.name) if isinstance(p.type, ast.NamedType) else None
         if isinstance(wanted, TypeVar):
             return

@@ -29,17 +29,17 @@ class Elaborator(Blocks):
         """Elaborate a program.
 
         Raises:
-            P4Error: the program is wrong, or uses what this switch does not have.
+            P4Error: the program is wrong, or uses a feature that this switch lacks.
         """
         main: ir.PackageInstance | None = None
         for d in decls:
             self._top(d)
         self._check_unused(decls)
-        found = self.scope.here("main")
-        if isinstance(found, ir.ExternInstance):
-            raise P4Error(found.pos, "'main' must be an instance of a package")
-        if isinstance(found, ir.PackageInstance):
-            main = found
+        entity = self.scope.here("main")
+        if isinstance(entity, ir.ExternInstance):
+            raise P4Error(entity.pos, "'main' must be an instance of a package")
+        if isinstance(entity, ir.PackageInstance):
+            main = entity
         if main is None:
             raise P4Error(Pos(file, 1, 1), "the program has no 'main' package, so there is nothing to run")
         settle_names(self.out, lambda action: self.action_namespaces.get(action, ""))
@@ -51,8 +51,8 @@ class Elaborator(Blocks):
         )  # fmt: skip
 
     def _constants(self) -> dict[str, ir.Expr]:
-        found = {name: self.scope.here(name) for name in self.scope.names()}
-        return {name: entity.value for name, entity in found.items() if isinstance(entity, Constant)}
+        entities = {name: self.scope.here(name) for name in self.scope.names()}
+        return {name: entity.value for name, entity in entities.items() if isinstance(entity, Constant)}
 
     def _check_unused(self, decls: list[ast.Decl]) -> None:
         """Check declarations that no instance uses, where they can be checked by themselves, and discard the result."""
@@ -106,11 +106,11 @@ class Elaborator(Blocks):
                 raise P4Error(d.pos, f"'{d.name}' cannot be declared at top level")
 
     def _declare_template(self, d: ast.ExternDecl | ast.PackageDecl | ast.ParserDecl | ast.ControlDecl) -> None:
-        made, before = Template(d, self.scope), self.scope.here(d.name)
+        template, before = Template(d, self.scope), self.scope.here(d.name)
         if isinstance(before, Template) and all(overloadable(d, t.decl) for t in (before, *before.others)):
-            before.others.append(made)
+            before.others.append(template)
         else:
-            self.declare(d.name, made, d.pos)
+            self.declare(d.name, template, d.pos)
 
     def _extern_decl(self, d: ast.ExternDecl) -> None:
         check_methods(d)
@@ -154,10 +154,10 @@ class Elaborator(Blocks):
             return
         outer, self.scope = self.scope, Scope(self.scope)
         try:
-            made = self.structure(d, d.name)
+            struct = self.structure(d, d.name)
         finally:
             self.scope = outer
-        self._named_type(d.name, made, d.pos)
+        self._named_type(d.name, struct, d.pos)
 
     def _enum(self, d: ast.EnumDecl) -> Enum:
         base = None
@@ -167,24 +167,24 @@ class Elaborator(Blocks):
             base = strip(declared)
         if base is not None and not isinstance(base, Bits):
             raise P4Error(d.pos, f"the base of an enum must be a bit string, not {base}")
-        made = Enum(d.name, self.annotations(d.annotations), {}, base)
+        enum = Enum(d.name, self.annotations(d.annotations), {}, base)
         for i, (name, value, pos) in enumerate(d.members):
-            if name in made.members:
+            if name in enum.members:
                 raise P4Error(pos, f"enum member '{name}' is declared twice")
             if (value is not None) != (base is not None):
                 raise P4Error(pos, f"'{name}' {'needs' if base is not None else 'cannot have'} a value")
             if value is None:
-                made.members[name] = i
+                enum.members[name] = i
             else:
                 outer, self.scope = self.scope, Scope(self.scope)
-                for earlier, n in made.members.items():
+                for earlier, n in enum.members.items():
                     assert base is not None
                     self.scope.put(earlier, Constant(ir.Const(n, type=base, pos=pos)))
                 number = self.constant(value, base)
                 self.scope = outer
                 assert isinstance(number, ir.Const)
-                made.members[name] = int(number.value)
-        return made
+                enum.members[name] = int(number.value)
+        return enum
 
     def _function_decl(self, d: ast.FunctionDecl) -> None:
         self._check_prototype(d)

@@ -60,9 +60,9 @@ class Statements(Calls):
         """Statements in the current scope."""
         out: list[ir.Stmt] = []
         for n in nodes:
-            made = self.statement(n)
-            if made is not None:
-                out.append(made)
+            checked = self.statement(n)
+            if checked is not None:
+                out.append(checked)
         return out
 
     def statement(self, node: ast.Stmt) -> ir.Stmt | None:
@@ -74,8 +74,8 @@ class Statements(Calls):
                 one_of = self.element_statement(node.call) if isinstance(node.call, ast.Call) else None
                 if one_of is not None:
                     return one_of
-                made = self.expr(node.call)
-                return None if isinstance(made, ir.Const) else ir.Eval(made, pos=node.pos)
+                checked = self.expr(node.call)
+                return None if isinstance(checked, ir.Const) else ir.Eval(checked, pos=node.pos)
             case ast.BlockStmt():
                 return self.block(node)
             case ast.IfStmt():
@@ -203,13 +203,13 @@ class Statements(Calls):
                 if isinstance(label, ast.Any):
                     constants = None
                     break
-                made = self.constant(label, value.type)
-                assert isinstance(made, ir.Const)
-                if made.value in seen:
+                checked = self.constant(label, value.type)
+                assert isinstance(checked, ir.Const)
+                if checked.value in seen:
                     raise P4Error(label.pos, "this label stands twice in the switch")
-                seen.add(made.value)
+                seen.add(checked.value)
                 assert constants is not None
-                constants.append(made)
+                constants.append(checked)
             cases.append((constants, self._scoped(body)))
         return ir.SwitchValue(value, cases, pos=node.pos)
 
@@ -243,8 +243,8 @@ class Statements(Calls):
     def _applied(self, node: ast.Expr) -> ir.Table | None:
         """The table, if ``node`` is ``table.apply()``."""
         if isinstance(node, ast.Call) and isinstance(node.callee, ast.Dot) and node.callee.name == "apply":
-            made = self.expr(node) if isinstance(self._target(node.callee.base), ir.Table) else None
-            return made.table if isinstance(made, ir.TableApply) else None
+            checked = self.expr(node) if isinstance(self._target(node.callee.base), ir.Table) else None
+            return checked.table if isinstance(checked, ir.TableApply) else None
         return None
 
     def table_result(self, node: ast.Dot) -> ir.Expr | None:

@@ -30,7 +30,7 @@ PROPERTIES: Final = {
         ("idle_timeout", "support_timeout"),
     )
 }
-"""Properties of tables by the names that PSA and PNA have for them, and the names that the IR has."""
+"""Table properties: their names in PSA and PNA, and in the IR."""
 
 
 class Tables(Statements):
@@ -47,9 +47,9 @@ class Tables(Statements):
 
     def qualified(self, name: str, annotations: dict[str, Annotation]) -> str:
         """The control-plane name (section 18.3.2): ``@name`` replaces the last part, or all after a leading dot."""
-        given = annotations.get("name")
-        if given is not None and given.args:
-            name = str(given.args[0])
+        note = annotations.get("name")
+        if note is not None and note.args:
+            name = str(note.args[0])
         if name.startswith("."):
             return name[1:]
         return f"{self.prefix}.{name}" if self.prefix else name
@@ -70,18 +70,18 @@ class Tables(Statements):
         for earlier, later in itertools.pairwise(params):
             if not earlier.direction and later.direction:
                 raise P4Error(later.pos, "parameters without a direction come last in an action")
-        made = ir.Action(self.qualified(decl.name, notes), params, ir.Block([]), notes, decl.pos)
+        checked = ir.Action(self.qualified(decl.name, notes), params, ir.Block([]), notes, decl.pos)
         outer, self.scope = self.scope, Scope(self.scope)
         try:
             for v in params:
                 self.declare(v.name, v, v.pos)
             with self.standing_in("action"):
-                made.body = self.body(decl.body)
+                checked.body = self.body(decl.body)
         finally:
             self.scope = outer
-        self.out.actions.append(made)
-        self.action_namespaces[made] = self.namespace
-        return made
+        self.out.actions.append(checked)
+        self.action_namespaces[checked] = self.namespace
+        return checked
 
     def table(self, decl: ast.TableDecl) -> ir.Table:
         """A table in the current scope."""
@@ -109,15 +109,15 @@ class Tables(Statements):
                 case _:
                     properties[PROPERTIES.get(p.name, p.name)] = self._property(p, name)
         default = self._default(decl, actions)
-        made = ir.Table(
+        checked = ir.Table(
             name, keys, actions, default, decl.const_default, [], decl.const_entries, size, properties, notes,
             largest_wins, delta, decl.pos,
         )  # fmt: skip
         for e in decl.entries:
-            made.entries.append(self._entry(e, made, decl.const_entries))
-        check_entries(made)
-        self.out.tables.append(made)
-        return made
+            checked.entries.append(self._entry(e, checked, decl.const_entries))
+        check_entries(checked)
+        self.out.tables.append(checked)
+        return checked
 
     def _key(self, node: ast.KeyElement) -> ir.TableKey:
         if node.match_kind not in self.match_kinds:
@@ -130,8 +130,8 @@ class Tables(Statements):
         if node.match_kind in _MATCH_NEEDS_BITS and not isinstance(t, Bits) and not (isinstance(t, Enum) and t.base):
             raise P4Error(node.pos, f"'{node.match_kind}' needs a bit string, not {t}")
         notes = self.annotations(node.annotations)
-        given = notes.get("name")
-        name = str(given.args[0]) if given is not None and given.args else key_name(node.expr, self._field_name)
+        note = notes.get("name")
+        name = str(note.args[0]) if note is not None and note.args else key_name(node.expr, self._field_name)
         declared = self.type(node.expr.type) if isinstance(node.expr, ast.CastOp) else self._declared(expr)
         return ir.TableKey(expr, node.match_kind, name, notes, declared)
 
@@ -139,8 +139,8 @@ class Tables(Statements):
         """The ``@name`` of the field that ``node`` selects."""
         t = self.expr(node.base).type
         field = t.fields[t.index[node.name]] if isinstance(t, Structure) and node.name in t.index else None
-        given = field.annotations.get("name") if field is not None else None
-        return str(given.args[0]) if given is not None and given.args else None
+        note = field.annotations.get("name") if field is not None else None
+        return str(note.args[0]) if note is not None and note.args else None
 
     def _declared(self, e: ir.Expr) -> Type:
         """The type of a key before newtypes are stripped."""
@@ -162,9 +162,9 @@ class Tables(Statements):
                 named = [self.annotations([a])["name"].args for a in p.annotations if a.name == "name"]
                 name = f".{named[0][0]}" if named and named[0] else f"{table.rsplit('.', 1)[-1]}.{p.name}"
                 args = () if isinstance(p.value.callee, ast.Path) else self.constructor_types(p.value.callee)
-                made = self.instantiate(template, args, p.value, name)
-                if isinstance(made, ir.ExternInstance):
-                    return made
+                value = self.instantiate(template, args, p.value, name)
+                if isinstance(value, ir.ExternInstance):
+                    return value
         return self.expr(p.value)
 
     def _constructed(self, callee: ast.Path | ast.TypeExpr) -> Template | None:
@@ -192,9 +192,9 @@ class Tables(Statements):
                 raise P4Error(ref.pos, f"the control plane cannot supply '{v.name}' of type {v.type}")
         if action not in self.in_tables and not all(is_data(v.type) for v in data):
             self.in_tables[action] = spread(action)
-        made = ir.TableAction(self.in_tables.get(action, action), bound, self.annotations(ref.annotations))
-        self._listed_args[made] = ref.args
-        return made
+        choice = ir.TableAction(self.in_tables.get(action, action), bound, self.annotations(ref.annotations))
+        self._listed_args[choice] = ref.args
+        return choice
 
     def _named_action(self, ref: ast.ActionRef) -> ir.Action:
         entity = self.lookup(ref.name, ref.pos, absolute=ref.absolute)
@@ -227,9 +227,9 @@ class Tables(Statements):
 
     def _check_repeated(self, args: list[ast.Expr], listed: ir.TableAction) -> None:
         """Check that arguments already bound by the list of actions are repeated unchanged (section 14.2.1.3)."""
-        for given, wanted in zip(args, self._listed_args[listed], strict=False):
-            if not same_syntax(given, wanted):
-                raise P4Error(given.pos, "this argument is not the one in the table's list of actions")
+        for arg, wanted in zip(args, self._listed_args[listed], strict=False):
+            if not same_syntax(arg, wanted):
+                raise P4Error(arg.pos, "this argument is not the one in the table's list of actions")
 
     def _default(self, decl: ast.TableDecl, actions: list[ir.TableAction]) -> ir.ActionChoice:
         if decl.default is not None:
@@ -280,12 +280,12 @@ class Tables(Statements):
             return ir.KeyRange(self.expr(node.left, t.base), self.expr(node.right, t.base))
         if isinstance(node, ast.BinaryOp) and node.op == "..":
             return ir.KeyRange(self.expr(node.left, t), self.expr(node.right, t))
-        made = self.expr(node)
-        if isinstance(t, Enum) and t.base is not None and isinstance(made.type, Bits):
-            return ir.KeyValue(self.coerce(made, t.base, node.pos))
+        expr = self.expr(node)
+        if isinstance(t, Enum) and t.base is not None and isinstance(expr.type, Bits):
+            return ir.KeyValue(self.coerce(expr, t.base, node.pos))
         if isinstance(t, Structure | Header | Union):
             raise Unsupported(node.pos, f"a key of type {t}")
-        return ir.KeyValue(self.coerce(made, deep_strip(t), node.pos))
+        return ir.KeyValue(self.coerce(expr, deep_strip(t), node.pos))
 
 
 def _check_listed_names(actions: list[ir.TableAction], refs: list[ast.ActionRef]) -> None:

@@ -102,12 +102,12 @@ class TypeResolver:
 
     def lookup(self, name: str, pos: Pos, *, absolute: bool = False) -> Entity:
         """The meaning of a name, or an error with the nearest known one."""
-        found = self.scope.find(name, absolute=absolute)
-        if found is None:
+        entity = self.scope.find(name, absolute=absolute)
+        if entity is None:
             near = difflib.get_close_matches(name, self.scope.names(), n=1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise P4Error(pos, f"'{name}' is not declared{hint}")
-        return found
+        return entity
 
     def declare(self, name: str, entity: Entity, pos: Pos) -> None:
         """Add a name to the current scope; a second declaration in the same scope is an error."""
@@ -245,11 +245,11 @@ class TypeResolver:
             try:
                 for name, arg in zip(decl.type_params, args, strict=True):
                     self.scope.put(name, arg)
-                made = self.structure(decl, f"{decl.name}<{', '.join(map(str, args))}>" if args else decl.name)
+                struct = self.structure(decl, f"{decl.name}<{', '.join(map(str, args))}>" if args else decl.name)
             finally:
                 self.scope = scope
-            template.cache[args] = made
-            self.origin[made] = (template, args)
+            template.cache[args] = struct
+            self.origin[struct] = (template, args)
         return template.cache[args]
 
     def structure(self, decl: ast.StructDecl, name: str) -> Structure:
@@ -261,9 +261,9 @@ class TypeResolver:
             t = self.type(f.type)
             _check_field(decl.kind, strip(t), f.pos)
             fields.append(Field(f.name, t, self.annotations(f.annotations)))
-        made = _KINDS[decl.kind](name, self.annotations(decl.annotations), fields)
-        self._sized(made, [f.type for f in fields], decl.pos)
-        return made
+        struct = _KINDS[decl.kind](name, self.annotations(decl.annotations), fields)
+        self._sized(struct, [f.type for f in fields], decl.pos)
+        return struct
 
     def _sized(self, t: Type, parts: Sequence[Type], pos: Pos, times: int = 1) -> Type:
         """``t``, which holds ``parts``, that often.

@@ -20,7 +20,7 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Annot(Node):
-    """``@name``, ``@name(tokens)`` or ``@name[tokens]``; the body is interpreted by whoever knows the name."""
+    """``@name``, ``@name(tokens)`` or ``@name[tokens]``; code that knows the name interprets the body."""
 
     name: str
     tokens: list[Token] = field(default_factory=list)

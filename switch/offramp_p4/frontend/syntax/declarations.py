@@ -147,9 +147,9 @@ class Parser(StatementParser):
     def _typedef(self, annotations: list[ast.Annot]) -> ast.Decl:
         fresh = self.next().text == "type"
         if self.at("struct", "header", "header_union", "enum"):
-            made = self._enum([]) if self.at("enum") else self._struct([])
-            self._inner.append(made)
-            node: ast.TypeNode = ast.NamedType(made.pos, made.name)
+            declared = self._enum([]) if self.at("enum") else self._struct([])
+            self._inner.append(declared)
+            node: ast.TypeNode = ast.NamedType(declared.pos, declared.name)
         else:
             node = self.type()
         token, name = self._declare_type("a type name")

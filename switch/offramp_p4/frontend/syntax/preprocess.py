@@ -170,10 +170,10 @@ class Preprocessor:
             raise P4Error(pos, 'expected #include <file> or #include "file"')
         if len(self._reading) > _MAX_DEPTH:
             raise P4Error(pos, f"includes are nested deeper than {_MAX_DEPTH}: does '{name}' include itself?")
-        found = self._includes.find(name, folder if quoted else None, pos)
-        if found.identity not in self._once:
-            lexer = _tokens_of_header if found.built_in else tokenize
-            self._file(lexer(found.text, found.name), found.folder, found.identity)
+        header = self._includes.find(name, folder if quoted else None, pos)
+        if header.identity not in self._once:
+            lexer = _tokens_of_header if header.built_in else tokenize
+            self._file(lexer(header.text, header.name), header.folder, header.identity)
 
     def _define(self, rest: list[Token], pos: Pos) -> None:
         name = _identifier(rest, pos, "#define")

@@ -93,10 +93,10 @@ def _get_hash(g: Emitter, e: ir.ExternCall) -> Value:
 
 def selector_hash(g: Emitter, table: ir.Table) -> Value:
     """The hash over the ``selector`` keys of ``table``; 0 without an action selector."""
-    found = selector_keys(table)
-    if found is None:
+    selection = selector_keys(table)
+    if selection is None:
         return i64(0)
-    selector, keys = found
+    selector, keys = selection
     return _hash(g, algorithm_of(selector, "algo"), keys)
 
 
@@ -112,18 +112,18 @@ def _random(g: Emitter, e: ir.ExternCall) -> Value:
 def _digest(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     values = (g.temporary(data), data.type)
-    made = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
-    target.digests.append(made)
+    words = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
+    target.digests.append(words)
     return None
 
 
 def _flag(g: Emitter, e: ir.ExternCall, name: str, index: int = 0) -> Value:
     """A field of an argument."""
-    given = argument(e, index)
-    t = strip(given.type)
+    arg = argument(e, index)
+    t = strip(arg.type)
     if not isinstance(t, Structure) or name not in t.index:
         raise Unsupported(e.pos, f"{e.method} of {t}, which has no {name}")
-    base = lvalues.locate(g, given)[0] if is_lvalue(given) else g.temporary(given)
+    base = lvalues.locate(g, arg)[0] if is_lvalue(arg) else g.temporary(arg)
     at = t.index[name]
     return g.load(g.at(base, offsets(t)[at]), t.fields[at].type)
 

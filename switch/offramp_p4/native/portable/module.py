@@ -66,7 +66,7 @@ class Assembly:
         program: the program that is translated.
         plan: positions of the program's objects in the context.
         supplied: functions that the run-time system calls, by name.
-        digests, events: of :class:`~offramp_p4.native.architecture.Module`.
+        digests, events: those of :class:`~offramp_p4.native.architecture.Module`.
         size: bytes of the memory of one packet, so far.
     """
 
@@ -89,7 +89,7 @@ class Assembly:
         self._fields.update(target.cells.fields)
         return Emitter(self.program, self.module, layout, target, self.library, f"p4.{name}"), target
 
-    def made(self, g: Emitter) -> None:
+    def write(self, g: Emitter) -> None:
         """A thread has been written."""
         self.size = max(self.size, aligned(g.layout.size, 64))
 
@@ -112,12 +112,12 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
 
 def _by_path(g: Emitter, name: str, values: Mapping[int, int]) -> Value:
     """Write the function that gives a number for each path."""
-    with g.plain_function(name, ll.FunctionType(I64, [I64])) as made:
+    with g.plain_function(name, ll.FunctionType(I64, [I64])) as function:
         result: Value = i64(0)
         for path, number in values.items():
-            result = g.b.select(g.b.icmp_unsigned("==", made.args[0], i64(path)), i64(number), result)
+            result = g.b.select(g.b.icmp_unsigned("==", function.args[0], i64(path)), i64(number), result)
         g.b.ret(result)
-    return made
+    return function
 
 
 def _objects(program: ir.Program) -> NativePortable:

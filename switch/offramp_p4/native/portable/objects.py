@@ -117,18 +117,18 @@ class NativeCard(NativePortable):
     def _learn(self, _: int, __: int) -> None:
         """Called by machine code: add the entry of LEARNING."""
         words = self._context.words
-        asked = at.Context(words).learning
-        table = self._ordered[asked.table - 1]
-        plan, site = self._plan.tables[table], self._plan.sites[asked.site]
-        key = plan.key.divide(int.from_bytes(ctypes.string_at(asked.key, 8 * plan.key.words), "little"))
-        args = read_value(site.data, ctypes.string_at(asked.data, site.data.size))
+        order = at.Context(words).learning
+        table = self._ordered[order.table - 1]
+        plan, site = self._plan.tables[table], self._plan.sites[order.site]
+        key = plan.key.divide(int.from_bytes(ctypes.string_at(order.key, 8 * plan.key.words), "little"))
+        args = read_value(site.data, ctypes.string_at(order.data, site.data.size))
         args = tuple(value & cell.bits.mask for value, cell in zip(args, site.data.cells, strict=True))
         state = self.tables[table]
         assert isinstance(state, FlowTable)
         with self.changes.lock:
             self.collect()
             missed = state, key, state.expires
-            asked.added = int(self.flows.add(missed, site.action, args, asked.profile, int(words[at.Context.now_us])))
+            order.added = int(self.flows.add(missed, site.action, args, order.profile, int(words[at.Context.now_us])))
         self._show_due()
 
     def _expire(self, _: int, __: int) -> None:

@@ -40,16 +40,16 @@ def write(assembly: Assembly) -> None:
     roles = ["in"] if pre is None else ["in", "pre_in"]
 
     def body(port: Value, from_host: Value, passes: Value) -> None:
-        told = {"input_port": port}
+        metadata = {"input_port": port}
         if pre is None:
-            told["recirculated"] = g.resize(g.b.icmp_unsigned("!=", passes, i64(0)), 64)
+            metadata["recirculated"] = g.resize(g.b.icmp_unsigned("!=", passes, i64(0)), 64)
         else:
             from_net_is, from_host_is = directions(program)
             host = g.b.icmp_unsigned("!=", from_host, i64(0))
-            told["direction"] = g.b.select(host, i64(from_host_is), i64(from_net_is))
-            told["pass"] = passes
+            metadata["direction"] = g.b.select(host, i64(from_host_is), i64(from_net_is))
+            metadata["pass"] = passes
         for role in ("parser_in", *roles):
-            for name, word in told.items():
+            for name, word in metadata.items():
                 thread.tell(g, target, role, name, word)
         thread.parse(g, target, parser, *roles)
         thread.tell(g, target, "in", "timestamp", g.word(Context.now_us))
@@ -62,5 +62,5 @@ def write(assembly: Assembly) -> None:
         thread.report(g, target, "out", names.COS.name)
 
     assembly.supplied["run_main"] = thread.write_thread(g, _KIND, body)
-    assembly.made(g)
+    assembly.write(g)
     assembly.carried(g, {names.RECIRCULATED: target.cells.fields[names.PASSES.name]})

@@ -44,7 +44,7 @@ def write(assembly: Assembly) -> None:
         g, target = assembly.emitter(direction, blocks_of(assembly.program, direction, signatures), results)
         targets[direction] = target
         assembly.supplied[f"run_{direction}"] = _write_half(g, target, direction, results)
-        assembly.made(g)
+        assembly.write(g)
     assembly.carried(g, {PATHS.index(path): targets[half].cells.span(role) for path, (half, role) in MADE.items()})
 
 
@@ -58,16 +58,16 @@ def _write_half(g: Emitter, target: PortableTarget, direction: str, results: tup
     parser, *controls = (calls.block(g, block) for block, _ in target.blocks)
 
     def body(port: Value, path: Value, carried: Value, instance: Value, cos: Value) -> None:
-        told = [("parser_in", f"{direction}_port", port), ("in", f"{direction}_port", port)]
-        told += [("parser_in", "packet_path", path), ("in", "packet_path", path)]
+        metadata = [("parser_in", f"{direction}_port", port), ("in", f"{direction}_port", port)]
+        metadata += [("parser_in", "packet_path", path), ("in", "packet_path", path)]
         if direction == "egress":
-            told += [
+            metadata += [
                 ("in", "instance", instance),
                 ("in", "class_of_service", cos),
                 ("deparser_in", "egress_port", port),
             ]
-        told.append(("in", f"{direction}_timestamp", g.word(Context.now_us)))
-        for role, name, word in told:
+        metadata.append(("in", f"{direction}_timestamp", g.word(Context.now_us)))
+        for role, name, word in metadata:
             thread.tell(g, target, role, name, word)
         _bring(g, target, direction, path, carried)
         thread.parse(g, target, parser, "in")

@@ -59,20 +59,20 @@ def _cell(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _write(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
-    state, given = target.states[instance(e)], argument(e, 1)
+    state, values = target.states[instance(e)], argument(e, 1)
     index, fits = lvalues.index_of(g, argument(e, 0), state.size)
-    number = g.value(given) if is_scalar(given.type) else _joined(g, given, state.width.width)
+    number = g.value(values) if is_scalar(values.type) else _joined(g, values, state.width.width)
     with inside(g, fits):
         width = state.width.width
         g.store_number(g.resize(number, width), _address(target, g, e, index), width, "Registers")
     return None
 
 
-def _joined(g: Emitter, given: ir.Expr, width: int) -> Value:
+def _joined(g: Emitter, values: ir.Expr, width: int) -> Value:
     """The fields of a struct as one number."""
-    at, t = g.temporary(given), number_type(width)
+    at, t = g.temporary(values), number_type(width)
     number = const(t, 0)
-    for leaf in codec.leaves(given.type):
+    for leaf in codec.leaves(values.type):
         if leaf.width:
             part = g.resize(g.load(g.at(at, leaf.offset), leaf.type), width)
             number = g.b.or_(g.b.shl(number, const(t, leaf.width)) if leaf.width < width else number, part)

@@ -54,8 +54,8 @@ def _mirror(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _is_host(g: Emitter, e: ir.ExternCall) -> Value:
-    found = g.call(from_host, g.context, g.word_of(argument(e, 0)))
-    return g.b.icmp_unsigned("!=", found, i64(0))
+    host = g.call(from_host, g.context, g.word_of(argument(e, 0)))
+    return g.b.icmp_unsigned("!=", host, i64(0))
 
 
 def _from_net(g: Emitter, e: ir.ExternCall) -> Value:

@@ -80,7 +80,7 @@ class PortableTarget(DirectTarget):
         externs: Mapping[tuple[str, str], Builder],
         aggregates: Mapping[tuple[str, str], AggregateBuilder],
     ) -> None:
-        """Have a flow cache and further externs, as PNA does."""
+        """Add a flow cache and further externs, as in PNA."""
         self.flows = flows
         self.externs = {**self.externs, **flows.builders(), **externs}
         self.aggregates = {**self.aggregates, **aggregates}

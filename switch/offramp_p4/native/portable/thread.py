@@ -20,21 +20,21 @@ def write_thread(g: Emitter, kind: Any, body: Callable[..., None]) -> Value:
 
     ``body`` writes what it does from a memory of zeros on; it gets the arguments behind the length.
     """
-    with g.plain_function("run", kind) as made:
-        code = g.b.call(_inner(g, kind, body), made.args)
+    with g.plain_function("run", kind) as function:
+        code = g.b.call(_inner(g, kind, body), function.args)
         g.b.ret(g.b.zext(code, I64))
-    return made
+    return function
 
 
 def _inner(g: Emitter, kind: Any, body: Callable[..., None]) -> Value:
-    with g.plain_function("thread", ll.FunctionType(I32, kind.args)) as made:
-        for arg in made.args[:2]:
+    with g.plain_function("thread", ll.FunctionType(I32, kind.args)) as function:
+        for arg in function.args[:2]:
             arg.add_attribute("noalias")
         g.clear(g.memory, aligned(g.layout.size, 8))
-        set_field(g, LENGTH.name, made.args[2])
-        body(*made.args[3:])
+        set_field(g, LENGTH.name, function.args[2])
+        body(*function.args[3:])
         g.leave(DONE)
-    return made
+    return function
 
 
 def tell(g: Emitter, target: PortableTarget, role: str, name: str, word: Value) -> None:

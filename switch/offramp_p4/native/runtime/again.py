@@ -38,7 +38,7 @@ class Again(Waiting):
 
 @inlined
 def begin_frame(ctx: Context, frame: int) -> None:
-    """A packet comes in, whose frame stays where it is until :func:`end_frame`."""
+    """Begin a packet whose frame stays in place until :func:`end_frame`."""
     ctx.frame = frame
     ctx.kept_frame = frame
     ctx.kept_length = -1
@@ -123,7 +123,7 @@ def wait_same(ctx: Context, m: Memory, length: int, kind: int, fields: int) -> N
 
 @native
 def wait_other(ctx: Context, m: Memory, frame: int, length: int, kind: int, fields: int) -> None:
-    """Have a frame wait that may not stay where it is; 0 is the one that the pass came in with."""
+    """Queue a frame that may not stay in place; 0 is the frame that the pass came in with."""
     at = _waiting(ctx, m, length, length, kind, fields)
     at.frame = 0
     if frame == 0:

@@ -28,9 +28,9 @@ def take_block(ctx: Context, size: int) -> int:
     whole = 1 << kind
     if ctx.arena + whole > ctx.arena_end:
         call_back(ctx.new_chunk, whole, 0)
-    made = ctx.arena
-    ctx.arena = made + whole
-    return made
+    block = ctx.arena
+    ctx.arena = block + whole
+    return block
 
 
 @native

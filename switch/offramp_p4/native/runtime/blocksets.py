@@ -223,7 +223,7 @@ def put_into_blocks(patterns: Patterns, number: int) -> int:
 
 @native
 def take_from_block(patterns: Patterns, place: int) -> None:
-    """Take an entry out; its sets stay as they are until another one has its bit."""
+    """Remove an entry; its sets stay until another entry takes its bit."""
     block = patterns.blocks + place // ENTRIES * block_words(patterns.nibbles)
     word = block + (ALIVE + ((place % ENTRIES) >> 6))
     word[0] = word[0] ^ (1 << (place & 63))

@@ -66,7 +66,7 @@ def _mark_ip(frame: Bytes, length: int) -> int:
 
 @native
 def mark(ctx: Context, frame: int, length: int) -> int:
-    """Mark a frame where it is; whether it is another one now."""
+    """Mark a frame in place; returns whether it changed."""
     if ctx.mark == 0:
         return _mark_ip(Bytes(frame), length)
     ctx.marked = 0

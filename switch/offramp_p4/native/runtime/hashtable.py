@@ -131,7 +131,7 @@ def insert_new(table: Table, keys: Words, words: int, numbers: Words, count: int
 
 @native
 def remove_all(slots: Words, mask: int, keys: Words, words: int, count: int) -> int:
-    """Forget ``count`` keys; returns how many there were."""
+    """Forget ``count`` keys; returns how many were present."""
     removed = 0
     for i in range(count):
         if remove(slots, mask, keys + i * words, words) != 0:
@@ -142,11 +142,11 @@ def remove_all(slots: Words, mask: int, keys: Words, words: int, count: int) -> 
 @native
 def count_keys(slots: Words, size: int, words: int) -> int:
     """Keys in ``size`` slots."""
-    found = 0
+    keys = 0
     for at in range(size):
         if slots[at * (words + 1) + words] > 0:
-            found += 1
-    return found
+            keys += 1
+    return keys
 
 
 @native

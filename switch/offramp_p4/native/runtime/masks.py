@@ -93,7 +93,7 @@ def _divide(patterns: Patterns, sample: Words, count: int, bit: int, groups: Wor
     """Divide the groups by a bit; the new ones are numbered as they come. ``numbers`` is 0 before and after."""
     words = patterns.key_words
     size = record_words(words, patterns.ranges)
-    found = 0
+    used = 0
     for i in range(count):
         entry = patterns.entries + ((sample[i] - 1) * size + VALUE + (bit >> 6))
         if groups[i] >= 0:
@@ -102,8 +102,8 @@ def _divide(patterns: Patterns, sample: Words, count: int, bit: int, groups: Wor
             else:
                 group = 2 * groups[i] + ((entry[0] >> (bit & 63)) & 1)
                 if numbers[group] == 0:
-                    found += 1
-                    numbers[group] = found
+                    used += 1
+                    numbers[group] = used
                 groups[i] = numbers[group] - 1
     for i in range(2 * count):
         numbers[i] = 0

@@ -130,7 +130,7 @@ def add_patterns(patterns: Patterns, entries: Words, count: int) -> int:
 
 @native
 def drop_pattern(patterns: Patterns, number: int) -> int:
-    """No longer find an entry."""
+    """Remove an entry from the index."""
     size = record_words(patterns.key_words, patterns.ranges)
     entry = patterns.entries + (number - 1) * size
     if entry[PLACE] >= 0:

@@ -121,7 +121,7 @@ def _take_memory(ctx: Context) -> int:
 
 @native
 def pass_ingress(ctx: Context, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
-    """One way through parser and ingress, and the egress of every copy that comes of it."""
+    """One pass through parser and ingress, and the egress of every copy that results."""
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
         return
@@ -141,7 +141,7 @@ def _pass_with(
 
 @native
 def _pass_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
-    """Ingress, and the egress of every copy that comes of it."""
+    """Ingress, and the egress of every copy that results."""
     ctx.passes += 1
     if ingress(ctx, m) == CHECK_FAILED:
         _failed(ctx)
@@ -263,7 +263,7 @@ def send_whole(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 @native
 def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
-    """Send the headers and note the rest of the frame, which stays where it is. Waiting frames leave as a whole."""
+    """Send the headers and note the rest of the frame, which stays in place. Waiting frames leave as a whole."""
     skipped = -1
     rest = 0
     if m[RECIRCULATE] != 0:
@@ -327,7 +327,7 @@ def _multicast(ctx: Context, m: Memory, group: int) -> None:
 
 @native
 def _replicate(ctx: Context, m: Memory, row: Words) -> None:
-    """Send copies as a row says: address of pairs of port and replication id, and how many they are."""
+    """Send the copies of a row: address of its (port, replication id) pairs, and their number."""
     replica = Words(row[0])
     count = row[1]
     if count == 0:
@@ -369,12 +369,12 @@ def _clone_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
     taken = _take_memory(ctx)
     if taken == 0:
         return
-    made = Memory(taken)
-    if _parsed(ctx, made, length, port, NORMAL, 0, NO_FIELDS, 0) == 0:
-        reset_metadata(made)
-        transfer_fields(made, m, m[CLONE_FIELDS])
-        made[INSTANCE_TYPE] = INGRESS_CLONE
-        _send_clones(ctx, made, Words(row))
+    clone = Memory(taken)
+    if _parsed(ctx, clone, length, port, NORMAL, 0, NO_FIELDS, 0) == 0:
+        reset_metadata(clone)
+        transfer_fields(clone, m, m[CLONE_FIELDS])
+        clone[INSTANCE_TYPE] = INGRESS_CLONE
+        _send_clones(ctx, clone, Words(row))
     ctx.top = taken
 
 
@@ -388,12 +388,12 @@ def _clone_egress(ctx: Context, m: Memory) -> None:
     taken = _take_memory(ctx)
     if taken == 0:
         return
-    made = Memory(taken)
-    start_memory(made)
-    duplicate_headers(made, m)
-    transfer_fields(made, m, m[CLONE_FIELDS])
-    made[INSTANCE_TYPE] = EGRESS_CLONE
-    _send_clones(ctx, made, Words(row))
+    clone = Memory(taken)
+    start_memory(clone)
+    duplicate_headers(clone, m)
+    transfer_fields(clone, m, m[CLONE_FIELDS])
+    clone[INSTANCE_TYPE] = EGRESS_CLONE
+    _send_clones(ctx, clone, Words(row))
     ctx.top = taken
 
 

@@ -93,7 +93,7 @@ def add_prefixes(
     exact: int,
     length_at: int,
 ) -> int:
-    """Enter entries with these prefixes, of which only the first bits count, until one is there already.
+    """Enter entries with these prefixes, only whose first bits count, until one exists already.
 
     There is room for all, in the hash table and the root. Returns how many were entered.
     """

@@ -131,12 +131,12 @@ def gives_back() -> int:
 
 @supplied
 def start_beside_headers(m: Memory) -> None:
-    """Make the memory that of a fresh packet, but leave its headers as they are."""
+    """Reset the memory to that of a fresh packet, except for its headers."""
     raise NotImplementedError
 
 
 @supplied
-def same_headers(m: Memory, kept: Memory) -> int:
+def same_headers(m: Memory, others: Memory) -> int:
     """1 if all headers are the same."""
     raise NotImplementedError
 

@@ -58,17 +58,17 @@ def hold(ctx: Context, m: Memory, number: int) -> None:
         return
     rest = m[LENGTH] - m[CURSOR]
     held = new_block(ctx, HEAD_BYTES + ctx.stride + rest)
-    made = Memory(int(held) + HEAD_BYTES)
-    duplicate_memory(made, m)
-    made[ENQUEUE_TIME] = ctx.now_us
-    made[ENQUEUE_DEPTH] = Queue(queue).packets & _DEPTH_MASK
-    copy(Bytes(int(made) + ctx.stride), Bytes(ctx.frame + m[CURSOR]), rest)
+    stored = Memory(int(held) + HEAD_BYTES)
+    duplicate_memory(stored, m)
+    stored[ENQUEUE_TIME] = ctx.now_us
+    stored[ENQUEUE_DEPTH] = Queue(queue).packets & _DEPTH_MASK
+    copy(Bytes(int(stored) + ctx.stride), Bytes(ctx.frame + m[CURSOR]), rest)
     enqueue(ctx, port, m[PRIORITY], size, held)
 
 
 @native
 def hold_or_leave(ctx: Context, m: Memory, number: int) -> None:
-    """As :func:`hold`; but a frame that would leave its queue before anything else happens goes on at once."""
+    """Like :func:`hold`, but a frame that would leave its queue at once skips it."""
     port = Port(find_port(ctx, number))
     if ctx.waiting == 0 and is_next(ctx, port):
         size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])

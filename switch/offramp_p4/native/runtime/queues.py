@@ -37,7 +37,7 @@ class Queue(Record):
     limit_packets: int
     ecn_bytes: int
     weight: int  # 0: strict
-    least: int  # percent that it is guaranteed; 0: none
+    least: int  # guaranteed percent; 0: none
     bytes: int
     packets: int
     head: At[Held]  # address of the first block

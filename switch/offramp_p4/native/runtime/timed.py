@@ -47,7 +47,7 @@ def hint(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count:
 
 @supplied
 def come_back(ctx: Context, held: int) -> None:
-    """The pass of a recirculated packet, whose block this is."""
+    """Run the pass of the recirculated packet in this block."""
     raise NotImplementedError
 
 
@@ -65,7 +65,7 @@ def go_on(ctx: Context, waiting: int) -> None:
 
 @native
 def no_hint(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
-    """Nothing is known."""
+    """Fetch nothing ahead."""
 
 
 @native

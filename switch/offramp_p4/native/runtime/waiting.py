@@ -35,7 +35,7 @@ def none_waits(ctx: Context) -> None:
 
 @native
 def next_waiting(ctx: Context) -> int:
-    """Take the next packet that waits for another pass; where it is."""
+    """Take the next packet that waits for another pass; returns its address."""
     ctx.waiting -= 1
     ctx.current = ctx.queue.start
     at = Waiting(ctx.queue.data + ctx.queue.start)

@@ -35,7 +35,7 @@ class Changes:
     """The changes of all tables of a switch.
 
     Attributes:
-        lock: of every change.
+        lock: lock held during every change.
         dirty: tables with changes that machine code has not been shown.
         slow: tables that have something to prepare.
         pending: number of changes noted since all were shown.

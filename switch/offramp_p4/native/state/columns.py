@@ -17,27 +17,27 @@ _WORD = 64
 
 def key_words(key: KeyFormat, batch: EntryBatch) -> Words:
     """The keys of a batch, concatenated, of shape ``(n, words)``."""
-    made = np.zeros((len(batch), key.words), np.uint64)
+    words = np.zeros((len(batch), key.words), np.uint64)
     at = sum(key.widths)
     for i in key.order:
         at -= key.widths[i]
         for number, part in enumerate(_words(batch.keys[i])):
             word, shift = divmod(at + _WORD * number, _WORD)
-            made[:, word] |= part << np.uint64(shift)
+            words[:, word] |= part << np.uint64(shift)
             if shift and word + 1 < key.words:
-                made[:, word + 1] |= part >> np.uint64(_WORD - shift)
-    return made.view(np.int64)
+                words[:, word + 1] |= part >> np.uint64(_WORD - shift)
+    return words.view(np.int64)
 
 
 def action_rows(action: ActionRow, size: int, batch: EntryBatch) -> npt.NDArray[np.uint8]:
     """The rows of a batch's action with its data, of ``size`` bytes each."""
-    made = np.zeros((len(batch), size), np.uint8)
-    made[:, :4] = np.frombuffer(action.number.to_bytes(4, "little"), np.uint8)
+    rows = np.zeros((len(batch), size), np.uint8)
+    rows[:, :4] = np.frombuffer(action.number.to_bytes(4, "little"), np.uint8)
     for values, (at, width) in zip(batch.args, action.cells, strict=True):
         raw = np.ascontiguousarray(as_unsigned(values)).view(np.uint8).reshape(len(batch), -1)
         held = min(container(width), raw.shape[1])
-        made[:, at : at + held] = raw[:, :held]
-    return made
+        rows[:, at : at + held] = raw[:, :held]
+    return rows
 
 
 def _words(values: Column) -> list[Column]:

@@ -119,12 +119,12 @@ class CompactTable(NativeTable):
             number = 0 if known is not None else self._bare_number(keys)
             if not number:
                 return known
-            found = TableEntry(keys, self._actions.decode(self._rows[number - 1].tobytes()))
-            self._entries[self._identity(keys, priority)] = found
-            self._numbers[id(found)] = number
-            self._by_number[number - 1] = found
+            entry = TableEntry(keys, self._actions.decode(self._rows[number - 1].tobytes()))
+            self._entries[self._identity(keys, priority)] = entry
+            self._numbers[id(entry)] = number
+            self._by_number[number - 1] = entry
             self._bare -= 1
-            return found
+            return entry
 
     def _bare_number(self, keys: tuple[Match, ...]) -> int:
         """The number of an entry without an object; 0 if there is none with these keys."""

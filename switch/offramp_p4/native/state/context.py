@@ -32,7 +32,7 @@ _LEVELS: Final = 96  # copies of copies that may be under way at once
 
 
 def line_zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Zeros that begin at a line of the cache, so that what is to share a line does."""
+    """Zeros aligned to a cache line: fields that are read together share one."""
     size = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + LINE, np.uint8)
     skip = -address(raw) % LINE
@@ -87,9 +87,9 @@ class Context:
 
     def hold_function(self, word: int, function: Callable[[int, int], object]) -> None:
         """Set a word to the address of a C function that calls ``function``; it must not raise."""
-        made = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(function)
-        self._held[word] = made
-        self._hold_number(word, ctypes.cast(made, ctypes.c_void_p).value)
+        callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(function)
+        self._held[word] = callback
+        self._hold_number(word, ctypes.cast(callback, ctypes.c_void_p).value)
 
     def buffer(self, buffer: object) -> Bytes:
         """The used part of a buffer."""

@@ -87,8 +87,8 @@ class HashTable:
     def _larger(self, more: int) -> tuple[Words, int]:
         """Larger slots with the same keys, and how many of them are taken."""
         old = address(self._slots), len(self._slots), self._words
-        made = self._empty(max(_SMALLEST, 1 << (2 * (self._calls.count_keys(*old) + more)).bit_length()))
-        return made, self._calls.rehash(address(made), len(made) - 1, *old)
+        slots = self._empty(max(_SMALLEST, 1 << (2 * (self._calls.count_keys(*old) + more)).bit_length()))
+        return slots, self._calls.rehash(address(slots), len(slots) - 1, *old)
 
     def _empty(self, size: int) -> Words:
         return line_zeros((size, self._words + 1), np.int64)

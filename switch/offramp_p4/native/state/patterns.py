@@ -113,11 +113,11 @@ class _Index:
                 self._make_room(2 * int(self._record.fields.blocks_there))
 
     def remove(self, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
         self._calls.drop_pattern(self._record.address, number)
 
     def _build_tuples(self, left: Words) -> Words:
-        """Make tuples as long as they are worth it; returns the entries that none of them has taken."""
+        """Make tuples while they are worthwhile; returns the entries that none of them takes."""
         total = len(left)
         draw = np.random.default_rng(0)
         most = min(max(total // 16, _SAMPLE[0]), _SAMPLE[1])
@@ -155,12 +155,12 @@ class _Index:
     def _make_room(self, blocks: int) -> None:
         """Reserve room for ``blocks`` blocks, aligned to cache lines."""
         taken = int(self._record.fields.blocks_taken)
-        made = line_zeros(blocks * self._block_words, np.int64)
+        room = line_zeros(blocks * self._block_words, np.int64)
         order = np.zeros(blocks, np.int64)
         if taken:
-            made[: taken * self._block_words] = self._record[at.Patterns.blocks][: taken * self._block_words]
+            room[: taken * self._block_words] = self._record[at.Patterns.blocks][: taken * self._block_words]
             order[:taken] = self._record[at.Patterns.order][:taken]
-        self._record.give(at.Patterns.blocks, made)
+        self._record.give(at.Patterns.blocks, room)
         self._record.give(at.Patterns.order, order)
         self._record.fields.blocks_there = blocks
 
@@ -206,7 +206,7 @@ class PatternSearch:
         self._note_changes(len(numbers))
 
     def remove(self, entry: Entry, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
         del entry
         self._index.remove(number)
         self._there[number - 1] = False
@@ -215,7 +215,7 @@ class PatternSearch:
 
     @property
     def wants_time(self) -> bool:
-        """Whether :meth:`prepare` has something to do."""
+        """Whether :meth:`prepare` has work to do."""
         return self._changes > self._bearable
 
     def prepare(self, capacity: int) -> None:
@@ -232,9 +232,9 @@ class PatternSearch:
         self._show(self._built(self._index.entries))
 
     def _built(self, entries: Words) -> _Index:
-        made = _Index(self._key, entries)
-        made.build(np.flatnonzero(self._there) + 1)
-        return made
+        index = _Index(self._key, entries)
+        index.build(np.flatnonzero(self._there) + 1)
+        return index
 
     def _note_changes(self, count: int) -> None:
         self._changes += count

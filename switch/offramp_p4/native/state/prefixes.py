@@ -60,7 +60,7 @@ class PrefixSearch:
         assert added == len(entries), "an entry is there already"
 
     def remove(self, entry: Entry, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
         self.remove_rows(*self._rows([entry]), np.array([number], np.int64))
 
     def add_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> int:
@@ -75,7 +75,7 @@ class PrefixSearch:
         return self._change(self._calls.add_prefixes, keys, lengths, numbers)
 
     def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
-        """No longer find these entries."""
+        """Remove these entries from the index."""
         self._change(self._calls.drop_prefixes, keys, lengths, numbers)
 
     def find(self, keys: tuple[Match, ...]) -> int:
@@ -95,13 +95,13 @@ class PrefixSearch:
         """The keys of a row of words."""
         number = int.from_bytes(row.tobytes(), "little")
         length = number >> self._key.extra_at & ROOT_LENGTH
-        made: list[Match] = []
+        keys: list[Match] = []
         for i, value in enumerate(self._key.divide(number)):
             if i == self._key.prefix:
-                made.append(Lpm(value, length) if length else ANY)
+                keys.append(Lpm(value, length) if length else ANY)
             else:
-                made.append(Exact(value))
-        return tuple(made)
+                keys.append(Exact(value))
+        return tuple(keys)
 
     @property
     def nbytes(self) -> int:

@@ -96,7 +96,7 @@ class NativeProfile(ActionProfileState):
         self._stale = True
 
     def drop(self, group: int, members: Sequence[int]) -> None:
-        """Remove a group together with members that no other group has."""
+        """Remove a group and the members that are in no other group."""
         super().drop(group, members)
         self._stale = True
 

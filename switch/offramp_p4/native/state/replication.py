@@ -86,9 +86,9 @@ class NativeReplication(ReplicationEngine):
             )
 
 
-def watched(given: dict[int, _V]) -> WatchedDict[_V]:
+def watched(groups: dict[int, _V]) -> WatchedDict[_V]:
     """A dictionary that is watched: this one, or a copy."""
-    return given if isinstance(given, WatchedDict) else WatchedDict(given)
+    return groups if isinstance(groups, WatchedDict) else WatchedDict(groups)
 
 
 class _Rows:

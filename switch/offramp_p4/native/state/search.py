@@ -46,7 +46,7 @@ class ExactSearch:
         self._hash.insert(self._rows([e.keys for e in entries]), numbers)
 
     def remove(self, entry: Entry, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
         del number
         self._hash.remove(self._rows([entry.keys]))
 
@@ -58,7 +58,7 @@ class ExactSearch:
         return int(updates().insert_new(table, address(keys), self._key.words, address(numbers), len(keys)))
 
     def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
-        """No longer find these entries."""
+        """Remove these entries from the index."""
         del lengths, numbers
         self._hash.remove(keys)
 

@@ -36,11 +36,11 @@ class Search(Protocol):
         """Find these entries, too, which follow all others in the order of insertion."""
 
     def remove(self, entry: Entry, number: int) -> None:
-        """No longer find an entry."""
+        """Remove an entry from the index."""
 
     @property
     def wants_time(self) -> bool:
-        """Whether :meth:`prepare` has something to do."""
+        """Whether :meth:`prepare` has work to do."""
 
     def prepare(self, capacity: int) -> None:
         """Rebuild a structure beside the one that packets use; nothing changes until it is used.
@@ -53,7 +53,7 @@ class Search(Protocol):
 
 
 class BatchSearch(Search, Protocol):
-    """A search that takes rows of words for entries, of which it can be asked for all."""
+    """A search over rows of words as entries, which can list all of them."""
 
     @property
     def nbytes(self) -> int:
@@ -66,7 +66,7 @@ class BatchSearch(Search, Protocol):
         """
 
     def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
-        """No longer find these entries."""
+        """Remove these entries from the index."""
 
     def find(self, keys: tuple[Match, ...]) -> int:
         """The number of the entry with these keys; 0 if there is none."""
@@ -83,6 +83,6 @@ _A = TypeVar("_A", bound=npt.NDArray[Any])
 
 def enlarged(array: _A, rows: int) -> _A:
     """A copy of the rows with zeros behind them."""
-    made = line_zeros((rows, *array.shape[1:]), array.dtype)
-    made[: len(array)] = array
-    return cast("_A", made)
+    larger = line_zeros((rows, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return cast("_A", larger)

@@ -44,20 +44,20 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
 
 def numbers(g: Emitter, data: ir.Expr) -> list[Value]:
     """The fields of ``data``. Headers count whether or not they are valid: in hardware, a field is a register."""
-    found: list[Value] = []
+    values: list[Value] = []
     for part in fields_of(data):
         if is_scalar(part.type):
             if widths.width(part.type):
-                found.append(g.value(part))
+                values.append(g.value(part))
         elif isinstance(part, ir.Compose):
-            found += numbers(g, part)
+            values += numbers(g, part)
         else:
             fields = list(codec.leaves(part.type))
             if any(isinstance(f.type, Varbit) for f in fields):
                 raise Unsupported(part.pos, f"{part.type}, which has a varbit, as data of fixed size")
             at = lvalues.locate(g, part)[0] if is_lvalue(part) else g.temporary(part)
-            found += codec.numbers_at(g, fields, at)
-    return found
+            values += codec.numbers_at(g, fields, at)
+    return values
 
 
 def _get(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
@@ -82,8 +82,8 @@ def _hash(target: TnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr, *o
 
 def selector_hash(target: TnaTarget, g: Emitter, table: ir.Table) -> Value:
     """The hash over the ``selector`` keys of a table; 0 without an action selector."""
-    found = selector_keys(table)
-    return i64(0) if found is None else _hash(target, g, *found)
+    selection = selector_keys(table)
+    return i64(0) if selection is None else _hash(target, g, *selection)
 
 
 def _random(g: Emitter, e: ir.ExternCall) -> Value:
@@ -107,11 +107,11 @@ def _funnel_shift(g: Emitter, e: ir.ExternCall) -> Value:
     if not isinstance(t, Bits):
         raise Unsupported(e.pos, f"funnel_shift_right of {t}")
     high, low = (g.resize(g.resize(g.value(argument(e, i)), t.width), 2 * t.width) for i in (1, 2))
-    both = g.b.or_(g.b.shl(high, const(high.type, t.width)), low)
+    joined = g.b.or_(g.b.shl(high, const(high.type, t.width)), low)
     amount = g.word_of(argument(e, 3))
     inside = g.b.icmp_unsigned("<", amount, i64(2 * t.width))
-    by = g.resize(g.b.select(inside, amount, i64(0)), both.type.width)
-    shifted = g.b.select(inside, g.b.lshr(both, by), const(both.type, 0))
+    by = g.resize(g.b.select(inside, amount, i64(0)), joined.type.width)
+    shifted = g.b.select(inside, g.b.lshr(joined, by), const(joined.type, 0))
     lvalues.write(g, at, g.resize(shifted, t.width))
     return None
 

@@ -30,11 +30,11 @@ def write_gress(g: Emitter, target: TnaTarget) -> Value:
     parsers = [calls.block(g, parser) for parser in target.gress.parsers]
     control, deparser = calls.block(g, target.gress.control), calls.block(g, target.gress.deparser)
     ingress = target.cells.direction == "ingress"
-    with g.plain_function(f"{target.cells.direction}", KIND) as made:
-        for arg in made.args[:2]:
+    with g.plain_function(f"{target.cells.direction}", KIND) as function:
+        for arg in function.args[:2]:
             arg.add_attribute("noalias")
-        _start(g, target, made, ingress=ingress)
-        _parse(g, target, parsers, made.args[4])
+        _start(g, target, function, ingress=ingress)
+        _parse(g, target, parsers, function.args[4])
         _check_error(g, target, ingress=ingress)
         for deposit in target.deposits:
             deposit.write(g)
@@ -43,14 +43,14 @@ def write_gress(g: Emitter, target: TnaTarget) -> Value:
             g.leave_if(g.b.icmp_unsigned("==", code, const(I32, CHECK_FAILED)), code)
         _leave_results(g, target, ingress=ingress)
         g.leave(DONE)
-    return made
+    return function
 
 
-def _start(g: Emitter, target: TnaTarget, made: Value, *, ingress: bool) -> None:
+def _start(g: Emitter, target: TnaTarget, function: Value, *, ingress: bool) -> None:
     """A fresh packet's memory."""
     g.clear(g.memory, aligned(g.layout.size, 8))
-    set_field(g, LENGTH.name, made.args[2])
-    set_field(g, names.WIRE_LENGTH.name, g.b.add(made.args[3], i64(CHECK_SEQUENCE_BYTES)))
+    set_field(g, LENGTH.name, function.args[2])
+    set_field(g, names.WIRE_LENGTH.name, g.b.add(function.args[3], i64(CHECK_SEQUENCE_BYTES)))
     time = g.b.and_(g.b.mul(g.word(Context.now_us), i64(1000)), i64(MASK48))
     _write_field(g, target, "parser", "global_tstamp", time)
     for name, value in unset_types(target.cells.structure("deparser")).items():
@@ -112,28 +112,28 @@ def _leave_results(g: Emitter, target: TnaTarget, *, ingress: bool) -> None:
 
 def header_numbers(program: ir.Program, direction: str, values: dict[str, Any], g: Emitter) -> list[Value]:
     """The fields of the header that the chip puts in front of a packet: 0 where no value is given."""
-    made = []
+    out = []
     for f in intrinsic_type(program, direction, "intrinsic").fields:
         bits = bits_of(f.type)
         assert bits is not None
         if bits.width:
-            made.append(g.resize(values[f.name], bits.width) if f.name in values else const(number_type(bits.width), 0))
-    return made
+            out.append(g.resize(values[f.name], bits.width) if f.name in values else const(number_type(bits.width), 0))
+    return out
 
 
 def write_headers(g: Emitter, program: ir.Program, extra: int, supplied: dict[str, Any]) -> None:
     """Write the functions that put the chip's headers in front of packets."""
     sizes = {}
     for direction, params in _HEADERS.items():
-        with g.plain_function(f"{direction}_header", ll.FunctionType(I64, [PTR, *[I64] * len(params)])) as made:
-            values = dict(zip(params, made.args[1:], strict=True))
-            sizes[direction] = pack(g, header_numbers(program, direction, values, g), made.args[0])
+        with g.plain_function(f"{direction}_header", ll.FunctionType(I64, [PTR, *[I64] * len(params)])) as function:
+            values = dict(zip(params, function.args[1:], strict=True))
+            sizes[direction] = pack(g, header_numbers(program, direction, values, g), function.args[0])
             g.b.ret(i64(sizes[direction]))
-        supplied[f"write_{direction}_header"] = made
+        supplied[f"write_{direction}_header"] = function
     for name, size in (("ingress_front", sizes["ingress"] + extra), ("egress_front", sizes["egress"])):
-        with g.plain_function(name, ll.FunctionType(I64, [])) as made:
+        with g.plain_function(name, ll.FunctionType(I64, [])) as function:
             g.b.ret(i64(size))
-        supplied[name] = made
+        supplied[name] = function
 
 
 _HEADERS: Final = {

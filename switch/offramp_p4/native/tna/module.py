@@ -41,8 +41,8 @@ _PASSES: Final[dict[str, Any]] = {
 def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     """Translate a program."""
     assert isinstance(objects, NativeTofino)
-    found = pipes(program)
-    for pipe in found:
+    pipelines = pipes(program)
+    for pipe in pipelines:
         one_access.check(pipe)
     plan, digests = TnaPlan(program, objects), list[Record]()
     module = ll.Module(program.file)
@@ -50,15 +50,15 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     library = Library(module, tags, fields, supplied)
     size = 0
     for direction in ("ingress", "egress"):
-        made = []
-        for number, pipe in enumerate(found):
+        functions = []
+        for number, pipe in enumerate(pipelines):
             layout, gress = Layout(program), getattr(pipe, direction)
             target = TnaTarget(program, layout, gress, direction, plan, objects, digests)
             fields.update(target.cells.fields)
             g = Emitter(program, module, layout, target, library, f"p4.{direction}{number}")
-            made.append(write_gress(g, target))
+            functions.append(write_gress(g, target))
             size = max(size, aligned(layout.size, 64))
-        supplied[f"run_{direction}"] = _dispatch(g, direction, made)
+        supplied[f"run_{direction}"] = _dispatch(g, direction, functions)
     supplied["deliver"] = hold if way is Way.QUEUED else leave
     write_headers(g, program, port_metadata_bytes(program), supplied)
     for entry in (receive, receive_batch, advance, gather) if way is Way.QUEUED else (run_batch, gather):
@@ -66,13 +66,13 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     return Module(str(module), plan, size, digests, [])
 
 
-def _dispatch(g: Emitter, direction: str, made: list[Value]) -> Value:
+def _dispatch(g: Emitter, direction: str, functions: list[Value]) -> Value:
     """Write the function that runs a gress of the pipe with a number."""
     with g.plain_function(f"run_{direction}", ll.FunctionType(I64, [PTR, PTR, *[I64] * 4])) as run:
         context, memory, pipe, *rest = run.args
-        blocks = [g.block("pipe") for _ in made]
+        blocks = [g.block("pipe") for _ in functions]
         switch = g.b.switch(pipe, blocks[0])
-        for number, (gress, block) in enumerate(zip(made, blocks, strict=True)):
+        for number, (gress, block) in enumerate(zip(functions, blocks, strict=True)):
             if number:
                 switch.add_case(const(I64, number), block)
             g.b.position_at_end(block)

@@ -158,9 +158,9 @@ class NativeTofino(NativeState, TofinoObjects):
         """Tell the packet generator also what has woken it."""
         super().collect()
         if self.generator is not None and self._context.words[at.Context.triggers.used]:
-            found = self._context.buffer(at.Context.triggers).view(np.int64).reshape(-1, 3).tolist()
+            triggers = self._context.buffer(at.Context.triggers).view(np.int64).reshape(-1, 3).tolist()
             self._context.empty(at.Context.triggers)
-            for port, head, now_us in found:
+            for port, head, now_us in triggers:
                 self.generator.recirculated(port, head, now_us)
 
     def _show_patterns(self) -> None:
@@ -184,16 +184,16 @@ def hash_table(function: Hash, bits: int) -> Words:
     """
     zero = function(0)
     columns = [function(1 << i) ^ zero for i in range(bits)]
-    made = [zero]
+    hashes = [zero]
     for low in range((bits + 7) // 8 * 8 - 4, -4, -4):
-        made += _combinations(columns[low : low + 4])
-    return np.array([signed_word(value) for value in made], np.int64)
+        hashes += _combinations(columns[low : low + 4])
+    return np.array([signed_word(value) for value in hashes], np.int64)
 
 
 def _combinations(columns: Sequence[int]) -> list[int]:
     """The exclusive or of the columns that each number of four bits picks."""
-    made = [0]
+    sums = [0]
     for i in range(4):
         column = columns[i] if i < len(columns) else 0
-        made += [value ^ column for value in made]
-    return made
+        sums += [value ^ column for value in sums]
+    return sums

@@ -92,6 +92,6 @@ def _digest(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     with _selected(target, g, e, "digest_type"):
         values = (g.temporary(data), data.type)
-        made = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
-        target.digests.append(made)
+        words = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
+        target.digests.append(words)
     return None

@@ -81,7 +81,7 @@ class TnaTarget(DirectTarget):
             counts.touch_entry(g, self.plan.tables[table].words, entry)
 
     def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
-        """Nothing: TNA's direct externs are called by actions."""
+        """Do nothing: actions call TNA's direct externs."""
 
     def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
         """The hash of an action selector."""

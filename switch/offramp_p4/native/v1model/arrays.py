@@ -84,9 +84,9 @@ def _count(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     instance = _instance(e)
     index, fits = lvalues.index_of(g, argument(e, 0), target.objects.of[instance].size)
     with _inside(g, fits):
-        both = g.at(g.pointer(target.plan.arrays[instance]), g.b.mul(index, i64(16)))
-        counts.add(g, both, i64(1))
-        counts.add(g, g.at(both, 8), field(g, LENGTH.name))
+        counter = g.at(g.pointer(target.plan.arrays[instance]), g.b.mul(index, i64(16)))
+        counts.add(g, counter, i64(1))
+        counts.add(g, g.at(counter, 8), field(g, LENGTH.name))
     return None
 
 

@@ -50,7 +50,7 @@ class Cells:
 
     Attributes:
         fields: offset and bytes of each field that the run-time system knows, by name.
-        colour: of the direct meter of the last entry hit.
+        colour: colour of the direct meter of the last entry hit.
         headers, user, standard: offsets of the parsed headers and of both kinds of metadata.
         headers_end, end: the offsets after the headers, and after all metadata.
     """

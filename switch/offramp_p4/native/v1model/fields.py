@@ -36,13 +36,13 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
 
 def spans(layout: Layout, data: ir.Expr) -> list[Span]:
     """The bytes of the places in ``data`` (of ``clone3`` and its kin); what is not a fixed place is not kept."""
-    found = []
+    merged = []
     for part in data.parts if isinstance(data, ir.Compose) else [data]:
         if isinstance(part, ir.Compose):
-            found += spans(layout, part)
+            merged += spans(layout, part)
         elif (span := layout.span(part)) is not None:
-            found.append(span)
-    return found
+            merged.append(span)
+    return merged
 
 
 def by_list(g: Emitter, lists: dict[int, list[Span]], number: Value, write: Callable[[list[Span]], Any]) -> None:

@@ -36,7 +36,7 @@ def _emitted(layout: Layout, deparser: ir.ControlInstance) -> list[int] | None:
     """Offsets of the headers that a deparser emits, in this order; None if it does more than that."""
     if deparser.locals:
         return None
-    found: list[int] = []
+    slots: list[int] = []
     for stmt in _statements(deparser.body):
         call = _call_of(stmt, "packet_out", "emit")
         place = None if call is None else call.args[0].expr
@@ -46,8 +46,8 @@ def _emitted(layout: Layout, deparser: ir.ControlInstance) -> list[int] | None:
         for at in _headers(place.type, base):
             if at is None:
                 return None
-            found.append(at)
-    return found if len(set(found)) == len(found) else None
+            slots.append(at)
+    return slots if len(set(slots)) == len(slots) else None
 
 
 def _statements(block: ir.Block) -> Iterator[ir.Stmt]:

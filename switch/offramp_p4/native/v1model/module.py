@@ -117,9 +117,9 @@ def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any], *, known: bo
 
     def write(name: str, params: list[Any], body: Callable[..., None], returns: Any = None) -> None:
         kind = ll.FunctionType(returns or ll.VoidType(), params)
-        with g.plain_function(name, kind) as made:
-            body(*made.args)
-        supplied[name] = made
+        with g.plain_function(name, kind) as function:
+            body(*function.args)
+        supplied[name] = function
 
     _write_memory(g, target.cells, write, size)
     _write_headers(g, target.cells, write, known=known)

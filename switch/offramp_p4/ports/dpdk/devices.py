@@ -41,7 +41,7 @@ class Memif(Device):
     Attributes:
         path: path of the socket at which the server listens.
         client: whether it is the end that connects.
-        number, secret: of the interface; client and server must have the same.
+        number, secret: number and secret of the interface; client and server must have the same.
     """
 
     path: str = ""
@@ -73,14 +73,14 @@ def parse_device(link: str, port: int) -> Device:
 def _memif(link: str, path: str, options: list[str], port: int) -> Memif:
     client = "client" in options
     pairs = [option.partition("=")[::2] for option in options if option != "client"]
-    given = dict(pairs)
-    number = whole_number(given.get("id", "0"))
-    if not path or len(given) < len(pairs) or not set(given) <= set(_MEMIF_OPTIONS) or number is None:
+    named = dict(pairs)
+    number = whole_number(named.get("id", "0"))
+    if not path or len(named) < len(pairs) or not set(named) <= set(_MEMIF_OPTIONS) or number is None:
         raise OfframpError(f"link {link!r}: expected {_MEMIF}")
     check_path(path)
-    if (whole_number(given.get("bsize", str(_LEAST_BUFFER))) or 0) < _LEAST_BUFFER:
+    if (whole_number(named.get("bsize", str(_LEAST_BUFFER))) or 0) < _LEAST_BUFFER:
         raise OfframpError(f"link {link!r}: expected a bsize of at least {_LEAST_BUFFER}, so that frames fit a buffer")
-    if len(given.get("secret", "").encode()) > _MOST_SECRET:
+    if len(named.get("secret", "").encode()) > _MOST_SECRET:
         raise OfframpError(f"link {link!r}: expected a secret of at most {_MOST_SECRET} bytes")
-    words = [f"role={'client' if client else 'server'}", "socket-abstract=no", *(f"{k}={v}" for k, v in given.items())]
-    return Memif(f"net_memif{port}", ",".join(words), path, client, number, given.get("secret", ""))
+    words = [f"role={'client' if client else 'server'}", "socket-abstract=no", *(f"{k}={v}" for k, v in named.items())]
+    return Memif(f"net_memif{port}", ",".join(words), path, client, number, named.get("secret", ""))

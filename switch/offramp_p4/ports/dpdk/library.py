@@ -89,10 +89,10 @@ class Library:
         raise AttributeError(name)
 
     def check(self, code: int, what: str) -> None:
-        """Whether a function has not failed.
+        """Check the result of a function.
 
         Raises:
-            OfframpError: it has.
+            OfframpError: the function has failed.
         """
         if code < 0:
             raise OfframpError(f"{what}: {self.error().decode()}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The listener of a memif port (version 2.0), which looks at what a client says before DPDK's driver does.
+"""The listener of a memif port (version 2.0), which checks a client's messages before DPDK's driver reads them.
 
-The driver ends the process when strangers come and go, and believes the sizes that it is told. So it listens in a
+The driver ends the process when strangers come and go, and trusts the sizes that it receives. So it listens in a
 folder of this process, and connections come by way of this guard: a client of this user that greets properly is
 connected to the driver, and each message is checked, with the memory that it brings, before it is passed on. What lies
 in shared memory later, the driver reads by itself.
@@ -67,7 +67,7 @@ class MemifGuard:
     Args:
         path: path of the socket to which clients connect.
         inner: path of the socket at which the driver listens.
-        number, secret: of the interface, which a client must name.
+        number, secret: number and secret of the interface, which a client must name.
         free: whether the driver has no client.
 
     Raises:
@@ -128,20 +128,20 @@ class MemifGuard:
 
     def _accept(self) -> None:
         try:
-            made, _ = self._listener.accept()
+            client, _ = self._listener.accept()
         except OSError:
             return
-        if not trusted_user(made):
-            _LOG.warning("memif:%s: a process of user %d is turned away", self._path, user_of(made))
+        if not trusted_user(client):
+            _LOG.warning("memif:%s: a process of user %d is turned away", self._path, user_of(client))
             self.strangers += 1
-            made.close()
+            client.close()
             return
-        made.setblocking(False)
-        self._client = _Client(made, time.monotonic())
+        client.setblocking(False)
+        self._client = _Client(client, time.monotonic())
         most = _MOST_REGIONS - 1, _MOST_RINGS - 1, _MOST_RINGS - 1, _MOST_LOG2
         greeting = _HELLO.pack(HELLO, b"offramp", _VERSION, _VERSION, *most)
         with contextlib.suppress(OSError):
-            made.send(greeting.ljust(SIZE, b"\0"))
+            client.send(greeting.ljust(SIZE, b"\0"))
 
     def _from_client(self, client: _Client) -> None:
         for message, descriptors in _messages(client.link):

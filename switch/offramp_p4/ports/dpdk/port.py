@@ -83,10 +83,10 @@ class DpdkPort:
         self._refused += len(which) - self._library.send(self._number, *arrays, len(which))
 
     def flush(self) -> None:
-        """Nothing is kept."""
+        """Keep nothing."""
 
     def rest(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     @property
     def congested(self) -> bool:

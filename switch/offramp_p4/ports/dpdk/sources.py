@@ -55,17 +55,17 @@ def library() -> Path:
     for path in sorted(root.iterdir()):
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     folder = user_cache() / "offramp" / "ports"
-    made = folder / digest.hexdigest()[:16] / NAME
+    built = folder / digest.hexdigest()[:16] / NAME
     try:
-        if not made.is_file():
+        if not built.is_file():
             make_cache(folder)
-            _build(root, made.parent)
-        check_way(made.parent)
-        for path, is_folder in ((made.parent, True), (made, False)):
+            _build(root, built.parent)
+        check_way(built.parent)
+        for path, is_folder in ((built.parent, True), (built, False)):
             check_owned(path, folder=is_folder)
     except OSError as error:
         raise OfframpError(f"{folder}: {error.strerror or error}") from None
-    return made
+    return built
 
 
 def _build(root: Path, into: Path) -> None:

@@ -70,10 +70,10 @@ class Workers:
         Raises:
             OfframpError: its program does not compile for them.
         """
-        why = one_core(switch) if self.count > 1 else ""
-        if why:
-            _LOG.warning("%s: %s, so that one core of %d runs it", switch.program.file, why, self.count)
-        count = 1 if why else self.count
+        obstacle = one_core(switch) if self.count > 1 else ""
+        if obstacle:
+            _LOG.warning("%s: %s, so that one core of %d runs it", switch.program.file, obstacle, self.count)
+        count = 1 if obstacle else self.count
         if count != self._used:
             self._library.end_workers()
             self._leave()

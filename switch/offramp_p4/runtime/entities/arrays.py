@@ -34,8 +34,8 @@ class CounterHandler:
         for identifier, counter in self._counters.select(wanted.counter_id):
             for index in cells(wanted, counter.size, f"counter {counter.name}"):
                 data = v1.CounterData(packet_count=counter.packets[index], byte_count=counter.bytes[index])
-                made = v1.CounterEntry(counter_id=identifier, index=v1.Index(index=index), data=data)
-                yield v1.Entity(counter_entry=made)
+                entry = v1.CounterEntry(counter_id=identifier, index=v1.Index(index=index), data=data)
+                yield v1.Entity(counter_entry=entry)
 
 
 class Word:
@@ -135,5 +135,5 @@ class RegisterHandler:
         for identifier, register in self._registers.select(wanted.register_id):
             for index in cells(wanted, register.state.size, register.what):
                 data = register.encode(register.state.read(index))
-                made = v1.RegisterEntry(register_id=identifier, index=v1.Index(index=index), data=data)
-                yield v1.Entity(register_entry=made)
+                entry = v1.RegisterEntry(register_id=identifier, index=v1.Index(index=index), data=data)
+                yield v1.Entity(register_entry=entry)

@@ -40,9 +40,9 @@ def invalid(message: str) -> RpcError:
 
 def copied(message: Any) -> Any:
     """A copy that keeps nothing else of the request alive."""
-    made = type(message)()
-    made.CopyFrom(message)
-    return made
+    duplicate = type(message)()
+    duplicate.CopyFrom(message)
+    return duplicate
 
 
 def as_rpc_error(error: Exception) -> RpcError:

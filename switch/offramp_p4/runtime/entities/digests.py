@@ -91,10 +91,10 @@ class DigestHandler:
         for identifier, channel in self._channels.items():
             size = channel.config.max_list_size
             while channel.buffer and channel.due_ns <= now_ns:
-                taken = list(channel.buffer)[: size or None]
-                for values in taken:
+                batch = list(channel.buffer)[: size or None]
+                for values in batch:
                     del channel.buffer[values]
-                yield self._message(identifier, channel, taken, now_ns)
+                yield self._message(identifier, channel, batch, now_ns)
 
     @property
     def next_ns(self) -> int | None:
@@ -112,15 +112,15 @@ class DigestHandler:
         if channel is not None:
             channel.sent = {v: s for v, s in channel.sent.items() if s[0] != ack.list_id}
 
-    def _message(self, identifier: int, channel: _Channel, taken: list[Values], now_ns: int) -> Any:
+    def _message(self, identifier: int, channel: _Channel, batch: list[Values], now_ns: int) -> Any:
         self._lists += 1
         if channel.config.ack_timeout_ns:
-            channel.sent.update(dict.fromkeys(taken, (self._lists, now_ns)))
+            channel.sent.update(dict.fromkeys(batch, (self._lists, now_ns)))
         element = self._types[self._names.objects[identifier]]
         return v1.DigestList(
             digest_id=identifier,
             list_id=self._lists,
-            data=[encode_value(element, iter(values), self._errors) for values in taken],
+            data=[encode_value(element, iter(values), self._errors) for values in batch],
             timestamp=time.time_ns(),
         )
 

@@ -26,17 +26,17 @@ class DirectCounterHandler:
         modify_only(kind, f"{table.what}: a direct counter")
         if not table.has_counter:
             raise invalid(f"{table.what} has no direct counter")
-        found = table.find(entry.table_entry)
+        known = table.find(entry.table_entry)
         if entry.HasField("data"):
-            found.packets, found.bytes = entry.data.packet_count, entry.data.byte_count
+            known.packets, known.bytes = entry.data.packet_count, entry.data.byte_count
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """The counters of one entry, one table or all tables."""
         for table in _tables(self._tables, wanted.table_entry, "has_counter", "counter"):
-            for found in table.matching(wanted.table_entry):
-                data = v1.CounterData(packet_count=found.packets, byte_count=found.bytes)
-                made = v1.DirectCounterEntry(table_entry=table.key_message(found), data=data)
-                yield v1.Entity(direct_counter_entry=made)
+            for matched in table.matching(wanted.table_entry):
+                data = v1.CounterData(packet_count=matched.packets, byte_count=matched.bytes)
+                counter_entry = v1.DirectCounterEntry(table_entry=table.key_message(matched), data=data)
+                yield v1.Entity(direct_counter_entry=counter_entry)
 
 
 class DirectMeterHandler:
@@ -54,19 +54,19 @@ class DirectMeterHandler:
         no_colours(entry, "counter_data", table.what)
         if entry.table_entry.is_default_action:
             raise RpcError(Code.UNIMPLEMENTED, f"{table.what}: v1model runs no direct meter on a miss")
-        found, wanted = table.find(entry.table_entry), rates(entry, "config", table.what)
-        found.meter = found.meter or MeterCell()
-        found.meter.configure(wanted)
+        known, wanted = table.find(entry.table_entry), rates(entry, "config", table.what)
+        known.meter = known.meter or MeterCell()
+        known.meter.configure(wanted)
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """The meters of one entry, one table or all tables."""
         no_colours(wanted, "counter_data", "direct meters")
         for table in _tables(self._tables, wanted.table_entry, "has_meter", "meter"):
-            for found in table.matching(wanted.table_entry):
-                made = v1.DirectMeterEntry(table_entry=table.key_message(found))
-                if found.meter is not None and found.meter.rates:
-                    made.config.CopyFrom(meter_config(found.meter))
-                yield v1.Entity(direct_meter_entry=made)
+            for matched in table.matching(wanted.table_entry):
+                meter_entry = v1.DirectMeterEntry(table_entry=table.key_message(matched))
+                if matched.meter is not None and matched.meter.rates:
+                    meter_entry.config.CopyFrom(meter_config(matched.meter))
+                yield v1.Entity(direct_meter_entry=meter_entry)
 
 
 def _tables(tables: ById[Table], key: Any, attribute: str, word: str) -> Iterator[Table]:

@@ -17,7 +17,7 @@ class ExternHandler:
         raise invalid(f"no extern type has id {entry.extern_type_id:#x}")
 
     def read(self, wanted: Any) -> Iterator[Any]:
-        """Nothing for the wildcard; any id is unknown."""
+        """Read nothing for the wildcard; refuse any id as unknown."""
         if wanted.extern_type_id or wanted.extern_id:
             raise invalid(f"no extern type has id {wanted.extern_type_id:#x}")
         return iter(())

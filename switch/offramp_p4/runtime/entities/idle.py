@@ -68,7 +68,7 @@ class IdleTimers:
 
 
 def _notice(table: Table, entry: TableEntry) -> Any:
-    made = table.key_message(entry)
-    set_metadata(made, entry.metadata)
-    made.idle_timeout_ns = entry.idle_timeout_ns
-    return made
+    message = table.key_message(entry)
+    set_metadata(message, entry.metadata)
+    message.idle_timeout_ns = entry.idle_timeout_ns
+    return message

@@ -53,9 +53,9 @@ class KeyCodec:
             if out[position] is not ANY:
                 raise invalid(f"{self._fields[position][3]} is given twice")
             _, kind, width, what = self._fields[position]
-            given = match.WhichOneof("field_match_type")
-            if given != kind:
-                raise invalid(f"{what}: expected a match of kind {kind}, got {given or 'none'}")
+            sent = match.WhichOneof("field_match_type")
+            if sent != kind:
+                raise invalid(f"{what}: expected a match of kind {kind}, got {sent or 'none'}")
             codec = self._codecs[position]
             try:
                 if kind in _SINGLE:
@@ -162,9 +162,9 @@ class ActionCodec:
     def plain_params(self, identifier: int) -> list[tuple[int, int]] | None:
         """Number and width of each parameter; None if values of one are translated, signed or of any width."""
         params = self._by_id[identifier][1]
-        found = [(number, codec.width) for number, (_, codec, _) in params.items() if type(codec) is Plain]
-        made = [(number, width) for number, width in found if width is not None]
-        return made if len(made) == len(params) else None
+        widths = [(number, codec.width) for number, (_, codec, _) in params.items() if type(codec) is Plain]
+        known = [(number, width) for number, width in widths if width is not None]
+        return known if len(known) == len(params) else None
 
     def decode(self, action: Any) -> ActionData:
         """An action with its arguments in order.

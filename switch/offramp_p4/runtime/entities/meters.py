@@ -69,7 +69,7 @@ class MeterHandler:
         no_colours(wanted, "counter_data", "meters")
         for identifier, meter in self._meters.select(wanted.meter_id):
             for index in cells(wanted, meter.size, f"meter {meter.name}"):
-                made = v1.MeterEntry(meter_id=identifier, index=v1.Index(index=index))
+                meter_entry = v1.MeterEntry(meter_id=identifier, index=v1.Index(index=index))
                 if meter.cells[index].rates:
-                    made.config.CopyFrom(meter_config(meter.cells[index]))
-                yield v1.Entity(meter_entry=made)
+                    meter_entry.config.CopyFrom(meter_config(meter.cells[index]))
+                yield v1.Entity(meter_entry=meter_entry)

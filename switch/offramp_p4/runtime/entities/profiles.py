@@ -65,12 +65,12 @@ class MemberHandler:
         for identifier, profile in self._profiles.select(wanted.action_profile_id):
             for member, action in sorted(profile.selector.state.members.items()):
                 if wanted.member_id in {0, member} and member < HIDDEN:
-                    made = v1.ActionProfileMember(
+                    entry = v1.ActionProfileMember(
                         action_profile_id=identifier,
                         member_id=member,
                         action=profile.tables[0].codec.encode(action),
                     )
-                    yield v1.Entity(action_profile_member=made)
+                    yield v1.Entity(action_profile_member=entry)
 
 
 class GroupHandler:

@@ -101,11 +101,11 @@ class Selector:
             raise invalid(f"{self.what} is not a selector: it takes no action sets")
         if message.HasField("group_action") or message.action_selection_mode or message.size_semantics:
             raise RpcError(Code.UNIMPLEMENTED, f"{what}: group actions and settings of a single group")
-        given = message.action_profile_actions
-        weights = [self._weight(a.weight, what) for a in given]
-        watches = [self._watch(a, what) for a in given]
+        messages = message.action_profile_actions
+        weights = [self._weight(a.weight, what) for a in messages]
+        watches = [self._watch(a, what) for a in messages]
         number = self._free_groups.take()
-        members = [self._free_members.take() for _ in given]
+        members = [self._free_members.take() for _ in messages]
         buckets = [Bucket(*fields) for fields in zip(members, weights, watches, strict=True)]
         done = 0
         try:
@@ -127,8 +127,8 @@ class Selector:
 
     def one_shot(self, group: Group) -> Any | None:
         """The ActionProfileActionSet behind a group; None if it is a group of the controller."""
-        found = self._one_shots.get(group.id)
-        return None if found is None else found[0]
+        shot = self._one_shots.get(group.id)
+        return None if shot is None else shot[0]
 
     def release(self, group: Group) -> None:
         """Forget the one-shot of a table entry that has gone."""

@@ -67,16 +67,16 @@ class Table:
         if entry.is_default_action:
             self.check_default(entry)
             return self.state.default_entry
-        found = self.state.get(self.keys.decode(entry.match), self.priority(entry))
-        if found is None:
+        match = self.state.get(self.keys.decode(entry.match), self.priority(entry))
+        if match is None:
             raise RpcError(Code.NOT_FOUND, f"{self.what}: no entry with this match")
-        return found
+        return match
 
     def check_default(self, entry: Any) -> None:
-        """Whether a message for the default entry has no key and no time-out.
+        """Check that a message for the default entry has no key and no time-out.
 
         Raises:
-            RpcError: it has.
+            RpcError: it has one of them.
         """
         if entry.match or entry.priority:
             raise invalid(f"{self.what}: the default entry has neither match nor priority")
@@ -109,11 +109,11 @@ class Table:
         if selector.has_one_shots:
             raise invalid(f"{self.what}: its entries use action sets, so they cannot use members and groups")
         if kind == "action_profile_member_id":
-            made: Member | Group = Member(action.action_profile_member_id)
+            use: Member | Group = Member(action.action_profile_member_id)
         else:
-            made = Group(action.action_profile_group_id)
-        selector.uses[made] += 1
-        return made
+            use = Group(action.action_profile_group_id)
+        selector.uses[use] += 1
+        return use
 
     def release_action(self, action: Action) -> None:
         """An entry with this action is no more."""
@@ -147,21 +147,21 @@ class Table:
             return v1.TableEntry(table_id=self.id, is_default_action=True)
         return v1.TableEntry(table_id=self.id, match=self.keys.encode(entry.keys), priority=max(entry.priority, 0))
 
-    def message(self, found: TableEntry, wanted: Any) -> Any:
+    def message(self, known: TableEntry, wanted: Any) -> Any:
         """An entry as a TableEntry, with those of its resources that ``wanted`` asks for."""
-        entry = self.key_message(found)
-        action = self.state.default if entry.is_default_action else found.action
+        entry = self.key_message(known)
+        action = self.state.default if entry.is_default_action else known.action
         entry.action.CopyFrom(self.encode_action(action))
-        entry.is_const = found.const
-        set_metadata(entry, found.metadata)
-        entry.idle_timeout_ns = found.idle_timeout_ns
+        entry.is_const = known.const
+        set_metadata(entry, known.metadata)
+        entry.idle_timeout_ns = known.idle_timeout_ns
         if wanted.HasField("counter_data") and self.has_counter:
-            entry.counter_data.packet_count = found.packets
-            entry.counter_data.byte_count = found.bytes
-        if wanted.HasField("meter_config") and self.has_meter and found.meter is not None and found.meter.rates:
-            entry.meter_config.CopyFrom(meter_config(found.meter))
+            entry.counter_data.packet_count = known.packets
+            entry.counter_data.byte_count = known.bytes
+        if wanted.HasField("meter_config") and self.has_meter and known.meter is not None and known.meter.rates:
+            entry.meter_config.CopyFrom(meter_config(known.meter))
         if wanted.HasField("time_since_last_hit") and self.has_timeout and not entry.is_default_action:
-            entry.time_since_last_hit.elapsed_ns = max(0, self.clock() - found.last_hit_us * 1000)
+            entry.time_since_last_hit.elapsed_ns = max(0, self.clock() - known.last_hit_us * 1000)
         return entry
 
     def matching(self, wanted: Any) -> Iterator[TableEntry]:
@@ -175,8 +175,8 @@ class Table:
             if self.keys.needs_priority and not wanted.priority:
                 entries: Iterator[TableEntry] = (e for e in self.state.entries if e.keys == keys)
             else:
-                found = self.state.get(keys, wanted.priority)
-                entries = iter([] if found is None else [found])
+                known = self.state.get(keys, wanted.priority)
+                entries = iter([] if known is None else [known])
         else:
             entries = self.state.entries
         action = wanted.action.action.action_id

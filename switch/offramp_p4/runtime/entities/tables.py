@@ -46,41 +46,41 @@ class TableHandler:
             raise invalid(f"{table.what} has no key, so it has no entries but the default one")
         _check_timeout(table, entry)
         keys, priority, new_rates = table.keys.decode(entry.match), table.priority(entry), _check_direct(table, entry)
-        made = TableEntry(keys, table.claim_action(entry.action), priority, metadata=metadata(entry))
-        made.idle_timeout_ns, made.last_hit_us = entry.idle_timeout_ns, table.clock() // 1000
-        _write_direct(made, entry, new_rates)
+        added = TableEntry(keys, table.claim_action(entry.action), priority, metadata=metadata(entry))
+        added.idle_timeout_ns, added.last_hit_us = entry.idle_timeout_ns, table.clock() // 1000
+        _write_direct(added, entry, new_rates)
         try:
-            table.state.insert(made)
+            table.state.insert(added)
         except StateError:
-            table.release_action(made.action)
+            table.release_action(added.action)
             raise
-        self._timers.arm(table, made)
+        self._timers.arm(table, added)
 
     def _modify(self, table: Table, entry: Any) -> None:
-        found, new_rates = table.find(entry), _check_direct(table, entry)
+        known, new_rates = table.find(entry), _check_direct(table, entry)
         _check_timeout(table, entry)
         if entry.HasField("action"):
-            old = found.action
-            if table.info.is_const_table or found.const:
+            old = known.action
+            if table.info.is_const_table or known.const:
                 raise RpcError(Code.PERMISSION_DENIED, f"{table.what}: the entry is const")
-            made = TableEntry(found.keys, table.claim_action(entry.action), found.priority, metadata=metadata(entry))
-            made.idle_timeout_ns = entry.idle_timeout_ns
+            changed = TableEntry(known.keys, table.claim_action(entry.action), known.priority, metadata=metadata(entry))
+            changed.idle_timeout_ns = entry.idle_timeout_ns
             try:
-                table.state.modify(made)
+                table.state.modify(changed)
             except StateError:
-                table.release_action(made.action)
+                table.release_action(changed.action)
                 raise
             table.release_action(old)
-            self._timers.arm(table, found)
-        _write_direct(found, entry, new_rates)
+            self._timers.arm(table, known)
+        _write_direct(known, entry, new_rates)
 
     def _delete(self, table: Table, entry: Any) -> None:
         keys, priority = table.keys.decode(entry.match), table.priority(entry)
-        found = table.state.get(keys, priority)
+        known = table.state.get(keys, priority)
         table.state.delete(keys, priority)
-        assert found is not None, "deleting what is not there is an error of the state"
-        table.release_action(found.action)
-        self._timers.disarm(found)
+        assert known is not None, "deleting what is not there is an error of the state"
+        table.release_action(known.action)
+        self._timers.disarm(known)
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """Entries that match the filter."""
@@ -89,8 +89,8 @@ class TableHandler:
             if timed and wanted.table_id and not table.has_timeout:
                 raise invalid(f"{table.what} has no idle time-out")
             no_colours(wanted, "meter_counter_data", table.what)
-            for found in table.matching(wanted):
-                yield v1.Entity(table_entry=table.message(found, wanted))
+            for match in table.matching(wanted):
+                yield v1.Entity(table_entry=table.message(match, wanted))
 
 
 def _write_default(table: Table, kind: int, entry: Any) -> None:

@@ -15,8 +15,8 @@ class Chip:
         stateful_alus: also run meters and action selectors.
         srams, tcams, map_rams: blocks of 1024 x 128, 512 x 44 and 1024 x 11 bits.
         hash_units: 16-bit slices of hash distribution, for indices that come from the packet.
-        exact_bytes, ternary_bytes: of the match crossbars.
-        containers: of the packet header vector, by width in bits.
+        exact_bytes, ternary_bytes: widths of the match crossbars.
+        containers: containers of the packet header vector, by width in bits.
     """
 
     name: str

@@ -26,13 +26,13 @@ class Dependency:
 
 def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
     """All dependencies between tables of one gress, given in program order."""
-    found = []
+    ordered = []
     for i, after in enumerate(tables):
         for before in tables[:i]:
             dependency = _between(before, after)
             if dependency is not None:
-                found.append(dependency)
-    return found
+                ordered.append(dependency)
+    return ordered
 
 
 def _between(a: LogicalTable, b: LogicalTable) -> Dependency | None:

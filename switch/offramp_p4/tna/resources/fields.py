@@ -43,11 +43,11 @@ class FieldPath:
         return FieldPath(self.root, (*self.path, index), f"{self.name}.{name}", t, inside)
 
     def leaves(self) -> Fields:
-        """Its scalars; a header has a validity too."""
+        """The scalars of the value; a header has a validity too."""
         t = strip(self.type)
         if isinstance(t, Structure):
-            found = frozenset(x for i, f in enumerate(t.fields) for x in self.part(i, f.name, f.type).leaves())
-            return found | {self.validity()} if isinstance(t, Header) else found
+            parts = frozenset(x for i, f in enumerate(t.fields) for x in self.part(i, f.name, f.type).leaves())
+            return parts | {self.validity()} if isinstance(t, Header) else parts
         if isinstance(t, Stack):
             return frozenset(x for i in range(t.size) for x in self.part(i, str(i), t.element).leaves())
         return frozenset({Field(self.root, self.path, self.name, _width(t), self.header)}) if t.slots else NONE

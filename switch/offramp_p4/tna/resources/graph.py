@@ -99,13 +99,13 @@ def logical_tables(control: ir.ControlInstance, gress: str) -> list[LogicalTable
     """The logical tables of a control, earlier ones first."""
     walk = _Walk(gress)
     walk.control(control, _Context(Scope()))
-    return walk.found
+    return walk.tables
 
 
 class _Walk:
     def __init__(self, gress: str) -> None:
         self.gress = gress
-        self.found: list[LogicalTable] = []
+        self.tables: list[LogicalTable] = []
         self._forks = 0
         self._run: LogicalTable | None = None  # the action that statements are added to
         self._run_branch: Branch = ()
@@ -280,7 +280,7 @@ class _Walk:
         node.conditions |= at.conditions
         node.decided_by |= at.decided_by
         node.gateway = bool(at.conditions)
-        self.found.append(node)
+        self.tables.append(node)
         return node
 
 
@@ -318,8 +318,8 @@ def _inputs(apply: ir.Function, scope: Scope) -> Fields:
     """The fields of the packet that a stateful ALU computes with."""
     own = {id(v) for v in apply.params}
     own |= {id(n.var) for n in nodes(apply.body) if isinstance(n, ir.Declare)}
-    found = [scope.reads(n) for n in _outermost(apply.body)]
-    return frozenset(f for fields in found for f in fields if f.root not in own)
+    inputs = [scope.reads(n) for n in _outermost(apply.body)]
+    return frozenset(f for fields in inputs for f in fields if f.root not in own)
 
 
 def _outermost(node: object) -> Iterator[ir.Expr]:

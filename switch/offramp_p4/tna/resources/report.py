@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resource report of a program, and how it is reached."""
+"""The resource report of a program, and its derivation."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def estimate(program: ir.Program, chip: Chip | None = None) -> list[ResourceRepo
     """
     from offramp_p4.tna.one_access import check
 
-    found = pipes(program)
-    for pipe in found:
+    pipelines = pipes(program)
+    for pipe in pipelines:
         check(pipe)
     wanted = chip or (TOFINO2 if "ghost_intrinsic_metadata_t" in program.types else TOFINO)
-    return [_report(pipe, wanted) for pipe in found]
+    return [_report(pipe, wanted) for pipe in pipelines]
 
 
 def _report(pipe: Pipe, chip: Chip) -> ResourceReport:
@@ -122,7 +122,7 @@ def _cautions(phv: HeaderVector, chip: Chip) -> list[str]:
 
 
 def _chain(placement: Placement, needs: list[Dependency]) -> list[Link]:
-    """The chain from a table of the last stage back through what held each table where it is."""
+    """The chain of links that puts a table in the last stage."""
     if not placement.where:
         return []
     before: dict[LogicalTable, list[Dependency]] = {}

@@ -113,7 +113,7 @@ class MeterStore(_Array):
 
 
 class RegisterStore(_Array):
-    """A register; every value is a list with one for each pipe, of which there is one."""
+    """A register; every value is a list with one element for the only pipe."""
 
     def __init__(self, spec: TableSpec, state: RegisterState) -> None:
         super().__init__(spec)
@@ -172,7 +172,7 @@ class ParameterStore(Store):
         return Data(None, {"value": self._state.read(0)})
 
     def clear(self) -> None:
-        """As :meth:`reset_default`."""
+        """Clear the array, like :meth:`reset_default`."""
         self.reset_default()
 
     def usage(self) -> int:

@@ -39,10 +39,10 @@ class Store:
 
     def written(self, key: Key, data: Data) -> None:
         """A client has written an entry, and knows the counts that it gave."""
-        given = {name: data.values[name] for name in self._counts if name in data.values}
-        if given:
+        counts = {name: data.values[name] for name in self._counts if name in data.values}
+        if counts:
             key = self.canonical(key)
-            self._synced[key] = {**self._synced.get(key, {}), **given}
+            self._synced[key] = {**self._synced.get(key, {}), **counts}
 
     def forget(self, key: Key | None) -> None:
         """A client has removed or reset an entry, None: all, and with it the counts that it knew."""
@@ -105,7 +105,7 @@ class Store:
         raise self.refusal("it has no default entry")
 
     def canonical(self, key: Key) -> Key:
-        """The form of a key in which it is kept."""
+        """The stored form of a key."""
         return key
 
     def refusal(self, what: str) -> RpcError:

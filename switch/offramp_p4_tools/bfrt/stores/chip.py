@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the chip: entries that are kept as they are given, and what follows from them."""
+"""Tables of the chip: entries stored unchanged, and the state that follows from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Records(Store):
     """Entries that are kept; ``changed`` is called after each change.
 
     Args:
-        check: of the values that an entry is going to have.
+        check: check of the values that an entry is going to have.
         leaving: called before the entry with a key is removed; raises if it may not be.
     """
 
@@ -53,11 +53,11 @@ class Records(Store):
         """Add to the lists of an entry, or remove from them."""
         old = self._find(key)
         now = dict(old.values)
-        for name, given in data.values.items():
-            if not isinstance(given, list):
+        for name, change in data.values.items():
+            if not isinstance(change, list):
                 raise self.wrong(f"{name} is not a list")
             before = cast("list[Any]", now.get(name, []))
-            now[name] = [x for x in before if x not in given] if remove else [*before, *given]
+            now[name] = [x for x in before if x not in change] if remove else [*before, *change]
         self._put(key, old.action, now)
 
     def delete(self, key: Key) -> None:
@@ -90,13 +90,13 @@ class Records(Store):
         self._changed()
 
     def _complete(self, data: Data) -> dict[str, Value]:
-        made: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for f in self.spec.fields(data.action).values():
             if f.mandatory and not f.repeated and f.name not in data.values:  # a list that is missing is empty
                 raise self.wrong(f"{f.name} is missing")
             if not f.read_only:
-                made[f.name] = data.values.get(f.name, _first(f))
-        return made
+                values[f.name] = data.values.get(f.name, _first(f))
+        return values
 
     def _find(self, key: Key) -> Data:
         if key not in self.entries:
@@ -120,7 +120,7 @@ class Mirrors(Records):
         self._pre = pre
 
     def apply(self) -> None:
-        """Set up the sessions that are enabled, with the multicast groups as they are now."""
+        """Set up the enabled sessions with the present multicast groups."""
         known = self.by_number()
         _replace(self._pre.clones, {n: _session(self._pre, v) for n, v in known if v["$session_enable"]})
 
@@ -171,7 +171,7 @@ class Replication:
                 raise self.mgid.wrong(f"{names[0]} has {lengths[0]} values, {names[1]} and {names[2]} have others")
 
     def _forget_node(self, key: Key) -> None:
-        """A node that is removed leaves the groups that it is in."""
+        """Remove a deleted node from its groups."""
         number = only(key)
         for store in (self.mgid, self.ecmp):
             for owner, data in store.entries.items():
@@ -216,8 +216,8 @@ def _node(values: Mapping[str, Any], xid: int | None) -> Node:
 
 
 def _replace(state: dict[int, Any], now: dict[int, Any]) -> None:
-    for gone in [n for n in state if n not in now]:
-        del state[gone]
+    for stale in [n for n in state if n not in now]:
+        del state[stale]
     for number, value in now.items():
         if state.get(number) != value:
             state[number] = value

@@ -63,9 +63,9 @@ class AppStore(Store):
         for name in _NEEDED.get(data.action.name, ()):
             if name not in values:
                 raise self.wrong(f"{data.action.name} without {name}")
-        given = {attribute: values[name] for name, attribute in _FIELDS.items() if name in values}
-        given |= {attribute: values[name] + 1 for name, attribute in _LESS_ONE.items() if name in values}
-        return App(Trigger(data.action.name), **given)
+        settings = {attribute: values[name] for name, attribute in _FIELDS.items() if name in values}
+        settings |= {attribute: values[name] + 1 for name, attribute in _LESS_ONE.items() if name in values}
+        return App(Trigger(data.action.name), **settings)
 
     def get(self, key: Key) -> Data:
         """An application; counts are of all pipes."""
@@ -97,7 +97,7 @@ class AppStore(Store):
 
 
 class BufferStore(Store):
-    """``pktgen.pkt_buffer``: parts of the buffer, by where they begin and how long they are."""
+    """``pktgen.pkt_buffer``: parts of the buffer, by offset and length."""
 
     def __init__(self, spec: TableSpec, generator: PacketGenerator) -> None:
         super().__init__(spec)
@@ -106,10 +106,10 @@ class BufferStore(Store):
     def modify(self, key: Key, data: Data) -> None:
         """Fill a part."""
         offset, size = numbers(key)
-        given = bytes(cast("list[int]", data.values.get("buffer", [])))
-        if len(given) != size:
-            raise self.wrong(f"{len(given)} bytes given, the key says {size}")
-        self._generator.fill(offset, given)
+        content = bytes(cast("list[int]", data.values.get("buffer", [])))
+        if len(content) != size:
+            raise self.wrong(f"{len(content)} bytes given, the key says {size}")
+        self._generator.fill(offset, content)
 
     def get(self, key: Key) -> Data:
         """A part."""

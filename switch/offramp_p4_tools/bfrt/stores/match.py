@@ -26,7 +26,7 @@ from offramp_p4_tools.bfrt.stores.sharing import action_data, data_of
 from offramp_p4_tools.bfrt.values import Data, Key, Value, not_found
 
 _TOP: Final = (1 << 31) - 1
-"""The priority that BF-RT calls 0: there the smallest number wins, here the greatest does."""
+"""The priority that BF-RT calls 0: the smallest number wins there, the greatest here."""
 DEFAULT_HANDLE: Final = 1
 """The handle of the default entry."""
 Action = ActionData | Member | Group
@@ -83,15 +83,15 @@ class MatchStore(Store):
         Raises:
             RpcError: there is none.
         """
-        found = self.state.get(*self._split(key))
-        if found is None:
+        entry = self.state.get(*self._split(key))
+        if entry is None:
             raise not_found(self.spec)
-        return found
+        return entry
 
     def canonical(self, key: Key) -> Key:
         """The key of an entry as it is kept, or as it was given."""
-        found = self.state.get(*self._split(key))
-        return key if found is None else self.key_of_entry(found)
+        entry = self.state.get(*self._split(key))
+        return key if entry is None else self.key_of_entry(entry)
 
     def keys(self) -> Iterator[Key]:
         """The keys of all entries."""
@@ -135,23 +135,23 @@ class MatchStore(Store):
         self._check(data)
         entry.last_hit_us = self._now_us()
         self.state.insert(entry)
-        found = self.state.get(keys, priority)
-        assert found is not None, "it was just added"
-        self._set_resources(found, data)
+        known = self.state.get(keys, priority)
+        assert known is not None, "it was just added"
+        self._set_resources(known, data)
         if self.idle is not None:
-            self.idle.start(found, self._now_us())
+            self.idle.start(known, self._now_us())
 
     def modify(self, key: Key, data: Data) -> None:
         """Change an entry's action, or the resources that are given, or both."""
-        found = self.find(key)
+        known = self.find(key)
         self._check(data)
         if self._names_action(data):
-            made = TableEntry(found.keys, self._action(data, found.action), found.priority)
-            made.idle_timeout_ns = found.idle_timeout_ns
-            self.state.modify(made)
-        elif found.const or self.state.table.const_entries:
+            changed = TableEntry(known.keys, self._action(data, known.action), known.priority)
+            changed.idle_timeout_ns = known.idle_timeout_ns
+            self.state.modify(changed)
+        elif known.const or self.state.table.const_entries:
             raise RpcError(Code.PERMISSION_DENIED, f"table {self.spec.name}: the entry is const")
-        self._set_resources(found, data)
+        self._set_resources(known, data)
 
     def restart(self, key: Key) -> None:
         """Give an entry all its time again."""
@@ -160,15 +160,15 @@ class MatchStore(Store):
 
     def delete(self, key: Key) -> None:
         """Remove an entry."""
-        found = self.find(key)
+        entry = self.find(key)
         self.state.delete(*self._split(key))
-        self._forget(found)
+        self._forget(entry)
 
     def clear(self) -> None:
         """Remove all entries but the constant ones."""
-        gone = [entry for entry in self.state.entries if not entry.const]
+        removed = [entry for entry in self.state.entries if not entry.const]
         self.state.clear()
-        for entry in gone:
+        for entry in removed:
             self._forget(entry)
 
     def get(self, key: Key) -> Data:
@@ -217,10 +217,10 @@ class MatchStore(Store):
         if isinstance(action, ActionData):
             return action
         assert self.state.profile is not None, "the table has members"
-        found = self.state.profile.members.get(action.id)
-        if found is None:
+        member = self.state.profile.members.get(action.id)
+        if member is None:
             raise RpcError(Code.NOT_FOUND, f"table {self.spec.name}: there is no member {action.id}")
-        return found
+        return member
 
     def get_default(self) -> Data | None:
         """The default entry; that of the program, in a table with an action profile, does not show."""
@@ -230,8 +230,8 @@ class MatchStore(Store):
             )
         if self.spec.actions is None:
             return None
-        found = data_of(self.spec, self.state.default)
-        return Data(found.action, {**found.values, **self._resources(self.state.default_entry)})
+        default = data_of(self.spec, self.state.default)
+        return Data(default.action, {**default.values, **self._resources(self.state.default_entry)})
 
     # --- what an entry does, and what it has
 
@@ -264,24 +264,24 @@ class MatchStore(Store):
             case Group(number):
                 return Data(None, {"$SELECTOR_GROUP_ID": number, **values})
             case action:
-                found = data_of(self.spec, action)
-                return Data(found.action, {**found.values, **values})
+                action_data = data_of(self.spec, action)
+                return Data(action_data.action, {**action_data.values, **values})
 
     def _resources(self, entry: TableEntry) -> dict[str, Value]:
-        made: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         if "$COUNTER_SPEC_BYTES" in self._counts:
-            made["$COUNTER_SPEC_BYTES"] = int(entry.bytes)
+            values["$COUNTER_SPEC_BYTES"] = int(entry.bytes)
         if "$COUNTER_SPEC_PKTS" in self._counts:
-            made["$COUNTER_SPEC_PKTS"] = int(entry.packets)
+            values["$COUNTER_SPEC_PKTS"] = int(entry.packets)
         if self._rates:
-            made |= read_rates(self._rates, entry.meter)
+            values |= read_rates(self._rates, entry.meter)
         if self._filter:
-            made |= {**first_filter(self._filter), **self._filters.get(id(entry), {})}
+            values |= {**first_filter(self._filter), **self._filters.get(id(entry), {})}
         if self._register is not None:
-            made |= split_register(self._registers, self._register_of(entry))
+            values |= split_register(self._registers, self._register_of(entry))
         if self.idle is not None and entry is not self.state.default_entry:
-            made |= self.idle.values(entry, self._now_us())
-        return made
+            values |= self.idle.values(entry, self._now_us())
+        return values
 
     def _check(self, data: Data) -> None:
         wanted = data.values.get("$ENTRY_TTL")
@@ -297,9 +297,9 @@ class MatchStore(Store):
         if any(f.name in values for f in self._rates):
             entry.meter = entry.meter or MeterCell()
             write_rates(self._rates, entry.meter, values, self._now_us())
-        given = {f.name: values[f.name] for f in self._filter if f.name in values}
-        if given:
-            now = {**first_filter(self._filter), **self._filters.get(id(entry), {}), **given}
+        filters = {f.name: values[f.name] for f in self._filter if f.name in values}
+        if filters:
+            now = {**first_filter(self._filter), **self._filters.get(id(entry), {}), **filters}
             entry.filter = entry.filter or new_cell()
             configure(entry.filter, **filter_options(now))
             self._filters[id(entry)] = now

@@ -29,15 +29,15 @@ class ValueSetStore(Store):
     def insert(self, key: Key, data: Data) -> None:
         """Add a member."""
         del data  # there is none
-        made = cast("tuple[Match, ...]", self.canonical(key))
-        if made in self._state.members:
+        member = cast("tuple[Match, ...]", self.canonical(key))
+        if member in self._state.members:
             raise exists(self.spec)
-        self._state.set([*self._state.members, made])
+        self._state.set([*self._state.members, member])
 
     def delete(self, key: Key) -> None:
         """Remove a member."""
-        gone = self._find(key)
-        self._state.set([m for m in self._state.members if m != gone])
+        removed = self._find(key)
+        self._state.set([m for m in self._state.members if m != removed])
 
     def clear(self) -> None:
         """Remove all members."""
@@ -67,7 +67,7 @@ class PortMetadataStore(Store):
         self._state, self._octets = state, octets
 
     def insert(self, key: Key, data: Data) -> None:
-        """As :meth:`modify`."""
+        """Set the fields of a port, like :meth:`modify`."""
         self.modify(key, data)
 
     def modify(self, key: Key, data: Data) -> None:

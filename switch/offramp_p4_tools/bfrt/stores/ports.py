@@ -63,19 +63,19 @@ class PortStore(Records):
     def get(self, key: Key) -> Data:
         """A port, with whether its link is up; another protocol may have disabled it."""
         number = only(key)
-        found = super().get(key)
-        enabled = self._enabled(number, found)
-        seen: dict[str, Value] = {
+        data = super().get(key)
+        enabled = self._enabled(number, data)
+        status: dict[str, Value] = {
             "$PORT_ENABLE": enabled,
             "$MEDIA_TYPE": "BF_MEDIA_TYPE_UNKNOWN",
             "$IS_VALID": True,
             "$IS_INTERNAL": False,
             "$CONN_ID": connector(number),
             "$CHNL_ID": number % _CHANNELS,
-            "$PORT_UP": self._is_up(number, found),
+            "$PORT_UP": self._is_up(number, data),
             "$PORT_NAME": port_name(number),
         }
-        return Data(None, {**found.values, **seen})
+        return Data(None, {**data.values, **status})
 
     def links_changed(self) -> None:
         """Tell whose link has come up or gone down."""
@@ -193,7 +193,7 @@ class DeviceStore(Store):
         """The properties of the device."""
         cpu = _CPU_PORT if self._panel.cpu_port is None else self._panel.cpu_port
         recirculation = [PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(self._pipes)]
-        seen: dict[str, Value] = {
+        status: dict[str, Value] = {
             "sku": "UNKNOWN",
             "num_pipes": self._pipes,
             "num_stages": _STAGES,
@@ -206,7 +206,7 @@ class DeviceStore(Store):
             "recirc_port_list": recirculation,
             "intr_based_link_monitoring": False,
         }
-        return Data(None, {**seen, **self._writable})
+        return Data(None, {**status, **self._writable})
 
     def set_default(self, data: Data) -> None:
         """Change the writable fields; they are kept, and have no effect."""
@@ -217,7 +217,7 @@ class DeviceStore(Store):
         self._writable = {f.name: cast("Value", f.default) for f in self.spec.data if not f.read_only}
 
     def clear(self) -> None:
-        """As :meth:`reset_default`."""
+        """Clear the settings, like :meth:`reset_default`."""
         self.reset_default()
 
     def usage(self) -> int:

@@ -35,9 +35,9 @@ def action_data(spec: TableSpec, data: Data, old: ActionData | None = None) -> A
 
 def data_of(spec: TableSpec, action: ActionData) -> Data:
     """An action as data of an entry."""
-    found = next((a for a in spec.actions or () if a.name == action.action), None)
-    names = () if found is None else (p.name for p in found.params)
-    return Data(found, dict(zip(names, action.args, strict=False)))
+    action_spec = next((a for a in spec.actions or () if a.name == action.action), None)
+    names = () if action_spec is None else (p.name for p in action_spec.params)
+    return Data(action_spec, dict(zip(names, action.args, strict=False)))
 
 
 class ProfileStore(Store):
@@ -122,15 +122,15 @@ class SelectorStore(Store):
     def change_lists(self, key: Key, data: Data, *, remove: bool) -> None:
         """Add members to a group or remove them."""
         number, old = only(key), self._find(key)
-        given = self._changed(_Group([], [], old.most), data)
+        added = self._changed(_Group([], [], old.most), data)
         if remove:
-            gone = set(given.members)
-            if not gone <= set(old.members):
+            removed = set(added.members)
+            if not removed <= set(old.members):
                 raise not_found(self.spec)
-            kept = [(m, a) for m, a in zip(old.members, old.active, strict=True) if m not in gone]
-            self._set(number, _Group([m for m, _ in kept], [a for _, a in kept], old.most))
+            remaining = [(m, a) for m, a in zip(old.members, old.active, strict=True) if m not in removed]
+            self._set(number, _Group([m for m, _ in remaining], [a for _, a in remaining], old.most))
             return
-        self._set(number, _Group(old.members + given.members, old.active + given.active, old.most))
+        self._set(number, _Group(old.members + added.members, old.active + added.active, old.most))
 
     def delete(self, key: Key) -> None:
         """Remove a group that no entry uses."""
@@ -148,11 +148,11 @@ class SelectorStore(Store):
 
     def get(self, key: Key) -> Data:
         """A group."""
-        found = self._find(key)
+        group = self._find(key)
         values: dict[str, Value] = {
-            "$ACTION_MEMBER_ID": list(found.members),
-            "$ACTION_MEMBER_STATUS": list(found.active),
-            "$MAX_GROUP_SIZE": found.most,
+            "$ACTION_MEMBER_ID": list(group.members),
+            "$ACTION_MEMBER_STATUS": list(group.active),
+            "$MAX_GROUP_SIZE": group.most,
         }
         return Data(None, values)
 

@@ -68,10 +68,10 @@ def called(
     types: list[Type] | None = None,
 ) -> ir.ExternCall:
     """The call of an extern whose result is of type ``result``."""
-    given = [ir.Arg(direction, e) for direction, e in args]
-    names = _PARAMETERS.get((extern, method), [f"argument_{i}" for i in range(len(given))])[: len(given)]
+    arguments = [ir.Arg(direction, e) for direction, e in args]
+    names = _PARAMETERS.get((extern, method), [f"argument_{i}" for i in range(len(arguments))])[: len(arguments)]
     types = types or [e.type for _, e in args]
-    return ir.ExternCall(extern, method, of, types, given, names, type=result)
+    return ir.ExternCall(extern, method, of, types, arguments, names, type=result)
 
 
 def call(

@@ -15,7 +15,7 @@ from offramp_p4_tools.bmv2.read.v1model import V1modelReader
 
 VERSION: Final = 2
 _BY_PARSER: Final[dict[str, Callable[..., ProgramReader]]] = {"ingress_parser": PsaReader, "main_parser": PnaReader}
-"""The readers by the name of a parser that only documents of their architecture have."""
+"""Readers by the name of a parser that only documents of their architecture contain."""
 
 
 def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:
@@ -24,9 +24,9 @@ def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:
         document.fail("expected an object")
     _check_version(document)
     for parser in document.each("parsers"):
-        found = _BY_PARSER.get(parser["name"].text)
-        if found is not None:
-            return partial(found, document)
+        reader = _BY_PARSER.get(parser["name"].text)
+        if reader is not None:
+            return partial(reader, document)
     return partial(V1modelReader, document)
 
 

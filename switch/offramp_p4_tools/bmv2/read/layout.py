@@ -47,7 +47,7 @@ class Layout:
         self._headers: dict[str, ir.Expr] = {}
         self._stacks: dict[str, ir.Expr] = {}
         self._unions: dict[str, ir.Expr] = {}
-        self._made: dict[str, Header] = {}
+        self._header_types: dict[str, Header] = {}
         self._structs: dict[str, Struct] = {}
         self._union_types: dict[str, Union] = {}
         self._aliases: dict[tuple[str, str], tuple[str, str]] = {}
@@ -143,12 +143,12 @@ class Layout:
     def _header(self, instance: Node) -> Header:
         node = self._type(instance)
         name = node["name"].text
-        if name not in self._made:
+        if name not in self._header_types:
             fields = [Field(f[0].text, self._field(f, node)) for f in node["fields"]]
             if len({f.name for f in fields}) != len(fields):
                 node.fail("a field is there twice")
-            self._made[name] = Header(name, fields=fields)
-        return self._made[name]
+            self._header_types[name] = Header(name, fields=fields)
+        return self._header_types[name]
 
     def _field(self, f: Node, header: Node) -> Type:
         if f[1].value == "*":
@@ -171,8 +171,8 @@ class Layout:
             fields.append(Field(f[0].text, t))
         if len({f.name for f in fields}) != len(fields):
             node.fail("a field is there twice")
-        made = self._structs[node["name"].text] = Struct(node["name"].text, fields=fields)
-        return made
+        struct = self._structs[node["name"].text] = Struct(node["name"].text, fields=fields)
+        return struct
 
     def _union(self, u: Node, types: dict[str, Node], headers: dict[str, Node], names: dict[int, str]) -> Union:
         name = u["union_type"].text

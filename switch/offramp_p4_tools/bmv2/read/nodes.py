@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an untrusted JSON document, each of which knows where it stands."""
+"""Parts of an untrusted JSON document; each knows its path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JsonError(OfframpError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of the document; ``path`` says where it is, as in ``pipelines[0].tables[3].key``."""
+    """A value of the document at ``path``, such as ``pipelines[0].tables[3].key``."""
 
     value: Any
     path: str
@@ -87,7 +87,7 @@ class Node:
 
     @property
     def hex(self) -> int:
-        """The value as the number that a hexadecimal string is."""
+        """The value of a hexadecimal string."""
         if not _HEX.fullmatch(self.text) or len(self.text) > MAX_BITS // 4:
             self.fail("expected a hexadecimal number")
         return int(self.text, 16)

@@ -50,16 +50,16 @@ def join(*types: Bits) -> Bits:
 
 def exact_type(op: str, left: Bits, right: Bits, amount: int | None) -> Bits:
     """A type that has every result of an operation; ``amount`` is a constant right operand."""
-    both = join(left, right)
+    common = join(left, right)
     if op in {"+", "-"}:
-        signed = both.signed or op == "-"
-        return Bits(both.width + 1 + (signed and not both.signed), signed)
+        signed = common.signed or op == "-"
+        return Bits(common.width + 1 + (signed and not common.signed), signed)
     if op == "*":
-        return Bits(left.width + right.width, both.signed)
+        return Bits(left.width + right.width, common.signed)
     if op == "&":
         unsigned = [t.width for t in (left, right) if not t.signed]
-        return Bits(min(unsigned)) if unsigned else both
+        return Bits(min(unsigned)) if unsigned else common
     if op == "<<":
         more = amount if amount is not None else (1 << right.width) - 1 if right.width < 13 else MAX_WIDTH
         return Bits(left.width + more, left.signed)
-    return left if op == ">>" else both
+    return left if op == ">>" else common

@@ -27,12 +27,12 @@ class Errors:
     """The errors of a document: their numbers are what its expressions compare.
 
     Attributes:
-        names: by number.
+        names: names by number.
         none: the number of NoError.
     """
 
     def __init__(self, document: Node) -> None:
-        found = {e[1].number(0, MAX_ERROR): e[0].text for e in document.each("errors")}
+        names = {e[1].number(0, MAX_ERROR): e[0].text for e in document.each("errors")}
         core = (
             "NoError",
             "PacketTooShort",
@@ -42,15 +42,15 @@ class Errors:
             "ParserTimeout",
             "ParserInvalidArgument",
         )
-        free = (i for i in range(MAX_ERROR + len(core) + 1) if i not in found)
+        free = (i for i in range(MAX_ERROR + len(core) + 1) if i not in names)
         for name in core:
-            if name not in found.values():
-                found[next(free)] = name
-        self.names = [found.get(i, f"error_{i}") for i in range(max(found) + 1)]
+            if name not in names.values():
+                names[next(free)] = name
+        self.names = [names.get(i, f"error_{i}") for i in range(max(names) + 1)]
         self.none = self.names.index("NoError")
 
     def extend(self, number: int) -> None:
-        """Have a name for an error that the document uses and does not list, as p4c's for PSA do."""
+        """Name an error that the document uses but does not list, as p4c's for PSA do."""
         self.names += [f"error_{i}" for i in range(len(self.names), number + 1)]
 
 
@@ -75,7 +75,7 @@ class ParserReader:
         """The parser ``node``, which runs ``before`` first; without one every packet is accepted.
 
         Args:
-            name: of the parser.
+            name: name of the parser.
             node: its place in the document, or None.
             params: its parameters behind the packet.
             before: statements in front of its first state.
@@ -115,8 +115,8 @@ class ParserReader:
         body: list[ir.Stmt] = []
         for op in node.each("parser_ops"):
             self.x.before = []
-            made = self._operation(op)
-            body += [*self.x.before, *made]
+            statements = self._operation(op)
+            body += [*self.x.before, *statements]
         keys = [self._key(k) for k in node.each("transition_key")]
         sets = [t["value"].text for t in node.each("transitions") if _is_value_set(t)]
         joined = len(keys) > 1 and any(len(self._shapes[name]) > 1 for name in sets)
@@ -164,19 +164,19 @@ class ParserReader:
 
     def _value_set(self, t: Node, keys: list[ir.Expr]) -> ir.ValueSet:
         name = t["value"].text
-        found = self.value_sets.get(name) or t["value"].fail(f"there is no parse value set '{name[:80]}'")
+        value_set = self.value_sets.get(name) or t["value"].fail(f"there is no parse value set '{name[:80]}'")
         if "mask" in t and t["mask"].hex != (1 << t["mask"].hex.bit_length()) - 1:
             t["mask"].fail("a mask on a parse value set is not supported")
         widths = [bits_of(key) for key in keys]
-        width = found.element.width if isinstance(found.element, Bits) else None
+        width = value_set.element.width if isinstance(value_set.element, Bits) else None
         if width is not None and width != sum(w.width for w in widths):
             t["value"].fail(
                 f"'{name[:80]}' has values of {width} bits, the keys of its state {sum(w.width for w in widths)}"
             )
         if len(widths) > 1 and width is not None and len(self._shapes[name]) == 1:
-            found.element = Struct(name, fields=[Field(f"f{i}", w) for i, w in enumerate(widths)])
-            found.match_kinds = ["exact"] * len(widths)
-        return found
+            value_set.element = Struct(name, fields=[Field(f"f{i}", w) for i, w in enumerate(widths)])
+            value_set.match_kinds = ["exact"] * len(widths)
+        return value_set
 
     # --- operations ---------------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class ParserReader:
 
 
 def _free(word: str, taken: Collection[str]) -> str:
-    """A name like ``word`` that no state has."""
+    """A name like ``word`` that is free."""
     while word in taken:
         word += "_"
     return word

@@ -49,4 +49,4 @@ class PnaReader(PortableReader):
             self.check_metadata(block)
         names = ("main_parser", "main_control", "main_deparser")
         main = ir.PackageInstance("PNA_NIC", "main", dict(zip(names, blocks, strict=True)))
-        return self.program(main, blocks, readers, self.primitives.made.values(), declared("pna"))
+        return self.program(main, blocks, readers, self.primitives.undeclared.values(), declared("pna"))

@@ -40,7 +40,7 @@ class PortableReader(ProgramReader):
 
     def _externs(self) -> dict[tuple[str, str], ir.ExternInstance]:
         self._objects = PortableExterns(self.document, self.kind)
-        return self._objects.found
+        return self._objects.objects
 
     def _primitives(self) -> PortablePrimitives:
         return PortablePrimitives(self.x, self.document, self.externs, self.kind, self.p4info)
@@ -85,7 +85,7 @@ class PortableReader(ProgramReader):
                     choice.action = ir.Action(action.name, action.params, ir.Block([*before, action.body]))
 
     def check_metadata(self, block: ir.ParserInstance | ir.ControlInstance) -> None:
-        """Refuse metadata of the architecture that a block does not have."""
+        """Refuse metadata that a block of the architecture lacks."""
         own = set(block.params)
         for name, var in self.layout.standard.items():
             if var not in own and mentions(block, var):

@@ -25,13 +25,13 @@ class PortableExterns:
 
     Attributes:
         kind: ``psa`` or ``pna``.
-        found: the objects by kind and name; those of registers are of the kind ``register``, direct meters
+        objects: the objects by kind and name; those of registers are of the kind ``register``, direct meters
             ``direct_meter``, and direct counters also stand as ``counters`` by the names of their tables.
     """
 
     def __init__(self, document: Node, kind: str) -> None:
         self.document, self.kind = document, kind
-        self.found: Objects = {}
+        self.objects: Objects = {}
         for node in document.each("extern_instances"):
             self._instance(node)
         for node in document.each("counter_arrays"):
@@ -48,9 +48,9 @@ class PortableExterns:
 
     def _add(self, kind: str, node: Node, extern: str, types: list[Type], args: dict[str, ir.Expr]) -> None:
         name = node["name"].text
-        if (kind, name) in self.found:
+        if (kind, name) in self.objects:
             node["name"].fail(f"'{name[:80]}' is there twice")
-        self.found[kind, name] = ir.ExternInstance(extern, name, types, list(args.values()), list(args))
+        self.objects[kind, name] = ir.ExternInstance(extern, name, types, list(args.values()), list(args))
 
     def _instance(self, node: Node) -> None:
         rules: dict[str, Callable[[Node, dict[str, Node]], None]] = {
@@ -100,13 +100,13 @@ class PortableExterns:
 
     def _counters(self, node: Node) -> None:
         """An array of counters; where there is an object of its name too, that says more."""
-        name, both = node["name"].text, member(enum(self.kind, "CounterType"), "PACKETS_AND_BYTES")
+        name, unit = node["name"].text, member(enum(self.kind, "CounterType"), "PACKETS_AND_BYTES")
         kind = "DirectCounter" if direct(node) else "Counter"
-        if (kind, name) not in self.found:
-            args: dict[str, ir.Expr] = {"type": both} if direct(node) else {"n_counters": size(node), "type": both}
+        if (kind, name) not in self.objects:
+            args: dict[str, ir.Expr] = {"type": unit} if direct(node) else {"n_counters": size(node), "type": unit}
             self._add(kind, node, kind, [_WORD] if direct(node) else [_WORD, INDEX], args)
         if direct(node) and "binding" in node:
-            self.found["counters", node["binding"].text] = self.found[kind, name]
+            self.objects["counters", node["binding"].text] = self.objects[kind, name]
 
     def _meters(self, node: Node) -> None:
         if not direct(node):
@@ -121,7 +121,7 @@ def _given(node: Node, attributes: dict[str, Node], name: str) -> Node:
 
 
 def _plain(node: Node) -> int:
-    """A number that compilers write as a hexadecimal string or as it is."""
+    """A number that compilers write as a hexadecimal string or a plain number."""
     return node.hex if isinstance(node.value, str) else node.number(0, MAX_SIZE)
 
 

@@ -27,7 +27,7 @@ class PortablePrimitives(Primitives):
 
     Attributes:
         externs: the extern objects of the document, by kind and name.
-        made: objects that a document does not declare: digests, and random numbers that a call describes.
+        undeclared: objects that a document does not declare: digests, and random numbers that a call describes.
     """
 
     rules: ClassVar[Mapping[str, Rule]]
@@ -36,7 +36,7 @@ class PortablePrimitives(Primitives):
         self, expressions: Expressions, document: Node, externs: Objects, kind: str, p4info: Any | None
     ) -> None:
         super().__init__(expressions, document)
-        self.externs, self.made = externs, Objects()
+        self.externs, self.undeclared = externs, Objects()
         self._colour = enum(kind, "MeterColor")
         self._digest_names = _digest_names(p4info)
 
@@ -48,14 +48,14 @@ class PortablePrimitives(Primitives):
     def _set(self, place: ir.Expr, value: ir.Expr) -> ir.Stmt:
         return ir.Assign(place, convert(value, bits_of(place)))
 
-    def _within(self, index: ir.Expr, i: ir.ExternInstance, made: ir.Stmt) -> ir.Stmt:
-        """``made`` only where an index is not beyond the last: bmv2 leaves the destination as it is."""
+    def _within(self, index: ir.Expr, i: ir.ExternInstance, statement: ir.Stmt) -> ir.Stmt:
+        """The statement, guarded by a test of its index: past the end, bmv2 leaves the destination as it is."""
         last = i.args[0]
         assert isinstance(last, ir.Const)
         if int(last.value) > INDEX.mask:
-            return made
+            return statement
         test = ir.Binary("<", index, number(int(last.value), INDEX), type=BOOL)
-        return ir.If(test, ir.Block([made]), None)
+        return ir.If(test, ir.Block([statement]), None)
 
     # --- counters, meters, registers ---------------------------------------------------------------------------
 
@@ -72,10 +72,10 @@ class PortablePrimitives(Primitives):
     def colour(self, i: ir.ExternInstance, *args: tuple[ir.Direction, ir.Expr]) -> ir.Expr:
         """The colour of a meter as a number."""
         t = Bits(32)
-        found = called(self._colour, "execute", *args, of=i, extern=i.extern)
+        colour_call = called(self._colour, "execute", *args, of=i, extern=i.extern)
         ways = {n: ir.Const(value, type=self._colour) for n, value in self._colour.members.items()}
         variable = ir.VarRef(ir.Var("colour", self._colour), type=self._colour)
-        self.x.before.append(ir.Declare(variable.var, found))
+        self.x.before.append(ir.Declare(variable.var, colour_call))
         result: ir.Expr = number(self._colour.members["RED"], t)
         for name in ("YELLOW", "GREEN"):
             test = ir.Binary("==", variable, ways[name], type=BOOL)
@@ -153,10 +153,10 @@ class PortablePrimitives(Primitives):
             p.fail(f"no random numbers of {low.value} to {high.value}")
         name = f"random_{low.value}_{high.value}"
         args: list[ir.Expr | ir.ExternInstance | None] = [low, high]
-        made = self.made.setdefault(
+        source = self.undeclared.setdefault(
             ("Random", name), ir.ExternInstance("Random", name, [Bits(64)], args, ["min", "max"])
         )
-        return [self._drawn(made, place)]
+        return [self._drawn(source, place)]
 
     def _drawn(self, i: ir.ExternInstance, place: ir.Expr) -> ir.Stmt:
         high = i.args[1]
@@ -180,8 +180,8 @@ class PortablePrimitives(Primitives):
         data = self.learned(node)
         listed = str(data.type)
         name = self._digest_names.get(listed, listed)
-        made = self.made.setdefault(("Digest", name), ir.ExternInstance("Digest", name, [data.type], [], []))
-        return [call("pack", ("in", data), of=made, extern="Digest", types=[])]
+        digest = self.undeclared.setdefault(("Digest", name), ir.ExternInstance("Digest", name, [data.type], [], []))
+        return [call("pack", ("in", data), of=digest, extern="Digest", types=[])]
 
     def send(self, p: Node) -> list[ir.Stmt]:
         """``send_to_port`` of a card."""
@@ -225,4 +225,4 @@ CARD_RULES: Final[dict[str, Rule]] = {
     "send_to_port": PortablePrimitives.send,
     "drop_packet": PortablePrimitives.drop,
 }
-"""Primitives that only a card (PNA) has."""
+"""Primitives of a card (PNA) alone."""

@@ -70,6 +70,6 @@ def metadata(kind: str) -> Architecture:
 
 def enum(kind: str, name: str) -> Enum:
     """An enum of an architecture, such as ``CounterType``."""
-    found = declared(kind)[f"{kind.upper()}_{name}_t"]
-    assert isinstance(found, Enum)
-    return found
+    declared_enum = declared(kind)[f"{kind.upper()}_{name}_t"]
+    assert isinstance(declared_enum, Enum)
+    return declared_enum

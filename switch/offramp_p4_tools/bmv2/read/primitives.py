@@ -21,7 +21,7 @@ Rule = Callable[[Any, Node], list[ir.Stmt]]
 
 
 class Primitives:
-    """Turns calls of primitives into statements: those that every architecture has.
+    """Turns calls of the primitives of all architectures into statements.
 
     Attributes:
         rules: translations of primitives, by name.
@@ -42,8 +42,8 @@ class Primitives:
         if rule is None:
             node["op"].fail(f"the primitive '{name[:80]}' is not supported")
         self.x.before = []
-        made = rule(self, node["parameters"])
-        return [*self.x.before, *made]
+        own = rule(self, node["parameters"])
+        return [*self.x.before, *own]
 
     # --- values and headers -------------------------------------------------------------------------------------
 
@@ -107,13 +107,13 @@ class Primitives:
     def learned(self, node: Node) -> ir.Compose:
         """The fields of the learn list that a parameter names, as a struct of its name."""
         node = unwrapped(node)["value"]
-        found = self.learn_lists.get(node.hex) or node.fail(f"there is no learn list {node.hex}")
-        parts = [self.x.exact(e) for e in found["elements"]]
+        learn_list = self.learn_lists.get(node.hex) or node.fail(f"there is no learn list {node.hex}")
+        parts = [self.x.exact(e) for e in learn_list["elements"]]
         if node.hex not in self._digests:
-            words = [unwrapped(e)["value"][-1 + len(unwrapped(e)["value"])].text for e in found["elements"]]
+            words = [unwrapped(e)["value"][-1 + len(unwrapped(e)["value"])].text for e in learn_list["elements"]]
             names = [word if words.count(word) == 1 else f"{word}_{i}" for i, word in enumerate(words)]
             fields = [Field(n, part.type) for n, part in zip(names, parts, strict=True)]
-            self._digests[node.hex] = Struct(found["name"].text, fields=fields)
+            self._digests[node.hex] = Struct(learn_list["name"].text, fields=fields)
         return ir.Compose(parts, type=self._digests[node.hex])
 
     def check(self, p: Node, method: str) -> list[ir.Stmt]:

@@ -95,8 +95,8 @@ class ProgramReader(ABC):
             for name in names
         ]  # fmt: skip
 
-    def _named(self, found: Mapping[str, Node], kind: str, name: str) -> Node:
-        return found.get(name) or self.document[f"{kind}s"].fail(f"there is no {kind} '{name}'")
+    def _named(self, nodes: Mapping[str, Node], kind: str, name: str) -> Node:
+        return nodes.get(name) or self.document[f"{kind}s"].fail(f"there is no {kind} '{name}'")
 
     def emits(self, node: Node, packet: ir.Var) -> list[ir.Stmt]:
         """The headers that a deparser emits."""

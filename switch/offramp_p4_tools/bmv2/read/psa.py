@@ -79,7 +79,7 @@ class PsaReader(PortableReader):
                 "bqe": engines[1],
             },
         )
-        return self.program(main, blocks, readers, [*self.primitives.made.values(), *engines], declared("psa"))
+        return self.program(main, blocks, readers, [*self.primitives.undeclared.values(), *engines], declared("psa"))
 
     def _carry(
         self,
@@ -90,12 +90,12 @@ class PsaReader(PortableReader):
         before, behind = (dict(self._used(blocks)) for blocks in (ingress, egress))
         kept = [place for key, place in before.items() if key in behind]
         t = Struct("normal_metadata_t", fields=[Field(f"f{i}", place.type) for i, place in enumerate(kept)])
-        made, brought = (ir.Var("normal_meta", t, direction) for direction in ("out", "in"))
+        sent, brought = (ir.Var("normal_meta", t, direction) for direction in ("out", "in"))
         deparser, parser = ingress[2], egress[0]
-        deparser.params.insert(3, made)
+        deparser.params.insert(3, sent)
         parser.params.insert(4, brought)
         deparser.body.body += [
-            ir.Assign(member(ir.VarRef(made, type=t), i), place) for i, place in enumerate(kept)
+            ir.Assign(member(ir.VarRef(sent, type=t), i), place) for i, place in enumerate(kept)
         ]  # fmt: skip
         parser.states["start"].body += [
             ir.Assign(place, member(ir.VarRef(brought, type=t), i)) for i, place in enumerate(kept)

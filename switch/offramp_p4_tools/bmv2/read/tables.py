@@ -76,8 +76,8 @@ class PipelineReader:
         return [by_name.get(n.text) or n.fail(f"there is no action '{n.text[:80]}'") for n in t["actions"]]
 
     def _action(self, node: Node) -> ir.Action:
-        found = self.actions.get(node.number(0, MAX_SIZE))
-        return found or node.fail(f"there is no action with id {node.value}")
+        action = self.actions.get(node.number(0, MAX_SIZE))
+        return action or node.fail(f"there is no action with id {node.value}")
 
     def _table(self, t: Node) -> ir.Table:
         name = t["name"].text
@@ -94,8 +94,8 @@ class PipelineReader:
             properties["counters"] = self.externs["counters", name]
         if "direct_meters" in t:
             meter = t["direct_meters"]
-            found = self.externs.get(("direct_meter", meter.text))
-            properties["meters"] = found or meter.fail(f"there is no direct meter '{meter.text[:80]}'")
+            meters = self.externs.get(("direct_meter", meter.text))
+            properties["meters"] = meters or meter.fail(f"there is no direct meter '{meter.text[:80]}'")
         default, constant = self._default(t, actions)
         entries = [self._entry(e, keys, actions) for e in t.each("entries")]
         size = t["max_size"].number(0, MAX_SIZE) if "max_size" in t else None
@@ -179,16 +179,16 @@ class PipelineReader:
         return ir.ActionChoice(choice, values)
 
     def _entry(self, node: Node, keys: list[ir.TableKey], actions: dict[str, ir.TableAction]) -> ir.Entry:
-        given = node["match_key"]
+        match_key = node["match_key"]
         wanted = [k for k in keys if k.match_kind != "selector"]
-        if len(given) != len(wanted):
-            given.fail(f"{len(given)} keys for a table with {len(wanted)}")
-        made = [_match(g, k) for g, k in zip(given, wanted, strict=True)]
+        if len(match_key) != len(wanted):
+            match_key.fail(f"{len(match_key)} keys for a table with {len(wanted)}")
+        matches = [_match(g, k) for g, k in zip(match_key, wanted, strict=True)]
         choice = self._choice(node["action_entry"], actions)
         if choice.action not in actions.values():
             node["action_entry"].fail(f"the table has no action {choice.action.action.name}")
         priority = node["priority"].number(0, MAX_SIZE) if "priority" in node else None
-        return ir.Entry(made, choice, priority)
+        return ir.Entry(matches, choice, priority)
 
     # --- the graph ----------------------------------------------------------------------------------------------
 
@@ -277,8 +277,8 @@ def _match(g: Node, key: ir.TableKey) -> ir.Key:
     word = g["match_type"].choice("exact", "lpm", "ternary", "range", "valid", "optional")
 
     def value(name: str) -> ir.Const:
-        found = g[name].hex
-        return ir.Const(found, type=bits) if 0 <= found <= bits.mask else g[name].fail(f"does not fit into {bits}")
+        number = g[name].hex
+        return ir.Const(number, type=bits) if 0 <= number <= bits.mask else g[name].fail(f"does not fit into {bits}")
 
     kinds = {"valid": "exact", "optional": "ternary"}
     if kinds.get(word, word) != kinds.get(key.match_kind, key.match_kind):

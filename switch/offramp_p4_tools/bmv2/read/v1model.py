@@ -51,11 +51,11 @@ class V1modelReader(ProgramReader):
         return self.program(main, blocks, readers)
 
     def _only(self, key: str) -> Node | None:
-        """The one element that a list may have."""
-        found = list(self.document.each(key))
-        if len(found) > 1:
-            found[1].fail(f"a second {key[:-1]}")
-        return found[0] if found else None
+        """The only element that a list may have."""
+        nodes = list(self.document.each(key))
+        if len(nodes) > 1:
+            nodes[1].fail(f"a second {key[:-1]}")
+        return nodes[0] if nodes else None
 
     def _no_error(self) -> list[ir.Stmt]:
         """Sets the parser's error to NoError at first, where the document gives NoError a number other than 0."""

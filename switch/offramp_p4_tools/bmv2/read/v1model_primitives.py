@@ -86,20 +86,20 @@ class V1modelPrimitives(Primitives):
         wide = ir.VarRef(ir.Var("hash", Bits(64)), type=Bits(64))
         to = place if strip(place.type) == Bits(64) else wide
         args: list[tuple[ir.Direction, ir.Expr]] = [("out", to), ("in", algo), ("in", base), ("in", data), ("in", size)]
-        made: list[ir.Stmt] = [call("hash", *args)]
+        statements: list[ir.Stmt] = [call("hash", *args)]
         return (
-            made
+            statements
             if to is place
-            else [ir.Declare(wide.var, None), *made, ir.Assign(place, convert(wide, bits_of(place)))]
+            else [ir.Declare(wide.var, None), *statements, ir.Assign(place, convert(wide, bits_of(place)))]
         )
 
     def calculation(self, node: Node) -> tuple[ir.Expr, ir.Const, bool]:
         """Data and algorithm of a calculation, and whether the payload is part of it."""
         name = (node["value"] if isinstance(node.value, dict) else node).text
-        found = self._calculations.get(name) or node.fail(f"there is no calculation '{name[:80]}'")
+        entry = self._calculations.get(name) or node.fail(f"there is no calculation '{name[:80]}'")
         parts: list[ir.Expr] = []
         payload = False
-        for item in found["input"]:
+        for item in entry["input"]:
             word = item["type"].choice("field", "hexstr", "header", "payload")
             if word == "payload":
                 payload = True
@@ -109,7 +109,7 @@ class V1modelPrimitives(Primitives):
                 parts.append(
                     self.x.layout.field(item["value"]) if word == "field" else self.x.layout.header(item["value"])
                 )
-        return compose(parts), algorithm(found["algo"]), payload
+        return compose(parts), algorithm(entry["algo"]), payload
 
     # --- packets ------------------------------------------------------------------------------------------------
 
@@ -137,8 +137,8 @@ class V1modelPrimitives(Primitives):
         number_ = node.hex
         if not number_:
             return []
-        found = self._field_lists.get(number_) or node.fail(f"there is no field list {number_}")
-        return [self.x.place(e) for e in found["elements"] if e["type"].text != "hexstr"]
+        field_list = self._field_lists.get(number_) or node.fail(f"there is no field list {number_}")
+        return [self.x.place(e) for e in field_list["elements"] if e["type"].text != "hexstr"]
 
     def digest(self, p: Node) -> list[ir.Stmt]:
         """``generate_digest``."""

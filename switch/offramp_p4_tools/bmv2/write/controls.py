@@ -48,8 +48,8 @@ def write_pipeline(
     if before is not None:
         before(s)
     s.inlined(control, [])
-    kept = blocks(s.code)
-    return _Graph(document, s, kept, name, number).json
+    code_blocks = blocks(s.code)
+    return _Graph(document, s, code_blocks, name, number).json
 
 
 class ControlStatements(Statements):
@@ -130,22 +130,22 @@ class _Graph:
     """The nodes of one pipeline."""
 
     def __init__(
-        self, document: Document, s: ControlStatements, kept: dict[Label, Block], name: str, number: int
+        self, document: Document, s: ControlStatements, code_blocks: dict[Label, Block], name: str, number: int
     ) -> None:
         self.document, self._s = document, s
         self._tables = Tables(document)
         self._nodes: dict[Label, str] = {}
-        self._blocks = kept
+        self._blocks = code_blocks
         self.conditionals: list[Json] = []
         self.tables: list[Json] = []
         sites = self._sites()
-        for block in kept.values():
+        for block in code_blocks.values():
             self._nodes[block.label] = self._first(block)
-        for block in kept.values():
+        for block in code_blocks.values():
             self._write(block)
         for table, labels in sites.items():
             self._apply_at_sites(table, labels)
-        first = next(iter(kept), END)
+        first = next(iter(code_blocks), END)
         self._refuse_cycles(self._next(first), next(iter(sites), None))
         self.json: Json = {
             "name": name,

@@ -74,7 +74,7 @@ class DeparserStatements(Statements):
         self._when = outer
 
     def _kept(self, outer: ir.Expr | None, test: ir.Expr) -> ir.Expr:
-        """A variable that says whether a branch is taken; it keeps its value whatever other branches do."""
+        """A variable that says whether a branch is taken, unaffected by other branches."""
         self._when = None
         taken = self.saved(test if outer is None else ir.Binary("&&", outer, test, type=BOOL, pos=test.pos))
         self._when = outer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON document of a program, put together from its blocks; a class for each architecture says which there are."""
+"""The JSON document of a program, built from its blocks, which a class for each architecture lists."""
 
 from __future__ import annotations
 
@@ -242,8 +242,8 @@ class Document(ABC):
         types: list[Json] = [{"name": SCALARS, "id": 0, "fields": scalars}]
         for t, name in self.places.types.items():
             types.append({"name": name, "id": len(types), **header_fields(t)})
-        for name, given in self.standard.items():
-            fields = list(given)
+        for name, standard_fields in self.standard.items():
+            fields = list(standard_fields)
             width = sum(f[1] for f in fields)
             if width % 8:
                 fields.append(["_padding", 8 - width % 8, False])
@@ -296,7 +296,7 @@ def _is_fixed(e: ir.Expr) -> bool:
 
 
 def _path(e: ir.Expr) -> tuple[object, ...]:
-    """The path from the variable to the part of it that ``e`` is."""
+    """The path from the variable to its part ``e``."""
     if isinstance(e, ir.Member):
         return (*_path(e.base), e.index)
     if isinstance(e, ir.Element):

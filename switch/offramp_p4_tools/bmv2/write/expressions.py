@@ -46,7 +46,7 @@ def is_place(e: ir.Expr) -> bool:
 
 
 def within(e: ir.Expr) -> ir.Expr | None:
-    """The condition that the index of an l-value lies in its stack; None where it always does."""
+    """The condition that the index of an l-value lies in its stack; None where it always holds."""
     while isinstance(e, ir.Member):
         e = e.base
     if not isinstance(e, ir.Element) or isinstance(e.index, ir.Const):

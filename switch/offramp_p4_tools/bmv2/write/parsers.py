@@ -35,10 +35,10 @@ def write_parser(
     if before is not None:
         before(s)
     s.inlined(parser, [])
-    kept = blocks(s.code)
-    names = s.state_names(list(kept))
-    states = [_state(s, block, names, i) for i, block in enumerate(kept.values())]
-    first = names[next(iter(kept))] if kept else None
+    code_blocks = blocks(s.code)
+    names = s.state_names(list(code_blocks))
+    states = [_state(s, block, names, i) for i, block in enumerate(code_blocks.values())]
+    first = names[next(iter(code_blocks))] if code_blocks else None
     return {"name": name, "id": number, "init_state": first, "parse_states": states}
 
 
@@ -206,24 +206,24 @@ class ParserStatements(Statements):
             width = bit_width(e.type_args[0])
             self.code.add(Primitive("advance", [hexstr(width)], e.pos))
             return
-        given: Json
+        target: Json
         if isinstance(place, ir.StackNext):
-            given = {"type": "stack", "value": self._stack(place.base).name}
+            target = {"type": "stack", "value": self._stack(place.base).name}
         elif isinstance(place, ir.Member) and isinstance(place.base, ir.StackNext):
             union = self._stack(place.base.base)
             member = union.elements[0]
             assert isinstance(member, UnionAt)
-            given = {"type": "union_stack", "value": [union.name, member.type.fields[place.index].name]}
+            target = {"type": "union_stack", "value": [union.name, member.type.fields[place.index].name]}
         else:
             at = self.expressions.place(place)
             if not isinstance(at, HeaderAt) or at.name is None:
                 raise Unsupported(e.pos, "extract into a header that is known at run time only, in bmv2's JSON")
-            given = {"type": "regular", "value": at.name}
+            target = {"type": "regular", "value": at.name}
         if len(e.args) == 2:
             size = self.expressions.value(self.pure(argument(e, 1)))
-            self.code.add(Primitive("extract_VL", [given, {"type": "expression", "value": size}], e.pos))
+            self.code.add(Primitive("extract_VL", [target, {"type": "expression", "value": size}], e.pos))
         else:
-            self.code.add(Primitive("extract", [given], e.pos))
+            self.code.add(Primitive("extract", [target], e.pos))
 
     def _stack(self, e: ir.Expr) -> StackAt:
         stack = self.expressions.place(e)

@@ -159,7 +159,7 @@ def operation(op: str, left: Any, right: Any, **more: Any) -> Json:
 
 
 def header_type(t: Type) -> Header:
-    """``t`` as the header type that it is."""
+    """``t`` as a header type."""
     t = strip(t)
     assert isinstance(t, Header), f"{t} is not a header"
     return t
@@ -217,7 +217,7 @@ class Places:
         return self._scalar(t, name, pos)
 
     def temporary(self, t: Type, name: str, pos: Pos = NOWHERE) -> Place:
-        """Places for a variable of the program or of ours, under a name that no other has."""
+        """Places for a variable of the program or of ours, under a unique name."""
         return self.make(t, self._unique(name), pos)
 
     def _unique(self, name: str) -> str:

@@ -34,11 +34,11 @@ class PnaDocument(PortableDocument):
         if "pre_control" in args:
             raise Unsupported(program.main.pos, "a pre-control, which pna_nic does not have, in bmv2's JSON")
         blocks: list[tuple[Block, Sequence[str]]] = []
-        for name, given in _BLOCKS.items():
+        for name, signature in _BLOCKS.items():
             block = args.get(name)
             if not isinstance(block, ir.ParserInstance | ir.ControlInstance):
                 raise Unsupported(program.main.pos, f"{program.main.type_name} without {name}")
-            blocks.append((block, given))
+            blocks.append((block, signature))
         super().__init__(program, blocks, "pna_")
         self._parser, self._control, self._deparser = (block for block, _ in blocks)
         headers, user = self._parser.params[1:3]

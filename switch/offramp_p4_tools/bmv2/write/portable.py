@@ -25,7 +25,7 @@ class PortableDocument(Document):
     Args:
         program: the program.
         blocks: its blocks, each with the role or the metadata header of each parameter; "" is the packet.
-        prefix: of the names of metadata headers.
+        prefix: prefix of the names of metadata headers.
     """
 
     def __init__(self, program: ir.Program, blocks: Iterable[tuple[Block, Sequence[str]]], prefix: str) -> None:
@@ -55,10 +55,10 @@ class PortableDocument(Document):
     def algorithm(self, i: ir.ExternInstance) -> str:
         """bmv2's name of the hash algorithm of an action selector or a hash."""
         name = constructor.member(i, "algo")
-        found = DEFAULT_HASH if name == "TARGET_DEFAULT" else HASHES.get(name)
-        if found is None:
+        hash_name = DEFAULT_HASH if name == "TARGET_DEFAULT" else HASHES.get(name)
+        if hash_name is None:
             raise Unsupported(i.pos, f"{i.extern} {i.name} by {name}, in bmv2's JSON")
-        return found
+        return hash_name
 
     def arrays(self) -> Json:
         """The lists of extern objects."""
@@ -115,7 +115,7 @@ def _text(name: str, value: str) -> Json:
 
 def _register(i: ir.ExternInstance) -> Json:
     if "initial_value" in i.params and not (
-        isinstance(given := constructor.argument(i, "initial_value"), ir.Const) and not given.value
+        isinstance(initial := constructor.argument(i, "initial_value"), ir.Const) and not initial.value
     ):
         raise Unsupported(i.pos, f"register {i.name} with an initial value, in bmv2's JSON")
     return {"bitwidth": register_width(i).width, "size": constructor.number(i, "size")}

@@ -80,9 +80,9 @@ class PortableExterns(Externs):
 
     def write(self, s: Statements, e: ir.ExternCall) -> None:
         """``write`` of a register."""
-        given = [s.pure(argument(e, i)) for i in range(2)]
+        index_and_value = [s.pure(argument(e, i)) for i in range(2)]
         array: Json = {"type": "register_array", "value": instance(e).name}
-        s.primitive("register_write", array, *(s.expressions.value(v) for v in given), pos=e.pos)
+        s.primitive("register_write", array, *(s.expressions.value(v) for v in index_and_value), pos=e.pos)
 
     def _result(self, s: Statements, e: ir.ExternCall, first: ir.Expr | None, write: Callable[[Json], None]) -> ir.Expr:
         """A variable that ``write`` fills; it holds ``first`` before."""
@@ -147,8 +147,8 @@ class PortableExterns(Externs):
 
     def sum_state(self, s: Statements, e: ir.ExternCall) -> None:
         """``clear`` and ``set_state`` of an Internet checksum."""
-        given = [s.expressions.value(s.pure(argument(e, i))) for i in range(len(e.args))]
-        s.primitive(f"_InternetChecksum_{e.method}", extern(instance(e)), *given, pos=e.pos)
+        arguments = [s.expressions.value(s.pure(argument(e, i))) for i in range(len(e.args))]
+        s.primitive(f"_InternetChecksum_{e.method}", extern(instance(e)), *arguments, pos=e.pos)
 
     def sum_result(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
         """``get`` and ``get_state`` of an Internet checksum."""
@@ -184,11 +184,11 @@ class PortableExterns(Externs):
         if word == "recirculate":
             port = _part(e, 1, "egress_port")
             loop = ir.Const(RECIRCULATE, type=port.type, pos=e.pos)
-            return _both(_not(_part(e, 0, "drop")), ir.Binary("==", port, loop, type=BOOL, pos=e.pos))
+            return _and(_not(_part(e, 0, "drop")), ir.Binary("==", port, loop, type=BOOL, pos=e.pos))
         if word.startswith("clone"):
             return _part(e, 0, "clone")
         again = _part(e, 0, "resubmit")
-        return _both(_not(_part(e, 0, "drop")), again if word == "resubmit" else _not(again))
+        return _and(_not(_part(e, 0, "drop")), again if word == "resubmit" else _not(again))
 
 
 def extern(i: ir.ExternInstance) -> Json:
@@ -238,18 +238,18 @@ def _fields(place: Place, data: ir.Expr) -> list[FieldAt]:
 
 
 def _part(e: ir.ExternCall, position: int, name: str) -> ir.Expr:
-    given = argument(e, position)
-    t = strip(given.type)
+    arg = argument(e, position)
+    t = strip(arg.type)
     if not isinstance(t, Structure) or name not in t.index:
         raise Unsupported(e.pos, f"{e.method} of {t}, which has no {name}")
-    return ir.Member(given, t.index[name], type=strip(t.fields[t.index[name]].type), pos=e.pos)
+    return ir.Member(arg, t.index[name], type=strip(t.fields[t.index[name]].type), pos=e.pos)
 
 
 def _not(e: ir.Expr) -> ir.Expr:
     return ir.Unary("!", e, type=BOOL, pos=e.pos)
 
 
-def _both(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+def _and(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     return ir.Binary("&&", left, right, type=BOOL, pos=left.pos)
 
 

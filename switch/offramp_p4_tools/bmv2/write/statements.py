@@ -35,7 +35,7 @@ class Statements:
 
     Attributes:
         code: the code written so far.
-        expressions: for operands without effects.
+        expressions: expressions for operands without effects.
     """
 
     def __init__(self, document: Document, code: Code | None = None) -> None:
@@ -424,12 +424,12 @@ class Statements:
             else:
                 value = self.pure(arg.expr)
                 values.append((param, value if isinstance(value, ir.Const) or len(args) == 1 else self.saved(value)))
-        for param, given in values:
+        for param, expr in values:
             variable = ir.VarRef(param, type=param.type, pos=param.pos)
-            if given is None:
+            if expr is None:
                 self.clear(self.expressions.place(variable), param.pos)
             else:
-                self._assign(ir.Assign(variable, given, pos=param.pos))
+                self._assign(ir.Assign(variable, expr, pos=param.pos))
         return copies
 
     def _copy_out(self, copies: list[tuple[ir.Expr, ir.Var]]) -> None:
@@ -505,12 +505,12 @@ class Statements:
 
     def _rebuilt(self, e: ir.Expr) -> ir.Expr:
         operands = children(e)
-        made = []
+        parts = []
         for i, child in enumerate(operands):
             value = self.pure(child)
             later = any(has_effects(other) for other in operands[i + 1 :])
-            made.append(self.saved(value) if later and not isinstance(value, ir.Const) else value)
-        return with_children(e, made)
+            parts.append(self.saved(value) if later and not isinstance(value, ir.Const) else value)
+        return with_children(e, parts)
 
     def _by_cases(self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
         result = self.variable(then.type, pos=then.pos)

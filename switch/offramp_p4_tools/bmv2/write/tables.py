@@ -101,12 +101,12 @@ class Tables:
         ranks = source_ranks(table)
         out: list[Json] = []
         for entry, rank in zip(table.entries, ranks, strict=True):
-            given = entry.keys
-            if len(given) == 1 and isinstance(given[0], ir.KeyAny):
-                given = [given[0]] * len(keys)
+            entry_keys = entry.keys
+            if len(entry_keys) == 1 and isinstance(entry_keys[0], ir.KeyAny):
+                entry_keys = [entry_keys[0]] * len(keys)
             match_key = [
                 _match(source_match(key, k.match_kind, key_width(k.expr.type)), k)
-                for key, k in zip(given, keys, strict=True)
+                for key, k in zip(entry_keys, keys, strict=True)
             ]
             info = self.document.source_info(entry.pos)
             out.append(

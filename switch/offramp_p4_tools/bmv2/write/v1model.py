@@ -32,21 +32,21 @@ class V1modelDocument(Document):
         headers, metadata, standard = standard_metadata(parser)
         super().__init__(program, {STANDARD: standard})
         fields = tuple(FieldAt(STANDARD, f.name, strip(f.type)) for f in standard.fields)
-        given = {
+        parameters = {
             "h": self.places.make(headers, "", parser.pos),
             "m": self.places.make(metadata, "userMetadata", parser.pos),
             "s": Group(fields, standard),
         }
-        made = given["m"]
-        kept = made if isinstance(made, Group) else Group((made,), Tuple((strip(metadata),)))
+        group = parameters["m"]
+        kept = group if isinstance(group, Group) else Group((group,), Tuple((strip(metadata),)))
         self.externs: V1modelExterns = V1modelExterns(self, kept)
         for block, signature in zip(self._blocks.values(), ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
             assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
             if len(block.params) != len(signature):
                 raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
             for param, kind in zip(block.params, signature, strict=True):
-                if kind in given:
-                    self.variables.bind(param, given[kind])
+                if kind in parameters:
+                    self.variables.bind(param, parameters[kind])
 
     def packet_length(self, pos: Pos) -> FieldAt:
         """The field with the bytes of the packet."""

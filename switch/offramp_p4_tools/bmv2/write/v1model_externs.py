@@ -57,8 +57,8 @@ class V1modelExterns(Externs):
             index = x.value(s.pure(argument(e, 0)))
             self.into(s, argument(e, 1), lambda to: s.primitive(op, name, index, to, pos=e.pos))
         else:
-            given = [s.pure(argument(e, i)) for i in range(len(e.args))]
-            s.primitive(op, name, *(x.value(v) for v in given), pos=e.pos)
+            arguments = [s.pure(argument(e, i)) for i in range(len(e.args))]
+            s.primitive(op, name, *(x.value(v) for v in arguments), pos=e.pos)
 
     def direct_meter(self, s: Statements, e: ir.ExternCall) -> None:
         """``direct_meter.read``: bmv2 has left the colour in a field of ours."""
@@ -96,8 +96,8 @@ class V1modelExterns(Externs):
             return self._field_list([])
         data = argument(e, position)
         if not e.method.endswith("_preserving_field_list"):
-            kept = self._leaves(s, data)
-            return self._field_list([{"type": "field", "value": [f.header, f.field]} for f in kept])
+            leaves = self._leaves(s, data)
+            return self._field_list([{"type": "field", "value": [f.header, f.field]} for f in leaves])
         if not isinstance(data, ir.Const):
             raise Unsupported(e.pos, "a field list whose number is not a constant, in bmv2's JSON")
         number = int(data.value)
@@ -140,7 +140,7 @@ class V1modelExterns(Externs):
         s.primitive("truncate", s.expressions.value(s.pure(argument(e, 0))), pos=e.pos)
 
     def digest(self, s: Statements, e: ir.ExternCall) -> None:
-        """``digest``: the values as they are now, in variables that bmv2 reads at the end of ingress."""
+        """``digest``: copies of the present values, in variables that bmv2 reads at the end of ingress."""
         number = self.learn_list(s, argument(e, 1))
         receiver = s.expressions.value(s.pure(argument(e, 0)))
         s.primitive("generate_digest", receiver, hexstr(number), pos=e.pos)
@@ -150,9 +150,9 @@ class V1modelExterns(Externs):
     def hash(self, s: Statements, e: ir.ExternCall) -> None:
         """``hash``."""
         result, algorithm, base, data, top = (argument(e, i) for i in range(5))
-        given = [s.pure(base), s.pure(top)]
+        bounds = [s.pure(base), s.pure(top)]
         calculation: Json = {"type": "calculation", "value": self.calculation(s, algorithm, data)}
-        start, size = (s.expressions.value(v) for v in given)
+        start, size = (s.expressions.value(v) for v in bounds)
         op = "modify_field_with_hash_based_offset"
         self.into(s, result, lambda to: s.primitive(op, to, start, calculation, size, pos=e.pos))
 

@@ -48,9 +48,9 @@ class Arrays:
 
     def bm_meter_array_set_rates(self, meter_array_name: str, rates: list[Any]) -> None:
         """Configure all meters of an array."""
-        made = read_rates(rates)
+        limits = read_rates(rates)
         for cell in _named(self.switch.meters, meter_array_name, "meter").cells:
-            cell.configure(made, self.switch.now_us)
+            cell.configure(limits, self.switch.now_us)
 
     def bm_meter_set_rates(self, meter_array_name: str, index: int, rates: list[Any]) -> None:
         """Configure one meter."""
@@ -98,24 +98,24 @@ class Arrays:
 
     def bm_parse_vset_add(self, parse_vset_name: str, value: bytes) -> None:
         """Add a value."""
-        found, member = self._member(parse_vset_name, value)
-        if member not in found.members:
-            found.set([*found.members, member])
+        value_set, member = self._member(parse_vset_name, value)
+        if member not in value_set.members:
+            value_set.set([*value_set.members, member])
 
     def bm_parse_vset_remove(self, parse_vset_name: str, value: bytes) -> None:
         """Remove a value; removing one that is absent is not an error."""
-        found, member = self._member(parse_vset_name, value)
-        found.set([m for m in found.members if m != member])
+        value_set, member = self._member(parse_vset_name, value)
+        value_set.set([m for m in value_set.members if m != member])
 
     def bm_parse_vset_get(self, parse_vset_name: str) -> list[bytes]:
         """All values."""
-        found = _named(self.switch.value_sets, parse_vset_name, "value set")
+        value_set = _named(self.switch.value_sets, parse_vset_name, "value set")
         out = []
-        for member in found.members:
+        for member in value_set.members:
             number = 0
-            for match, width in zip(member, found.widths, strict=True):
+            for match, width in zip(member, value_set.widths, strict=True):
                 number = number << width | (match.value if isinstance(match, Exact) else 0)
-            out.append(number.to_bytes((sum(found.widths) + 7) // 8, "big"))
+            out.append(number.to_bytes((sum(value_set.widths) + 7) // 8, "big"))
         return out
 
     def bm_parse_vset_clear(self, parse_vset_name: str) -> None:
@@ -123,14 +123,14 @@ class Arrays:
         _named(self.switch.value_sets, parse_vset_name, "value set").set([])
 
     def _member(self, name: str, value: bytes) -> tuple[Any, tuple[Exact, ...]]:
-        found = _named(self.switch.value_sets, name, "value set")
+        value_set = _named(self.switch.value_sets, name, "value set")
         number, out = int.from_bytes(value, "big"), []
-        for width in reversed(found.widths):
+        for width in reversed(value_set.widths):
             out.append(Exact(number & ((1 << width) - 1)))
             number >>= width
         if number:
-            raise Refused(_INDEX, f"value set {name}: the value is longer than {sum(found.widths)} bits")
-        return found, tuple(reversed(out))
+            raise Refused(_INDEX, f"value set {name}: the value is longer than {sum(value_set.widths)} bits")
+        return value_set, tuple(reversed(out))
 
 
 def _named(things: Mapping[str, _T], name: str, kind: str) -> _T:

@@ -94,8 +94,8 @@ def _read(document: Any) -> Catalogue:
         for profile in pipeline.get("action_profiles", ()):
             out.profiles[profile["name"]] = {}
         for t in pipeline["tables"]:
-            found = [by_id[i] for i in t["action_ids"]] if "action_ids" in t else [out.actions[n] for n in t["actions"]]
-            actions = {a.name: a for a in found}
+            used = [by_id[i] for i in t["action_ids"]] if "action_ids" in t else [out.actions[n] for n in t["actions"]]
+            actions = {a.name: a for a in used}
             keys = [_key(k, widths) for k in t["key"]]
             profile = t.get("action_profile") or t.get("act_prof_name")
             out.tables[t["name"]] = TableInfo(t["name"], t["match_type"], t["type"], keys, actions, profile)
@@ -197,7 +197,7 @@ def _param(word: str, kind: str, width: int) -> dict[str, Any]:
 
 
 def shown(param: Mapping[str, Any], text: str = "") -> tuple[str, str]:
-    """Kind and value of a key as they are shown; ``text`` stands between the octets."""
+    """Kind and value of a key for display; ``text`` stands between the octets."""
     kind = ("exact", "lpm", "ternary", "valid", "range")[param["type"]]
     inner = param[kind]
     if kind == "exact":

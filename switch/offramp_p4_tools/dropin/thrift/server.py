@@ -52,7 +52,7 @@ class ThriftServer:
         self.port: int = self._socket.getsockname()[1]
         self._clients: set[socket.socket] = set()
         self._lock, self._closing = threading.Lock(), threading.Event()
-        self._made: tuple[Pipeline, dict[str, Any]] | None = None
+        self._methods: tuple[Pipeline, dict[str, Any]] | None = None
         self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
 
     def __enter__(self) -> Self:
@@ -203,10 +203,10 @@ class ThriftServer:
     def _functions(self) -> dict[str, Any]:
         """The methods for the pipeline that runs now; handles are of one pipeline."""
         pipeline = self.pipeline
-        if self._made is None or self._made[0] is not pipeline:
+        if self._methods is None or self._methods[0] is not pipeline:
             switch = pipeline.switch
             parts: list[Any] = [Tables(switch), Arrays(switch), Replication(switch)]
             parts.append(Info(self._running, pipeline, self.port))
             methods = {n: getattr(part, n) for part in parts for n in dir(part) if not n.startswith("_")}
-            self._made = pipeline, {n: m for n, m in methods.items() if callable(m)}
-        return self._made[1]
+            self._methods = pipeline, {n: m for n, m in methods.items() if callable(m)}
+        return self._methods[1]

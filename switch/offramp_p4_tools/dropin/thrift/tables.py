@@ -45,7 +45,7 @@ class Handles:
         """The entry of a handle.
 
         Raises:
-            Refused: it has gone, or never was.
+            Refused: there is no such entry.
         """
         entry = self._entries.get(handle)
         if entry is None or table.get(entry.keys, entry.priority) is not entry:
@@ -141,7 +141,7 @@ class Tables:
     bm_mt_indirect_delete_entry = bm_mt_delete_entry
 
     def bm_mt_set_entry_ttl(self, table_name: str, entry_handle: int, timeout_ms: int) -> None:
-        """Let an entry be notified of when it has not been hit for so long."""
+        """Set the time without hits after which an entry is reported."""
         table, entry = self._entry(table_name, entry_handle)
         if not table.notes_hits:
             raise Refused(TableCode.AGEING, f"table {table.name} has no support_timeout")
@@ -399,10 +399,10 @@ def _match(param: Any, kind: str, width: int) -> Match:
     top = (1 << width) - 1
 
     def value(name: str) -> int:
-        found = _number(inner.get(name, b""))
-        if found > top:
-            raise Refused(TableCode.KEY, f"{found:#x} is longer than {width} bits")
-        return found
+        number = _number(inner.get(name, b""))
+        if number > top:
+            raise Refused(TableCode.KEY, f"{number:#x} is longer than {width} bits")
+        return number
 
     if param["type"] == VALID:
         return Exact(int(inner.get("key", False)))
@@ -448,10 +448,10 @@ def read_rates(rates: list[Any]) -> tuple[tuple[float, int], ...]:
     Raises:
         Refused: there are not two, or they go down.
     """
-    made = tuple((rate.get("units_per_micros", 0.0) * 1e6, rate.get("burst_size", 0)) for rate in rates)
-    if len(made) != 2 or made[0][0] > made[1][0] or any(not 0 <= rate < 1e15 or burst < 0 for rate, burst in made):
+    out = tuple((rate.get("units_per_micros", 0.0) * 1e6, rate.get("burst_size", 0)) for rate in rates)
+    if len(out) != 2 or out[0][0] > out[1][0] or any(not 0 <= rate < 1e15 or burst < 0 for rate, burst in out):
         raise Refused(3, "a meter takes two rates, the committed one not above the peak")
-    return made
+    return out
 
 
 def shown_rates(cell: MeterCell) -> list[Any]:

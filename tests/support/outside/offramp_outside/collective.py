@@ -17,7 +17,7 @@ def reversed_dimensions(
     """Every chunk takes the dimensions in the order opposite to the baseline's."""
     schedules = []
     for demand in demands:
-        made = baseline(demand.part(network), demand.collective, split(demand.size, chunks, unit))
-        turned = tuple(Chunk(chunk.size, chunk.reduce[::-1], chunk.gather[::-1]) for chunk in made.chunks)
-        schedules.append(Schedule(made.network, made.collective, turned))
+        plan = baseline(demand.part(network), demand.collective, split(demand.size, chunks, unit))
+        turned = tuple(Chunk(chunk.size, chunk.reduce[::-1], chunk.gather[::-1]) for chunk in plan.chunks)
+        schedules.append(Schedule(plan.network, plan.collective, turned))
     return Candidate.run(network, demands, tuple(schedules), Policy.FIFO)

@@ -24,8 +24,8 @@ class Smooth(Model):
     def _message(self, number: int, h: Features) -> torch.Tensor:
         return h if isinstance(h, torch.Tensor) else h @ torch.eye(self.messages[0])
 
-    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
-        return view.aggregate(given.message, "mean")
+    def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
+        return view.aggregate(inputs.message, "mean")
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         return states[-1] @ self.dense

@@ -72,8 +72,8 @@ class Breaking(Tc):
 
 @given(st.sets(st.integers(0, 63)))
 def test_blocks_cover_a_set_exactly(dscps: set[int]) -> None:
-    found = [dscp for first, size in blocks(dscps) for dscp in range(first, first + size)]
-    assert sorted(found) == sorted(dscps)
+    covered = [dscp for first, size in blocks(dscps) for dscp in range(first, first + size)]
+    assert sorted(covered) == sorted(dscps)
     for first, size in blocks(dscps):
         value, mask = tos_match(first, size)
         assert {tos for tos in range(256) if tos & mask == value} == set(range(first << 2, first + size << 2))
@@ -133,15 +133,15 @@ def test_differences_are_found(inside: namespaces.Namespace) -> None:
                 "class change dev left parent 4845: classid 4845:1 htb rate 5mbit ceil 5mbit",
             ]
         )
-        found = {d.what: str(d) for d in target.differences()}
-        assert found["most of queue 2"] == "most of queue 2: 1000000 bit/s, not planned"
-        assert found["rate"] == "rate: 5000000 bit/s, planned 12300000 bit/s"
-        assert found["DSCP 8 (ip)"] == "DSCP 8 (ip): queue 7, not planned"
+        differences = {d.what: str(d) for d in target.differences()}
+        assert differences["most of queue 2"] == "most of queue 2: 1000000 bit/s, not planned"
+        assert differences["rate"] == "rate: 5000000 bit/s, planned 12300000 bit/s"
+        assert differences["DSCP 8 (ip)"] == "DSCP 8 (ip): queue 7, not planned"
         with pytest.raises(OfframpError, match=r"in use otherwise: rate: .* and \d+ more; undo it first, or"):
             target.apply()
         Tc().batch(["class change dev left parent 4845:1 classid 4845:12 htb rate 8kbit ceil 1mbit prio 6"])
-        found = {d.what: str(d) for d in target.differences()}
-        assert found["discipline"].startswith("discipline: htb with -1 strict classes, planned htb with 8")
+        differences = {d.what: str(d) for d in target.differences()}
+        assert differences["discipline"].startswith("discipline: htb with -1 strict classes, planned htb with 8")
         was = shown()
         with pytest.raises(OfframpError, match="has been changed since, and could not be put back; undo it first"):
             target.apply(replace=True)
@@ -173,8 +173,8 @@ def test_packets_go_into_the_classes_of_their_dscps(inside: namespaces.Namespace
         wanted = Counter(NEW.queues.get(tos >> 2, NEW.other) for tos in range(0, 256, 2) for _ in range(2))
         wanted += Counter([NEW.urgent, NEW.other])
         counted = Tc().show("-s", "class", "show", "dev", "left")
-        found = re.findall(rf"class {kind} 4845:(\w+) parent.*\n Sent \d+ bytes (\d+) pkt", counted)
-        queues = {target._wanted.queue_of(int(minor, 16)): int(packets) for minor, packets in found}
+        classes = re.findall(rf"class {kind} 4845:(\w+) parent.*\n Sent \d+ bytes (\d+) pkt", counted)
+        queues = {target._wanted.queue_of(int(minor, 16)): int(packets) for minor, packets in classes}
         assert queues == {q: wanted[q] for q in range(8)}
         assert target.undo()
 

@@ -20,8 +20,8 @@ def document(tmp_path: Path) -> dict[str, Any]:
     path = tmp_path / "made.json"
     result = CliRunner().invoke(app, ["hermod", "plan", "qwen-moe-24l", "--json", str(path)], catch_exceptions=False)
     assert result.exit_code == 0
-    made: dict[str, Any] = json.loads(path.read_text())
-    return made
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
 
 
 def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ class Switch:
 
     @property
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._file.read_text())
-        return found
+        config: dict[str, Any] = json.loads(self._file.read_text())
+        return config
 
 
 @pytest.fixture
@@ -150,17 +150,17 @@ def test_rates_of_queues() -> None:
 
 @pytest.mark.full
 def test_limits_are_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
-    told: dict[str, Any] = {"members": ["Ethernet4"], "limits": LIMITS}
-    target = SonicTarget(Device(), NEW, PORTS, **told)
+    limits: dict[str, Any] = {"members": ["Ethernet4"], "limits": LIMITS}
+    target = SonicTarget(Device(), NEW, PORTS, **limits)
     assert target.apply()
     assert target.differences() == []
     assert "Ethernet8" not in switch.state["config"]["PORT_QOS_MAP"]  # a port that was not named
     assert set(switch.state["config"]["DSCP_TO_TC_MAP"]) == {"AZURE", "HERMOD", "HERMOD_OTHER"}
     trusting = SonicTarget(Device(), NEW, PORTS)
-    found = list(map(str, trusting.differences()))
-    assert "PORT_QOS_MAP Ethernet0: dscp_to_tc_map: HERMOD_OTHER, planned HERMOD" in found
-    assert "SCHEDULER HERMOD_7: pir: 1250000000, not planned" in found
-    assert "QUEUE Ethernet0|0: scheduler: HERMOD_0, planned HERMOD" in found
+    differences = list(map(str, trusting.differences()))
+    assert "PORT_QOS_MAP Ethernet0: dscp_to_tc_map: HERMOD_OTHER, planned HERMOD" in differences
+    assert "SCHEDULER HERMOD_7: pir: 1250000000, not planned" in differences
+    assert "QUEUE Ethernet0|0: scheduler: HERMOD_0, planned HERMOD" in differences
     with pytest.raises(OfframpError):
         trusting.apply()
     assert trusting.apply(replace=True)

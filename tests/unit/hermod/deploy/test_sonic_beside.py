@@ -46,8 +46,8 @@ class Memory:
         self.fail: int | None = None
 
     def read(self) -> Config:
-        found: Config = copy.deepcopy(self.config)
-        return found
+        copied: Config = copy.deepcopy(self.config)
+        return copied
 
     def apply(self, operations: list[dict[str, Any]], after: Config) -> None:
         del after
@@ -154,8 +154,8 @@ def test_where_packets_go(what: str, members: Any) -> None:
     assert not ours & paused(config)
     for port in PORTS:
         for queue in range(8):
-            found = scheduler_of(after, port, queue)
-            assert found == ({"type": "STRICT"} if queue in ours else scheduler_of(config, port, queue))
+            scheduler = scheduler_of(after, port, queue)
+            assert scheduler == ({"type": "STRICT"} if queue in ours else scheduler_of(config, port, queue))
 
 
 def test_the_default() -> None:
@@ -167,8 +167,10 @@ def test_the_default() -> None:
     assert not set(fitted.moved.values()) & {3, 4, 5, 8, 46, 48}
     assert fitted.tables["PORT_QOS_MAP"][PORTS[0]] == {"dscp_to_tc_map": "HERMOD_ON_AZURE"}
     assert "TC_TO_QUEUE_MAP" not in fitted.tables
-    there, made = config["DSCP_TO_TC_MAP"]["AZURE"], fitted.tables["DSCP_TO_TC_MAP"]["HERMOD_ON_AZURE"]
-    assert {d for d in there if made[d] != there[d]} == {str(d) for d, q in fitted.plan.queues.items() if q and d != 48}
+    there, fitted_map = config["DSCP_TO_TC_MAP"]["AZURE"], fitted.tables["DSCP_TO_TC_MAP"]["HERMOD_ON_AZURE"]
+    assert {d for d in there if fitted_map[d] != there[d]} == {
+        str(d) for d, q in fitted.plan.queues.items() if q and d != 48
+    }
     assert fitted.tables["QUEUE"] == {f"{port}|7": {"scheduler": "HERMOD"} for port in PORTS}
     again = fit(config, fitted.plan, PORTS, "HERMOD")
     assert (again.tables, again.moved) == (fitted.tables, {})
@@ -177,8 +179,8 @@ def test_the_default() -> None:
 def test_everything_but_what_pfc_has() -> None:
     fitted = fit(CONFIGS["default"], PLAN, PORTS, "HERMOD", replace=True)
     assert sorted(set(fitted.queues.values())) == [0, 1, 2, 5, 6, 7]
-    made = fitted.tables["DSCP_TO_TC_MAP"]["HERMOD_ON_AZURE"]
-    assert (made["3"], made["4"], made["46"], made["48"]) == ("3", "4", "5", "7")
+    fitted_map = fitted.tables["DSCP_TO_TC_MAP"]["HERMOD_ON_AZURE"]
+    assert (fitted_map["3"], fitted_map["4"], fitted_map["46"], fitted_map["48"]) == ("3", "4", "5", "7")
     assert fitted.tables["QUEUE"]["Ethernet0|0"] == {"scheduler": "HERMOD_ON_scheduler.0"}
     fitted = fit(CONFIGS["default"], PLAN, PORTS, "HERMOD", replace=True, members=PORTS[:1])
     other = fitted.tables["DSCP_TO_TC_MAP"]["HERMOD_OTHER_ON_AZURE"]

@@ -53,8 +53,8 @@ class Memory:
         self.operations: list[dict[str, Any]] = []
 
     def read(self) -> Config:
-        found: Config = copy.deepcopy(self.config)
-        return found
+        copied: Config = copy.deepcopy(self.config)
+        return copied
 
     def apply(self, operations: list[dict[str, Any]], after: Config) -> None:
         del after
@@ -76,9 +76,9 @@ def deployed(config: Config, **told: Any) -> Memory:
 
 def asked(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The updater's answer to each configuration and patch."""
-    told = json.dumps({"models": os.environ["SONIC_YANG_MODELS"], "jobs": jobs})
+    jobs_text = json.dumps({"models": os.environ["SONIC_YANG_MODELS"], "jobs": jobs})
     command = [os.environ["OFFRAMP_SONIC_PYTHON"], "-P", sonic_updater.__file__]
-    done = subprocess.run(command, input=told, capture_output=True, check=False, text=True)
+    done = subprocess.run(command, input=jobs_text, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -91,13 +91,13 @@ def check(configs: dict[str, Config], **told: Any) -> set[str]:
         for name, config in configs.items()
     ]
     answers = dict(zip(configs, asked(jobs), strict=True))
-    refused = {name for name, found in answers.items() if "refused" in found}
+    refused = {name for name, answer in answers.items() if "refused" in answer}
     expected = {
         name: {"applied": switches[name].config, "rollback": config, "undone": config}
         for name, config in configs.items()
         if name not in refused
     }
-    assert {name: found for name, found in answers.items() if name not in refused} == expected
+    assert {name: answer for name, answer in answers.items() if name not in refused} == expected
     return refused
 
 
@@ -109,8 +109,8 @@ def test_applied_and_rolled_back_to_the_identical_configuration(told: dict[str, 
 def test_the_updater_does_look() -> None:
     config = sonic_configs.default()
     patch = [{"op": "add", "path": "/SCHEDULER/HERMOD_7", "value": {"type": "SOME", "weight": "1"}}]
-    (found,) = asked([{"config": config, "patch": patch, "undo": []}])
-    assert "SOME" in found["error"]
+    (answer,) = asked([{"config": config, "patch": patch, "undo": []}])
+    assert "SOME" in answer["error"]
 
 
 @pytest.mark.skipif("OFFRAMP_SONIC_CONFIGS" not in os.environ, reason="OFFRAMP_SONIC_CONFIGS names no configurations")

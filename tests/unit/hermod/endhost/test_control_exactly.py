@@ -90,12 +90,12 @@ def test_frames_of_several_threads_stay_whole() -> None:
             came += theirs.recv(1 << 20)
         for thread in threads:
             thread.join(10)
-        found = {}
+        payloads = {}
         while came:
             header = Header.unpack(came[:HEADER_BYTES], 1)
             payload, came = came[HEADER_BYTES : HEADER_BYTES + header.length], came[HEADER_BYTES + header.length :]
-            found[header.message] = payload
-        assert found == {number: bytes([number]) * size for number, size in enumerate(sizes)}
+            payloads[header.message] = payload
+        assert payloads == {number: bytes([number]) * size for number, size in enumerate(sizes)}
 
 
 @pytest.mark.parametrize("timeout_s", [0.3, 1.2])

@@ -166,16 +166,16 @@ def test_a_silent_stranger_is_dismissed(monkeypatch):
 def test_a_peer_that_is_turned_away_dials_again_and_says_so(caplog, monkeypatch):
     with endpoints(2, JOB, token=TOKEN) as (a, b):
         turned_away = []
-        hear = Listener._hear
+        read_greeting = Listener._read_greeting
 
         def evict(listener: Listener, stranger: Any) -> Any:
             if len(turned_away) < 3:
                 turned_away.append(stranger)
                 listener._refuse(stranger, "too many silent peers")
                 return None
-            return hear(listener, stranger)
+            return read_greeting(listener, stranger)
 
-        monkeypatch.setattr(Listener, "_hear", evict)
+        monkeypatch.setattr(Listener, "_read_greeting", evict)
         works(b, a, 1)
         assert b.redialled == 3
         assert a.refused == 3
@@ -269,11 +269,11 @@ class Slow(dict):
         self.other = other
 
     def get(self, *key: Any) -> Any:
-        found = super().get(*key)
+        value = super().get(*key)
         if self.other.ident is None:
             self.other.start()
             self.other.join(0.5)
-        return found
+        return value
 
 
 def test_a_transfer_that_is_submitted_while_its_peer_says_that_it_waits_is_sent():

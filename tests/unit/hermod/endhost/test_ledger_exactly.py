@@ -16,9 +16,9 @@ from offramp_base.errors import OfframpError
 def outgoing(message: int, data: bytes, number: int = 0) -> Outgoing:
     view = memoryview(bytearray(data))
     coflow = Coflow(Mark((0,), 0, 0), number, in_order=False)
-    made = Outgoing((1, message), view, coflow, len(view))
-    coflow.cut({1: made}, None)
-    return made
+    entry = Outgoing((1, message), view, coflow, len(view))
+    coflow.cut({1: entry}, None)
+    return entry
 
 
 def incoming(message: int, size: int) -> Incoming:
@@ -37,9 +37,9 @@ def test_what_a_peer_waits_for_is_sent_whoever_comes_first() -> None:
             ledger.submit(transfer.coflow, [transfer], [])
             assert ledger.next(()) is None
             ledger.ready((1, 7), 4)
-        found = ledger.next(())
-        assert found is not None
-        assert found[0].outgoing is transfer
+        piece = ledger.next(())
+        assert piece is not None
+        assert piece[0].outgoing is transfer
 
 
 def test_transfers_that_come_early_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +81,9 @@ def test_a_number_in_use_changes_nothing() -> None:
     with pytest.raises(NumberInUse, match="message 0x7: is on its way already"):
         ledger.submit(again.coflow, [again], [])
     ledger.ready((1, 7), 4)
-    found = ledger.next(())
-    assert found is not None
-    assert bytes(found[0].outgoing.view) == b"abcd"
+    piece = ledger.next(())
+    assert piece is not None
+    assert bytes(piece[0].outgoing.view) == b"abcd"
     assert again.coflow.transfers == 0
 
 
@@ -97,15 +97,15 @@ def test_everything_waits_for_the_lock(change: str) -> None:
     on_its_way = outgoing(9, b"abcd")
     ledger.submit(on_its_way.coflow, [on_its_way], [])
     ledger.ready((1, 9), 4)
-    found = ledger.next(())
-    assert found is not None
+    piece = ledger.next(())
+    assert piece is not None
     changes = {
         "ready": lambda: ledger.ready((1, 8), 4),
         "submit": lambda: ledger.submit(transfer.coflow, [transfer], []),
         "next": lambda: ledger.next(()),
         "target": lambda: ledger.target((1, 8), 0, 2, 4),
         "arrived": lambda: ledger.arrived((1, 8), 2),
-        "sent": lambda: ledger.sent(found[0], 1),
+        "sent": lambda: ledger.sent(piece[0], 1),
         "waiting": lambda: ledger.waiting,
         "expects": lambda: ledger.expects(1),
         "fail": lambda: ledger.fail(OfframpError("gone")),

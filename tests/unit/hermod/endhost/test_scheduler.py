@@ -17,12 +17,12 @@ from offramp_base.errors import OfframpError
 
 
 def coflow(urgency: int, number: int, sizes: dict[int, int], *, in_order: bool = False, spans=None) -> Coflow:
-    made = Coflow(Mark((urgency,), urgency, 0), number, in_order)
+    flow = Coflow(Mark((urgency,), urgency, 0), number, in_order)
     outgoing = {
-        peer: Outgoing((peer, number), memoryview(bytes(size)), made, size, ready=True) for peer, size in sizes.items()
+        peer: Outgoing((peer, number), memoryview(bytes(size)), flow, size, ready=True) for peer, size in sizes.items()
     }
-    made.cut(outgoing, spans)
-    return made
+    flow.cut(outgoing, spans)
+    return flow
 
 
 def drain(scheduler: Scheduler, chunk: int, blocked=frozenset()) -> list[tuple[int, int, int]]:

@@ -65,5 +65,5 @@ def test_ends_are_those_in_fractions(
     fabric = Fabric(ranks, ranks, ports, 1, 1.0, routing, 2)
     loaded = load(dag, fabric, granularity="flow" if separate else "coflow")
     exact = ExactFlow(loaded, order_of(dag, policy, queues, hosts=hosts))
-    found = simulate(loaded, policy, queues=queues, hosts=hosts, slack_s=1e-9)
-    assert found.end.tolist() == pytest.approx([float(end) for end in exact.end if end is not None], abs=1e-6)
+    outcome = simulate(loaded, policy, queues=queues, hosts=hosts, slack_s=1e-9)
+    assert outcome.end.tolist() == pytest.approx([float(end) for end in exact.end if end is not None], abs=1e-6)

@@ -45,7 +45,7 @@ def job(**changes: object) -> Job:
 def test_interleaving_shrinks_the_bubble_by_the_number_of_chunks(pp: int, chunks: int) -> None:
     model = Model("dense", 16, 256, 4, 4, 100, 1024)
     given = {"gpus": pp, "micro_batches": 8, "gpus_per_server": 1, "nics_per_server": 1, "nic_gbps": 1e9}
-    found = {
+    times = {
         v: compare(
             Job(model, pp=pp, schedule="interleaved" if v > 1 else "1f1b", chunks=v, **given),  # type: ignore[arg-type]
             ("fair",),
@@ -54,8 +54,8 @@ def test_interleaving_shrinks_the_bubble_by_the_number_of_chunks(pp: int, chunks
         for v in (1, chunks)
     }
     work = 8 * 3 * 16 / pp * sum(Job(model, pp=pp, **given).layer_seconds())  # type: ignore[arg-type]
-    assert found[1] == pytest.approx(work * (1 + (pp - 1) / 8), rel=1e-3)
-    assert found[chunks] == pytest.approx(work * (1 + (pp - 1) / (8 * chunks)), rel=1e-3)
+    assert times[1] == pytest.approx(work * (1 + (pp - 1) / 8), rel=1e-3)
+    assert times[chunks] == pytest.approx(work * (1 + (pp - 1) / (8 * chunks)), rel=1e-3)
 
 
 @pytest.mark.parametrize("policy", NAMES)
@@ -163,12 +163,12 @@ def test_overhead_makes_quantised_sub_phases_worth_their_length() -> None:
 
 def test_coflows_at_core_switches_by_hand() -> None:
     described = named_job("mixtral-8x22b", micro_batches=2)
-    found = {}
+    counts = {}
     for routing in ("spray", "ecmp"):
         outcome = compare(described, ("fair",), Setup(iterations=2, routing=routing))["fair"]
         when, count = concurrent(outcome, 40)
         assert count.shape == (40, 16)
-        found[routing] = count
+        counts[routing] = count
         begin = outcome.iteration_ends[-2]
         at = begin + when[7] + outcome.iteration_s / 80
         flying = sum(
@@ -180,24 +180,24 @@ def test_coflows_at_core_switches_by_hand() -> None:
             assert (count[7] == flying).all()
         else:
             assert count[7].sum() == flying
-    assert found["spray"].mean() > found["ecmp"].mean()
+    assert counts["spray"].mean() > counts["ecmp"].mean()
 
 
 def test_bars_are_those_of_one_replica() -> None:
     outcome = compare(job(), ("fair",), Setup(iterations=2))["fair"]
     begin, end = outcome.iteration_ends[0], outcome.iteration_ends[1]
     drawn = bars(outcome, begin, end)
-    found = drawn.stretches
-    busy = sum(length for (lane, colour), pieces in found.items() if colour == "forward" for _, length in pieces)
+    stretches = drawn.stretches
+    busy = sum(length for (lane, colour), pieces in stretches.items() if colour == "forward" for _, length in pieces)
     mine = sum(
         min(end, outcome.end[k]) - max(begin, outcome.start[k])
         for k, t in outcome.loaded.dag.computations()
         if not t.backward and t.worker in (0, 8) and outcome.end[k] > begin and outcome.start[k] < end
     )
     assert busy == pytest.approx(mine)
-    lanes = {(lane % LANES, colour) for lane, colour in found}
+    lanes = {(lane % LANES, colour) for lane, colour in stretches}
     assert lanes == {(0, "forward"), (0, "backward"), (1, "EP"), (2, "PP"), (3, "DP")}
-    computing = busy + sum(t for (_, colour), pieces in found.items() if colour == "backward" for _, t in pieces)
+    computing = busy + sum(t for (_, colour), pieces in stretches.items() if colour == "backward" for _, t in pieces)
     idle = sum(length for stage in (0, 1) for _, length in drawn.idle(stage, begin, end))
     assert idle + computing == pytest.approx(2 * (end - begin))
     assert drawn.computing(2, begin, end) == pytest.approx(computing / (2 * (end - begin)))

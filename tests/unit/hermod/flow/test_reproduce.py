@@ -28,10 +28,10 @@ def test_line_rate_against_proportional_rates() -> None:
 
 @pytest.mark.parametrize("name", ["hermod/table5.5", "hermod/fig5.6"])
 def test_items_give_numbers_and_a_picture(name: str) -> None:
-    found = find(name)[0].reproduce(1.0, 0)
-    assert found.comparisons
-    assert found.panels
-    assert all(line.ours for line in found.comparisons)
+    reproduced = find(name)[0].reproduce(1.0, 0)
+    assert reproduced.comparisons
+    assert reproduced.panels
+    assert all(line.ours for line in reproduced.comparisons)
 
 
 def test_the_share_of_ep_is_the_thesis_s() -> None:
@@ -40,11 +40,11 @@ def test_the_share_of_ep_is_the_thesis_s() -> None:
 
 
 def test_a_case_of_the_sweep_is_what_one_run_gives() -> None:
-    found = hermod_sweep.run(hermod_sweep.Case("gpt3-175b", 128, 0))
-    assert set(found) == {"spray", "ecmp"}
+    times = hermod_sweep.run(hermod_sweep.Case("gpt3-175b", 128, 0))
+    assert set(times) == {"spray", "ecmp"}
     job = simulated_job("gpt3-175b", 128, nic_gbps=200)
     alone = compare(job, ("fifo", "hermod"), Setup(routing="spray"))
-    row = found["spray"]["200"]
+    row = times["spray"]["200"]
     assert row["Megatron (FIFO)"] == pytest.approx(alone["fifo"].iteration_s)
     assert row["Hermod"] == pytest.approx(alone["hermod"].iteration_s)
     assert row["Hermod"] < row["Lina (fair)"] <= row["Megatron (fair)"] < row["Megatron (FIFO)"]

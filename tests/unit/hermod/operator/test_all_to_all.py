@@ -21,32 +21,32 @@ RANKS = 4
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     """Findings of the ranks in each part."""
     return run_workers(coflow_ranks.everything, [None] * RANKS, lambda _: None)
 
 
-def test_random_matrices_by_every_way_as_all_to_all_single(found):
-    assert found["matrices"] == []
+def test_random_matrices_by_every_way_as_all_to_all_single(results):
+    assert results["matrices"] == []
 
 
-def test_other_groups_and_their_ranks(found):
-    assert found["groups"] == []
+def test_other_groups_and_their_ranks(results):
+    assert results["groups"] == []
 
 
-def test_small_exchanges_are_not_cut_and_measured_ones_are(found):
-    assert found["choices"] == []
+def test_small_exchanges_are_not_cut_and_measured_ones_are(results):
+    assert results["choices"] == []
 
 
-def test_dispatch_and_combine_with_gradients_and_one_exchange_of_counts(found):
-    assert found["moe"] == []
+def test_dispatch_and_combine_with_gradients_and_one_exchange_of_counts(results):
+    assert results["moe"] == []
 
 
-def test_bad_input_is_one_line_on_every_rank_and_the_operator_goes_on(found):
+def test_bad_input_is_one_line_on_every_rank_and_the_operator_goes_on(results):
     for way in coflow_ranks.WAYS:
-        for lines in zip(*found["refusals", way], strict=True):
+        for lines in zip(*results["refusals", way], strict=True):
             assert len(set(lines)) == 1, lines
-        assert found["refusals", way][0] == [
+        assert results["refusals", way][0] == [
             "rank 2: input: splits sum to 5, it has 8 rows",
             "rank 1: output: 3 splits for 4 ranks",
             "rank 3: output is torch.float64, input torch.float32: expected the same",
@@ -57,16 +57,16 @@ def test_bad_input_is_one_line_on_every_rank_and_the_operator_goes_on(found):
         ]
 
 
-def test_all_reduce_is_the_sum_in_rank_order_to_the_bit(found):
-    assert found["all-reduce"] == []
+def test_all_reduce_is_the_sum_in_rank_order_to_the_bit(results):
+    assert results["all-reduce"] == []
 
 
-def test_messages_between_pipeline_stages(found):
-    assert found["messages"] == []
+def test_messages_between_pipeline_stages(results):
+    assert results["messages"] == []
 
 
-def test_batches_as_nccl_takes_them(found):
-    assert found["batches"] == []
+def test_batches_as_nccl_takes_them(results):
+    assert results["batches"] == []
 
 
 @pytest.mark.parametrize("way", coflow_ranks.WAYS)
@@ -117,17 +117,17 @@ def test_a_rank_that_is_late_ends_all_in_the_time_limit():
 
 def test_a_rank_whose_rows_do_not_come_is_named():
     with pair() as (here, there):
-        both = [operator.start(torch.zeros(4), [2, 2]) for operator in (here, there)]
-        exchange, _ = both[0].wait()
-        both[1].wait()
+        exchanges = [operator.start(torch.zeros(4), [2, 2]) for operator in (here, there)]
+        exchange, _ = exchanges[0].wait()
+        exchanges[1].wait()
         with pytest.raises(OfframpError, match=r"all-to-all 2 is not over after 0\.2 s, waiting for rank 1"):
             here.start(torch.zeros(4), like=exchange.transposed).wait(0.2)
 
 
 def test_rows_that_do_not_fit_a_known_exchange_end_all_ranks():
     with pair() as (here, there):
-        both = [operator.start(torch.zeros(4), [2, 2]) for operator in (here, there)]
-        exchange, _ = both[0].wait()
+        exchanges = [operator.start(torch.zeros(4), [2, 2]) for operator in (here, there)]
+        exchange, _ = exchanges[0].wait()
         waiting = here.start(torch.zeros(4), like=exchange.transposed)
         with pytest.raises(OfframpError, match="rank 1: input: splits sum to 4, it has 5 rows"):
             there.start(torch.zeros(5), like=exchange.transposed)

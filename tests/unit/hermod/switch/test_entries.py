@@ -43,13 +43,13 @@ def test_a_rate_that_is_none(bytes_per_s: int, burst: int) -> None:
 
 
 def test_members_and_rates_become_entries_and_cells() -> None:
-    made = entries_for(SwitchPlan({}, members=(2, 1), ports=(1, 2, 3), police={7: RATE}, upper=RATE), ())
-    members = [(row.keys, row.action.rpartition(".")[2]) for row in made.entries if row.table == MEMBERS]
+    entries = entries_for(SwitchPlan({}, members=(2, 1), ports=(1, 2, 3), police={7: RATE}, upper=RATE), ())
+    members = [(row.keys, row.action.rpartition(".")[2]) for row in entries.entries if row.table == MEMBERS]
     assert members == [({}, "best_effort"), ({"port": 1}, "trust"), ({"port": 2}, "trust")]
     policed = {(BY_SOURCE, cell(port, 7)): RATE for port in (1, 2)}
-    assert made.meters == policed | {(UPPER, port): RATE for port in (1, 2, 3)}
+    assert entries.meters == policed | {(UPPER, port): RATE for port in (1, 2, 3)}
 
 
 def test_nobody_is_a_member_where_the_job_has_no_ports() -> None:
-    made = entries_for(SwitchPlan({}, members=()), ())
-    assert [row.action for row in made.entries if row.table == MEMBERS] == ["HermodIngress.trust.best_effort"]
+    entries = entries_for(SwitchPlan({}, members=()), ())
+    assert [row.action for row in entries.entries if row.table == MEMBERS] == ["HermodIngress.trust.best_effort"]

@@ -21,8 +21,8 @@ def same_memory(group, item, report):
     payload = torch.full((1 << 20,), group.rank, dtype=torch.uint8)
     mailbox.post(peer, key, payload)
     mailbox.wait([(peer, key)])
-    found = mailbox.take((peer, key))
+    rows = mailbox.take((peer, key))
     mailbox.close()
     dist.send, dist.recv = send, recv
-    same = payload.data_ptr() in sent and found.data_ptr() in received and bool((found == peer).all())
+    same = payload.data_ptr() in sent and rows.data_ptr() in received and bool((rows == peer).all())
     return group.gather(same, bool)

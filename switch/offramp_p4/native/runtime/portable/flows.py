@@ -21,23 +21,23 @@ def add_flow(ctx: Context, site: int, table: int, key: int, data: int, profile: 
     """Add an entry to the table with a number (0: none was missed); 1 when it was added."""
     if table == 0:
         return 0
-    asked = ctx.learning
-    asked.site = site
-    asked.table = table
-    asked.key = key
-    asked.data = data
-    asked.profile = profile
-    asked.added = 0
+    request = ctx.learning
+    request.site = site
+    request.table = table
+    request.key = key
+    request.data = data
+    request.profile = profile
+    request.added = 0
     call_back(ctx.learn, int(ctx), 0)
     return ctx.learning.added
 
 
 @native
 def give_flow_id(ctx: Context) -> int:
-    """A flow id that nothing else has."""
-    given = ctx.flow_ids
-    ctx.flow_ids = given + 1
-    return given
+    """A unique flow id."""
+    identifier = ctx.flow_ids
+    ctx.flow_ids = identifier + 1
+    return identifier
 
 
 @native

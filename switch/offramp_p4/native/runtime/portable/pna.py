@@ -96,7 +96,7 @@ def send_later(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 @native
 def send_at_once(ctx: Context, m: Memory, port: int, start: int) -> None:
-    """Leave the frame where it is if nothing is to leave before it."""
+    """Leave the frame in place if nothing leaves before it."""
     number = reachable(ctx, port)
     if ctx.waiting != 0 or number < 0 or ctx.steps < PASS_STEPS:
         send_later(ctx, m, port, start)

@@ -117,7 +117,7 @@ def take_up(ctx: Context, task: Task) -> None:
 
 @native
 def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: int, size: int) -> None:
-    """One pass through ingress, and the egress of every copy that comes of it."""
+    """One pass through ingress, and the egress of every copy that results."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
@@ -202,8 +202,8 @@ def _forward(ctx: Context, m: Memory, start: int) -> None:
     copy(Bytes(at + header), Bytes(ctx.frame + m[CURSOR]), rest)
     bypass = m[BYPASS]
     for i in range(ctx.copies.used // (8 * Copy.WORDS)):
-        made = Copy(ctx.copies.data) + i
-        deliver(ctx, header + rest, made.port, made.rid, made.first, made.queue, made.cos, bypass)
+        copied = Copy(ctx.copies.data) + i
+        deliver(ctx, header + rest, copied.port, copied.rid, copied.first, copied.queue, copied.cos, bypass)
         if ctx.steps < 0:
             return
 
@@ -315,10 +315,10 @@ def _mirror(ctx: Context, m: Memory, packet: int, length: int) -> None:
     """Queue the copies of the mirror session that a deparser has asked for."""
     if m[MIRROR] == 0 or m[DROP] & _NO_MIRROR != 0:
         return
-    found = find_session(ctx, m[MIRROR_SESSION])
-    if found == 0:
+    address = find_session(ctx, m[MIRROR_SESSION])
+    if address == 0:
         return
-    session = Session(found)
+    session = Session(address)
     size = m[MIRROR_SIZE]
     most = session.most_bytes
     if most != 0 and size + length > most:

@@ -29,7 +29,7 @@ class Copy(Record):
 
 
 class Member(Record):
-    """Ports of which one gets a copy."""
+    """Ports, one of which gets a copy."""
 
     count: int
     ports: Words
@@ -45,7 +45,7 @@ class Node(Record):
 
 
 class Choice(Record):
-    """Nodes of which one makes copies."""
+    """Nodes, one of which makes copies."""
 
     count: int
     nodes: At[Node]
@@ -117,8 +117,8 @@ def find_session(ctx: Context, number: int) -> int:
     """The address of a mirror session; 0 if there is none."""
     key = _scratch(ctx)
     key[0] = number
-    found = find(ctx.sessions.slots, ctx.sessions.mask, key, 1)
-    return 0 if found == 0 else int(ctx.sessions.rows) + 8 * Session.WORDS * (found - 1)
+    row = find(ctx.sessions.slots, ctx.sessions.mask, key, 1)
+    return 0 if row == 0 else int(ctx.sessions.rows) + 8 * Session.WORDS * (row - 1)
 
 
 @native

@@ -101,8 +101,8 @@ def _indirect(s: Session, args: list[str], method: str, handle: str) -> None:
         raise InputError("Invalid format, could not find group or member handle after =>")
     key, number = match_key(table, keys), whole(rest[0], "handle")
     s.say(f"Adding entry to indirect match table {table.name}")
-    made = s.ask(method, table_name=table.name, match_key=key, options=options, **{handle: number})
-    s.say(f"Entry has been added with handle {made}")
+    entry = s.ask(method, table_name=table.name, match_key=key, options=options, **{handle: number})
+    s.say(f"Entry has been added with handle {entry}")
 
 
 @command(2)

@@ -79,11 +79,11 @@ def mc_dump(s: Session, args: list[str]) -> None:
     del args
     from offramp_base.documents import parse_json
 
-    found = parse_json(s.ask("bm_mc_get_entries"))
-    nodes = {n["handle"]: n for n in found["l1_handles"]}
-    ports = {n["handle"]: ", ".join(map(str, n["ports"])) for n in found["l2_handles"]}
+    entries = parse_json(s.ask("bm_mc_get_entries"))
+    nodes = {n["handle"]: n for n in entries["l1_handles"]}
+    ports = {n["handle"]: ", ".join(map(str, n["ports"])) for n in entries["l2_handles"]}
     s.say("==========\nMC ENTRIES")
-    for group in found["mgrps"]:
+    for group in entries["mgrps"]:
         s.say(f"**********\nmgrp({group['id']})")
         for handle in group["l1_handles"]:
             node = nodes[handle]

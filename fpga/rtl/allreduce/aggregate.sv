@@ -51,21 +51,10 @@ module aggregate #(
   switch_parser #(
       .HEADER_BYTES(allreduce_pkg::HEADER_BYTES)
   ) parser (
-      .clk(clk),
-      .rst(rst),
-      .in_data(in_data),
-      .in_last(in_last),
-      .in_whole(in_whole),
-      .in_valid(in_valid),
-      .in_ready(in_ready),
+      .*,
       .idle(state == IDLE),
       .takes(state == LANES),
-      .hold(asked || clearing),
-      .between(between),
-      .begins(begins),
-      .head(head),
-      .whole(whole),
-      .lanes(lanes)
+      .hold(asked || clearing)
   );
 
   wire [7:0] page = head[46*8+:8];
@@ -123,28 +112,16 @@ module aggregate #(
   aggregate_slots #(
       .SLOTS(SLOTS)
   ) slots (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .clear(empties),
-      .clear_page(clear_page),
-      .clearing(clearing),
-      .slot(slot),
       .chunk(swap_word(head[38*8+:32])),
-      .mask(mask),
       .all(found_ranks),
       .exponent({head[48*8+:8], head[49*8+:8]}),
       .flags(head[52*8+:8]),
       .again(kind == allreduce_pkg::AGAIN),
       .valid(contributes),
       .done(decided),
-      .outcome(verdict),
-      .set(set),
-      .add(add),
-      .harvests(harvests),
-      .pulls(pulls),
-      .present(present),
-      .greatest(greatest),
-      .flagged(flagged)
+      .outcome(verdict)
   );
 
   // LANES: 16 beats.
@@ -155,8 +132,7 @@ module aggregate #(
   switch_lanes #(
       .DEPTH(SLOTS * 16)
   ) sums (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_at({slot, beat}),
       .in_lanes(lanes),
       .in_set(sets),
@@ -187,20 +163,14 @@ module aggregate #(
       .HEADER(54),
       .BEATS (16)
   ) reply (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_head(reply_head),
       .in_to(48'hFFFFFFFFFFFF),
       .in_bare(pulls),
       .in_valid(decided && (harvests || pulls)),
       .in_ready(sender_ready),
       .lanes(summed),
-      .lanes_valid(summed_valid && leaves),
-      .out_data(out_data),
-      .out_count(out_count),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .lanes_valid(summed_valid && leaves)
   );
 
   always @(posedge clk) begin

@@ -61,21 +61,10 @@ module neighbour_sums #(
   switch_parser #(
       .HEADER_BYTES(switchgnn_pkg::HEADER_BYTES)
   ) parser (
-      .clk(clk),
-      .rst(rst),
-      .in_data(in_data),
-      .in_last(in_last),
-      .in_whole(in_whole),
-      .in_valid(in_valid),
-      .in_ready(in_ready),
+      .*,
       .idle(state == IDLE),
       .takes(state == COPY),
-      .hold(asked || clearing),
-      .between(between),
-      .begins(begins),
-      .head(head),
-      .whole(whole),
-      .lanes(lanes)
+      .hold(asked || clearing)
   );
   wire [31:0] src = swap_word(head[34*8+:32]);
   wire [31:0] dst = swap_word(head[38*8+:32]);
@@ -126,24 +115,15 @@ module neighbour_sums #(
   vertex_table #(
       .ENTRIES(VERTICES)
   ) vertices (
-      .clk(clk),
-      .rst(rst),
-      .clearing(clearing),
+      .*,
       .clear_at(sweep[$clog2(VERTICES)-1:0]),
       .write(write && !write_edge),
-      .write_at(write_at),
-      .write_data(write_data),
       .owner(pulling),
       .block(pulling ? 16'b0 : block),
       .vertex(pulling ? dst : src),
       .valid(state == START || state == ASK),
       .done(found_done),
-      .found(found),
-      .slot(base),
-      .first(first),
-      .chunks(chunks),
-      .worker(worker),
-      .sends(sends)
+      .slot(base)
   );
   // LOOK: what the look-up says of the packet.
   reg known, strange, beyond;
@@ -193,22 +173,13 @@ module neighbour_sums #(
   vertex_sums #(
       .AGGREGATORS(AGGREGATORS)
   ) sums (
-      .clk(clk),
-      .rst(rst),
-      .clearing(clearing),
+      .*,
       .clear_at(sweep[BITS-1:0]),
-      .at(at),
       .round(packet_round),
-      .need(need),
-      .mark(mark),
       .gives_up(is_fetch),
       .valid(state == TRY),
       .done(sum_done),
-      .outcome(sum_outcome),
-      .set(set),
-      .add(add),
-      .complete(complete),
-      .marked(marked)
+      .outcome(sum_outcome)
   );
 
   // --- lanes: those of the packet are kept while they are added to one sum after the other ---
@@ -220,8 +191,7 @@ module neighbour_sums #(
   switch_lanes #(
       .DEPTH(AGGREGATORS * 8)
   ) added (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_at({at, beat}),
       .in_lanes(upload[beat]),
       .in_set(!adds),
@@ -236,17 +206,13 @@ module neighbour_sums #(
   wire met, all, one;
   wire [4:0] met_outcome;
   round_barrier barrier (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .clear(clearing),
-      .members(members),
       .round(packet_round),
       .host(sender),
       .valid(state == DONE),
       .done(met),
       .outcome(met_outcome),
-      .all(all),
-      .one(one),
       .now(round)
   );
 
@@ -271,32 +237,22 @@ module neighbour_sums #(
       .HEADER(50),
       .BEATS (8)
   ) reply (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_head({is_data ? sum_header : is_done ? go_header : head[34*8+:128], head[34*8-1:0]}),
       .in_to(is_done && all ? 48'hFFFFFFFFFFFF : to_mac),
       .in_bare(is_done || is_fetch),
       .in_valid(sends_now),
       .in_ready(sender_ready),
       .lanes(summed),
-      .lanes_valid(summed_valid && leaves),
-      .out_data(out_data),
-      .out_count(out_count),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .lanes_valid(summed_valid && leaves)
   );
 
   reg [4:0] outcome;
   reg counted;
   outcome_counts so_far (
-      .clk(clk),
-      .clearing(clearing),
+      .*,
       .clear_at(sweep[4:0]),
-      .what(outcome),
-      .counted(counted),
-      .which(which),
-      .count(count)
+      .what(outcome)
   );
 
   always @(posedge clk) begin

@@ -44,16 +44,7 @@ module ethernet_board #(
       .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
       .RX_DELAY(RX_DELAY),
       .TX_DELAY(TX_DELAY)
-  ) card (
-      .clk(clk),
-      .rst(rst),
-      .rgmii_rxc(rgmii_rxc),
-      .rgmii_rx_ctl(rgmii_rx_ctl),
-      .rgmii_rd(rgmii_rd),
-      .rgmii_txc(rgmii_txc),
-      .rgmii_tx_ctl(rgmii_tx_ctl),
-      .rgmii_td(rgmii_td)
-  );
+  ) card (.*);
 
   assign led_n = rst;
 endmodule

@@ -37,15 +37,5 @@ module ecpix_5 #(
       .EBS_LINES(EBS_LINES),
       .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
       .TX_DELAY(80)  // the PHY delays what it gives itself
-  ) board (
-      .clk(clk),
-      .phy_rst_n(phy_rst_n),
-      .led_n(led_n),
-      .rgmii_rxc(rgmii_rxc),
-      .rgmii_rx_ctl(rgmii_rx_ctl),
-      .rgmii_rd(rgmii_rd),
-      .rgmii_txc(rgmii_txc),
-      .rgmii_tx_ctl(rgmii_tx_ctl),
-      .rgmii_td(rgmii_td)
-  );
+  ) board (.*);
 endmodule

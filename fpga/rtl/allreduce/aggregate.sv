@@ -35,16 +35,27 @@ module aggregate #(
   localparam SLOTS = PAGES * 256;
   localparam BITS = $clog2(SLOTS);
   localparam [15:0] SHORT = {5'b0, allreduce_pkg::HEADER_BYTES} - 16'd14;  // behind Ethernet
-  localparam [2:0] HEAD = 0, FIND = 1, JUDGE = 2, SLOT = 3, LANES = 4, DRAIN = 5;
+  localparam [2:0] IDLE = 0, FIND = 1, JUDGE = 2, SLOT = 3, LANES = 4;
 
   function [31:0] swap_word(input [31:0] word);
     swap_word = {word[7:0], word[15:8], word[23:16], word[31:24]};
   endfunction
 
   reg [2:0] state;
-  reg [511:0] head;  // the first four beats: the headers, and the first ten bytes of lanes
-  reg [3:0] beat;
-  reg ended, whole;
+  reg [3:0] beat;  // of lanes
+
+  reg asked;  // a page is to be emptied
+  wire clearing, between, begins, whole;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [allreduce_pkg::HEADER_BYTES*8-1:0] head; /* verilator lint_on UNUSEDSIGNAL */  // a sum says itself who is in it
+  wire [127:0] lanes;
+  switch_parser #(
+      .HEADER_BYTES(allreduce_pkg::HEADER_BYTES)
+  ) parser (
+      .*,
+      .idle(state == IDLE),
+      .takes(state == LANES),
+      .hold(asked || clearing)
+  );
 
   wire [7:0] page = head[46*8+:8];
   wire [7:0] line = head[47*8+:8];
@@ -85,7 +96,7 @@ module aggregate #(
     end
   endgenerate
 
-  wire clearing, decided, set, add, harvests, pulls, sender_ready;
+  wire decided, set, add, harvests, pulls, sender_ready;
   wire [3:0] verdict;
   wire [31:0] present;
   wire [15:0] greatest;
@@ -93,10 +104,7 @@ module aggregate #(
   reg contributes;  // into aggregate_slots, once
 
   // A page is emptied between two frames.
-  reg asked;
-  wire between = state == HEAD && beat == 0;
   wire empties = asked && between && !clearing;
-  wire waits = between && (asked || clearing);
   wire there = {1'b0, clear_page} < PAGES;
   always @(posedge clk) asked <= !rst && (clear && there || asked && !empties);
   assign busy = asked || clearing || !between;
@@ -104,31 +112,19 @@ module aggregate #(
   aggregate_slots #(
       .SLOTS(SLOTS)
   ) slots (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .clear(empties),
-      .clear_page(clear_page),
-      .clearing(clearing),
-      .slot(slot),
       .chunk(swap_word(head[38*8+:32])),
-      .mask(mask),
       .all(found_ranks),
       .exponent({head[48*8+:8], head[49*8+:8]}),
       .flags(head[52*8+:8]),
       .again(kind == allreduce_pkg::AGAIN),
       .valid(contributes),
       .done(decided),
-      .outcome(verdict),
-      .set(set),
-      .add(add),
-      .harvests(harvests),
-      .pulls(pulls),
-      .present(present),
-      .greatest(greatest),
-      .flagged(flagged)
+      .outcome(verdict)
   );
-  // LANES: 16 beats, each of ten bytes of the frame's beat before and six of the next.
-  reg [79:0] rest;
+
+  // LANES: 16 beats.
   reg sets, adds, leaves;
   wire [127:0] summed;
   wire summed_valid;
@@ -136,10 +132,9 @@ module aggregate #(
   switch_lanes #(
       .DEPTH(SLOTS * 16)
   ) sums (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_at({slot, beat}),
-      .in_lanes({in_data[47:0], rest}),
+      .in_lanes(lanes),
       .in_set(sets),
       .in_add(adds),
       .in_store(sets || adds),
@@ -168,47 +163,29 @@ module aggregate #(
       .HEADER(54),
       .BEATS (16)
   ) reply (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_head(reply_head),
       .in_to(48'hFFFFFFFFFFFF),
       .in_bare(pulls),
       .in_valid(decided && (harvests || pulls)),
       .in_ready(sender_ready),
       .lanes(summed),
-      .lanes_valid(summed_valid && leaves),
-      .out_data(out_data),
-      .out_count(out_count),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .lanes_valid(summed_valid && leaves)
   );
 
-  assign in_ready = state == HEAD && !waits || state == LANES || state == DRAIN;
-  wire [2:0] rest_of_frame = ended ? HEAD : DRAIN;
   always @(posedge clk) begin
     counted     <= 1'b0;
     contributes <= 1'b0;
     case (state)
-      HEAD:
-      if (in_valid && !waits) begin
-        head  <= {in_data, head[511:128]};
-        whole <= in_whole;
-        ended <= in_last;
-        beat  <= beat + 1'b1;
-        if (beat == 3) state <= FIND;
-        else if (in_last) beat <= 0;  // no frame is that short
-      end
       FIND: begin
         beat  <= 0;
-        rest  <= head[511:432];
         state <= JUDGE;
       end
       JUDGE:
       if (malformed || !up || !member) begin
         outcome <= malformed ? allreduce_pkg::MALFORMED : allreduce_pkg::STRANGER;
         counted <= 1'b1;
-        state   <= rest_of_frame;
+        state   <= IDLE;
       end else if (sender_ready) begin  // what may leave has room
         contributes <= 1'b1;
         state       <= SLOT;
@@ -220,21 +197,16 @@ module aggregate #(
         sets    <= set;
         adds    <= add;
         leaves  <= harvests;
-        state   <= set || add || harvests ? LANES : rest_of_frame;
+        state   <= set || add || harvests ? LANES : IDLE;
       end
       LANES:
       if (in_valid) begin
-        rest  <= in_data[127:48];
-        beat  <= beat + 1'b1;
-        ended <= in_last;
-        if (beat == 15) state <= in_last ? HEAD : DRAIN;
+        beat <= beat + 1'b1;
+        if (beat == 15) state <= IDLE;
       end
-      default: if (in_valid && in_last) state <= HEAD;
+      default: if (begins) state <= FIND;
     endcase
-    if (rst) begin
-      state <= HEAD;
-      beat  <= 0;
-    end
+    if (rst) state <= IDLE;
   end
 
 `ifndef SYNTHESIS

@@ -41,15 +41,7 @@ module allreduce #(
       .HEADER_BYTES(allreduce_pkg::HEADER_BYTES),
       .FRAME_BYTES(allreduce_pkg::FRAME_BYTES)
   ) frames (
-      .clk(clk),
-      .rst(rst),
-      .in_data(in_data),
-      .in_count(in_count),
-      .in_last(in_last),
-      .in_fault(in_fault),
-      .in_valid(in_valid),
-      .mine(mine),
-      .overflow(overflow),
+      .*,
       .out_data(frame_data),
       .out_last(frame_last),
       .out_whole(frame_whole),
@@ -66,27 +58,16 @@ module allreduce #(
       .PAGES(PAGES),
       .JOBS (JOBS)
   ) engine (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .job_number(number),
       .job_ranks(ranks),
       .job_first(first),
       .job_pages(pages),
-      .clear(clear),
-      .clear_page(clear_page),
-      .busy(busy),
       .in_data(frame_data),
       .in_last(frame_last),
       .in_whole(frame_whole),
       .in_valid(frame_valid),
-      .in_ready(frame_ready),
-      .out_data(out_data),
-      .out_count(out_count),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready),
-      .outcome(outcome),
-      .counted(counted)
+      .in_ready(frame_ready)
   );
 
   reg [10*32-1:0] counts;  // by outcome, up to PULLED
@@ -96,26 +77,13 @@ module allreduce #(
     counts[i*32+:32] <= rst ? 32'b0 : counts[i*32+:32] + {31'b0, counted && outcome == i[3:0]};
 
   allreduce_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
+      .*,
       .s_axil_awprot(3'b0),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
       .s_axil_wstrb(4'hF),
       .s_axil_bready(1'b1),
-      .s_axil_bvalid(s_axil_bvalid),
       /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
       .s_axil_arprot(3'b0),
       .s_axil_rready(1'b1),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
       /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .hwif_out_clear_page(clear_page),
       .hwif_out_clear_start(clear),

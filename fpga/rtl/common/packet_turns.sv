@@ -17,8 +17,7 @@ module packet_turns #(
   arbiter #(
       .COUNT(COUNT)
   ) turns (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .request(|holder ? holder : valid),
       .grant(chosen),
       /* verilator lint_off PINCONNECTEMPTY */ .valid(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here

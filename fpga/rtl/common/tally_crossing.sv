@@ -23,13 +23,10 @@ module tally_crossing #(
       .WIDTH(WIDTH),
       .DEPTH(4)
   ) numbers (
-      .in_clk(in_clk),
-      .in_rst(in_rst),
+      .*,
       .in_data(owed),
       .in_valid(tells),
       .in_ready(ready),
-      .out_clk(out_clk),
-      .out_rst(out_rst),
       .out_data(told),
       .out_valid(valid),
       .out_ready(1'b1)

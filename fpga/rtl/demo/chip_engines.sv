@@ -72,8 +72,7 @@ module chip_engines #(
   packet_turns #(
       .COUNT(SOURCES)
   ) turns (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .valid(valid[SOURCES-1:0]),
       .ends(out_valid && out_ready && out_last),
       .turn(turn_of)
@@ -119,9 +118,7 @@ module chip_engines #(
       .EBS_LINES(EBS_LINES),
       .ENGINES(SOURCES == 3 ? 4 : 8)
   ) control (
-      .clk(clk),
-      .rst(rst),
-      .counters(counters),
+      .*,
       .s_axis_tdata(in_data),
       .s_axis_tkeep(in_keep),
       .s_axis_tlast(in_last),
@@ -131,16 +128,6 @@ module chip_engines #(
       .m_axis_tlast(last[CONTROL]),
       .m_axis_tvalid(valid[CONTROL]),
       .m_axis_tready(taken[CONTROL]),
-      .write_line(write_line),
-      .write_data(write_data),
-      .write(write),
-      .write_entry(write_entry),
-      .entry_at(entry_at),
-      .entry_table(entry_table),
-      .entry_data(entry_data),
-      .write_ebs(write_ebs),
-      .ebs_line(ebs_line),
-      .ebs_data(ebs_data),
       .m_axil_addr(axil_addr),
       .m_axil_engine(axil_engine),
       .m_axil_awvalid(axil_awvalid),
@@ -181,8 +168,7 @@ module chip_engines #(
       bucket_memory #(
           .LINES(EBS_LINES)
       ) volumes (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .host_line(ebs_line[$clog2(EBS_LINES)-1:0]),
           .host_data(write_data),
           .host_write(write_ebs),
@@ -208,10 +194,8 @@ module chip_engines #(
       word_memory #(
           .LINES(EBS_LINES)
       ) entries (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .write_line(ebs_line[$clog2(EBS_LINES)-1:0]),
-          .write_data(write_data),
           .write(write_ebs),
           .s_axi_araddr(entries_araddr),
           .s_axi_arvalid(entries_arvalid),
@@ -225,10 +209,8 @@ module chip_engines #(
       word_memory #(
           .LINES(EBS_LINES)
       ) addresses (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .write_line(ebs_line[$clog2(EBS_LINES)-1:0]),
-          .write_data(write_data),
           .write(write_ebs),
           .s_axi_araddr(addresses_araddr),
           .s_axi_arvalid(addresses_arvalid),
@@ -243,8 +225,7 @@ module chip_engines #(
           .WIDTH(128),
           .FLIGHT(FLIGHT)
       ) engine (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .s_axil_awaddr(axil_addr),
           .s_axil_awprot(3'b0),
           .s_axil_awvalid(axil_awvalid && axil_engine == 4),
@@ -335,11 +316,7 @@ module chip_engines #(
       wire [31:0] there_keep;
       wire there_last, there_valid, there_ready, there_answer_last, there_answer_valid, there_answer_ready;
       widen there_in (
-          .clk(clk),
-          .rst(rst),
-          .in_data(in_data),
-          .in_keep(in_keep),
-          .in_last(in_last),
+          .*,
           .in_valid(in_valid && in_target == QUANTISE),
           .in_ready(ready[QUANTISE]),
           .out_data(there_data),
@@ -351,8 +328,7 @@ module chip_engines #(
       narrow #(
           .MOST((MOST_ANSWER - 1) / 2)
       ) there_out (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .in_data(there_answer),
           .in_last(there_answer_last),
           .in_valid(there_answer_valid),
@@ -367,11 +343,7 @@ module chip_engines #(
       wire [31:0] back_keep;
       wire back_last, back_valid, back_ready, back_answer_last, back_answer_valid, back_answer_ready;
       widen back_in (
-          .clk(clk),
-          .rst(rst),
-          .in_data(in_data),
-          .in_keep(in_keep),
-          .in_last(in_last),
+          .*,
           .in_valid(in_valid && in_target == DEQUANTISE),
           .in_ready(ready[DEQUANTISE]),
           .out_data(back_data),
@@ -383,8 +355,7 @@ module chip_engines #(
       narrow #(
           .MOST((MOST_ANSWER - 1) / 2)
       ) back_out (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .in_data(back_answer),
           .in_last(back_answer_last),
           .in_valid(back_answer_valid),
@@ -399,8 +370,7 @@ module chip_engines #(
           .WIDTH(256),
           .DEPTH(QUANTPACK_DEPTH)
       ) engine (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .s_axil_awaddr(axil_addr),
           .s_axil_awprot(3'b0),
           .s_axil_awvalid(axil_awvalid && axil_engine == 6),
@@ -451,11 +421,7 @@ module chip_engines #(
   line_memory #(
       .LINES(LINES)
   ) table_0 (
-      .clk(clk),
-      .rst(rst),
-      .write_line(write_line),
-      .write_data(write_data),
-      .write(write),
+      .*,
       .s_axi_araddr(read_0_araddr),
       .s_axi_arvalid(read_0_arvalid),
       .s_axi_arready(read_0_arready),
@@ -472,11 +438,7 @@ module chip_engines #(
   line_memory #(
       .LINES(LINES)
   ) table_1 (
-      .clk(clk),
-      .rst(rst),
-      .write_line(write_line),
-      .write_data(write_data),
-      .write(write),
+      .*,
       .s_axi_araddr(read_1_araddr),
       .s_axi_arvalid(read_1_arvalid),
       .s_axi_arready(read_1_arready),
@@ -491,8 +453,7 @@ module chip_engines #(
       .FLIGHT(FLIGHT),
       .LINE_BUFFERS(0)
   ) kvs (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .s_axil_awaddr(axil_addr),
       .s_axil_awprot(3'b0),
       .s_axil_awvalid(axil_awvalid && axil_engine == 0),
@@ -553,8 +514,7 @@ module chip_engines #(
       .FLOAT32S(FLOAT32S),
       .BFLOAT16S(0)
   ) sums (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .s_axil_awaddr(axil_addr),
       .s_axil_awprot(3'b0),
       .s_axil_awvalid(axil_awvalid && axil_engine == 1),

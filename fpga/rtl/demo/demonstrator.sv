@@ -22,38 +22,21 @@ module demonstrator #(
   serial_frames #(
       .DIVISOR(DIVISOR)
   ) line (
-      .clk(clk),
-      .rst(rst),
-      .rx(rx),
-      .tx(tx),
+      .*,
       .in_tag(tag),
-      .in_data(in_data),
-      .in_valid(in_valid),
-      .in_ready(in_ready),
-      .out_tag({5'b0, out_last, source}),
-      .out_data(out_data),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .out_tag({5'b0, out_last, source})
   );
 
   chip_engines #(
       .LINES (LINES),
       .INPUTS(INPUTS)
   ) engines (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .counters(128'b0),
       .in_target({1'b0, tag[1:0]}),
-      .in_data(in_data),
       .in_keep(~(16'hFFFE << tag[7:4])),
       .in_last(tag[2]),
-      .in_valid(in_valid),
-      .in_ready(in_ready),
       .out_source({no_source, source}),
-      .out_data(out_data),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready),
       /* verilator lint_off PINCONNECTEMPTY */ .m_axil_addr(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
       /* verilator lint_off PINCONNECTEMPTY */ .m_axil_awvalid(), /* verilator lint_on PINCONNECTEMPTY */  // reads return 0
       .m_axil_awready(2'b11),

@@ -23,9 +23,7 @@ module serial_frames #(
   uart_rx #(
       .DIVISOR(DIVISOR)
   ) receiver (
-      .clk(clk),
-      .rst(rst),
-      .rx(rx),
+      .*,
       .data(byte_in),
       .valid(byte_came)
   );
@@ -45,8 +43,7 @@ module serial_frames #(
       .WIDTH(136),
       .DEPTH(16)
   ) arrived (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(coming),
       .in_valid(whole),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
@@ -71,11 +68,9 @@ module serial_frames #(
   uart_tx #(
       .DIVISOR(DIVISOR)
   ) sender (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .data(going[7:0]),
       .valid(left != 0),
-      .ready(byte_ready),
-      .tx(tx)
+      .ready(byte_ready)
   );
 endmodule

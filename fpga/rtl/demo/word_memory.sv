@@ -24,18 +24,8 @@ module word_memory #(
   line_memory #(
       .LINES(LINES)
   ) lines (
-      .clk(clk),
-      .rst(rst),
-      .write_line(write_line),
-      .write_data(write_data),
-      .write(write),
-      .s_axi_araddr(s_axi_araddr),
-      .s_axi_arvalid(s_axi_arvalid),
-      .s_axi_arready(s_axi_arready),
-      .s_axi_rdata(line),
-      .s_axi_rresp(s_axi_rresp),
-      .s_axi_rvalid(s_axi_rvalid),
-      .s_axi_rready(s_axi_rready)
+      .*,
+      .s_axi_rdata(line)
   );
 
   always @(posedge clk) if (s_axi_arready) word <= s_axi_araddr[5:3];

@@ -100,27 +100,7 @@ module ebs_lookup #(
   wire parse_idle, all_idle, half_read, faulty;
 
   ebs_lookup_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awprot(s_axil_awprot),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arprot(s_axil_arprot),
-      .s_axil_rready(s_axil_rready),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
+      .*,
       .hwif_out_control_abort(cancel),
       .hwif_in_status_busy(!parse_idle || !all_idle || m_axis_tvalid),
       .hwif_out_base_low_value(base[31:0]),
@@ -173,20 +153,8 @@ module ebs_lookup #(
   kvs_parse #(
       .WIDTH(WIDTH)
   ) parse (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
-      .idle(parse_idle),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
-      .token_end(token_end),
-      .token_status(token_status),
-      .token_word(token_word),
-      .token_valid(token_valid),
-      .token_ready(token_ready)
+      .*,
+      .idle(parse_idle)
   );
 
   wire a_end, a_asks, a_valid, a_ready;
@@ -194,14 +162,7 @@ module ebs_lookup #(
   wire [191:0] a_request;
 
   ebs_gather gather (
-      .clk(clk),
-      .rst(rst),
-      .volumes(volumes),
-      .token_end(token_end),
-      .token_status(token_status),
-      .token_word(token_word),
-      .token_valid(token_valid),
-      .token_ready(token_ready),
+      .*,
       .out_end(a_end),
       .out_status(a_status),
       .out_request(a_request),
@@ -225,11 +186,8 @@ module ebs_lookup #(
   ebs_claims #(
       .FLIGHT(FLIGHT)
   ) claims (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .volume(a_request[31:0]),
-      .conflict(conflict),
-      .room(room),
       .claim(a_ready && a_asks),
       .release_first(released)
   );
@@ -246,8 +204,7 @@ module ebs_lookup #(
       .SIZE(6),
       .FLIGHT(FLIGHT)
   ) volume (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .idle(b_idle),
       .in_item({a_end, a_status, a_request}),
       .in_asks(a_asks),
@@ -341,8 +298,7 @@ module ebs_lookup #(
   skid_buffer #(
       .WIDTH(ITEM + 56 + 1)
   ) judged (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({m_ahead, m_outcome, m_behind, m_entry, !m_ahead[AHEAD-1] && m_outcome == device_pkg::FOUND}),
       .in_valid(m_valid),
       .in_ready(m_ready),
@@ -367,8 +323,7 @@ module ebs_lookup #(
       .ITEM(ITEM),
       .FLIGHT(FLIGHT)
   ) entry (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .idle(d_idle),
       .in_item(c_item),
       .in_asks(c_asks),
@@ -414,8 +369,7 @@ module ebs_lookup #(
       .ITEM(ITEM + 32),
       .FLIGHT(FLIGHT)
   ) address (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .idle(e_idle),
       .in_item({d_server, d_new}),
       .in_asks(d_asked && d_there),
@@ -472,8 +426,7 @@ module ebs_lookup #(
   ebs_bucket #(
       .ITEM(DONE)
   ) bucket (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_item({e_end, e_claimed, e_fault, e_found, e_tick, e_volume, e_server, e_address}),
       .in_tick(e_tick),
       .in_last(e_last),
@@ -501,8 +454,7 @@ module ebs_lookup #(
       .WIDTH(1 + 1 + 1 + 8 + 32 + 4 * 64),
       .DEPTH(FLIGHT)
   ) judged_reads (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({f_end, f_claimed, f_found, f_status, f_volume, f_low, f_found ? f_address : 64'b0, f_tokens, f_tick}),
       .in_valid(f_valid),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // places counts; credits have counted what comes
@@ -526,8 +478,7 @@ module ebs_lookup #(
   skid_buffer #(
       .WIDTH(64)
   ) write_address (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(g_address),
       .in_valid(writes),
       .in_ready(aw_ready),
@@ -539,8 +490,7 @@ module ebs_lookup #(
   skid_buffer #(
       .WIDTH(128)
   ) write_data (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({g_tick, g_tokens}),
       .in_valid(writes),
       .in_ready(w_ready),
@@ -565,8 +515,7 @@ module ebs_lookup #(
       .WIDTH(1 + 1 + 1 + 8 + 128),
       .DEPTH(FLIGHT)
   ) answers (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({g_end, g_claimed, g_writes, g_status, g_low, g_high}),
       .in_valid(g_valid && g_ready),
       .in_ready(h_room),
@@ -589,21 +538,13 @@ module ebs_lookup #(
   kvs_pack #(
       .WIDTH(WIDTH)
   ) pack (
-      .clk(clk),
-      .rst(rst),
-      .poison(poison),
+      .*,
       .looked_up(half_read),
-      .faulty(faulty),
       .token_end(h_end),
       .token_status(h_wrote ? (m_axi_volumes_bresp == 0 ? h_status : status_of(m_axi_volumes_bresp)) : h_status),
       .token_word(second ? h_high : h_low),
       .token_valid(h_there),
-      .token_ready(pack_ready),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .token_ready(pack_ready)
   );
 
   assign all_idle = b_idle && !m_valid && !c_valid && d_idle && e_idle && places == FLIGHT && !h_valid;

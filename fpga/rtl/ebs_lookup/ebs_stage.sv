@@ -44,8 +44,7 @@ module ebs_stage #(
   skid_buffer #(
       .WIDTH(64)
   ) asked (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(in_address),
       .in_valid(go && in_asks),
       .in_ready(asked_ready),
@@ -62,8 +61,7 @@ module ebs_stage #(
       .WIDTH(ITEM + 1),
       .DEPTH(FLIGHT)
   ) order (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({in_asks, in_item}),
       .in_valid(go),
       .in_ready(order_ready),
@@ -76,8 +74,7 @@ module ebs_stage #(
   skid_buffer #(
       .WIDTH(LINE + 2)
   ) came (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({m_axi_rresp, m_axi_rdata}),
       .in_valid(m_axi_rvalid),
       .in_ready(m_axi_rready),

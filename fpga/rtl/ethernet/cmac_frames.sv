@@ -40,14 +40,10 @@ module cmac_frames #(
   wire [2:0] judged_fault, kept_fault, came_fault;
   wire judged_last, judged_valid, kept_last, kept_valid, kept_ready, came_last, came_valid, came_ready, lost;
   cmac_rx judge (
+      .*,
       .clk(usr_clk),
       .rst(usr_rst),
       .cut(rx_cut),
-      .rx_axis_tdata(rx_axis_tdata),
-      .rx_axis_tkeep(rx_axis_tkeep),
-      .rx_axis_tlast(rx_axis_tlast),
-      .rx_axis_tuser(rx_axis_tuser),
-      .rx_axis_tvalid(rx_axis_tvalid),
       .out_data(judged_data),
       .out_count(judged_count),
       .out_last(judged_last),
@@ -92,8 +88,7 @@ module cmac_frames #(
   );
 
   frame_narrow to_card (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(came_data),
       .in_count(came_count),
       .in_last(came_last),
@@ -122,8 +117,7 @@ module cmac_frames #(
   wire [5:0] wide_count, goes_count, whole_count;
   wire wide_last, wide_valid, wide_ready, goes_last, goes_valid, room, whole_last, whole_valid, whole_ready;
   frame_widen from_card (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(tx_data),
       .in_count(tx_count),
       .in_last(tx_last),

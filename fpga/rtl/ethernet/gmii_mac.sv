@@ -29,11 +29,9 @@ module gmii_mac (
   wire [2:0] came_fault;
 
   gmii_rx receiver (
+      .*,
       .clk(phy_clk),
       .rst(phy_rst),
-      .rxd(rxd),
-      .rx_dv(rx_dv),
-      .rx_er(rx_er),
       .out_data(came_data),
       .out_count(came_count),
       .out_last(came_last),
@@ -75,15 +73,13 @@ module gmii_mac (
   );
 
   gmii_tx sender (
+      .*,
       .clk(phy_clk),
       .rst(phy_rst),
       .in_data(goes_data),
       .in_count(goes_count),
       .in_last(goes_last),
       .in_valid(goes_valid),
-      .in_ready(goes_ready),
-      .txd(txd),
-      .tx_en(tx_en),
-      .tx_er(tx_er)
+      .in_ready(goes_ready)
   );
 endmodule

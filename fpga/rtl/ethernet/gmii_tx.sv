@@ -32,8 +32,7 @@ module gmii_tx (
 
   wire [7:0] data = state == DATA ? beat[7:0] : 8'h00;
   crc32_byte step (
-      .crc (crc),
-      .data(data),
+      .*,
       .next(crc_next)
   );
 

@@ -76,27 +76,7 @@ module kvs_lookup #(
   wire looked_up, faulty;
 
   kvs_lookup_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awprot(s_axil_awprot),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arprot(s_axil_arprot),
-      .s_axil_rready(s_axil_rready),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
+      .*,
       .hwif_out_control_abort(cancel),
       .hwif_in_status_busy(!parse_idle || !match_idle || !order_empty || m_axis_tvalid),
       .hwif_out_base_low_value(base_low),
@@ -113,20 +93,8 @@ module kvs_lookup #(
   kvs_parse #(
       .WIDTH(WIDTH)
   ) parse (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
-      .idle(parse_idle),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
-      .token_end(token_end),
-      .token_status(token_status),
-      .token_word(token_word),
-      .token_valid(token_valid),
-      .token_ready(token_ready)
+      .*,
+      .idle(parse_idle)
   );
 
   wire [513:0] line_0, line_1;
@@ -142,10 +110,8 @@ module kvs_lookup #(
       .POLYNOMIAL(32'h82F63B78),
       .LINE_BUFFERS(LINE_BUFFERS)
   ) port_0 (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .base({base_high, base_low}),
-      .mask(mask),
       .key(token_word),
       .key_valid(issue && !token_end),
       .key_ready(port_0_ready),
@@ -168,10 +134,8 @@ module kvs_lookup #(
       .POLYNOMIAL(32'hEDB88320),
       .LINE_BUFFERS(LINE_BUFFERS)
   ) port_1 (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .base({base_high, base_low}),
-      .mask(mask),
       .key(token_word),
       .key_valid(issue && !token_end),
       .key_ready(port_1_ready),
@@ -199,8 +163,7 @@ module kvs_lookup #(
       .WIDTH(73),
       .DEPTH(FLIGHT)
   ) order (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({token_end, token_status, token_word}),
       .in_valid(issue),
       .in_ready(order_ready),
@@ -215,20 +178,13 @@ module kvs_lookup #(
   wire [63:0] found_word;
 
   kvs_match match (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .idle(match_idle),
       .token_end(head_end),
       .token_status(head_status),
       .token_word(head_word),
       .token_valid(head_valid),
       .token_ready(head_ready),
-      .line_0(line_0),
-      .line_0_valid(line_0_valid),
-      .line_0_ready(line_0_ready),
-      .line_1(line_1),
-      .line_1_valid(line_1_valid),
-      .line_1_ready(line_1_ready),
       .out_end(found_end),
       .out_status(found_status),
       .out_word(found_word),
@@ -239,21 +195,12 @@ module kvs_lookup #(
   kvs_pack #(
       .WIDTH(WIDTH)
   ) pack (
-      .clk(clk),
-      .rst(rst),
-      .poison(poison),
-      .looked_up(looked_up),
-      .faulty(faulty),
+      .*,
       .token_end(found_end),
       .token_status(found_status),
       .token_word(found_word),
       .token_valid(found_valid),
-      .token_ready(found_ready),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .token_ready(found_ready)
   );
 
   always @(posedge clk) begin

@@ -44,8 +44,7 @@ module kvs_pack #(
   skid_buffer #(
       .WIDTH(WIDTH + 1)
   ) out (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(flush ? {1'b0, beat} : {1'b1, completion}),
       .in_valid(flush || complete),
       .in_ready(beat_ready),

@@ -36,8 +36,7 @@ module kvs_port #(
   skid_buffer #(
       .WIDTH(32)
   ) hashed (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(hash & mask),
       .in_valid(key_valid),
       .in_ready(key_ready),
@@ -56,8 +55,7 @@ module kvs_port #(
   skid_buffer #(
       .WIDTH(64)
   ) asked (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(address),
       .in_valid(bucket_valid),
       .in_ready(bucket_ready),
@@ -75,8 +73,7 @@ module kvs_port #(
       skid_buffer #(
           .WIDTH(514)
       ) came (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .in_data({m_axi_rresp, m_axi_rdata}),
           .in_valid(m_axi_rvalid),
           .in_ready(m_axi_rready),

@@ -105,13 +105,10 @@ module dma_align #(
   skid_buffer #(
       .WIDTH(WIDTH + LANES + 2)
   ) narrow (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({wide_response, wide_strobe, shifted[WIDTH-1:0]}),
       .in_valid(wide_valid),
       .in_ready(narrow_free),
-      .out_data({out_response, out_strobe, out_data}),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .out_data({out_response, out_strobe, out_data})
   );
 endmodule

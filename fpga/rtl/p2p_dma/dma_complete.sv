@@ -35,8 +35,7 @@ module dma_complete #(
   skid_buffer #(
       .WIDTH(104)
   ) out (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({job_number, status == device_pkg::OK ? job_length : 32'b0, status}),
       .in_valid(answers),
       .in_ready(room),

@@ -43,16 +43,13 @@ module dma_read #(
       .WIDTH(WIDTH),
       .BURST(BURST)
   ) burst (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .load(job_valid && job_ready),
       .first(job_address),
       .count(job_lines),
       .address(araddr),
-      .lines(lines),
       .valid(offered),
-      .taken(asked),
-      .over(over)
+      .taken(asked)
   );
 
   // A memory is left only when all that was asked of it has come: lines come in the order of jobs.

@@ -49,16 +49,13 @@ module dma_write #(
       .WIDTH(WIDTH),
       .BURST(BURST)
   ) burst (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .load(job_valid && job_ready),
       .first(job_address),
       .count(job_lines),
       .address(awaddr),
-      .lines(lines),
       .valid(offered),
-      .taken(begun),
-      .over(over)
+      .taken(begun)
   );
 
   // A burst begins while the one before it is sent. An address that was offered stays offered.
@@ -78,8 +75,7 @@ module dma_write #(
       .WIDTH(9),
       .DEPTH(4)
   ) bursts (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(lines),
       .in_valid(begun),
       .in_ready(more_bursts),

@@ -132,27 +132,7 @@ module p2p_dma #(
   wire busy;
 
   p2p_dma_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awprot(s_axil_awprot),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arprot(s_axil_arprot),
-      .s_axil_rready(s_axil_rready),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
+      .*,
       .hwif_out_control_abort(abort),
       .hwif_in_status_busy(busy),
       .hwif_in_lanes_value(LANES),
@@ -179,14 +159,8 @@ module p2p_dma #(
   dma_check #(
       .WIDTH(WIDTH)
   ) check (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .limits(limits & {3{line_bits}}),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
       .valid(job_valid),
       .ready(job_ready),
       .status(job_status),
@@ -195,10 +169,7 @@ module p2p_dma #(
       .to(job_to),
       .length(job_length),
       .source(job_source),
-      .destination(job_destination),
-      .moves(moves),
-      .source_lines(source_lines),
-      .destination_lines(destination_lines)
+      .destination(job_destination)
   );
 
   // All state between descriptors and completions is cleared at the end of an abort, when the bus is quiet.
@@ -279,23 +250,18 @@ module p2p_dma #(
       .BURST(BURST),
       .DEPTH(DEPTH)
   ) read (
-      .clk(clk),
+      .*,
       .rst(clear),
       .stop(poison),
       .quiet(read_quiet),
       .job_valid(move),
       .job_ready(read_ready),
-      .job_from(job_from),
       .job_address(job_source & line_bits),
       .job_lines(source_lines),
-      .araddr(araddr),
-      .arlen(arlen),
-      .arvalid(arvalid),
       .arready({m_axi_nic_arready, m_axi_acc_arready, m_axi_host_arready}),
       .rdata({m_axi_nic_rdata, m_axi_acc_rdata, m_axi_host_rdata}),
       .rresp({m_axi_nic_rresp, m_axi_acc_rresp, m_axi_host_rresp}),
       .rvalid({m_axi_nic_rvalid, m_axi_acc_rvalid, m_axi_host_rvalid}),
-      .rready(rready),
       .line(came),
       .line_valid(came_valid),
       .line_taken(line_valid && line_ready)
@@ -324,18 +290,12 @@ module p2p_dma #(
   dma_align #(
       .WIDTH(WIDTH)
   ) align (
-      .clk(clk),
+      .*,
       .rst(clear),
       .job_valid(move),
       .job_ready(align_ready),
-      .job_source(job_source),
-      .job_destination(job_destination),
-      .job_length(job_length),
       .job_source_lines(source_lines),
       .job_destination_lines(destination_lines),
-      .line(line),
-      .line_valid(line_valid),
-      .line_ready(line_ready),
       .out_strobe(moved_strobe),
       .out_data(moved),
       .out_response(moved_response),
@@ -382,7 +342,7 @@ module p2p_dma #(
       .WIDTH(WIDTH),
       .BURST(BURST)
   ) write (
-      .clk(clk),
+      .*,
       .rst(clear),
       .stop(poison),
       .quiet(write_quiet),
@@ -396,18 +356,10 @@ module p2p_dma #(
       .line_strobe(ready_strobe),
       .line_response(ready_response),
       .line_ready(taken),
-      .awaddr(awaddr),
-      .awlen(awlen),
-      .awvalid(awvalid),
       .awready({m_axi_nic_awready, m_axi_acc_awready, m_axi_host_awready}),
-      .wdata(wdata),
-      .wstrb(wstrb),
-      .wlast(wlast),
-      .wvalid(wvalid),
       .wready({m_axi_nic_wready, m_axi_acc_wready, m_axi_host_wready}),
       .bresp({m_axi_nic_bresp, m_axi_acc_bresp, m_axi_host_bresp}),
       .bvalid({m_axi_nic_bvalid, m_axi_acc_bvalid, m_axi_host_bvalid}),
-      .bready(bready),
       .done(written),
       .done_to(written_to),
       .done_response(written_response)
@@ -421,8 +373,7 @@ module p2p_dma #(
       .WIDTH(2),
       .DEPTH(QUEUE)
   ) dones (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(written_response),
       .in_valid(written),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // there are no more than descriptors; credits have counted what comes
@@ -441,8 +392,7 @@ module p2p_dma #(
       .WIDTH(105),
       .DEPTH(QUEUE)
   ) order (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({poison ? device_pkg::ABORTED : job_status, !poison && moves, job_length, job_number}),
       .in_valid(job_valid && job_ready),
       .in_ready(order_room),
@@ -455,23 +405,13 @@ module p2p_dma #(
   dma_complete #(
       .WIDTH(WIDTH)
   ) complete (
-      .clk(clk),
-      .rst(rst),
-      .flush(flush),
-      .done_valid(done_valid),
-      .done_ready(done_ready),
-      .done_response(done_response),
+      .*,
       .job_valid(order_valid),
       .job_ready(order_ready),
       .job_status(first_status),
       .job_moves(first_moves),
       .job_length(first_length),
-      .job_number(first_number),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .job_number(first_number)
   );
 
   assign busy = job_valid || order_valid || m_axis_tvalid;

@@ -26,8 +26,7 @@ module path_in #(
       .MODELS(MODELS),
       .PORT  (PORT)
   ) decide (
-      .model(model),
-      .destination(destination),
+      .*,
       .way(first)
   );
 

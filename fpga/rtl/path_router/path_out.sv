@@ -28,10 +28,7 @@ module path_out #(
   arbiter #(
       .COUNT(COUNT)
   ) turn (
-      .clk(clk),
-      .rst(rst),
-      .request(request),
-      .grant(grant),
+      .*,
       .valid(some),
       .taken(free && last)
   );

@@ -91,27 +91,7 @@ module path_router #(
   reg [15:0] all_refused;
 
   path_router_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awprot(s_axil_awprot),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arprot(s_axil_arprot),
-      .s_axil_rready(s_axil_rready),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
+      .*,
       .hwif_out_model_value(model),
       .hwif_in_models_value({29'b0, MODELS}),
       .hwif_in_refused_value({16'b0, all_refused})
@@ -187,9 +167,7 @@ module path_router #(
           .MODELS(MODELS),
           .PORT  (from)
       ) entry (
-          .clk(clk),
-          .rst(rst),
-          .model(model),
+          .*,
           .beat(in_beat[from*BEAT+:BEAT]),
           .last(in_last[from]),
           .destination(in_destination[2*from+:2]),
@@ -212,8 +190,7 @@ module path_router #(
               .DEPTH(DEPTH),
               .ROOM (PACKET)
           ) queue (
-              .clk(clk),
-              .rst(rst),
+              .*,
               .in_data(entering[from*BEAT+:BEAT]),
               .in_valid(entering_valid[4*from+to]),
               .in_ready(entering_ready[4*from+to]),
@@ -234,8 +211,7 @@ module path_router #(
           .COUNT(4),
           .USED ({exists(3, to), exists(2, to), exists(1, to), exists(0, to)})
       ) exit (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .from_data(queued),
           .from_valid(queued_valid),
           .from_ready(queued_ready),

@@ -22,8 +22,7 @@ module answers #(
   credit #(
       .COUNT(PLACES)
   ) places (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .available(place),
       .take(reserve),
       .give(m_axis_tvalid && m_axis_tready)
@@ -34,15 +33,13 @@ module answers #(
       .WIDTH(WIDTH + 1),
       .DEPTH(PLACES)
   ) beats (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({last, data}),
       .in_valid(put),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data({m_axis_tlast, m_axis_tdata}),
       .out_valid(m_axis_tvalid),
-      .out_ready(m_axis_tready),
-      .level(level)
+      .out_ready(m_axis_tready)
   );
   assign m_axis_tkeep = {WIDTH / 8{1'b1}};
 

@@ -43,29 +43,15 @@ module dequantise #(
       .MOST  (DEPTH * LANES),
       .PACKED(1)
   ) packets (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .room(store_room && job_room),
       .idle(taking_idle),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
-      .put(put),
       /* verilator lint_off PINCONNECTEMPTY */ .first(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
-      .last(last),
-      .drop(drop),
-      .data(data),
       /* verilator lint_off PINCONNECTEMPTY */ .lanes(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .size(in_size),
       /* verilator lint_off PINCONNECTEMPTY */ .compact(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       /* verilator lint_off PINCONNECTEMPTY */ .seed(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
-      .word(limits),
-      .job_valid(job_valid),
-      .job_end(job_end),
-      .job(job)
+      .word(limits)
   );
 
   wire read;
@@ -74,11 +60,7 @@ module dequantise #(
       .WIDTH(WIDTH),
       .DEPTH(STORE)
   ) store (
-      .clk(clk),
-      .rst(rst),
-      .put(put),
-      .last(last),
-      .drop(drop),
+      .*,
       .in_data(data),
       .room(store_room),
       .take(read),
@@ -125,8 +107,7 @@ module dequantise #(
       .WIDTH(64),
       .DEPTH(JOBS)
   ) limits_queue (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(limits),
       .in_valid(put && last),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
@@ -139,8 +120,7 @@ module dequantise #(
       .WIDTH(32),
       .DEPTH(JOBS)
   ) step_queue (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(row_step),
       .in_valid(dividing[37]),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
@@ -160,25 +140,15 @@ module dequantise #(
       .DEPTH (JOBS),
       .GROUPS(0)
   ) jobs (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .put(job_valid),
       .put_end(job_end),
       .put_job(job),
       .room(job_room),
       .empty(none_left),
       .ready(row_ready),
-      .place(place),
       .wrong(1'b0),
-      .slot_row(slot_row),
-      /* verilator lint_off PINCONNECTEMPTY */ .slot_bounds(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
-      .slot_end(slot_end),
-      .row_ends(row_ends),
-      .beat(beat),
-      .size(size),
-      .lanes(lanes),
-      .completion(completion)
+      /* verilator lint_off PINCONNECTEMPTY */ .slot_bounds() /* verilator lint_on PINCONNECTEMPTY */  // not needed here
   );
   wire line_begins = (beat[4:0] & (5'd31 >> size)) == 0;
   assign read = slot_row && line_begins;
@@ -196,12 +166,11 @@ module dequantise #(
   code_unpack #(
       .LANES(LANES)
   ) unpack (
-      .clk(clk),
+      .*,
       .take(rows_on[0]),
       .size(size_1),
       .begins(begins_1),
-      .line(stored),
-      .codes(codes)
+      .line(stored)
   );
 
   // Values that travel with a slot to where they are needed.
@@ -255,13 +224,12 @@ module dequantise #(
     for (n = 0; n < LANES; n = n + 1) begin : lines
       wire [31:0] value;
       dequantise_lane lane (
-          .clk(clk),
+          .*,
           .code(codes[8*n+:8]),
           .top(top_2),
           .step(step_3),
           .least(least_9),
-          .greatest(greatest_16),
-          .value(value)
+          .greatest(greatest_16)
       );
       assign values[32*n+:32] = n >= lanes_17 ? 32'b0 : value;
     end
@@ -271,18 +239,11 @@ module dequantise #(
   answers #(
       .WIDTH(WIDTH)
   ) queue (
-      .clk(clk),
-      .rst(rst),
-      .place(place),
+      .*,
       .reserve(slot_row || slot_end),
       .put(rows_on[LATENCY-1] || ending),
       /* verilator lint_off WIDTHEXPAND */ .data(ending ? {completion_17[103:8], 24'b0, completion_17[7:0]} : values), /* verilator lint_on WIDTHEXPAND */  // zero-extended
-      .last(ending),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .last(ending)
   );
   assign ended  = ending && completion_17[7:0] == device_pkg::OK;
   assign faulty = ending && completion_17[7:0] != device_pkg::OK;

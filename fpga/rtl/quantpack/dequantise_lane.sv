@@ -21,16 +21,14 @@ module dequantise_lane (
 
   wire [31:0] product, sum;
   fp32_mul steps (
-      .clk(clk),
+      .*,
       .a(whole),
-      .b(step),
-      .product(product)
+      .b(step)
   );
   fp32_add from_least (
-      .clk(clk),
+      .*,
       .a  (product),
-      .b  (least),
-      .sum(sum)
+      .b  (least)
   );
   wire highest;
   delay #(

@@ -45,29 +45,12 @@ module quantise #(
       .MOST  (DEPTH * LANES),
       .PACKED(0)
   ) packets (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .room(store_room && job_room),
       .idle(taking_idle),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
-      .put(put),
-      .first(first),
-      .last(last),
-      .drop(drop),
-      .data(data),
       .lanes(in_lanes),
       .size(in_size),
-      .compact(compact),
-      .seed(seed),
-      .word(number),
-      .job_valid(job_valid),
-      .job_end(job_end),
-      .job(job)
+      .word(number)
   );
 
   wire read;
@@ -76,11 +59,7 @@ module quantise #(
       .WIDTH(WIDTH),
       .DEPTH(STORE)
   ) store (
-      .clk(clk),
-      .rst(rst),
-      .put(put),
-      .last(last),
-      .drop(drop),
+      .*,
       .in_data(data),
       .room(store_room),
       .take(read),
@@ -94,23 +73,10 @@ module quantise #(
       .LANES(LANES),
       .ROWS (JOBS)
   ) rows (
-      .clk(clk),
-      .rst(rst),
-      .put(put),
-      .first(first),
-      .last(last),
-      .data(data),
+      .*,
       .lanes(in_lanes),
       .size(in_size),
-      .compact(compact),
-      .seed(seed),
-      .number(number),
       .ready(row_ready),
-      .least(least),
-      .greatest(greatest),
-      .wrong(wrong),
-      .inverse(inverse),
-      .key(key),
       .take(row_ends)
   );
 
@@ -124,25 +90,13 @@ module quantise #(
       .DEPTH (JOBS),
       .GROUPS(1)
   ) jobs (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .put(job_valid),
       .put_end(job_end),
       .put_job(job),
       .room(job_room),
       .empty(none_left),
-      .ready(row_ready),
-      .place(place),
-      .wrong(wrong),
-      .slot_row(slot_row),
-      .slot_bounds(slot_bounds),
-      .slot_end(slot_end),
-      .row_ends(row_ends),
-      .beat(beat),
-      .size(size),
-      .lanes(lanes),
-      .completion(completion)
+      .ready(row_ready)
   );
   wire [4:0] in_line = beat[4:0] & (5'd31 >> size);
   wire line_ends = slot_row && (row_ends || in_line == 5'd31 >> size);
@@ -193,10 +147,9 @@ module quantise #(
   rounding #(
       .LANES(LANES)
   ) dice (
-      .clk(clk),
+      .*,
       .key(key_2),
-      .beat(beat_2),
-      .fractions(fractions)
+      .beat(beat_2)
   );
   delay #(
       .WIDTH (2),
@@ -227,13 +180,12 @@ module quantise #(
     for (n = 0; n < LANES; n = n + 1) begin : values
       wire [7:0] code;
       quantise_lane lane (
-          .clk(clk),
+          .*,
           .x(stored[32*n+:32]),
           .least(least_3),
           .inverse(inverse_10),
           .fraction(fractions[32*n+:32]),
-          .top(top_23),
-          .code(code)
+          .top(top_23)
       );
       assign codes[8*n+:8] = wrong_24 || n >= lanes_24 ? 8'b0 : code;
     end
@@ -243,12 +195,10 @@ module quantise #(
   code_pack #(
       .LANES(LANES)
   ) pack (
-      .clk(clk),
+      .*,
       .put(rows_on[LATENCY-2]),
       .size(size_24),
-      .place(place_24),
-      .codes(codes),
-      .line(line)
+      .place(place_24)
   );
 
   // Bounds of the group's rows, the first in the lowest bits.
@@ -269,18 +219,11 @@ module quantise #(
   answers #(
       .WIDTH(WIDTH)
   ) queue (
-      .clk(clk),
-      .rst(rst),
-      .place(place),
+      .*,
       .reserve(line_ends || slot_bounds || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
       /* verilator lint_off WIDTHEXPAND */ .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
-      .last(ending),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .last(ending)
   );
   assign ended  = ending && told[7:0] == device_pkg::OK;
   assign faulty = ending && told[7:0] != device_pkg::OK;

@@ -17,10 +17,9 @@ module quantise_lane (
       .sum(above)
   );
   fp32_mul scaling (
-      .clk(clk),
+      .*,
       .a(above),
-      .b(inverse),
-      .product(product)
+      .b(inverse)
   );
   fp32_add rounded (
       .clk(clk),

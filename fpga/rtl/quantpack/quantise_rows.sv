@@ -35,20 +35,11 @@ module quantise_rows #(
   row_bounds #(
       .LANES(LANES)
   ) measure (
-      .clk(clk),
-      .rst(rst),
-      .put(put),
-      .first(first),
-      .last(last),
-      .data(data),
-      .lanes(lanes),
-      .compact(compact),
-      .size(size),
+      .*,
       .valid(bounded),
       .least(row_least),
       .greatest(row_greatest),
       .span(row_span),
-      .flat(flat),
       .wrong(row_wrong),
       .out_size(row_size)
   );
@@ -56,8 +47,7 @@ module quantise_rows #(
   wire [63:0] row_keys;
   reg [14:0] keying;
   row_key keys (
-      .clk (clk),
-      .seed(seed),
+      .*,
       .row (number),
       .key (row_keys)
   );
@@ -101,8 +91,7 @@ module quantise_rows #(
       .WIDTH(65),
       .DEPTH(ROWS)
   ) bounds_queue (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({row_wrong, row_wrong ? {NAN, NAN} : {row_greatest, row_least}}),
       .in_valid(bounded),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
@@ -115,8 +104,7 @@ module quantise_rows #(
       .WIDTH(64),
       .DEPTH(ROWS)
   ) key_queue (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(row_keys),
       .in_valid(keying[14]),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
@@ -129,8 +117,7 @@ module quantise_rows #(
       .WIDTH(32),
       .DEPTH(ROWS)
   ) inverse_queue (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(late_flat ? 32'b0 : nudged),
       .in_valid(dividing[36]),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes

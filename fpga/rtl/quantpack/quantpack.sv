@@ -63,27 +63,7 @@ module quantpack #(
     end
 
   quantpack_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awprot(s_axil_awprot),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arprot(s_axil_arprot),
-      .s_axil_rready(s_axil_rready),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
+      .*,
       .hwif_out_control_abort(cancel),
       .hwif_in_status_busy(!there_idle || !back_idle),
       .hwif_in_columns_value(DEPTH * (WIDTH / 32)),
@@ -97,9 +77,7 @@ module quantpack #(
       .WIDTH(WIDTH),
       .DEPTH(DEPTH)
   ) there (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .idle(there_idle),
       .ended(there_ended),
       .faulty(there_faulty),
@@ -119,9 +97,7 @@ module quantpack #(
       .WIDTH(WIDTH),
       .DEPTH(DEPTH)
   ) back (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .idle(back_idle),
       .ended(back_ended),
       .faulty(back_faulty),

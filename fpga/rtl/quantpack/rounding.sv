@@ -21,9 +21,8 @@ module rounding #(
       .WIDTH (32),
       .FACTOR(64'h9E3779B9)
   ) places (
-      .clk(clk),
-      .in(place),
-      .product(product)
+      .*,
+      .in(place)
   );
 
   wire [31:0] low_key, high_key;  // 3, 8

@@ -37,15 +37,13 @@ module row_jobs #(
       .WIDTH(105),
       .DEPTH(DEPTH)
   ) jobs (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({put_end, put_job}),
       .in_valid(put),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data({ending, job}),
       .out_valid(valid),
-      .out_ready(pop),
-      .level(level)
+      .out_ready(pop)
   );
 
   wire closes;

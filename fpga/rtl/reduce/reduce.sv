@@ -59,27 +59,7 @@ module reduce #(
     end
 
   reduce_regs regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awprot(s_axil_awprot),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arprot(s_axil_arprot),
-      .s_axil_rready(s_axil_rready),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
+      .*,
       .hwif_out_control_abort(cancel),
       .hwif_in_status_busy(!idle || !empty || m_axis_tvalid),
       .hwif_in_capacity_value(DEPTH),
@@ -101,15 +81,7 @@ module reduce #(
       .FLOAT32S(FLOAT32S),
       .BFLOAT16S(BFLOAT16S)
   ) buffer (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
-      .idle(idle),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
+      .*,
       .out_kind(kind),
       .out_present(present),
       .out_data(data),
@@ -125,23 +97,13 @@ module reduce #(
       .FLOAT32S(FLOAT32S),
       .BFLOAT16S(BFLOAT16S)
   ) pipe (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
-      .empty(empty),
-      .summed(summed),
-      .faulty(faulty),
+      .*,
       .in_kind(kind),
       .in_present(present),
       .in_data(data),
       .in_end(ending),
       .in_completion(completion),
       .in_valid(valid),
-      .in_ready(ready),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .in_ready(ready)
   );
 endmodule

@@ -52,10 +52,8 @@ module reduce_pipe #(
   credit #(
       .COUNT(PLACES)
   ) places (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .available(place),
-      .take(take),
       .give(out_taken)
   );
 
@@ -112,15 +110,13 @@ module reduce_pipe #(
       .WIDTH(WIDTH + 1),
       .DEPTH(PLACES)
   ) ready_beats (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({out_end, out_end ? last : sums}),
       .in_valid(arrived),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data({m_axis_tlast, m_axis_tdata}),
       .out_valid(m_axis_tvalid),
-      .out_ready(m_axis_tready),
-      .level(level)
+      .out_ready(m_axis_tready)
   );
 
   assign m_axis_tkeep = {WIDTH / 8{1'b1}};

@@ -35,8 +35,7 @@ module reduce_streams #(
       skid_buffer #(
           .WIDTH(WIDTH + BYTES + 1)
       ) arrived (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .in_data({s_axis_tlast[s], s_axis_tkeep[s*BYTES+:BYTES], s_axis_tdata[s*WIDTH+:WIDTH]}),
           .in_valid(s_axis_tvalid[s]),
           .in_ready(s_axis_tready[s]),
@@ -156,9 +155,7 @@ module reduce_streams #(
   reduce_pipe #(
       .WIDTH(WIDTH)
   ) pipe (
-      .clk(clk),
-      .rst(rst),
-      .cancel(cancel),
+      .*,
       .empty(pipe_empty),
       /* verilator lint_off PINCONNECTEMPTY */ .summed(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       /* verilator lint_off PINCONNECTEMPTY */ .faulty(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
@@ -168,11 +165,6 @@ module reduce_streams #(
       .in_end(out_end),
       .in_completion(out_completion),
       .in_valid(out_valid),
-      .in_ready(out_ready),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .in_ready(out_ready)
   );
 endmodule

@@ -32,13 +32,7 @@ module switch_frames #(
       .HEADER_BYTES(HEADER_BYTES),
       .FRAME_BYTES(FRAME_BYTES)
   ) check (
-      .clk(clk),
-      .rst(rst),
-      .in_data(in_data),
-      .in_count(in_count),
-      .in_last(in_last),
-      .in_fault(in_fault),
-      .in_valid(in_valid),
+      .*,
       .out_data(judged_data),
       .out_count(judged_count),
       .out_last(judged_last),
@@ -47,19 +41,13 @@ module switch_frames #(
   );
 
   frame_store store (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(judged_data),
       .in_count(judged_count),
       .in_last(judged_last),
       .in_kind(judged_kind),
       .in_valid(judged_valid),
-      .overflow(overflow),
-      .out_data(out_data),
       /* verilator lint_off PINCONNECTEMPTY */ .out_count(), /* verilator lint_on PINCONNECTEMPTY */  // its kind says enough
-      .out_last(out_last),
-      .out_kind(kind),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .out_kind(kind)
   );
 endmodule

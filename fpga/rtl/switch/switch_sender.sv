@@ -53,8 +53,7 @@ module switch_sender #(
       .WIDTH(128),
       .DEPTH(BEATS)
   ) waiting (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(lanes),
       .in_valid(lanes_valid),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // one packet at a time

@@ -39,9 +39,9 @@ module neighbour_sums #(
   localparam BITS = $clog2(AGGREGATORS), EDGE_BITS = $clog2(EDGES);
   localparam MOST = VERTICES > AGGREGATORS ? VERTICES : AGGREGATORS;  // entries of what is cleared, 32 at least
   localparam SWEEP = $clog2(MOST < 32 ? 32 : MOST);
-  localparam [4:0] HEAD = 0, START = 1, COPY = 2, LOOK = 3, JUDGE = 4, SEEN = 5, TWICE = 6, ENTER = 7, NOBODY = 8,
+  localparam [4:0] IDLE = 0, START = 1, COPY = 2, LOOK = 3, JUDGE = 4, SEEN = 5, TWICE = 6, ENTER = 7, NOBODY = 8,
       ASK = 9, OWNER = 10, EDGE = 11, FIND = 12, NEED = 13, TRY = 14, SUM = 15, SEND = 16, LANES = 17, NEXT = 18,
-      DONE = 19, MET = 20, DRAIN = 21;
+      DONE = 19, MET = 20;
 
   function [31:0] swap_word(input [31:0] word);
     swap_word = {word[7:0], word[15:8], word[23:16], word[31:24]};
@@ -51,11 +51,21 @@ module neighbour_sums #(
   endfunction
 
   reg [4:0] state;
-  reg [511:0] head;  // the first four beats: the headers, and the first 14 bytes of lanes
-  reg [3:0] beat;
-  reg ended, whole;
+  reg [2:0] beat;  // of lanes
 
   // --- the packet ---
+  reg asked, clearing;  // the job is to be forgotten; is being forgotten
+  wire between, begins, whole;
+  wire [switchgnn_pkg::HEADER_BYTES*8-1:0] head;
+  wire [127:0] lanes;
+  switch_parser #(
+      .HEADER_BYTES(switchgnn_pkg::HEADER_BYTES)
+  ) parser (
+      .*,
+      .idle(state == IDLE),
+      .takes(state == COPY),
+      .hold(asked || clearing)
+  );
   wire [31:0] src = swap_word(head[34*8+:32]);
   wire [31:0] dst = swap_word(head[38*8+:32]);
   wire [15:0] block = swap(head[42*8+:16]);
@@ -87,10 +97,7 @@ module neighbour_sums #(
     end
 
   // --- forgetting, between two frames ---
-  reg asked, clearing;
   reg [SWEEP-1:0] sweep;
-  wire between = state == HEAD && beat == 0;
-  wire waits = between && (asked || clearing);
   assign busy = asked || clearing || !between;
   always @(posedge clk) begin
     asked    <= !rst && (clear || asked && !between);
@@ -108,24 +115,15 @@ module neighbour_sums #(
   vertex_table #(
       .ENTRIES(VERTICES)
   ) vertices (
-      .clk(clk),
-      .rst(rst),
-      .clearing(clearing),
+      .*,
       .clear_at(sweep[$clog2(VERTICES)-1:0]),
       .write(write && !write_edge),
-      .write_at(write_at),
-      .write_data(write_data),
       .owner(pulling),
       .block(pulling ? 16'b0 : block),
       .vertex(pulling ? dst : src),
       .valid(state == START || state == ASK),
       .done(found_done),
-      .found(found),
-      .slot(base),
-      .first(first),
-      .chunks(chunks),
-      .worker(worker),
-      .sends(sends)
+      .slot(base)
   );
   // LOOK: the result of the look-up.
   reg known, strange, beyond;
@@ -175,38 +173,27 @@ module neighbour_sums #(
   vertex_sums #(
       .AGGREGATORS(AGGREGATORS)
   ) sums (
-      .clk(clk),
-      .rst(rst),
-      .clearing(clearing),
+      .*,
       .clear_at(sweep[BITS-1:0]),
-      .at(at),
       .round(packet_round),
-      .need(need),
-      .mark(mark),
       .gives_up(is_fetch),
       .valid(state == TRY),
       .done(sum_done),
-      .outcome(sum_outcome),
-      .set(set),
-      .add(add),
-      .complete(complete),
-      .marked(marked)
+      .outcome(sum_outcome)
   );
 
   // --- lanes: those of the packet are kept while they are added to one sum after the other ---
   reg [127:0] upload[0:7];
-  reg [111:0] rest;
   reg adds, stores, leaves;
   wire [127:0] summed;
   wire summed_valid;
-  always @(posedge clk) if (state == COPY && in_valid) upload[beat[2:0]] <= {in_data[15:0], rest};
+  always @(posedge clk) if (state == COPY && in_valid) upload[beat] <= lanes;
   switch_lanes #(
       .DEPTH(AGGREGATORS * 8)
   ) added (
-      .clk(clk),
-      .rst(rst),
-      .in_at({at, beat[2:0]}),
-      .in_lanes(upload[beat[2:0]]),
+      .*,
+      .in_at({at, beat}),
+      .in_lanes(upload[beat]),
       .in_set(!adds),
       .in_add(adds),
       .in_store(stores),
@@ -219,17 +206,13 @@ module neighbour_sums #(
   wire met, all, one;
   wire [4:0] met_outcome;
   round_barrier barrier (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .clear(clearing),
-      .members(members),
       .round(packet_round),
       .host(sender),
       .valid(state == DONE),
       .done(met),
       .outcome(met_outcome),
-      .all(all),
-      .one(one),
       .now(round)
   );
 
@@ -254,69 +237,42 @@ module neighbour_sums #(
       .HEADER(50),
       .BEATS (8)
   ) reply (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_head({is_data ? sum_header : is_done ? go_header : head[34*8+:128], head[34*8-1:0]}),
       .in_to(is_done && all ? 48'hFFFFFFFFFFFF : to_mac),
       .in_bare(is_done || is_fetch),
       .in_valid(sends_now),
       .in_ready(sender_ready),
       .lanes(summed),
-      .lanes_valid(summed_valid && leaves),
-      .out_data(out_data),
-      .out_count(out_count),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .lanes_valid(summed_valid && leaves)
   );
 
   reg [4:0] outcome;
   reg counted;
   outcome_counts so_far (
-      .clk(clk),
-      .clearing(clearing),
+      .*,
       .clear_at(sweep[4:0]),
-      .what(outcome),
-      .counted(counted),
-      .which(which),
-      .count(count)
+      .what(outcome)
   );
 
-  assign in_ready = state == HEAD && !waits || state == COPY || state == DRAIN;
-  wire [4:0] rest_of_frame = ended ? HEAD : DRAIN;
   always @(posedge clk) begin
     counted <= 1'b0;
     if (found_done) looked <= 1'b1;
     case (state)
-      HEAD:
-      if (in_valid && !waits) begin
-        head  <= {in_data, head[511:128]};
-        whole <= in_whole;
-        ended <= in_last;
-        beat  <= beat + 1'b1;
-        if (beat == 3) state <= START;
-        else if (in_last) beat <= 0;  // no frame is that short
-      end
       START: begin
         beat   <= 0;
-        rest   <= head[511:400];
         looked <= 1'b0;
         state  <= carries && whole ? COPY : LOOK;
       end
       COPY:
       if (in_valid) begin
-        rest  <= in_data[127:16];
-        beat  <= beat + 1'b1;
-        ended <= in_last;
+        beat <= beat + 1'b1;
         if (beat == 7) state <= LOOK;
       end
-      LOOK: begin
-        beat <= 0;
-        if (looked) state <= JUDGE;
-      end
+      LOOK: if (looked) state <= JUDGE;
       JUDGE: begin  // unless it goes on, what comes first says why
         counted <= 1'b1;
-        state   <= rest_of_frame;
+        state   <= IDLE;
         if (damaged) outcome <= switchgnn_pkg::MALFORMED;
         else if (!member) outcome <= switchgnn_pkg::STRANGER;
         else if (is_done) begin
@@ -342,12 +298,12 @@ module neighbour_sums #(
       ENTER: begin
         outcome <= twice ? switchgnn_pkg::DUPLICATE : switchgnn_pkg::UPLOADS;
         counted <= 1'b1;
-        state   <= twice ? rest_of_frame : sends ? EDGE : NOBODY;
+        state   <= twice ? IDLE : sends ? EDGE : NOBODY;
       end
       NOBODY: begin
         outcome <= switchgnn_pkg::UNKNOWN;
         counted <= 1'b1;
-        state   <= rest_of_frame;
+        state   <= IDLE;
       end
 
       // Its contributions, one after the other.
@@ -381,13 +337,13 @@ module neighbour_sums #(
           outcome <= switchgnn_pkg::GO;
           counted <= sender_ready;
         end
-        if (sender_ready) state <= is_done || is_fetch ? rest_of_frame : LANES;
+        if (sender_ready) state <= is_done || is_fetch ? IDLE : LANES;
       end
       LANES: begin
-        beat <= beat == 7 ? 4'd0 : beat + 1'b1;
-        if (beat == 7) state <= is_data ? NEXT : rest_of_frame;
+        beat <= beat + 1'b1;
+        if (beat == 7) state <= is_data ? NEXT : IDLE;
       end
-      NEXT: state <= edge_entry[69] ? rest_of_frame : EDGE;
+      NEXT: state <= edge_entry[69] ? IDLE : EDGE;
 
       // FETCH and RESEND, to the owner of a vertex.
       ASK: state <= OWNER;
@@ -399,7 +355,7 @@ module neighbour_sums #(
         if (found_done) begin
           outcome <= found ? switchgnn_pkg::RESENT : switchgnn_pkg::UNKNOWN;
           counted <= !found || !is_fetch;
-          state   <= !found ? rest_of_frame : is_fetch ? TRY : SEND;
+          state   <= !found ? IDLE : is_fetch ? TRY : SEND;
         end
       end
 
@@ -412,15 +368,12 @@ module neighbour_sums #(
       if (met) begin
         outcome <= met_outcome;
         counted <= 1'b1;
-        state   <= all || one ? SEND : rest_of_frame;
+        state   <= all || one ? SEND : IDLE;
       end
-      default: if (in_valid && in_last) state <= HEAD;
+      default: if (begins) state <= START;
     endcase
     if (between) pulling <= 1'b0;
-    if (rst) begin
-      state <= HEAD;
-      beat  <= 0;
-    end
+    if (rst) state <= IDLE;
   end
 
 `ifndef SYNTHESIS

@@ -25,20 +25,14 @@ module frame_store #(
       .WIDTH(132),
       .DEPTH(DEPTH)
   ) frames (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data({in_count, in_data}),
-      .in_last(in_last),
       .in_keep(in_kind != 0),
       .in_alone(1'b0),
-      .in_valid(in_valid),
       /* verilator lint_off PINCONNECTEMPTY */ .room(), /* verilator lint_on PINCONNECTEMPTY */  // nobody can wait
       .kept(keep),
       .lost(overflow),
-      .out_data({out_count, out_data}),
-      .out_last(out_last),
-      .out_valid(out_valid),
-      .out_ready(out_ready)
+      .out_data({out_count, out_data})
   );
 
   // Of frames with four beats or more, each has a place here.
@@ -46,8 +40,7 @@ module frame_store #(
       .WIDTH(2),
       .DEPTH(DEPTH / 2)
   ) kinds (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(in_kind),
       .in_valid(keep),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes

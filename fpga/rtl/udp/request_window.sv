@@ -57,8 +57,7 @@ module request_window #(
           .WIDTH(BITS),
           .DEPTH(PLACES)
       ) order (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .in_data(place),
           .in_valid(accept && target == g),
           /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
@@ -90,8 +89,7 @@ module request_window #(
       .WIDTH(BITS),
       .DEPTH(PLACES)
   ) ready (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(ends ? answered : place),
       .in_valid(ends || repeats),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes

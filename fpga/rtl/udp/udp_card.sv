@@ -56,18 +56,13 @@ module udp_card #(
       .RX_DELAY(RX_DELAY),
       .TX_DELAY(TX_DELAY)
   ) pins (
+      .*,
       .rxc(rgmii_rxc),
       .rx_ctl(rgmii_rx_ctl),
       .rd(rgmii_rd),
       .txc(rgmii_txc),
       .tx_ctl(rgmii_tx_ctl),
-      .td(rgmii_td),
-      .rxd(rxd),
-      .rx_dv(rx_dv),
-      .rx_er(rx_er),
-      .txd(txd),
-      .tx_en(tx_en),
-      .tx_er(tx_er)
+      .td(rgmii_td)
   );
 
   wire [127:0] rx_data, tx_data;
@@ -75,26 +70,8 @@ module udp_card #(
   wire rx_last, rx_valid, tx_last, tx_valid, tx_ready;
   wire [2:0] rx_fault;
   gmii_mac mac (
-      .clk(clk),
-      .rst(rst),
-      .phy_clk(rgmii_rxc),
-      .phy_rst(phy_rst),
-      .rxd(rxd),
-      .rx_dv(rx_dv),
-      .rx_er(rx_er),
-      .txd(txd),
-      .tx_en(tx_en),
-      .tx_er(tx_er),
-      .rx_data(rx_data),
-      .rx_count(rx_count),
-      .rx_last(rx_last),
-      .rx_fault(rx_fault),
-      .rx_valid(rx_valid),
-      .tx_data(tx_data),
-      .tx_count(tx_count),
-      .tx_last(tx_last),
-      .tx_valid(tx_valid),
-      .tx_ready(tx_ready)
+      .*,
+      .phy_clk(rgmii_rxc)
   );
 
   udp_engines #(
@@ -113,18 +90,7 @@ module udp_card #(
       .EBS_LINES(EBS_LINES),
       .QUANTPACK_DEPTH(QUANTPACK_DEPTH)
   ) engines (
-      .clk(clk),
-      .rst(rst),
-      .rx_data(rx_data),
-      .rx_count(rx_count),
-      .rx_last(rx_last),
-      .rx_fault(rx_fault),
-      .rx_valid(rx_valid),
-      .rx_lost(8'b0),  // the MAC reports them by a beat
-      .tx_data(tx_data),
-      .tx_count(tx_count),
-      .tx_last(tx_last),
-      .tx_valid(tx_valid),
-      .tx_ready(tx_ready)
+      .*,
+      .rx_lost(8'b0)  // the MAC reports them by a beat
   );
 endmodule

@@ -63,35 +63,7 @@ module udp_card_cmac #(
   wire [7:0] rx_lost;
   cmac_frames #(
       .RX_DEPTH(RX_DEPTH)
-  ) frames (
-      .clk(clk),
-      .rst(rst),
-      .usr_clk(usr_clk),
-      .usr_rst(usr_rst),
-      .rx_cut(rx_cut),
-      .rx_axis_tdata(rx_axis_tdata),
-      .rx_axis_tkeep(rx_axis_tkeep),
-      .rx_axis_tlast(rx_axis_tlast),
-      .rx_axis_tuser(rx_axis_tuser),
-      .rx_axis_tvalid(rx_axis_tvalid),
-      .tx_axis_tdata(tx_axis_tdata),
-      .tx_axis_tkeep(tx_axis_tkeep),
-      .tx_axis_tlast(tx_axis_tlast),
-      .tx_axis_tuser(tx_axis_tuser),
-      .tx_axis_tvalid(tx_axis_tvalid),
-      .tx_axis_tready(tx_axis_tready),
-      .rx_data(rx_data),
-      .rx_count(rx_count),
-      .rx_last(rx_last),
-      .rx_fault(rx_fault),
-      .rx_valid(rx_valid),
-      .rx_lost(rx_lost),
-      .tx_data(tx_data),
-      .tx_count(tx_count),
-      .tx_last(tx_last),
-      .tx_valid(tx_valid),
-      .tx_ready(tx_ready)
-  );
+  ) frames (.*);
 
   udp_engines #(
       .ADDRESS(ADDRESS),
@@ -109,19 +81,5 @@ module udp_card_cmac #(
       .EBS_LINES(EBS_LINES),
       .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
       .STORE(1024)
-  ) engines (
-      .clk(clk),
-      .rst(rst),
-      .rx_data(rx_data),
-      .rx_count(rx_count),
-      .rx_last(rx_last),
-      .rx_fault(rx_fault),
-      .rx_valid(rx_valid),
-      .rx_lost(rx_lost),
-      .tx_data(tx_data),
-      .tx_count(tx_count),
-      .tx_last(tx_last),
-      .tx_valid(tx_valid),
-      .tx_ready(tx_ready)
-  );
+  ) engines (.*);
 endmodule

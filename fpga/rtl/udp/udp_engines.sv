@@ -60,8 +60,7 @@ module udp_engines #(
   wire [1:0] judged_kind;
   wire [15:0] check_events, server_events;
   frame_check check (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .mac(MAC),
       .address(IP),
       .in_data(rx_data),
@@ -84,14 +83,12 @@ module udp_engines #(
   frame_store #(
       .DEPTH(STORE)
   ) store (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(judged_data),
       .in_count(judged_count),
       .in_last(judged_last),
       .in_kind(judged_kind),
       .in_valid(judged_valid),
-      .overflow(overflow),
       .out_data(frame_data),
       .out_count(frame_count),
       .out_last(frame_last),
@@ -116,8 +113,7 @@ module udp_engines #(
       .TARGETS(TARGETS),
       .QUANTPACK(QUANTPACK_DEPTH != 0)
   ) server (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .mac(MAC),
       .address(IP),
       .in_data(frame_data),
@@ -126,27 +122,6 @@ module udp_engines #(
       .in_kind(frame_kind),
       .in_valid(frame_valid),
       .in_ready(frame_ready),
-      .echo_data(echo_data),
-      .echo_count(echo_count),
-      .echo_last(echo_last),
-      .echo_valid(echo_valid),
-      .echo_ready(echo_ready),
-      .reply_peer(reply_peer),
-      .reply_kind(reply_kind),
-      .reply_outcome(reply_outcome),
-      .reply_session(reply_session),
-      .reply_sequence(reply_sequence),
-      .reply_valid(reply_valid),
-      .reply_ready(reply_ready),
-      .peer(peer),
-      .session(session),
-      .window_forget(window_forget),
-      .window_idle(window_idle),
-      .window_sequence(window_sequence),
-      .window_fresh(window_fresh),
-      .window_known(window_known),
-      .window_accept(window_accept),
-      .window_again(window_again),
       .out_target(in_target),
       .out_data(in_data),
       .out_keep(in_keep),
@@ -165,8 +140,7 @@ module udp_engines #(
       .PLACES (PLACES),
       .SOURCES(QUANTPACK_DEPTH != 0 ? 6 : TARGETS)
   ) window (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .forget(window_forget),
       .idle(window_idle),
       .sequence_in(window_sequence),
@@ -178,15 +152,7 @@ module udp_engines #(
       .answer_source(out_source),
       .answer_data(out_data),
       .answer_last(out_last),
-      .answer_valid(out_valid),
-      .send_valid(send_valid),
-      .send_sequence(send_sequence),
-      .send_beats(send_beats),
-      .send_sum(send_sum),
-      .send_cycles(send_cycles),
-      .send_beat(send_beat),
-      .send_data(send_data),
-      .sent(sent)
+      .answer_valid(out_valid)
   );
 
   reply_sender #(
@@ -194,27 +160,9 @@ module udp_engines #(
       .LINES (LINES),
       .CLOCK (CLOCK)
   ) sender (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .mac(MAC),
       .address(IP),
-      .reply_peer(reply_peer),
-      .reply_kind(reply_kind),
-      .reply_outcome(reply_outcome),
-      .reply_session(reply_session),
-      .reply_sequence(reply_sequence),
-      .reply_valid(reply_valid),
-      .reply_ready(reply_ready),
-      .peer(peer),
-      .session(session),
-      .send_valid(send_valid),
-      .send_sequence(send_sequence),
-      .send_beats(send_beats),
-      .send_sum(send_sum),
-      .send_cycles(send_cycles),
-      .send_beat(send_beat),
-      .send_data(send_data),
-      .sent(sent),
       .out_data(reply_data),
       .out_last(reply_last),
       .out_valid(frame_out_valid),
@@ -244,8 +192,7 @@ module udp_engines #(
       allreduce #(
           .PAGES(PAGES)
       ) switch (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .s_axil_awaddr(axil_addr),
           .s_axil_awvalid(axil_awvalid[0]),
           .s_axil_awready(axil_awready[0]),
@@ -282,8 +229,7 @@ module udp_engines #(
           .VERTICES(VERTICES),
           .EDGES(EDGES)
       ) switch (
-          .clk(clk),
-          .rst(rst),
+          .*,
           .s_axil_awaddr(axil_addr),
           .s_axil_awvalid(axil_awvalid[1]),
           .s_axil_awready(axil_awready[1]),
@@ -321,11 +267,9 @@ module udp_engines #(
   packet_turns #(
       .COUNT(4)
   ) turns (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .valid({sum_valid, frame_out_valid, echo_valid}),
-      .ends(tx_valid && tx_ready && tx_last),
-      .turn(turn)
+      .ends(tx_valid && tx_ready && tx_last)
   );
   assign {sum_ready, reply_out_ready, echo_ready} = turn & {4{tx_ready}};
   assign tx_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
@@ -361,19 +305,7 @@ module udp_engines #(
       .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
       .MOST_ANSWER(MOST_ANSWER)
   ) engines (
-      .clk(clk),
-      .rst(rst),
-      .counters(counters),
-      .in_target(in_target),
-      .in_data(in_data),
-      .in_keep(in_keep),
-      .in_last(in_last),
-      .in_valid(in_valid),
-      .in_ready(in_ready),
-      .out_source(out_source),
-      .out_data(out_data),
-      .out_last(out_last),
-      .out_valid(out_valid),
+      .*,
       .out_ready(1'b1),
       .m_axil_addr(axil_addr),
       .m_axil_awvalid(axil_awvalid),
@@ -385,10 +317,6 @@ module udp_engines #(
       .m_axil_arvalid(axil_arvalid),
       .m_axil_arready(axil_arready),
       .m_axil_rdata(axil_rdata),
-      .m_axil_rvalid(axil_rvalid),
-      .write_entry(write_entry),
-      .entry_at(entry_at),
-      .entry_table(entry_table),
-      .entry_data(entry_data)
+      .m_axil_rvalid(axil_rvalid)
   );
 endmodule

@@ -88,8 +88,7 @@ module kernel_shell #(
   wire [63:0] to, back;
   reg ended;
   kernel_control control (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .s_axil_awaddr(s_axi_control_awaddr),
       .s_axil_awprot(s_axi_control_awprot),
       .s_axil_awvalid(s_axi_control_awvalid),
@@ -108,15 +107,7 @@ module kernel_shell #(
       .s_axil_rdata(s_axi_control_rdata),
       .s_axil_rresp(s_axi_control_rresp),
       .s_axil_rvalid(s_axi_control_rvalid),
-      .s_axil_rready(s_axi_control_rready),
-      .start(start),
-      .ended(ended),
-      .operation(operation),
-      .place(place),
-      .value(value),
-      .room(room),
-      .to(to),
-      .back(back)
+      .s_axil_rready(s_axi_control_rready)
   );
 
   reg [2:0] state;
@@ -132,8 +123,7 @@ module kernel_shell #(
   memory_source #(
       .WIDTH(WIDTH)
   ) source (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .start(moves),
       .address(to),
       .bytes(value),
@@ -146,12 +136,7 @@ module kernel_shell #(
       .m_axi_rdata(m_axi_packets_rdata),
       .m_axi_rresp(m_axi_packets_rresp),
       .m_axi_rvalid(m_axi_packets_rvalid),
-      .m_axi_rready(m_axi_packets_rready),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready)
+      .m_axi_rready(m_axi_packets_rready)
   );
 
   wire telling = state == TOLD;
@@ -164,14 +149,12 @@ module kernel_shell #(
   memory_sink #(
       .WIDTH(WIDTH)
   ) sink (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .start(moves || tell),
       .address(back),
       .skip(!tell),
       .room(tell ? LANES : room),
       .idle(sink_idle),
-      .bytes(bytes),
       .response(write_response),
       .m_axi_awaddr(m_axi_packets_awaddr),
       .m_axi_awvalid(m_axi_packets_awvalid),

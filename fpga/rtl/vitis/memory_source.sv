@@ -48,8 +48,7 @@ module memory_source #(
       .BURST(BURST),
       .DEPTH(DEPTH)
   ) read (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .stop(1'b0),
       /* verilator lint_off PINCONNECTEMPTY */ .quiet(), /* verilator lint_on PINCONNECTEMPTY */  // beats are counted
       .job_valid(begins),
@@ -59,14 +58,10 @@ module memory_source #(
       .job_lines(lines),
       .araddr(m_axi_araddr),
       .arlen(m_axi_arlen),
-      .arvalid(arvalid),
       .arready({2'b0, m_axi_arready}),
       .rdata({{2 * WIDTH{1'b0}}, m_axi_rdata}),
       .rresp({4'b0, m_axi_rresp}),
       .rvalid({2'b0, m_axi_rvalid}),
-      .rready(rready),
-      .line(line),
-      .line_valid(line_valid),
       .line_taken(taken)
   );
   assign m_axi_arvalid = arvalid[0];
@@ -78,8 +73,7 @@ module memory_source #(
       .WIDTH(WIDTH),
       .DEPTH(DEPTH)
   ) queue (
-      .clk(clk),
-      .rst(rst),
+      .*,
       .in_data(line[WIDTH-1:0]),
       .in_valid(line_valid),
       .in_ready(queue_ready),

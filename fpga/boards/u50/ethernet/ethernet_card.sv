@@ -28,19 +28,15 @@ module ethernet_card (
   );
 
   cmac_link link (
+      .*,
       .clk(ap_clk),
-      .start(start),
-      .usr_clk(usr_clk),
-      .usr_tx_reset(usr_tx_reset),
-      .usr_rx_reset(usr_rx_reset),
       .stat_rx_aligned(aligned),
       .ctl_tx_enable(tx_enable),
-      .ctl_tx_send_rfi(send_rfi),
-      .rx_cut(rx_cut),
-      .rst(rst)
+      .ctl_tx_send_rfi(send_rfi)
   );
 
   cmac_usplus_0 cmac (
+      .*,
       .gt_ref_clk_p(gt_refclk_p),
       .gt_ref_clk_n(gt_refclk_n),
       .gt_rxp_in(gt_port_grx_p),
@@ -51,8 +47,6 @@ module ethernet_card (
       .rx_clk(usr_clk),
       .init_clk(clk_gt_freerun),
       .sys_reset(cmac_rst),
-      .usr_tx_reset(usr_tx_reset),
-      .usr_rx_reset(usr_rx_reset),
       .gt_loopback_in(12'b0),
       .gtwiz_reset_tx_datapath(1'b0),
       .gtwiz_reset_rx_datapath(1'b0),
@@ -97,10 +91,8 @@ module ethernet_card (
       .CLOCK  (ethernet_settings_pkg::CLOCK),
       .LINES  (4096)
   ) card (
+      .*,
       .clk(ap_clk),
-      .rst(rst),
-      .usr_clk(usr_clk),
-      .rx_cut(rx_cut),
       .rx_axis_tdata(rx_data),
       .rx_axis_tkeep(rx_keep),
       .rx_axis_tlast(rx_last),

@@ -40,7 +40,7 @@ def run(rng: random.Random) -> None:
         load_job(str(render.write(Path("job.yaml"), content)))
     elif kind == 2:
         plan = read_plan(render.write(Path("plan.json"), render.document(rng, _PLAN, "json")))
-        assert len(plan["dscp_to_queue"]) == 64
+        assert len(plan.queue) == 64
     elif kind == 3:
         config_of(render.document(rng, _CONFIG, "json").decode("utf-8", "replace"), "config_db.json")
     else:

@@ -43,13 +43,10 @@ class Namespace:
     def __init__(self, package: str, classes: dict[str, Any], enums: dict[str, Any] | None = None) -> None:
         self._package = package
         self._classes = classes
-        self._enums = enums or {}
+        self.__dict__.update(enums or {}, **classes)
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._classes[name] if name in self._classes else self._enums[name]
-        except KeyError:
-            raise AttributeError(f"no message {self._package}.{name}") from None
+        raise AttributeError(f"no message {self._package}.{name}")
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self._classes.items())

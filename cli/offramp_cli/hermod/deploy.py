@@ -23,9 +23,9 @@ from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
     from offramp.hermod.deploy.limits import Limits
-    from offramp.hermod.deploy.plan import DeployPlan
     from offramp.hermod.deploy.sonic.target import SonicTarget
     from offramp.hermod.deploy.target import Target
+    from offramp.hermod.queues import QueuePlan
     from offramp.hermod.switch.entries import SwitchPlan
 
 _ACTIONS = ("dry_run", "check", "read_back", "undo")
@@ -211,8 +211,8 @@ def deploy(settings: DeploySettings, result: Result) -> None:
             _act(opened, settings, result)
 
 
-def _planned(settings: DeploySettings) -> DeployPlan:
-    from offramp.hermod.deploy.plan import load_plan
+def _planned(settings: DeploySettings) -> QueuePlan:
+    from offramp.hermod.plan_file import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
     told: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
@@ -229,7 +229,7 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
 
 def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
     """Report how the plan was fitted: in lines for people, and in the JSON."""
-    from offramp.hermod.plan_file import SCHEMA
+    from offramp.hermod.plan_file import SCHEMA, plan_document
 
     if settings.undo or settings.read_back:
         _act(opened, settings, result)
@@ -237,7 +237,7 @@ def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -
     beside: dict[str, Any] = {"queues": dict(fitted.queues), "dscps": dict(fitted.moved), "notes": list(fitted.notes)}
     notes = list(fitted.notes)
     if fitted.moved:
-        beside["plan"] = {"schema": SCHEMA, **fitted.plan.document}
+        beside["plan"] = {"schema": SCHEMA, **plan_document(fitted.plan)}
         notes.append(f"plan for the hosts: {_carried(settings)}")
     for note in notes:
         typer.echo(note, err=settings.dry_run)
@@ -288,7 +288,7 @@ def _limits(settings: DeploySettings) -> Limits | None:
     return Limits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
 
 
-def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
+def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
     from offramp.hermod.deploy.p4 import switch_plan
 
     members = None
@@ -313,7 +313,7 @@ def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
         yield P4Target(session, plan)
 
 
-def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
+def _sonic(plan: QueuePlan, settings: DeploySettings) -> SonicTarget:
     from offramp.hermod.deploy.sonic.device import Device, is_sonic
     from offramp.hermod.deploy.sonic.files import Files
     from offramp.hermod.deploy.sonic.target import SonicTarget
@@ -328,7 +328,7 @@ def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
     return SonicTarget(store, plan, list(settings.interface), name, carried=carried, **told)
 
 
-def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
+def _linux(plan: QueuePlan, settings: DeploySettings) -> Target:
     from offramp.hermod.deploy.linux.guard import GuardTarget
     from offramp.hermod.deploy.linux.several import HostTarget, LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget

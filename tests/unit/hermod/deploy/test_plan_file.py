@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.plan_file import load_plan
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 

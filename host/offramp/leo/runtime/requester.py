@@ -45,6 +45,12 @@ _LONGEST_PAUSE_S: Final = 1.0
 _TICKETS: Final = 256
 _LOOK_S: Final = 0.02
 """Seconds between two checks for slow events: missing responses, paths and links that may work again."""
+_FREE_COUNT: Final = offset(at.RequestTable.free_count)
+_ESCAPED: Final = offset(at.RequestTable.escaped)
+_FAILED: Final = offset(at.RequestTable.failed)
+_FLOW_DEVICES: Final = offset(flow.FlowCall.devices)
+_FLOW_WORKED: Final = offset(flow.FlowCall.worked)
+_FLOW_ESCAPED_FROM: Final = offset(flow.FlowCall.escaped_from)
 _UNDER_WAY: Final = (
     at.State.SELECTED,
     at.State.ACC_PENDING,
@@ -199,7 +205,7 @@ class Requester:
     @property
     def free(self) -> int:
         """Number of requests that would be admitted now."""
-        return int(self.table[at.RequestTable.free_count]) + self._collected
+        return int(self.table[_FREE_COUNT]) + self._collected
 
     @property
     def in_flight(self) -> int:
@@ -227,7 +233,7 @@ class Requester:
             OfframpError: no such type, or a message longer than the table's: none of the batch is admitted.
         """
         self._release()
-        if not self._submissions.take(batch, users, int(self.table[at.RequestTable.free_count])):
+        if not self._submissions.take(batch, users, int(self.table[_FREE_COUNT])):
             return 0
         return self._native["admit"](self._at, self._selector_at, self._submissions.address, self.settings.rows)
 
@@ -277,12 +283,12 @@ class Requester:
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
         worked = self._pump()
-        self._flow[: flow.FlowCall.devices] = window, lasts_ns, room
+        self._flow[:_FLOW_DEVICES] = window, lasts_ns, room
         self._collected += self._native["flow"](self._at, self._selector_at, *self._flow_arguments)
-        worked |= bool(self._flow[flow.FlowCall.worked]) | self._pump()
+        worked |= bool(self._flow[_FLOW_WORKED]) | self._pump()
         if self._dispatchers:
-            worked |= self._serve(int(self._flow[flow.FlowCall.escaped_from]))
-        if self.table[at.RequestTable.failed]:
+            worked |= self._serve(int(self._flow[_FLOW_ESCAPED_FROM]))
+        if self.table[_FAILED]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
             self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})
         now = time.monotonic()
@@ -356,11 +362,7 @@ class Requester:
     def _serve(self, escaped_from: int) -> bool:
         """Hand escaped requests to their devices, and take finished ones; returns whether there were any."""
         dispatchers = list(self._dispatchers.values())
-        tickets = (
-            self._tickets[: int(self.table[at.RequestTable.escaped])]
-            if escaped_from != flow.NOBODY
-            else self._tickets[:0]
-        )
+        tickets = self._tickets[: int(self.table[_ESCAPED])] if escaped_from != flow.NOBODY else self._tickets[:0]
         for ticket in tickets.tolist():
             row = ticket & 0xFFFFFFFF
             message = self._composed

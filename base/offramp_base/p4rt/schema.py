@@ -138,9 +138,12 @@ def message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
     """The class of a message in a pool, with any protobuf from 4.21 on."""
     descriptor = pool.FindMessageTypeByName(name)
     if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(descriptor)
-    legacy: Any = message_factory.MessageFactory(pool)  # protobuf 4.21
-    return legacy.GetPrototype(descriptor)
+        message: Any = message_factory.GetMessageClass(descriptor)
+    else:
+        legacy: Any = message_factory.MessageFactory(pool)  # protobuf 4.21
+        message = legacy.GetPrototype(descriptor)
+    message.__module__ = name.rpartition(".")[0]  # None otherwise, which inspect and profilers do not expect
+    return message
 
 
 def _p4runtime() -> list[Package]:

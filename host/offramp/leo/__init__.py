@@ -6,8 +6,8 @@
 >>> table.paths
 ('cpu', 'acc')
 
-Devices of either side have names: ``Context.init(..., devices=...)`` gives the requester's, ``Context.serve(devices=...)``
-the responder's. ``examples/leo_fpga.py`` sends a request to an FPGA at the responder.
+Both sides may have devices: :meth:`Context.init` takes the requester's, :meth:`Context.serve` the responder's.
+``examples/leo_fpga.py`` sends a request to an FPGA at the responder.
 
 >>> from offramp.leo import Context
 >>> responder = Context()

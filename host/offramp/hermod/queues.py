@@ -93,10 +93,6 @@ class QueuePlan:
         """The queue of a coflow."""
         return self.queue[self.dscp[codec.code(factors)]]
 
-    def dscps_of(self, queue: int) -> list[int]:
-        """DSCPs of a queue, ascending."""
-        return [dscp for dscp, own in self.queues.items() if own == queue]
-
     def carried_by(self, moved: Mapping[int, int]) -> QueuePlan:
         """The plan whose packets carry other DSCPs.
 

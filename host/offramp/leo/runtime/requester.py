@@ -20,11 +20,10 @@ from offramp.leo.native import state as at
 from offramp.leo.native.batch import COMPLETION_WORDS, Batch, Completions
 from offramp.leo.native.clock import Clock
 from offramp.leo.native.dataflow import Program, TripRow
-from offramp.leo.native.end import MOST_STRIDE, ring_size
 from offramp.leo.native.flow import RECEIVED
 from offramp.leo.native.machine import address, machine
 from offramp.leo.native.pace import ROUNDS_NS
-from offramp.leo.native.ring import MOST_ROWS
+from offramp.leo.native.ring import MOST_ROWS, MOST_STRIDE, ring_size
 from offramp.leo.native.submission import SubmissionQueue
 from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp.leo.runtime.peer import Peer, Revivable

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final, Self
 
-from offramp.leo.native.end import Words, make_end, ring_words
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import offset
 from offramp_base.native.ring import RingEnd
+from offramp_base.native.ring_end import Words, make_end, ring_words
 from offramp_base.sealed_memory import SharedMemory
 
 _FAULT: Final = offset(RingEnd.fault)

@@ -32,7 +32,7 @@ def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) 
     assert plan.queues[48] == plan.urgent == 7
     assert plan.queues[63] == 6
     assert plan.queues[0] == 0
-    assert plan.dscps_of(7) == [48]
+    assert [dscp for dscp, queue in plan.queues.items() if queue == 7] == [48]
 
 
 @pytest.mark.parametrize(

@@ -122,15 +122,14 @@ class StateCodec:
         if table not in self._tables:
             self._index.tables[table]  # raises the error that names the nearest table
         number, fields = self._tables[table]
-        matches = [
-            v1.FieldMatch(field_id=field, exact=v1.FieldMatch.Exact(value=data)) for field, data in _coded(keys, fields)
-        ]
+        coded = _coded(table, keys, fields)
+        matches = [v1.FieldMatch(field_id=field, exact=v1.FieldMatch.Exact(value=data)) for field, data in coded]
         entry = v1.TableEntry(table_id=number, match=matches, is_default_action=not keys)
         if value is not None:
             if value[0] not in self._actions:
                 self._index.actions[value[0]]
             number, fields = self._actions[value[0]]
-            params = [v1.Action.Param(param_id=param, value=data) for param, data in _coded(value[1], fields)]
+            params = [v1.Action.Param(param_id=param, value=data) for param, data in _coded(value[0], value[1], fields)]
             entry.action.action.CopyFrom(v1.Action(action_id=number, params=params))
         return v1.Entity(table_entry=entry)
 
@@ -143,13 +142,13 @@ def _names(fields: _Fields) -> dict[int, str]:
     return {number: name for name, (number, _) in fields.items()}
 
 
-def _coded(numbers: Iterable[tuple[str, int]], fields: _Fields) -> list[tuple[int, bytes]]:
+def _coded(owner: str, numbers: Iterable[tuple[str, int]], fields: _Fields) -> list[tuple[int, bytes]]:
     """Id and canonical binary string of each number (P4Runtime specification, section 8.4)."""
     coded = []
     for name, number in numbers:
         field, width = fields[name]
         if number < 0 or number >> width:
-            encode(number, width, name)  # raises
+            encode(number, width, f"{owner}: {name}")  # raises
         coded.append((field, number.to_bytes((number.bit_length() + 7) // 8 or 1, "big")))
     return coded
 

@@ -37,14 +37,14 @@ def parse_ports(text: str) -> tuple[int, ...]:
     Raises:
         ValueError: something else.
     """
-    found: list[int] = []
+    ports: list[int] = []
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
-        if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
+        if not numbers or numbers[-1] > 510 or not set(ports).isdisjoint(numbers):
             raise ValueError("expected distinct numbers up to 510, such as 1-4,7")
-        found += numbers
-    return tuple(found)
+        ports += numbers
+    return tuple(ports)
 
 
 def parse_host(text: str) -> tuple[int, int]:
@@ -194,20 +194,20 @@ def deploy(settings: DeploySettings, result: Result) -> None:
 
     P4 switches run p4/hermod; for SONiC, run this on the switch, or apply its files; Linux gets strict classes of tc.
     """
-    made = _planned(settings)
+    plan = _planned(settings)
     if settings.target == "sonic":
-        _act_beside(_sonic(made, settings), settings, result)
+        _act_beside(_sonic(plan, settings), settings, result)
     elif settings.target == "linux":
-        _act(_linux(made, settings), settings, result)
+        _act(_linux(plan, settings), settings, result)
     else:
-        told = _switch_plan(made, settings)
+        of_switch = _switch_plan(plan, settings)
         if settings.dry_run:
             from offramp.hermod.deploy.p4 import rendered
 
-            typer.echo(rendered(told))
-            _write(result, settings, rendered=rendered(told))
+            typer.echo(rendered(of_switch))
+            _write(result, settings, rendered=rendered(of_switch))
             return
-        with _p4(told, settings) as opened:
+        with _p4(of_switch, settings) as opened:
             _act(opened, settings, result)
 
 
@@ -215,8 +215,8 @@ def _planned(settings: DeploySettings) -> QueuePlan:
     from offramp.hermod.plan_file import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
-    told: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
-    plan = load_plan(settings.plan, settings.queues, control=control, scheme=scheme, **told)
+    options: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
+    plan = load_plan(settings.plan, settings.queues, control=control, scheme=scheme, **options)
     sizes: dict[int, int] = {}
     for queue, size in settings.ecn_bytes:
         sizes |= dict.fromkeys([q for q in range(plan.count) if q not in sizes] if queue is None else [queue], size)
@@ -255,9 +255,9 @@ def _act(opened: Target, settings: DeploySettings, result: Result, **more: Any) 
         outcome["rendered"] = opened.rendered()
         typer.echo(outcome["rendered"])
     elif settings.check:
-        found = opened.differences()
-        outcome["differences"], code = [asdict(d) for d in found], 1 if found else 0
-        typer.echo("\n".join(map(str, found)) or f"{opened.name}: as planned")
+        differences = opened.differences()
+        outcome["differences"], code = [asdict(each) for each in differences], 1 if differences else 0
+        typer.echo("\n".join(map(str, differences)) or f"{opened.name}: as planned")
     elif settings.read_back:
         outcome["deployed"] = opened.deployed()
         _show(outcome["deployed"])
@@ -324,8 +324,8 @@ def _sonic(plan: QueuePlan, settings: DeploySettings) -> SonicTarget:
     here = settings.config_db is None and is_sonic()
     store = Device() if here else Files(settings.out, name, settings.config_db)
     carried = None if Path(settings.plan).resolve() == _carried(settings).resolve() else _carried(settings)
-    told: dict[str, Any] = {"members": members, "limits": _limits(settings), "take": settings.replace}
-    return SonicTarget(store, plan, list(settings.interface), name, carried=carried, **told)
+    options: dict[str, Any] = {"members": members, "limits": _limits(settings), "take": settings.replace}
+    return SonicTarget(store, plan, list(settings.interface), name, carried=carried, **options)
 
 
 def _linux(plan: QueuePlan, settings: DeploySettings) -> Target:

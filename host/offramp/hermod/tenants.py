@@ -106,25 +106,25 @@ def _levels(tenants: Sequence[Tenant], i: int, policy: str, queues: int, control
     codec = tenants[i].codec
     plan = plan_queues(codec, queues, classes, control, apart=True)
     ratio = max(tenant.weight for tenant in tenants) / tenants[i].weight if policy == "weighted" else 1.0
-    found = {}
+    levels = {}
     for code, dscp in plan.dscp.items():
         away = classes - plan.queue[dscp]  # from the highest of its classes
-        found[code] = below + classes - min(int((away + 1) * ratio) - 1, classes - 1)
-    return found
+        levels[code] = below + classes - min(int((away + 1) * ratio) - 1, classes - 1)
+    return levels
 
 
 def _slots(levels: dict[int, int], budget: int) -> dict[int, tuple[int, int]]:
     """A number ascending with the code, shared by neighbours of one queue where the budget is small, and the queue."""
     used = len(set(levels.values()))
     room = max(min(budget, len(levels)) - (used - 1 if budget < len(levels) else 0), 1)
-    found: dict[int, tuple[int, int]] = {}
+    slots: dict[int, tuple[int, int]] = {}
     slot, last = -1, (-1, -1)
     for rank, (code, level) in enumerate(sorted(levels.items())):
         here = (rank * room // len(levels), level)
         slot += here != last
         last = here
-        found[code] = (slot, level)
-    return found
+        slots[code] = (slot, level)
+    return slots
 
 
 def _plan(

@@ -10,7 +10,7 @@ from offramp_p4.state import ActionData, Exact, Replica, TableEntry
 
 
 def load(switch: AnySwitch, plan: SwitchPlan) -> None:
-    """Write the plan to a switch that runs ``p4/hermod`` and has just been made or reset."""
+    """Write the plan to a switch that runs ``p4/hermod`` and is new or was reset."""
     for (name, keys), (action, values) in state_for(plan, switch.tables).items():
         numbers = tuple(number for _, number in values)
         if name == GROUP:
@@ -28,8 +28,8 @@ def load(switch: AnySwitch, plan: SwitchPlan) -> None:
 
 def sent(switch: AnySwitch, port: int, queue: int) -> tuple[int, int]:
     """Packets and bytes that left a port from a queue."""
-    found = switch.counters[full_name(SENT, switch.tables)]
-    return found.packets[cell(port, queue)], found.bytes[cell(port, queue)]
+    counter = switch.counters[full_name(SENT, switch.tables)]
+    return counter.packets[cell(port, queue)], counter.bytes[cell(port, queue)]
 
 
 def marked(switch: AnySwitch, port: int, queue: int) -> int:
@@ -39,5 +39,5 @@ def marked(switch: AnySwitch, port: int, queue: int) -> int:
 
 def dropped(switch: AnySwitch, port: int, queue: int) -> tuple[int, int]:
     """Packets and bytes of a port's queue that its profile dropped."""
-    found = switch.counters[full_name(DROPPED, switch.tables)]
-    return found.packets[cell(port, queue)], found.bytes[cell(port, queue)]
+    counter = switch.counters[full_name(DROPPED, switch.tables)]
+    return counter.packets[cell(port, queue)], counter.bytes[cell(port, queue)]

@@ -79,7 +79,7 @@ class P4Target:
 
     def deployed(self) -> dict[str, Any]:
         """The entries that are there."""
-        return {_name(key): _text(value) for key, value in self._held().items()}
+        return {_name(key): _text(value) for key, value in _held(self._control.read()).items()}
 
     def differences(self) -> list[Difference]:
         """Differences between switch and plan, entry by entry."""
@@ -88,10 +88,9 @@ class P4Target:
     def apply(self, *, replace: bool = False) -> bool:
         """Write the plan in one batch and read it back; whether anything changed."""
         before = self._control.read()
-        held = {key: value for key, value in before.items() if key[1]}
         if before == self._wanted:
             return False
-        if held and not replace:
+        if _held(before) and not replace:
             others = [d for d in _differences(self._wanted, before) if d.found is not None]
             if others:
                 raise in_use(self.name, [d for d in others if d.what.startswith("DSCP")] or others)
@@ -107,19 +106,17 @@ class P4Target:
         """An empty switch: no entries, the program's own default actions."""
         before = self._control.read()
         self._control.write({}, before)
-        return bool(self._held_in(before))
-
-    def _held(self) -> State:
-        return self._held_in(self._control.read())
-
-    def _held_in(self, state: State) -> State:
-        """State that the plan is about: without what an empty switch has too."""
-        return {key: value for key, value in state.items() if key[1]}
+        return bool(_held(before))
 
 
-def _differences(wanted: State, found: State) -> list[Difference]:
-    keys = [*wanted, *(key for key in found if key not in wanted)]
-    pairs = ((key, wanted.get(key), found.get(key)) for key in keys)
+def _held(state: State) -> State:
+    """The state without default actions, which an empty switch has too."""
+    return {key: value for key, value in state.items() if key[1]}
+
+
+def _differences(wanted: State, present: State) -> list[Difference]:
+    keys = [*wanted, *(key for key in present if key not in wanted)]
+    pairs = ((key, wanted.get(key), present.get(key)) for key in keys)
     return [
         Difference(_name(key), None if planned is None else _text(planned), None if there is None else _text(there))
         for key, planned, there in pairs

@@ -87,7 +87,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """All that one switch is told.
+    """The state of one switch that runs ``p4/hermod``, as its controller describes it.
 
     Attributes:
         queues: by DSCP; the highest goes first.

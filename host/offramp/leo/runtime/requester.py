@@ -222,7 +222,7 @@ class Requester:
         return any(s.computes for s in self._dispatchers.values())
 
     def admit(self, batch: Batch, users: Words) -> int:
-        """Admit requests, in order; returns how many found room: the others must be offered again.
+        """Admit requests, in order; returns how many there was room for: the others must be offered again.
 
         Args:
             batch: the requests.
@@ -338,7 +338,7 @@ class Requester:
 
     def _compile(self, local: Mapping[str, Device]) -> dict[str, Words]:
         """Let compiled code run what devices have compiled, including modelled accelerators."""
-        found: dict[str, Words] = {}
+        engines: dict[str, Words] = {}
         self._keep: list[Any] = []
         words = section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
             -1, TripRow.WORDS
@@ -351,12 +351,12 @@ class Requester:
             self._keep.append(function)
             row[TripRow.call], row[offset(TripRow.context)] = function.address, address(function.context)
             make = getattr(device, "engine", None)
-            if make is not None and device.name not in found:
+            if make is not None and device.name not in engines:
                 engine = make({})
-                found[device.name] = engine.make(engine.free)
+                engines[device.name] = engine.make(engine.free)
                 self._keep.append(engine)
-            row[TripRow.engine] = address(found[device.name]) if make is not None else 0
-        return found
+            row[TripRow.engine] = address(engines[device.name]) if make is not None else 0
+        return engines
 
     def _serve(self, escaped_from: int) -> bool:
         """Hand escaped requests to their devices, and take finished ones; returns whether there were any."""

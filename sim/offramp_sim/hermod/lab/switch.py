@@ -108,11 +108,11 @@ class LabSwitch:
         """Packets and bytes that have left, by port and queue, as the program counts them, once nothing more leaves."""
         assert self._control is not None
         ports = range(self._ports)
-        last, found = None, self._control.sent(ports)
-        while found != last:
+        last, counts = None, self._control.sent(ports)
+        while counts != last:
             time.sleep(_SETTLED_S)
-            last, found = found, self._control.sent(ports)
-        return found
+            last, counts = counts, self._control.sent(ports)
+        return counts
 
     def demoted(self) -> int:
         """Packets that were treated as best effort, regardless of their DSCP."""

@@ -86,8 +86,8 @@ def fit(
     trusted = [port for port in ports if members is None or port in members]
     kept = set().union(*(there.used_dscps(port, replace) for port in trusted))
     moved = _moved(plan, kept)
-    told = plan.carried_by(moved)
-    placed = {dscp: queue for dscp, queue in told.queues.items() if dscp not in kept and (queue > 0 or replace)}
+    carried = plan.carried_by(moved)
+    placed = {dscp: queue for dscp, queue in carried.queues.items() if dscp not in kept and (queue > 0 or replace)}
     needed = sorted({*placed.values(), *([plan.other] if replace else [])})
     last = room[-len(needed) :]
     chosen = {of_plan: last[at * len(last) // len(needed)] for at, of_plan in enumerate(needed)}
@@ -97,7 +97,7 @@ def fit(
     tables = bind_maps(config, there, ports, trusted, name, classes, default, dict(chosen.values()), kept)
     served = _served(plan, queues, limits)
     rows, split = bind_queues(config, there, ports, name, served, None if replace else limits)
-    return Fitted(tables | rows, told, split, queues, moved, _notes(plan, queues, moved, kept, replace))
+    return Fitted(tables | rows, carried, split, queues, moved, _notes(plan, queues, moved, kept, replace))
 
 
 def _moved(plan: QueuePlan, kept: Collection[int]) -> dict[int, int]:
@@ -150,13 +150,13 @@ def _served(plan: QueuePlan, queues: Mapping[int, int], limits: Limits | None) -
     """Limits of each queue that the job takes: the summed rates of those that share it, and the lowest threshold."""
     peaks = {} if limits is None else limits.of_queues(plan)
     lowest = None if limits is None else limits.lowest_bps
-    found = {}
+    limits_of = {}
     for queue in sorted(set(queues.values())):
         sharing = [of_plan for of_plan, own in queues.items() if own == queue]
         peak = sum(peaks[q] for q in sharing) if all(q in peaks for q in sharing) else None
         marks = [plan.ecn_bytes[q] for q in sharing if q in plan.ecn_bytes]
-        found[queue] = Served(peak, lowest if plan.other in sharing else None, min(marks, default=None))
-    return found
+        limits_of[queue] = Served(peak, lowest if plan.other in sharing else None, min(marks, default=None))
+    return limits_of
 
 
 def _notes(

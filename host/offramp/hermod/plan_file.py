@@ -16,6 +16,8 @@ from offramp_base.errors import OfframpError
 
 Document = dict[str, Any]
 SCHEMA: Final = "offramp.hermod.plan/1"
+_MOST: Final = 1 << 20
+"""Largest number of a microbatch or layer."""
 
 
 def load_plan(
@@ -129,20 +131,15 @@ def _priority(row: Any, by_dscp: Sequence[int]) -> Priority:
 
 
 def _meaning(dscp: int, row: Document) -> Meaning | None:
-    if not row.keys() & {"micro_batches", "types", "layers"}:
-        return None
-    types = row.get("types")
+    """What a row says of its coflows; None if it leaves something out."""
+    at = f"priorities: DSCP {dscp}:"
+    types = row.get("types", [])
     if not isinstance(types, list) or not all(isinstance(name, str) and name in CType.__members__ for name in types):
-        raise OfframpError(f"priorities: DSCP {dscp}: types {types}: expected a list of {', '.join(CType.__members__)}")
-    mids, layers = (_bounds(f"priorities: DSCP {dscp}: {name}", row.get(name)) for name in ("micro_batches", "layers"))
-    return Meaning(mids, tuple(CType[name] for name in types), layers)
-
-
-def _bounds(what: str, value: Any) -> tuple[int, int]:
-    whole = isinstance(value, list) and all(isinstance(each, int) for each in value)
-    if not whole or len(value) != 2 or not 0 <= value[0] <= value[1]:
-        raise OfframpError(f"{what} {value}: expected the first and the last of them")
-    return value[0], value[1]
+        raise OfframpError(f"{at} types {types}: expected a list of {', '.join(CType.__members__)}")
+    mids, lids = (_numbers(f"{at} {name}", row.get(name, []), _MOST) for name in ("micro_batches", "layers"))
+    if not (mids and types and lids):
+        return None
+    return Meaning((min(mids), max(mids)), tuple(CType[name] for name in types), (min(lids), max(lids)))
 
 
 def _numbers(name: str, values: Any, most: int) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, random_frame
 from offramp.hermod.deploy.p4 import P4Target, switch_plan
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.plan_file import load_plan
 from offramp.hermod.switch.control import HermodControl
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError

@@ -75,6 +75,14 @@ def test_the_sweep_on_a_cluster() -> None:
         assert run("dask_sweep", cluster.scheduler_address) == run("dask_sweep")
 
 
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_the_request_over_an_fpga_in_simulated_rtl() -> None:
+    if lacking := rtl_lacks("icarus"):
+        pytest.skip(f"the RTL needs {lacking}")
+    assert run("leo_fpga", "fpga:engines=reduce") == run("leo_fpga")
+
+
 @pytest.mark.slow
 @pytest.mark.netns
 def test_the_job_runs_in_a_laboratory(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import namespaces
 from offramp.hermod.deploy.p4 import P4Target, switch_plan
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.plan_file import load_plan
 from offramp.hermod.switch.control import HermodControl
 from offramp.p4src import p4_source
 from offramp_base.p4rt.session import Session

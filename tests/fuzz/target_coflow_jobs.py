@@ -11,7 +11,7 @@ from fuzzing import mutate, render
 from offramp.hermod.deploy.sonic.device import config_of
 from offramp.hermod.job_file import load_job
 from offramp.hermod.matching import check_matrix
-from offramp.hermod.plan_file import read_plan
+from offramp.hermod.plan_file import plan_document, plan_from, read_plan
 from offramp_cli.hermod.match import _read as read_matrix
 
 NAME = "Hermod's jobs, plans and matrices"
@@ -40,7 +40,7 @@ def run(rng: random.Random) -> None:
         load_job(str(render.write(Path("job.yaml"), content)))
     elif kind == 2:
         plan = read_plan(render.write(Path("plan.json"), render.document(rng, _PLAN, "json")))
-        assert len(plan["dscp_to_queue"]) == 64
+        assert plan_from(plan_document(plan)) == plan
     elif kind == 3:
         config_of(render.document(rng, _CONFIG, "json").decode("utf-8", "replace"), "config_db.json")
     else:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from leo_hostile import DEVICES, FUNCTIONS, ROWS, STRIDE, responder, word
-from offramp.leo.native.end import ring_size
+from offramp.leo.native.ring import ring_size
 from offramp.leo.runtime.responder import Responder
 from offramp.leo.transports.greeting import VERSION
 from offramp_base.listening.handshake import ANSWER_BYTES, CHALLENGE, VERDICT_BYTES

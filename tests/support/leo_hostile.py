@@ -11,9 +11,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from offramp.leo.devices import open_device
-from offramp.leo.native import ring
-from offramp.leo.native.end import make_end, ring_size, ring_words
 from offramp.leo.native.journal import journal_words
+from offramp.leo.native.ring import ring_size
 from offramp.leo.runtime import service as basic
 from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp.leo.runtime.host import Host
@@ -21,6 +20,8 @@ from offramp.leo.runtime.responder import Responder
 from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello
 from offramp.leo.transports.link import check_ends
+from offramp_base.native import ring
+from offramp_base.native.ring_end import make_end, ring_words
 from offramp_base.sealed_memory import SharedMemory
 
 ROWS = 16

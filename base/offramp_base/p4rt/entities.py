@@ -138,19 +138,6 @@ class EntityFactory:
         entry.data.packet_count, entry.data.byte_count = packets, octets
         return v1.Entity(counter_entry=entry)
 
-    def meter(self, meter: str, index: int | None = None, rate: Mapping[str, int] | None = None) -> Any:
-        """A cell of an indirect meter; ``index`` None is all cells.
-
-        ``rate`` has ``bytes_per_s`` and ``burst`` for both buckets; None is for reading, or takes the cell's away.
-        """
-        entry = v1.MeterEntry(meter_id=self.index.meters[meter].preamble.id)
-        if index is not None:
-            entry.index.index = index
-        if rate is not None:
-            entry.config.cir = entry.config.pir = rate["bytes_per_s"]
-            entry.config.cburst = entry.config.pburst = rate["burst"]
-        return v1.Entity(meter_entry=entry)
-
     def register(self, register: str, index: int | None = None, value: int | None = None) -> Any:
         """A cell of a register; ``index`` None is all cells, ``value`` None is for reading."""
         info = self.index.registers[register]

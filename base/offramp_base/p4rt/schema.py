@@ -43,13 +43,10 @@ class Namespace:
     def __init__(self, package: str, classes: dict[str, Any], enums: dict[str, Any] | None = None) -> None:
         self._package = package
         self._classes = classes
-        self._enums = enums or {}
+        self.__dict__.update(enums or {}, **classes)
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._classes[name] if name in self._classes else self._enums[name]
-        except KeyError:
-            raise AttributeError(f"no message {self._package}.{name}") from None
+        raise AttributeError(f"no message {self._package}.{name}")
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self._classes.items())
@@ -141,9 +138,12 @@ def message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
     """The class of a message in a pool, with any protobuf from 4.21 on."""
     descriptor = pool.FindMessageTypeByName(name)
     if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(descriptor)
-    legacy: Any = message_factory.MessageFactory(pool)  # protobuf 4.21
-    return legacy.GetPrototype(descriptor)
+        message: Any = message_factory.GetMessageClass(descriptor)
+    else:
+        legacy: Any = message_factory.MessageFactory(pool)  # protobuf 4.21
+        message = legacy.GetPrototype(descriptor)
+    message.__module__ = name.rpartition(".")[0]  # None otherwise, which inspect and profilers do not expect
+    return message
 
 
 def _p4runtime() -> list[Package]:

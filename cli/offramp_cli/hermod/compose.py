@@ -60,8 +60,8 @@ def compose(settings: ComposeSettings, result: Result) -> None:
     """Give jobs that share switches DSCPs of their own, and queues by a policy; --json is the switches' plan."""
     from offramp.hermod.dscp import Codec
     from offramp.hermod.job_file import load_job
-    from offramp.hermod.plan_file import SCHEMA
-    from offramp.hermod.tenants import Tenant, document_of, switch_document
+    from offramp.hermod.plan_file import SCHEMA, plan_document
+    from offramp.hermod.tenants import Tenant, switch_plan
     from offramp.hermod.tenants import compose as composed
     from offramp_base.ending.files import write_text
 
@@ -78,10 +78,10 @@ def compose(settings: ComposeSettings, result: Result) -> None:
     settings.out.mkdir(parents=True, exist_ok=True)
     for tenant, plan in zip(tenants, plans, strict=True):
         path = settings.out / f"{tenant.name}.plan.json"
-        document = {"schema": SCHEMA, **document_of(tenant, plan, settings.queues)}
+        document = {"schema": SCHEMA, **plan_document(plan)}
         write_text(path, json.dumps(document, indent=2) + "\n")
         used = set(plan.dscp.values())
         queues = sorted({plan.queue[dscp] for dscp in used}, reverse=True)
         table.add_row(tenant.name, str(len(plan.dscp)), str(len(used)), ", ".join(map(str, queues)), str(path))
     show.console().print(table)
-    result.write(SCHEMA, switch_document(tenants, plans, settings.queues))
+    result.write(SCHEMA, plan_document(switch_plan(tenants, plans)))

@@ -23,9 +23,9 @@ from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
     from offramp.hermod.deploy.limits import Limits
-    from offramp.hermod.deploy.plan import DeployPlan
     from offramp.hermod.deploy.sonic.target import SonicTarget
     from offramp.hermod.deploy.target import Target
+    from offramp.hermod.queues import QueuePlan
     from offramp.hermod.switch.entries import SwitchPlan
 
 _ACTIONS = ("dry_run", "check", "read_back", "undo")
@@ -200,19 +200,19 @@ def deploy(settings: DeploySettings, result: Result) -> None:
     elif settings.target == "linux":
         _act(_linux(plan, settings), settings, result)
     else:
-        switch_queues = _switch_plan(plan, settings)
+        of_switch = _switch_plan(plan, settings)
         if settings.dry_run:
             from offramp.hermod.deploy.p4 import rendered
 
-            typer.echo(rendered(switch_queues))
-            _write(result, settings, rendered=rendered(switch_queues))
+            typer.echo(rendered(of_switch))
+            _write(result, settings, rendered=rendered(of_switch))
             return
-        with _p4(switch_queues, settings) as opened:
+        with _p4(of_switch, settings) as opened:
             _act(opened, settings, result)
 
 
-def _planned(settings: DeploySettings) -> DeployPlan:
-    from offramp.hermod.deploy.plan import load_plan
+def _planned(settings: DeploySettings) -> QueuePlan:
+    from offramp.hermod.plan_file import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
     options: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
@@ -229,7 +229,7 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
 
 def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
     """Report how the plan was fitted: in lines for people, and in the JSON."""
-    from offramp.hermod.plan_file import SCHEMA
+    from offramp.hermod.plan_file import SCHEMA, plan_document
 
     if settings.undo or settings.read_back:
         _act(opened, settings, result)
@@ -237,7 +237,7 @@ def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -
     beside: dict[str, Any] = {"queues": dict(fitted.queues), "dscps": dict(fitted.moved), "notes": list(fitted.notes)}
     notes = list(fitted.notes)
     if fitted.moved:
-        beside["plan"] = {"schema": SCHEMA, **fitted.plan.document}
+        beside["plan"] = {"schema": SCHEMA, **plan_document(fitted.plan)}
         notes.append(f"plan for the hosts: {_carried(settings)}")
     for note in notes:
         typer.echo(note, err=settings.dry_run)
@@ -256,7 +256,7 @@ def _act(opened: Target, settings: DeploySettings, result: Result, **more: Any) 
         typer.echo(outcome["rendered"])
     elif settings.check:
         differences = opened.differences()
-        outcome["differences"], code = [asdict(d) for d in differences], 1 if differences else 0
+        outcome["differences"], code = [asdict(each) for each in differences], 1 if differences else 0
         typer.echo("\n".join(map(str, differences)) or f"{opened.name}: as planned")
     elif settings.read_back:
         outcome["deployed"] = opened.deployed()
@@ -288,7 +288,7 @@ def _limits(settings: DeploySettings) -> Limits | None:
     return Limits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
 
 
-def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
+def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
     from offramp.hermod.deploy.p4 import switch_plan
 
     members = None
@@ -313,7 +313,7 @@ def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
         yield P4Target(session, plan)
 
 
-def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
+def _sonic(plan: QueuePlan, settings: DeploySettings) -> SonicTarget:
     from offramp.hermod.deploy.sonic.device import Device, is_sonic
     from offramp.hermod.deploy.sonic.files import Files
     from offramp.hermod.deploy.sonic.target import SonicTarget
@@ -328,7 +328,7 @@ def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
     return SonicTarget(store, plan, list(settings.interface), name, carried=carried, **options)
 
 
-def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
+def _linux(plan: QueuePlan, settings: DeploySettings) -> Target:
     from offramp.hermod.deploy.linux.guard import GuardTarget
     from offramp.hermod.deploy.linux.several import HostTarget, LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget

@@ -50,17 +50,18 @@ def plan(settings: QueueSettings, result: Result) -> None:
     described = load_job(settings.job)
     codec = Codec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)
     control, apart = list(settings.control), settings.apart
-    queues = plan_queues(codec, settings.queues, settings.classes, control, settings.scheme, apart=apart)
-    document = plan_document(described.as_json(), codec, settings.queues, queues)
+    job = described.as_json()
+    planned = plan_queues(codec, settings.queues, settings.classes, control, settings.scheme, apart=apart, job=job)
+    document = plan_document(planned)
     table = show.table("code", "DSCP", "queue", "microbatch", "type", "layers", left=("type",))
     for row in document["priorities"]:
         bounds = (_range(row["micro_batches"]), " ".join(row["types"]), _range(row["layers"]))
         table.add_row(str(row["code"]), str(row["dscp"]), str(row["queue"]), *bounds)
     console = show.console()
     console.print(table)
-    kept = ", ".join(map(str, sorted(queues.control))) or "none"
+    kept = ", ".join(map(str, sorted(planned.control))) or "none"
     console.print(
-        f"{len(queues.dscp)} priorities, {queues.classes} queues for data; higher queues go first; control: {kept}"
+        f"{len(planned.dscp)} priorities, {planned.classes} queues for data; higher queues go first; control: {kept}"
     )
     result.write(SCHEMA, document)
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final
 
 from offramp.hermod.dscp import CODES, Codec, Meaning, dscp_of
 from offramp.hermod.factors import CType, Factors
@@ -17,26 +18,98 @@ MOST_QUEUES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class QueuePlan:
-    """The DSCP of each code, and the queue of each DSCP; higher queues go first.
+class Priority:
+    """One priority of a job.
 
     Attributes:
-        dscp: by code, for the codes in use.
-        queue: by DSCP, all 64; what the job does not use goes into queue 0, control into the highest.
-        classes: queues for data.
-        control: DSCPs kept free.
-        lowest: the lowest queue for data; 1 where queue 0 is left to everybody else.
+        code: 6-bit code point; 0 is the most urgent.
+        dscp: DSCP that its packets carry.
+        queue: queue of that DSCP.
+        meaning: the coflows that share the code; None: the plan's file does not say.
+        tenant: name of the job, where several jobs share a plan.
     """
 
-    dscp: dict[int, int]
+    code: int
+    dscp: int
+    queue: int
+    meaning: Meaning | None = None
+    tenant: str | None = None
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """The DSCP of each code, and the queue of each DSCP; higher queues go first. Every target is deployed from it.
+
+    Attributes:
+        priorities: priorities of the job, or of all jobs that share the switch.
+        queue: queue of each of the 64 DSCPs; unused DSCPs go into queue 0, control into the highest queue.
+        classes: number of queues for data.
+        control: DSCPs kept free for control traffic.
+        count: number of queues that a target needs.
+        lowest: the lowest queue for data; 1 where queue 0 is left to other traffic.
+        ecn_bytes: queue length in bytes above which packets are marked, by queue.
+        job: description of the job, for the plan's file.
+
+    Raises:
+        OfframpError: a threshold of a queue that the plan does not have, or one below a byte.
+    """
+
+    priorities: tuple[Priority, ...]
     queue: tuple[int, ...]
     classes: int
     control: frozenset[int]
-    lowest: int = 0
+    count: int = MOST_QUEUES
+    lowest: int = field(default=0, compare=False)
+    ecn_bytes: Mapping[int, int] = field(default_factory=dict)
+    job: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    other: ClassVar[int] = 0
+    """Queue of every DSCP that is neither the job's nor for control."""
+
+    def __post_init__(self) -> None:
+        for queue, threshold in self.ecn_bytes.items():
+            if not 0 <= queue < self.count:
+                raise OfframpError(f"ECN of queue {queue}: expected 0 to {self.count - 1}")
+            if threshold < 1:
+                raise OfframpError(f"ECN of queue {queue}: {threshold} bytes, expected 1 up")
+
+    @cached_property
+    def dscp(self) -> dict[int, int]:
+        """DSCP of each code in use."""
+        return {priority.code: priority.dscp for priority in self.priorities}
+
+    @cached_property
+    def queues(self) -> dict[int, int]:
+        """Queue of each DSCP of the job and of control traffic, by ascending DSCP."""
+        used = {priority.dscp for priority in self.priorities} | self.control
+        return {dscp: self.queue[dscp] for dscp in sorted(used)}
+
+    @property
+    def urgent(self) -> int:
+        """Queue of frames without a DSCP, such as ARP: the highest in use."""
+        return max(self.queues.values())
 
     def queue_of(self, codec: Codec, factors: Factors) -> int:
         """The queue of a coflow."""
         return self.queue[self.dscp[codec.code(factors)]]
+
+    def carried_by(self, moved: Mapping[int, int]) -> QueuePlan:
+        """The plan whose packets carry other DSCPs.
+
+        Args:
+            moved: new DSCP by the DSCP of the plan, for the job's DSCPs only. A DSCP that shares the new DSCP of
+                another queue goes into that queue.
+        """
+        by_dscp = {dscp: queue for dscp, queue in self.queues.items() if dscp not in moved}
+        for dscp, new in moved.items():
+            by_dscp.setdefault(new, self.queue[dscp])
+        dscps = [moved.get(priority.dscp, priority.dscp) for priority in self.priorities]
+        carried = zip(self.priorities, dscps, strict=True)
+        return replace(
+            self,
+            priorities=tuple(replace(priority, dscp=dscp, queue=by_dscp[dscp]) for priority, dscp in carried),
+            queue=tuple(by_dscp.get(dscp, self.other) for dscp in range(CODES)),
+        )
 
 
 def plan_queues(
@@ -47,8 +120,10 @@ def plan_queues(
     scheme: str = "split",
     *,
     apart: bool = False,
+    ecn_bytes: Mapping[int, int] | None = None,
+    job: Mapping[str, Any] | None = None,
 ) -> QueuePlan:
-    """The map for a switch with ``queues`` queues.
+    """The plan for a switch with ``queues`` queues.
 
     ``split`` gives the lowest queues to DP (two of them from three on) and shares the others among the microbatches:
     the order of the thesis survives. ``msb`` takes the upper bits of the DSCP as usual defaults do: DP shares a queue
@@ -84,7 +159,8 @@ def plan_queues(
         queue[value] = levels[code] + apart
     for value in kept:
         queue[value] = queues - 1
-    return QueuePlan(dscp, tuple(queue), wanted, kept, int(apart))
+    priorities = tuple(Priority(code, dscp[code], queue[dscp[code]], codec.meanings[code]) for code in dscp)
+    return QueuePlan(priorities, tuple(queue), wanted, kept, queues, int(apart), dict(ecn_bytes or {}), job or {})
 
 
 def _free(codes: list[int], kept: frozenset[int]) -> dict[int, int]:

@@ -8,12 +8,11 @@ Everybody else has queue 0 and DSCP 0.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from offramp.hermod.dscp import CODES, Codec
-from offramp.hermod.plan_file import Document, plan_document
-from offramp.hermod.queues import CONTROL, MOST_QUEUES, QueuePlan, plan_queues
+from offramp.hermod.queues import CONTROL, MOST_QUEUES, Priority, QueuePlan, plan_queues
 from offramp_base.errors import OfframpError
 
 COMPOSITIONS: Final = {
@@ -55,29 +54,28 @@ def compose(
     if len(wanted) > len(free):
         raise OfframpError(f"{len(tenants)} jobs need {len(wanted)} DSCPs: {len(free)} are free")
     given = dict(zip(wanted, free, strict=False))
-    return [_plan(i, own, given, queues, frozenset(control)) for i, own in enumerate(slots)]
+    return [
+        _plan(tenant, i, own, given, queues, frozenset(control))
+        for i, (tenant, own) in enumerate(zip(tenants, slots, strict=True))
+    ]
 
 
-def switch_document(tenants: Sequence[Tenant], plans: Sequence[QueuePlan], queues: int) -> Document:
-    """The document for a switch: the plans of all jobs in one, whose rows name their job as ``tenant``."""
-    rows: list[dict[str, Any]] = []
-    by_dscp = [0] * CODES
-    for tenant, plan in zip(tenants, plans, strict=True):
-        rows += [{**row, "tenant": tenant.name} for row in document_of(tenant, plan, queues)["priorities"]]
-        by_dscp = [max(pair) for pair in zip(by_dscp, plan.queue, strict=True)]
-    return {
-        "job": {"tenants": [tenant.name for tenant in tenants]},
-        "queues": queues,
-        "classes": len({row["queue"] for row in rows}),
-        "control": sorted(plans[0].control),
-        "priorities": rows,
-        "dscp_to_queue": by_dscp,
-    }
-
-
-def document_of(tenant: Tenant, plan: QueuePlan, queues: int) -> Document:
-    """The document for the hosts of a job: its own queue plan, under the name of its tenant."""
-    return plan_document({"tenant": tenant.name}, tenant.codec, queues, plan)
+def switch_plan(tenants: Sequence[Tenant], plans: Sequence[QueuePlan]) -> QueuePlan:
+    """The plan of a switch: the plans of all jobs in one, whose priorities name their job."""
+    priorities = tuple(
+        replace(priority, tenant=tenant.name)
+        for tenant, plan in zip(tenants, plans, strict=True)
+        for priority in plan.priorities
+    )
+    queues = {priority.queue for priority in priorities}
+    return replace(
+        plans[0],
+        priorities=priorities,
+        queue=tuple(map(max, *(plan.queue for plan in plans), [0] * CODES)),
+        classes=len(queues),
+        lowest=min(queues),
+        job={"tenants": [tenant.name for tenant in tenants]},
+    )
 
 
 def _check(tenants: Sequence[Tenant], policy: str) -> None:
@@ -108,39 +106,43 @@ def _levels(tenants: Sequence[Tenant], i: int, policy: str, queues: int, control
     codec = tenants[i].codec
     plan = plan_queues(codec, queues, classes, control, apart=True)
     ratio = max(tenant.weight for tenant in tenants) / tenants[i].weight if policy == "weighted" else 1.0
-    found = {}
+    levels = {}
     for code, dscp in plan.dscp.items():
         away = classes - plan.queue[dscp]  # from the highest of its classes
-        found[code] = below + classes - min(int((away + 1) * ratio) - 1, classes - 1)
-    return found
+        levels[code] = below + classes - min(int((away + 1) * ratio) - 1, classes - 1)
+    return levels
 
 
 def _slots(levels: dict[int, int], budget: int) -> dict[int, tuple[int, int]]:
     """A number ascending with the code, shared by neighbours of one queue where the budget is small, and the queue."""
     used = len(set(levels.values()))
     room = max(min(budget, len(levels)) - (used - 1 if budget < len(levels) else 0), 1)
-    found: dict[int, tuple[int, int]] = {}
+    slots: dict[int, tuple[int, int]] = {}
     slot, last = -1, (-1, -1)
     for rank, (code, level) in enumerate(sorted(levels.items())):
         here = (rank * room // len(levels), level)
         slot += here != last
         last = here
-        found[code] = (slot, level)
-    return found
+        slots[code] = (slot, level)
+    return slots
 
 
 def _plan(
+    tenant: Tenant,
     i: int,
     slots: dict[int, tuple[int, int]],
     given: dict[tuple[int, int, int], int],
     queues: int,
     control: frozenset[int],
 ) -> QueuePlan:
-    dscp = {code: given[-level, i, slot] for code, (slot, level) in slots.items()}
     queue = [0] * CODES
-    for code, (_, level) in slots.items():
-        queue[dscp[code]] = level
+    priorities = []
+    for code, (slot, level) in slots.items():
+        dscp = given[-level, i, slot]
+        queue[dscp] = level
+        priorities.append(Priority(code, dscp, level, tenant.codec.meanings[code]))
     for value in control:
         queue[value] = queues - 1
     levels = {level for _, level in slots.values()}
-    return QueuePlan(dscp, tuple(queue), max(levels) - min(levels) + 1, control, min(levels))
+    classes, lowest = max(levels) - min(levels) + 1, min(levels)
+    return QueuePlan(tuple(priorities), tuple(queue), classes, control, queues, lowest, job={"tenant": tenant.name})

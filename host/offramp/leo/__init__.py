@@ -5,6 +5,15 @@
 >>> table = Table.disjoint([[20_000, 10_000]], [[20_000, 10_000]], types=("SHOUT",), paths=("cpu", "acc"))
 >>> table.paths
 ('cpu', 'acc')
+
+Both sides may have devices: :meth:`Context.init` takes the requester's, :meth:`Context.serve` the responder's.
+``examples/leo_fpga.py`` sends a request to an FPGA at the responder.
+
+>>> from offramp.leo import Context
+>>> responder = Context()
+>>> list(responder.serve(devices={"fpga": "fpga-model:"}).service.dispatchers)
+['fpga']
+>>> responder.close()
 """
 
 from __future__ import annotations

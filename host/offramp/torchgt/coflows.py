@@ -124,7 +124,7 @@ class _Writer:
 def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
     """A plan in the format of ``offramp hermod plan --json``, with the DSCP and queue of every coflow of the step."""
     codec = Codec(1, step.layers)
-    plan = plan_queues(codec, queues)
+    plan = plan_queues(codec, queues, job=asdict(step))
     coflows = []
     for number, coflow in step_dag(step).coflows():
         dscp = plan.dscp[codec.code(coflow.factors)]
@@ -142,7 +142,7 @@ def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
                 ],
             }
         )
-    return {**plan_document(asdict(step), codec, queues, plan), "coflows": coflows}
+    return {**plan_document(plan), "coflows": coflows}
 
 
 def export_step(step: Step, folder: Path) -> list[Path]:

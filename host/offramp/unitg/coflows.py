@@ -51,7 +51,7 @@ def gated_plan(
             lacks.
     """
     codec = codec_of(stages, microbatches)
-    order = plan_queues(codec, queues)
+    plan = plan_queues(codec, queues)
     roles = {}
     for code, meaning in codec.meanings.items():
         if CType.DP in meaning.ctypes:
@@ -59,6 +59,5 @@ def gated_plan(
         else:
             role = Role(closes=meaning.mids[0] == 0, opens=meaning.mids[1] == microbatches - 1)
         if role != Role():
-            roles[order.dscp[code]] = role
-    classes = {dscp: order.queue[dscp] for dscp in (*order.dscp.values(), *order.control)}
-    return SwitchPlan(classes, hosts=hosts, ports=ports, roles=roles)
+            roles[plan.dscp[code]] = role
+    return SwitchPlan(plan.queues, hosts=hosts, ports=ports, roles=roles)

@@ -3,25 +3,27 @@
 
 from __future__ import annotations
 
-from offramp.hermod.switch.entries import DROPPED, MARKED, SENT, SwitchPlan, cell, entries_for, full_name
+from offramp.hermod.switch.entries import DROPPED, MARKED, SENT, SwitchPlan, cell, full_name, state_for
+from offramp_base.p4rt.state import GROUP, RATE
 from offramp_p4 import AnySwitch
 from offramp_p4.state import ActionData, Exact, Replica, TableEntry
 
 
 def load(switch: AnySwitch, plan: SwitchPlan) -> None:
-    """Write the plan to a switch that runs ``p4/hermod`` and has just been made or reset."""
-    entries = entries_for(plan, switch.tables)
-    for row in entries.entries:
-        table, action = switch.tables[row.table], ActionData(row.action, tuple(row.params.values()))
-        if row.keys:
-            table.insert(TableEntry(tuple(Exact(value) for value in row.keys.values()), action))
+    """Write the plan to a switch that runs ``p4/hermod`` and is new or was reset."""
+    for (name, keys), (action, values) in state_for(plan, switch.tables).items():
+        numbers = tuple(number for _, number in values)
+        if name == GROUP:
+            replicas = tuple(Replica(port, instance) for instance, port in enumerate(numbers, 1))
+            switch.pre.multicast[keys[0][1]] = replicas
+        elif action == RATE:
+            bucket = (float(numbers[0]), numbers[1])
+            switch.meters[name].cells[keys[0][1]].configure((bucket, bucket))
+        elif keys:
+            exact = tuple(Exact(number) for _, number in keys)
+            switch.tables[name].insert(TableEntry(exact, ActionData(action, numbers)))
         else:
-            table.set_default(action)
-    for (meter, index), rate in entries.meters.items():
-        bucket = (float(rate.bytes_per_s), rate.burst)
-        switch.meters[meter].cells[index].configure((bucket, bucket))
-    for group, replicas in entries.groups.items():
-        switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
+            switch.tables[name].set_default(ActionData(action, numbers))
 
 
 def sent(switch: AnySwitch, port: int, queue: int) -> tuple[int, int]:

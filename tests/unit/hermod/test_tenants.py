@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from offramp.hermod.deploy.plan import plan_of
 from offramp.hermod.dscp import Codec
-from offramp.hermod.plan_file import check_plan
-from offramp.hermod.tenants import Tenant, compose, document_of, switch_document
+from offramp.hermod.plan_file import plan_document, plan_from
+from offramp.hermod.tenants import Tenant, compose, switch_plan
 from offramp_base.errors import OfframpError
 
 JOBS = (Codec(8, 32), Codec(16, 96), Codec(4, 12), Codec(8, 24, interleaved=True))
@@ -31,12 +30,12 @@ def test_every_jobs_own_order_holds_and_nothing_collides(count: int, queues: int
         assert all(a >= b and plan.queue[a] >= plan.queue[b] for a, b in pairwise(ordered))
         assert {plan.queue[dscp] for dscp in ordered} <= set(range(1, queues - 1))
         assert len({plan.queue[dscp] for dscp in ordered}) > 1 or policy == "strict" or tenant.weight < 1
-        check_plan(document_of(tenant, plan, queues))
-    whole = switch_document(tenants, plans, queues)
-    check_plan(whole)
-    assert set(plan_of(whole).queues) == set().union(*used) | {48}
-    for row in whole["priorities"]:
-        assert row["dscp"] in used[int(row["tenant"][3:])]
+        assert plan_from(plan_document(plan)) == plan
+    whole = switch_plan(tenants, plans)
+    assert plan_from(plan_document(whole)) == whole
+    assert set(whole.queues) == set().union(*used) | {48}
+    for priority in whole.priorities:
+        assert priority.dscp in used[int((priority.tenant or "")[3:])]
 
 
 def test_strict_puts_all_of_a_job_before_all_of_the_next() -> None:

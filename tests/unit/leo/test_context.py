@@ -8,6 +8,8 @@ import pytest
 
 from leo_lab import batch, lab, program, serve_while
 from offramp.device import Status
+from offramp.leo.devices import open_device
+from offramp.leo.functions import reduce
 from offramp.leo.native.dataflow import Program, Trip
 from offramp.leo.native.functions import READ, WRITE
 from offramp.leo.runtime.context import Context
@@ -71,6 +73,43 @@ def test_both_sides_of_an_application():
     finally:
         requester.close()
         responder.close()
+
+
+def test_devices_of_either_side_compute_for_an_application():
+    """The same sum by an FPGA's model at the requester and at the responder, and by a device that the test opened."""
+    own = open_device("model:service_us=1", "model")
+    vectors = np.arange(12, dtype=np.int32).reshape(3, 4)
+    message = reduce.request(reduce.Type.INT32, vectors)
+    flows = ((Trip(remote="fpga", function=reduce.NAME),), (Trip("echo", local="near", local_function=reduce.NAME),))
+    flows += ((Trip(remote="model", function=reduce.NAME),),)
+    nan = np.nan
+    base = [[1e4, nan, nan], [nan, 1e4, nan], [nan, nan, 1e4]]
+    types, paths = ("FAR", "NEAR", "OWN"), ("fpga", "near", "model")
+    program_ = Program(
+        Table.disjoint(base, base, types=types, paths=paths),
+        tuple(tuple(trips if i == j else None for j in range(3)) for i, trips in enumerate(flows)),
+    )
+    responder, requester = Context(), Context()
+    try:
+        served = responder.serve(devices={"fpga": "fpga-model:", "model": own})
+        near = {"near": "fpga-model:"}
+        serve_while(served, lambda: requester.init(program_, [served.listener.address], devices=near))
+        for kind, path in zip(types, paths, strict=True):
+            serve_while(served, lambda kind=kind: requester.send(message, kind))
+            reply = serve_while(served, lambda: requester.recv(timeout_s=10))
+            assert (reply.status, reply.path) == (Status.OK, path)
+            np.testing.assert_array_equal(np.frombuffer(reply.message, np.int32), vectors.sum(axis=0))
+    finally:
+        requester.close()
+        responder.close()
+    assert not own.closed, "the context closes only the devices that it has opened"
+
+
+def test_a_device_that_cannot_be_opened():
+    context = Context()
+    with pytest.raises(OfframpError, match="device warp: expected one of"):
+        context.serve(devices={"fpga": "warp:"})
+    context.close()
 
 
 def test_tenants_share_by_weight_and_leave_nothing_idle():

@@ -18,7 +18,7 @@ from leo_hostile import DEVICES, FUNCTIONS, ROWS, STRIDE, responder
 from leo_lab import batch, lab, program, serve_while
 from offramp.device import Status
 from offramp.leo.native.dataflow import Trip
-from offramp.leo.native.end import ring_size
+from offramp.leo.native.ring import ring_size
 from offramp.leo.runtime import responder as module
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings

@@ -15,11 +15,12 @@ import pytest
 
 from leo_hostile import HEAD, ROWS, STRIDE, TAIL, answers, connected, hello, responder, ring_info
 from offramp.device import Status
-from offramp.leo.native import ring
-from offramp.leo.native.end import make_end, ring_words
 from offramp.leo.native.journal import MOST_ANSWER, Journal, KeptAnswer
 from offramp.leo.native.machine import machine
+from offramp.leo.native.ring import ONCE
 from offramp.leo.runtime import responder as module
+from offramp_base.native import ring
+from offramp_base.native.ring_end import make_end, ring_words
 
 F = machine(ring.reserve, ring.publish_ring, ring.front, ring.pass_over, ring.give_back)
 SIZE = 4096
@@ -154,7 +155,7 @@ def test_random_bytes_end_the_connection(seed):
 
 
 @pytest.mark.parametrize(("number", "trip"), [(ROWS, 0), (0xFFFF, 0), (1, 4), (1, 255), (-1, 0), (1 << 20 | 0xFFFF, 3)])
-@pytest.mark.parametrize("flags", [0, ring.ONCE])
+@pytest.mark.parametrize("flags", [0, ONCE])
 def test_rows_and_trips_that_the_journal_does_not_have(number, trip, flags):
     with responder() as server:
         link = connected(server)
@@ -172,8 +173,8 @@ def test_an_answer_that_a_journal_cannot_keep(function):
         link = connected(server)
         journal = server._connections[0].journal.copy()
         message = struct.pack("<qI", 0, MOST_ANSWER + 1) if function == READ else bytes(MOST_ANSWER + 1)
-        link.put(len(message), message, (1, 0, 0, ring_info(function, flags=ring.ONCE)))
-        steps(server)
+        link.put(len(message), message, (1, 0, 0, ring_info(function, flags=ONCE)))
+        steps(made)
         ((number, status, answer),) = answers(link)
         assert (number, answer) == (1, b"")
         assert status in (Status.BAD_LENGTH, Status.OUT_OF_BOUNDS)

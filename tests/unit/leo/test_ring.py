@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.leo.native import ring
-from offramp.leo.native.end import make_end, ring_size, ring_words
 from offramp.leo.native.machine import machine
+from offramp.leo.native.ring import pack_info, ring_size
 from offramp_base.errors import OfframpError
+from offramp_base.native import ring
+from offramp_base.native.ring_end import make_end, ring_words
 
 SIZE = 4096
 F = machine(ring.reserve, ring.publish_ring, ring.front, ring.pass_over, ring.give_back)
@@ -116,5 +117,5 @@ def test_a_stream_may_say_that_the_next_entry_is_at_the_beginning():
 
 
 def test_an_entry_says_what_it_is_in_fields_of_their_own():
-    packed = ring.pack_info(0x1234, 0x56, 0x78, 0x1A, 0x2B, 0x3C)
+    packed = pack_info(0x1234, 0x56, 0x78, 0x1A, 0x2B, 0x3C)
     assert packed == 0x3C_2B_1A_78_56_1234

@@ -10,8 +10,8 @@ import pytest
 
 from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Coflow, Compute
-from offramp.hermod.deploy.plan import plan_of
 from offramp.hermod.factors import CType
+from offramp.hermod.plan_file import plan_from
 from offramp.torchgt.coflows import Step, export_step, priorities, step_dag
 from offramp.torchgt.parallel import layer_bytes
 from offramp_sim.hermod.flow.simulate import simulate
@@ -58,7 +58,7 @@ def test_sums_start_with_a_layer_and_nothing_waits_for_them() -> None:
 
 def test_tokens_go_before_sums_and_lower_layers_first() -> None:
     document = priorities(STEP)
-    plan_of(document)
+    plan_from(document)
     by_type: dict[bool, set[int]] = {True: set(), False: set()}
     for coflow in document["coflows"]:
         by_type[coflow["role"] in ("reduce-scatter", "all-gather")].add(coflow["queue"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from offramp.hermod.deploy.plan import DeployPlan
+from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError
 
 CONTROL_SHARE = 0.05
@@ -52,7 +52,7 @@ class Limits:
         """Bits per second that the lowest queue keeps; None: no guarantee."""
         return int(self.line_bps * self.lowest) if self.lowest else None
 
-    def of_queues(self, plan: DeployPlan) -> dict[int, int]:
+    def of_queues(self, plan: QueuePlan) -> dict[int, int]:
         """Bits per second that a port may send, by queue; control traffic's share counts if it has a queue of its own.
 
         Raises:
@@ -61,7 +61,7 @@ class Limits:
         for queue in self.police_bps:
             if not 0 <= queue < plan.count:
                 raise OfframpError(f"rate of queue {queue}: expected 0 to {plan.count - 1}")
-        shared = any(row["queue"] == plan.urgent for row in plan.priorities)
+        shared = any(priority.queue == plan.urgent for priority in plan.priorities)
         control = {} if shared else {plan.urgent: max(int(self.line_bps * self.control), 1)}
         return control | dict(self.police_bps)
 

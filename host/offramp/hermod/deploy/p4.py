@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from offramp.hermod.deploy.limits import Limits, burst_bytes
-from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.deploy.target import Difference, in_use, require_equal
-from offramp.hermod.switch.control import GROUP, HermodControl, Key, State, Value, state_of
-from offramp.hermod.switch.entries import CLASSES, Profile, Rate, SwitchPlan, entries_for
+from offramp.hermod.queues import QueuePlan
+from offramp.hermod.switch.control import HermodControl
+from offramp.hermod.switch.entries import CLASSES, Profile, Rate, SwitchPlan, state_for
 from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.state import GROUP, Key, State, Value
 
 
 def switch_plan(
-    plan: DeployPlan,
+    plan: QueuePlan,
     ports: Sequence[int] = (),
     hosts: Mapping[int, int] | None = None,
     *,
@@ -25,7 +25,7 @@ def switch_plan(
     members: Sequence[int] | None = None,
     limits: Limits | None = None,
 ) -> SwitchPlan:
-    """The plan as a switch is told it.
+    """The plan as a switch that runs ``p4/hermod`` takes it.
 
     Args:
         plan: queues, and thresholds in bytes.
@@ -41,13 +41,19 @@ def switch_plan(
         OfframpError: a port that the switch does not have.
     """
     profiles = {queue: Profile(max(size // mtu, 1), drops) for queue, size in plan.ecn_bytes.items()}
-    told = SwitchPlan(plan.queues, plan.other, plan.urgent, profiles, dict(hosts or {}), tuple(ports))
-    trusted = None if members is None else tuple(members)
-    if limits is None:
-        return replace(told, members=trusted)
-    police = {queue: _rate(bps, mtu) for queue, bps in limits.of_queues(plan).items()}
-    upper = limits.upper_bps
-    return replace(told, members=trusted, police=police, upper=None if upper is None else _rate(upper, mtu))
+    police = {} if limits is None else {queue: _rate(bps, mtu) for queue, bps in limits.of_queues(plan).items()}
+    upper = None if limits is None or limits.upper_bps is None else _rate(limits.upper_bps, mtu)
+    return SwitchPlan(
+        plan.queues,
+        plan.other,
+        plan.urgent,
+        profiles,
+        dict(hosts or {}),
+        tuple(ports),
+        members=None if members is None else tuple(members),
+        police=police,
+        upper=upper,
+    )
 
 
 def _rate(bps: int, mtu: int) -> Rate:
@@ -56,7 +62,7 @@ def _rate(bps: int, mtu: int) -> Rate:
 
 def rendered(plan: SwitchPlan) -> str:
     """The entries of a plan, without a switch."""
-    return _rendered(state_of(entries_for(plan, ())))
+    return _rendered(state_for(plan, ()))
 
 
 class P4Target:
@@ -73,7 +79,7 @@ class P4Target:
 
     def deployed(self) -> dict[str, Any]:
         """The entries that are there."""
-        return {_name(key): _text(value) for key, value in self._held().items()}
+        return {_name(key): _text(value) for key, value in _held(self._control.read()).items()}
 
     def differences(self) -> list[Difference]:
         """Differences between switch and plan, entry by entry."""
@@ -82,12 +88,12 @@ class P4Target:
     def apply(self, *, replace: bool = False) -> bool:
         """Write the plan in one batch and read it back; whether anything changed."""
         before = self._control.read()
-        held = {key: value for key, value in before.items() if key[1]}
-        found = [d for d in _differences(self._wanted, before) if d.found is not None]
         if before == self._wanted:
             return False
-        if held and found and not replace:
-            raise in_use(self.name, [d for d in found if d.what.startswith("DSCP")] or found)
+        if _held(before) and not replace:
+            others = [d for d in _differences(self._wanted, before) if d.found is not None]
+            if others:
+                raise in_use(self.name, [d for d in others if d.what.startswith("DSCP")] or others)
         self._control.write(self._wanted, before)
         try:
             require_equal(self)
@@ -100,19 +106,17 @@ class P4Target:
         """An empty switch: no entries, the program's own default actions."""
         before = self._control.read()
         self._control.write({}, before)
-        return bool(self._held_in(before))
-
-    def _held(self) -> State:
-        return self._held_in(self._control.read())
-
-    def _held_in(self, state: State) -> State:
-        """State that the plan is about: without what an empty switch has too."""
-        return {key: value for key, value in state.items() if key[1]}
+        return bool(_held(before))
 
 
-def _differences(wanted: State, found: State) -> list[Difference]:
-    keys = [*wanted, *(key for key in found if key not in wanted)]
-    pairs = ((key, wanted.get(key), found.get(key)) for key in keys)
+def _held(state: State) -> State:
+    """The state without default actions, which an empty switch has too."""
+    return {key: value for key, value in state.items() if key[1]}
+
+
+def _differences(wanted: State, present: State) -> list[Difference]:
+    keys = [*wanted, *(key for key in present if key not in wanted)]
+    pairs = ((key, wanted.get(key), present.get(key)) for key in keys)
     return [
         Difference(_name(key), None if planned is None else _text(planned), None if there is None else _text(there))
         for key, planned, there in pairs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue plan as state of ``p4/hermod``: table entries, default actions and the flood group."""
+"""A queue plan as state of ``p4/hermod``: table entries, default actions, rates and the flood group."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offramp_base.errors import OfframpError
+from offramp_base.p4rt.state import BURST, BYTES_PER_S, INDEX, RATE, REPLICATE, Key, State, Value, group_key
 
 CLASSES = "HermodIngress.classify.classes"
 ENQUEUE = "HermodIngress.classify.enqueue"
@@ -32,6 +33,7 @@ STRANGERS, POLICED, EXCESS = (f"HermodIngress.{name}" for name in ("strangers", 
 
 FLOOD_GROUP = 1
 """Multicast group of all ports."""
+FLOOD_KEY = group_key(FLOOD_GROUP)
 QUEUES = 8
 PORTS = 512
 _DEEPEST = (1 << 19) - 2
@@ -85,7 +87,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """All that one switch is told.
+    """The state of one switch that runs ``p4/hermod``, as its controller describes it.
 
     Attributes:
         queues: by DSCP; the highest goes first.
@@ -142,70 +144,46 @@ class SwitchPlan:
                 raise OfframpError(f"host {mac:012x}: port {port} is not one of the switch's")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry with exact keys; no keys: the table's default action."""
+def state_for(plan: SwitchPlan, tables: Container[str]) -> State:
+    """The state of a switch with a plan.
 
-    table: str
-    keys: dict[str, int]
-    action: str
-    params: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """The whole state of a switch: entries, ``(port, instance)`` replicas of groups, rates of meters' cells by name."""
-
-    entries: tuple[Entry, ...]
-    groups: dict[int, list[tuple[int, int]]]
-    meters: dict[tuple[str, int], Rate]
-
-
-def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
-    """The entries of a plan: a pure function of it and of the program's names of tables, which reveal its target."""
-    classes, profiles, macs = (full_name(name, tables) for name in (CLASSES, PROFILES, MACS))
-    rows = [
-        Entry(classes, {}, ENQUEUE, {"queue": plan.other, "profile": plan.other}),
-        Entry(classes, {"is_ip": 0, "dscp": 0}, ENQUEUE, _class(plan.without_dscp)),
-    ]
-    rows += [
-        Entry(classes, {"is_ip": 1, "dscp": dscp}, ENQUEUE, _class(queue))
-        for dscp, queue in sorted(plan.queues.items())
-    ]
-    rows += [
-        Entry(
-            profiles,
-            {"profile": queue},
-            MARK_OR_DROP if profile.drops else MARK,
-            {"threshold": profile.threshold},
-        )
-        for queue, profile in sorted(plan.profiles.items())
-    ]
-    roles = full_name(ROLES, tables)
-    rows += [
-        Entry(
-            roles,
-            {"is_ip": 1, "dscp": dscp},
-            ROLE,
-            {"closes": role.closes, "opens": role.opens, "held": role.held},
-        )
-        for dscp, role in sorted(plan.roles.items())
-    ]
-    members = full_name(MEMBERS, tables)
-    rows.append(Entry(members, {}, TRUST if plan.members is None else BEST_EFFORT, {}))
-    rows += [Entry(members, {"port": port}, TRUST, {}) for port in sorted(plan.members or ())]
-    by_source, upper = (full_name(name, tables) for name in (BY_SOURCE, UPPER))
-    meters = {
-        (by_source, cell(port, queue)): rate for port in plan.policed_ports for queue, rate in plan.police.items()
+    Args:
+        plan: the plan.
+        tables: names of the program's tables, which depend on its target.
+    """
+    names = (CLASSES, PROFILES, MACS, ROLES, MEMBERS, BY_SOURCE, UPPER)
+    classes, profiles, macs, roles, members, by_source, upper = (full_name(name, tables) for name in names)
+    state: State = {
+        (classes, ()): _enqueue(plan.other),
+        (classes, (("is_ip", 0), ("dscp", 0))): _enqueue(plan.without_dscp),
     }
+    for dscp, queue in sorted(plan.queues.items()):
+        state[classes, (("is_ip", 1), ("dscp", dscp))] = _enqueue(queue)
+    for queue, profile in sorted(plan.profiles.items()):
+        action = MARK_OR_DROP if profile.drops else MARK
+        state[profiles, (("profile", queue),)] = action, (("threshold", profile.threshold),)
+    for dscp, role in sorted(plan.roles.items()):
+        params = ("closes", int(role.closes)), ("opens", int(role.opens)), ("held", int(role.held))
+        state[roles, (("is_ip", 1), ("dscp", dscp))] = ROLE, params
+    state[members, ()] = (TRUST if plan.members is None else BEST_EFFORT), ()
+    state |= {(members, (("port", port),)): (TRUST, ()) for port in sorted(plan.members or ())}
+    if plan.ports:
+        state[macs, ()] = FLOOD, (("group", FLOOD_GROUP),)
+        for mac, port in sorted(plan.hosts.items()):
+            state[macs, (("dst_addr", mac),)] = FORWARD, (("port", port),)
+        state[FLOOD_KEY] = REPLICATE, tuple((f"replica {i}", port) for i, port in enumerate(plan.ports, 1))
+    for port in plan.policed_ports:
+        for queue, rate in plan.police.items():
+            state[by_source, ((INDEX, cell(port, queue)),)] = _rate(rate)
     if plan.upper is not None:
-        meters |= {(upper, port): plan.upper for port in plan.ports}
-    if not plan.ports:
-        return Entries(tuple(rows), {}, meters)
-    rows.append(Entry(macs, {}, FLOOD, {"group": FLOOD_GROUP}))
-    rows += [Entry(macs, {"dst_addr": mac}, FORWARD, {"port": port}) for mac, port in sorted(plan.hosts.items())]
-    flood = [(port, instance) for instance, port in enumerate(plan.ports, 1)]
-    return Entries(tuple(rows), {FLOOD_GROUP: flood}, meters)
+        state |= {(upper, ((INDEX, port),)): _rate(plan.upper) for port in plan.ports}
+    return state
+
+
+def rate_cells(by_source: str, upper: str, ports: Sequence[int]) -> list[Key]:
+    """Keys of all cells of two meters that are about some ports."""
+    policed = [(by_source, ((INDEX, cell(port, queue)),)) for port in ports for queue in range(QUEUES)]
+    return [*policed, *((upper, ((INDEX, port),)) for port in ports)]
 
 
 def full_name(name: str, tables: Container[str]) -> str:
@@ -218,8 +196,12 @@ def cell(port: int, queue: int) -> int:
     return port << 3 | queue
 
 
-def _class(queue: int) -> dict[str, int]:
-    return {"queue": queue, "profile": queue}
+def _enqueue(queue: int) -> Value:
+    return ENQUEUE, (("queue", queue), ("profile", queue))
+
+
+def _rate(rate: Rate) -> Value:
+    return RATE, ((BYTES_PER_S, rate.bytes_per_s), (BURST, rate.burst))
 
 
 def _check(what: str, value: int, most: int) -> None:

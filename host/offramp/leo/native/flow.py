@@ -16,11 +16,11 @@ from offramp.leo.native.engine import EngineState
 from offramp.leo.native.mover import Mover, move, push
 from offramp.leo.native.pace import IDLE_NS, after_round
 from offramp.leo.native.request import admit, collect, receive, send
-from offramp.leo.native.ring import RingEnd
 from offramp.leo.native.state import RequestTable
 from offramp.leo.native.submission import Submissions
 from offramp.leo.selection.layout import SelectorState
 from offramp_base.native.records import At, Record
+from offramp_base.native.ring import RingEnd
 from offramp_base.native.subset import Words, native
 
 

@@ -14,8 +14,8 @@ import socket
 from typing import Annotated, Final
 
 from offramp.leo.native.clock import Timed, now_ns
-from offramp.leo.native.end import RING_HEADER_WORDS
-from offramp.leo.native.ring import RingEnd
+from offramp_base.native.ring import RingEnd
+from offramp_base.native.ring_end import RING_HEADER_WORDS
 from offramp_base.native.subset import Ints, Words, call_foreign, native, observe, publish
 
 MOST_PENDING: Final = 8

@@ -10,26 +10,24 @@ from __future__ import annotations
 from offramp.device import Status
 from offramp.leo.native.clock import now_ns
 from offramp.leo.native.dataflow import TripRow
-from offramp.leo.native.ring import (
+from offramp.leo.native.ring import ONCE, ORDERED, pack_info
+from offramp.leo.native.state import MOST_ATTEMPTS, Queue, RequestTable, Row, State
+from offramp.leo.native.submission import Submissions
+from offramp.leo.selection.kernel import choose, finished, reroute, set_down
+from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
+from offramp_base.native.records import offset
+from offramp_base.native.ring import (
     NOTHING,
-    ONCE,
-    ORDERED,
     Entry,
     RingEnd,
     entry,
     front,
     give_back,
     message,
-    pack_info,
     pass_over,
     publish_ring,
     reserve,
 )
-from offramp.leo.native.state import MOST_ATTEMPTS, Queue, RequestTable, Row, State
-from offramp.leo.native.submission import Submissions
-from offramp.leo.selection.kernel import choose, finished, reroute, set_down
-from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
-from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native, observe
 
 _OK = int(Status.OK)

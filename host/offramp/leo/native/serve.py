@@ -34,12 +34,10 @@ from offramp.leo.native.journal import (
 )
 from offramp.leo.native.mover import Mover, pull, push
 from offramp.leo.native.pace import IDLE_NS, after_round
-from offramp.leo.native.ring import (
-    BAD_ROW,
-    MOST_ROWS,
-    MOST_TRIPS,
+from offramp.leo.native.ring import BAD_ROW, MOST_ROWS, MOST_TRIPS, ONCE
+from offramp_base.native.records import At, Record
+from offramp_base.native.ring import (
     NOTHING,
-    ONCE,
     Entry,
     RingEnd,
     entry,
@@ -52,7 +50,6 @@ from offramp.leo.native.ring import (
     reserve,
     take_words,
 )
-from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
 
 MOST_TAKEN: Final = MOST_WRITE + 8

@@ -13,7 +13,7 @@ from offramp.leo.native import batch as of
 from offramp.leo.native.machine import machine
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
-from offramp_base.native.records import Record
+from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Words, native
 
 _STAGGER: Final = 40
@@ -64,6 +64,12 @@ def _refused() -> Callable[..., int]:
     return machine(refused)["refused"]
 
 
+_NEXT: Final = offset(Submissions.next)
+_COUNT: Final = offset(Submissions.count)
+_PAYLOAD: Final = offset(Submissions.payload)
+_LASTING: Final = offset(Submissions.lasting)
+
+
 class SubmissionQueue:
     """Queue with room for ``rows`` requests of at most ``stride`` bytes, of ``types`` types."""
 
@@ -83,7 +89,7 @@ class SubmissionQueue:
     @property
     def left(self) -> int:
         """Number of requests that are not admitted yet."""
-        return int(self._words[Submissions.count] - self._words[Submissions.next])
+        return int(self._words[_COUNT] - self._words[_NEXT])
 
     def take(self, batch: of.Batch, users: of.Words, most: int, due_ns: of.Words | None = None) -> int:
         """Take the first ``most`` requests of a batch in place of any left over; returns how many there are.
@@ -114,19 +120,19 @@ class SubmissionQueue:
         if first != count:
             raise self._error(first, payload.size)
         self._set_payload(payload, lasts=lasts)
-        self._words[Submissions.count] = count
+        self._words[_COUNT] = count
         return count
 
     def clear(self) -> None:
         """Drop the remaining requests."""
-        self._words[Submissions.next] = self._words[Submissions.count] = 0
+        self._words[_NEXT] = self._words[_COUNT] = 0
 
     def _set_payload(self, payload: of.Bytes, *, lasts: bool) -> None:
         if payload is not self._payload:
             self._whole = np.ascontiguousarray(payload)  # not before the next batch may its memory be given back
             self._payload = payload if self._whole is payload else None
-            self._held.give(Submissions.payload, self._whole)
-        self._words[Submissions.lasting] = lasts
+            self._words[_PAYLOAD] = self._whole.ctypes.data
+        self._words[_LASTING] = lasts
         if lasts:
             self._lasting[self._whole.ctypes.data] = self._whole  # views of one memory are one payload
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,6 +31,8 @@ from offramp_base.sealed_memory import SharedMemory
 
 _READ: Final = struct.Struct("<qI")
 _WRITE: Final = struct.Struct("<q")
+Devices = Mapping[str, Device | str]
+"""Devices by name: open ones, or texts that describe them (:func:`offramp.leo.devices.open_device`)."""
 
 
 class Reply(NamedTuple):
@@ -58,6 +60,9 @@ class Context(Wrappers):
         super().__init__()
         self._requester: Requester | None = None
         self._responder: Responder | None = None
+        self._types: dict[str, int] = {}
+        self._paths: tuple[str, ...] = ()
+        self._opened: list[Device] = []
         self._replies: deque[Reply] = deque()
         self._number = 0
         self._segment: SharedMemory | None = None
@@ -68,25 +73,31 @@ class Context(Wrappers):
         self,
         program: Program,
         addresses: Sequence[str],
-        devices: Mapping[str, Device] | None = None,
+        devices: Devices | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Connect to the responders.
 
+        Args:
+            program: the application's dataflow.
+            addresses: address of the responder of each link.
+            devices: devices of this side by the names of the dataflow: open ones, or texts such as ``fpga-model:``,
+                whose devices the context opens and closes. Functions of role ``acc`` form a device of that name.
+            settings: settings of the requester.
+
         Raises:
-            OfframpError: a responder cannot be reached or lacks a function that the program names, or the context is
-                connected already.
+            OfframpError: a responder cannot be reached or lacks a function that the program names, a device cannot be
+                opened, or the context is connected already.
         """
-        if self._requester is not None or self._responder is not None:
-            raise OfframpError("init: this context has begun already")
+        self._expect_new("init")
         settings = settings or Settings()
         now = self.get("time stamp", "now")
         if now is not None:
             settings = Settings(**(vars(settings) | {"clock": Clock(now)}))
-        local = dict(devices or {})
-        if self.names("application", ROLES[1]) and ROLES[1] not in local:
-            local[ROLES[1]] = self._accelerator()
+        local = self._devices(devices)
         self._requester = Requester(program, addresses, local, settings, self.get("communication", "connect"))
+        self._types = {name: number for number, name in enumerate(program.types)}
+        self._paths = tuple(program.paths)
 
     def send(self, message: bytes, kind: str | int = 0, key: int = 0) -> int:
         """Send a two-sided request of a type and return its number; waits while the table is full.
@@ -95,29 +106,21 @@ class Context(Wrappers):
             OfframpError: no such type, or a message that is too long.
         """
         requester = self._ready()
-        types = requester.program.types
-        if isinstance(kind, str) and kind not in types:
-            raise OfframpError(f"send: no type {kind}: expected {', '.join(types)}")
-        number = types.index(kind) if isinstance(kind, str) else kind
+        number = self._types.get(kind) if isinstance(kind, str) else kind
+        if number is None:
+            raise OfframpError(f"send: no type {kind}: expected {', '.join(self._types)}")
         self._number += 1
-        kinds, keys, places, sizes = (np.array([w], np.int64) for w in (number, key, 0, len(message)))
-        batch = Batch(kinds, keys, np.frombuffer(message or b"\0", np.uint8), places, sizes)
-        users = np.array([self._number], np.int64)
-        idle = Idle()
-        while not requester.admit(batch, users):
-            idle(worked=self._step())
+        words = np.array([[number], [key], [0], [len(message)], [self._number]], np.int64)
+        batch = Batch(words[0], words[1], np.frombuffer(message or b"\0", np.uint8), words[2], words[3])
+        self._wait(lambda: requester.admit(batch, words[4]))
         self._step()
         return self._number
 
     def recv(self, timeout_s: float | None = None) -> Reply | None:
         """The next request that has ended; None if none ends in time."""
-        idle = Idle()
-        begun = time.monotonic()
-        while not self._replies:
-            idle(worked=self._step())
-            if timeout_s is not None and time.monotonic() - begun >= timeout_s and not self._replies:
-                return None
-        return self._replies.popleft()
+        if not self._replies:
+            self._step()
+        return self._replies.popleft() if self._wait(lambda: self._replies, timeout_s) else None
 
     def write(self, message: bytes, offset: int) -> None:
         """Write bytes to the responder's memory, one-sided; returns when they are there.
@@ -137,15 +140,23 @@ class Context(Wrappers):
 
     def _one_sided(self, kind: str, message: bytes) -> bytes:
         number = self.send(message, kind)
-        idle = Idle()
-        while True:
-            for reply in self._replies:
-                if reply.number == number:
-                    self._replies.remove(reply)
-                    if reply.status is not Status.OK:
-                        raise OfframpError(f"{kind}: {reply.status.name.lower().replace('_', ' ')}")
-                    return reply.message
+        self._wait(lambda: any(reply.number == number for reply in self._replies))
+        reply = next(reply for reply in self._replies if reply.number == number)
+        self._replies.remove(reply)
+        if reply.status is not Status.OK:
+            raise OfframpError(f"{kind}: {reply.status.name.lower().replace('_', ' ')}")
+        return reply.message
+
+    def _wait(self, ready: Callable[[], object], timeout_s: float | None = None) -> bool:
+        """Make rounds until ``ready`` holds; returns whether it does before the time is over."""
+        if ready():
+            return True
+        idle, begun = Idle(), time.monotonic()
+        while not ready():
+            if timeout_s is not None and time.monotonic() - begun >= timeout_s:
+                return False
             idle(worked=self._step())
+        return True
 
     def _ready(self) -> Requester:
         if self._requester is None:
@@ -159,7 +170,7 @@ class Context(Wrappers):
         for i in range(done.count):
             status = Status(int(done.statuses[i]))
             answer = done.answer(i) if status is Status.OK else b""
-            path = requester.program.paths[int(done.paths[i])]
+            path = self._paths[int(done.paths[i])]
             self._replies.append(Reply(int(done.users[i]), status, answer, path, int(done.jct_ns[i])))
         return worked or done.count > 0
 
@@ -171,8 +182,8 @@ class Context(Wrappers):
         Raises:
             OfframpError: the function is not registered, or cannot answer.
         """
-        found: bytes = self.call("application", name, role)(message)
-        return found
+        answer: bytes = self.call("application", name, role)(message)
+        return answer
 
     def serve(
         self,
@@ -180,29 +191,51 @@ class Context(Wrappers):
         memory_bytes: int = 1 << 20,
         rows: int = 4096,
         access: Access | None = None,
+        devices: Devices | None = None,
     ) -> Responder:
-        """A responder with the registered functions, stepped by the caller; functions of role ``acc`` form a device.
+        """A responder with the registered functions and with devices, stepped by the caller.
 
         Args:
             address: ``HOST:PORT`` or ``unix:PATH``; by default a Unix socket in a private folder.
             memory_bytes: size of its memory.
             rows: most rows of a requester's table.
             access: proof that requesters must give; an address beyond this machine needs a token.
+            devices: devices of this side by name, as :meth:`init` takes them.
 
         Raises:
-            OfframpError: the address is taken or needs a token, or this context has begun already.
+            OfframpError: the address is taken or needs a token, a device cannot be opened, or this context has begun
+                already.
         """
-        if self._requester is not None or self._responder is not None:
-            raise OfframpError("serve: this context has begun already")
+        self._expect_new("serve")
         words = journal_words(rows)
         self._segment = SharedMemory(Host.size(memory_bytes, 4, words), "offramp-leo")
         service = prepare(Host(self._segment, memory_bytes, 4, words), {}, {}, first=True)
         service.python |= {n: self.call("application", n, ROLES[0]) for n in self.names("application", ROLES[0])}
-        if self.names("application", ROLES[1]):
-            service.dispatchers[ROLES[1]] = Dispatcher(self._accelerator())
+        service.dispatchers |= {name: Dispatcher(device) for name, device in self._devices(devices).items()}
         now = self.get("time stamp", "now")
         self._responder = Responder(service, Listener(address, access), Clock(now))
         return self._responder
+
+    # --- either side
+
+    def _expect_new(self, method: str) -> None:
+        if self._requester is not None or self._responder is not None:
+            raise OfframpError(f"{method}: this context has begun already")
+
+    def _devices(self, given: Devices | None) -> dict[str, Device]:
+        """Open devices of this side by name; those that texts describe are the context's own."""
+        from offramp.leo.devices import open_device
+
+        devices: dict[str, Device] = {}
+        for name, device in (given or {}).items():
+            if isinstance(device, str):
+                self._opened.append(open_device(device, name))
+                devices[name] = self._opened[-1]
+            else:
+                devices[name] = device
+        if self.names("application", ROLES[1]) and ROLES[1] not in devices:
+            devices[ROLES[1]] = self._accelerator()
+        return devices
 
     def _accelerator(self) -> Device:
         from offramp.leo.devices.functions import FunctionDevice
@@ -213,10 +246,12 @@ class Context(Wrappers):
         return FunctionDevice({n: self.call("application", n, ROLES[1]) for n in names}, ROLES[1], memories)
 
     def close(self) -> None:
-        """End connections; a second call does nothing."""
+        """End connections, and close the devices that the context has opened; a second call does nothing."""
         if self._requester is not None:
             self._requester.close()
         if self._responder is not None:
             self._responder.close()
         if self._segment is not None:
             self._segment.close()
+        while self._opened:
+            self._opened.pop().close()

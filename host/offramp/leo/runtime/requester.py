@@ -20,11 +20,10 @@ from offramp.leo.native import state as at
 from offramp.leo.native.batch import COMPLETION_WORDS, Batch, Completions
 from offramp.leo.native.clock import Clock
 from offramp.leo.native.dataflow import Program, TripRow
-from offramp.leo.native.end import MOST_STRIDE, ring_size
 from offramp.leo.native.flow import RECEIVED
 from offramp.leo.native.machine import address, machine
 from offramp.leo.native.pace import ROUNDS_NS
-from offramp.leo.native.ring import MOST_ROWS
+from offramp.leo.native.ring import MOST_ROWS, MOST_STRIDE, ring_size
 from offramp.leo.native.submission import SubmissionQueue
 from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp.leo.runtime.peer import Peer, Revivable
@@ -45,6 +44,12 @@ _LONGEST_PAUSE_S: Final = 1.0
 _TICKETS: Final = 256
 _LOOK_S: Final = 0.02
 """Seconds between two checks for slow events: missing responses, paths and links that may work again."""
+_FREE_COUNT: Final = offset(at.RequestTable.free_count)
+_ESCAPED: Final = offset(at.RequestTable.escaped)
+_FAILED: Final = offset(at.RequestTable.failed)
+_FLOW_DEVICES: Final = offset(flow.FlowCall.devices)
+_FLOW_WORKED: Final = offset(flow.FlowCall.worked)
+_FLOW_ESCAPED_FROM: Final = offset(flow.FlowCall.escaped_from)
 _UNDER_WAY: Final = (
     at.State.SELECTED,
     at.State.ACC_PENDING,
@@ -199,7 +204,7 @@ class Requester:
     @property
     def free(self) -> int:
         """Number of requests that would be admitted now."""
-        return int(self.table[at.RequestTable.free_count]) + self._collected
+        return int(self.table[_FREE_COUNT]) + self._collected
 
     @property
     def in_flight(self) -> int:
@@ -217,7 +222,7 @@ class Requester:
         return any(s.computes for s in self._dispatchers.values())
 
     def admit(self, batch: Batch, users: Words) -> int:
-        """Admit requests, in order; returns how many found room: the others must be offered again.
+        """Admit requests, in order; returns how many there was room for: the others must be offered again.
 
         Args:
             batch: the requests.
@@ -227,7 +232,7 @@ class Requester:
             OfframpError: no such type, or a message longer than the table's: none of the batch is admitted.
         """
         self._release()
-        if not self._submissions.take(batch, users, int(self.table[at.RequestTable.free_count])):
+        if not self._submissions.take(batch, users, int(self.table[_FREE_COUNT])):
             return 0
         return self._native["admit"](self._at, self._selector_at, self._submissions.address, self.settings.rows)
 
@@ -277,12 +282,12 @@ class Requester:
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
         worked = self._pump()
-        self._flow[: flow.FlowCall.devices] = window, lasts_ns, room
+        self._flow[:_FLOW_DEVICES] = window, lasts_ns, room
         self._collected += self._native["flow"](self._at, self._selector_at, *self._flow_arguments)
-        worked |= bool(self._flow[flow.FlowCall.worked]) | self._pump()
+        worked |= bool(self._flow[_FLOW_WORKED]) | self._pump()
         if self._dispatchers:
-            worked |= self._serve(int(self._flow[flow.FlowCall.escaped_from]))
-        if self.table[at.RequestTable.failed]:
+            worked |= self._serve(int(self._flow[_FLOW_ESCAPED_FROM]))
+        if self.table[_FAILED]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
             self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})
         now = time.monotonic()
@@ -333,7 +338,7 @@ class Requester:
 
     def _compile(self, local: Mapping[str, Device]) -> dict[str, Words]:
         """Let compiled code run what devices have compiled, including modelled accelerators."""
-        found: dict[str, Words] = {}
+        engines: dict[str, Words] = {}
         self._keep: list[Any] = []
         words = section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
             -1, TripRow.WORDS
@@ -346,21 +351,17 @@ class Requester:
             self._keep.append(function)
             row[TripRow.call], row[offset(TripRow.context)] = function.address, address(function.context)
             make = getattr(device, "engine", None)
-            if make is not None and device.name not in found:
+            if make is not None and device.name not in engines:
                 engine = make({})
-                found[device.name] = engine.make(engine.free)
+                engines[device.name] = engine.make(engine.free)
                 self._keep.append(engine)
-            row[TripRow.engine] = address(found[device.name]) if make is not None else 0
-        return found
+            row[TripRow.engine] = address(engines[device.name]) if make is not None else 0
+        return engines
 
     def _serve(self, escaped_from: int) -> bool:
         """Hand escaped requests to their devices, and take finished ones; returns whether there were any."""
         dispatchers = list(self._dispatchers.values())
-        tickets = (
-            self._tickets[: int(self.table[at.RequestTable.escaped])]
-            if escaped_from != flow.NOBODY
-            else self._tickets[:0]
-        )
+        tickets = self._tickets[: int(self.table[_ESCAPED])] if escaped_from != flow.NOBODY else self._tickets[:0]
         for ticket in tickets.tolist():
             row = ticket & 0xFFFFFFFF
             message = self._composed

@@ -43,6 +43,10 @@ _LISTENED_S: Final = 1e-3
 """Least seconds between two checks for new requesters while some are connected; a slow check lengthens it."""
 _LISTENED_PART: Final = 50
 _LOG: Final = logging.getLogger(__name__)
+_SERVED_MOST: Final = offset(at.Served.most)
+_STATE_ESCAPED: Final = offset(at.ServeState.escaped)
+_ID, _INFO, _KEY = offset(at.Escape.id), offset(at.Escape.info), offset(at.Escape.key)
+_PLACE, _LENGTH = offset(at.Escape.place), offset(at.Escape.length)
 
 
 @cache
@@ -117,7 +121,7 @@ class _Connection:
     @property
     def escaped(self) -> int:
         """Number of requests that the last compiled round has handed to Python."""
-        return self._state[at.ServeState.escaped]
+        return self._state[_STATE_ESCAPED]
 
     @property
     def room(self) -> int:
@@ -262,7 +266,7 @@ class Responder:
         for connection in connections:
             if connection.answers:
                 self._flush(connection)
-            connection.row[at.Served.most] = connection.room
+            connection.row[_SERVED_MOST] = connection.room
         busy = self.busy
         lasts = ROUNDS_NS if self._compiled and self._clock.real and not busy else 0
         served = self._native["serve_all"](self._rows_at, len(connections), 32 if busy else BUDGET, lasts)
@@ -270,13 +274,13 @@ class Responder:
         for connection in connections:
             for i in range(connection.escaped):
                 escape = connection.escapes[i].copy()
-                connection.pending_bytes += _cost(escape[at.Escape.length])
-                place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])
+                connection.pending_bytes += _cost(escape[_LENGTH])
+                place, length = int(escape[_PLACE]), int(escape[_LENGTH])
                 self._dispatch(connection, escape, connection.buffer[place : place + length].tobytes())
         return served
 
     def _dispatch(self, connection: _Connection, escape: Words, message: bytes) -> None:
-        info = int(escape[at.Escape.info])
+        info = int(escape[_INFO])
         number, device = info & 0xFFFF, info >> 16 & 0xFF
         if number >= len(connection.functions) or device >= len(connection.devices):
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
@@ -286,20 +290,20 @@ class Responder:
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
             return
         once = bool(info >> 48 & ONCE)
-        mark = int(escape[at.Escape.id]), info >> 24 & 0xFF
+        mark = int(escape[_ID]), info >> 24 & 0xFF
         if once:
             if mark in connection.running:  # the retry takes the place of the attempt that still runs
-                connection.pending_bytes -= _cost(connection.running[mark][at.Escape.length])
+                connection.pending_bytes -= _cost(connection.running[mark][_LENGTH])
                 connection.running[mark][:] = escape
                 return
             connection.running[mark] = escape
             self._native["note"](connection.journal, escape, -1, 0, 0)
-        key = int(escape[at.Escape.key]) if info >> 48 & ORDERED else None
+        key = int(escape[_KEY]) if info >> 48 & ORDERED else None
         first, finish = self.service.chains.get(function, (function, None))
 
         def done(completion: Completion) -> None:
             if finish is not None and completion.status is Status.OK:
-                key, answer = int(escape[at.Escape.key]), completion.message
+                key, answer = int(escape[_KEY]), completion.message
                 completion = call(lambda content: finish(key, content), answer)
             if once:
                 del connection.running[mark]
@@ -323,7 +327,7 @@ class Responder:
             self._native["note"](
                 connection.journal, escape, int(status) if ended else -2, _address(message), len(message)
             )
-        connection.pending_bytes -= _cost(escape[at.Escape.length])
+        connection.pending_bytes -= _cost(escape[_LENGTH])
         if connection.open:
             connection.pending_bytes += _cost(len(message))
             connection.answers.append((escape, status, bytes(message)))
@@ -346,13 +350,13 @@ def call(function: Function, message: bytes) -> Completion:
     """Answer a message with a Python function; if it raises, only this request fails."""
     begun = time.monotonic_ns()
     try:
-        found = function(message)
+        answer = function(message)
     except OfframpError:
         return Completion(0, Status.FAILED, b"", time.monotonic_ns() - begun)
     except Exception:
         _LOG.exception("a function failed on a message of %d bytes", len(message))
         return Completion(0, Status.FAILED, b"", time.monotonic_ns() - begun)
-    return Completion(0, Status.OK, found, time.monotonic_ns() - begun)
+    return Completion(0, Status.OK, answer, time.monotonic_ns() - begun)
 
 
 def _cost(length: int) -> int:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any, Final
 
-from offramp.leo.native.end import LEAST_RING, MOST_RING, MOST_STRIDE
-from offramp.leo.native.ring import ENTRY_BYTES, MOST_ROWS
+from offramp.leo.native.ring import MOST_ROWS, MOST_STRIDE
 from offramp.leo.transports.link import TRANSPORTS
 from offramp.nic.coflows import Host
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import array, check_object, choice, integer, optional, text
+from offramp_base.native.ring import ENTRY_BYTES
+from offramp_base.native.ring_end import LEAST_RING, MOST_RING
 
 VERSION: Final = 2
 MOST_NAMES: Final = 256

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from offramp.leo.native.end import End, Words
 from offramp_base import listening
 from offramp_base.listening import Address, Greeting, Token
+from offramp_base.native.ring_end import End, Words
 from offramp_base.registry import Registry
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from offramp.leo.native.clock import Clock
-from offramp.leo.native.end import End, Words
 from offramp.leo.native.machine import address, machine
 from offramp.leo.native.mover import Mover, move
+from offramp_base.native.ring_end import End, Words
 
 
 @cache

@@ -18,12 +18,12 @@ import numpy as np
 
 from offramp.leo.hops import recorder
 from offramp.leo.native.clock import Clock
-from offramp.leo.native.end import End, Words, make_end
-from offramp.leo.native.ring import RingEnd
 from offramp.leo.transports.greeting import parse_place
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp.nic.coflows import CELL, CoflowPort, Exchange, Host
 from offramp_base.errors import OfframpError
+from offramp_base.native.ring import RingEnd
+from offramp_base.native.ring_end import End, Words, make_end
 
 PORT: Final = "OFFRAMP_LEO_PORT"
 _WINDOW: Final = 32

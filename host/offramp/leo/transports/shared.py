@@ -7,14 +7,17 @@ Only the rings lie in it: each side's position in them is in its own memory (:mo
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
-from offramp.leo.native.end import Words, make_end, ring_words
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
+from offramp_base.native.ring import RingEnd
+from offramp_base.native.ring_end import Words, make_end, ring_words
 from offramp_base.sealed_memory import SharedMemory
 
-_CHECKED = 256
+_FAULT: Final = offset(RingEnd.fault)
+_CHECKED: Final = 256
 """Calls of ``pump`` between two checks of the control socket, which cost a system call."""
 
 
@@ -38,6 +41,7 @@ class SharedLink:
         halves = memory.words[:words], memory.words[words : 2 * words]
         ours, theirs = halves if requester else halves[::-1]
         self.sent, self.received = make_end(ring_bytes, ours), make_end(ring_bytes, theirs, longest)
+        self._sent_words, self._received_words = self.sent.words.data, self.received.words.data
         self._control, self._memory = control, memory
         self._calls = 0
 
@@ -79,7 +83,8 @@ class SharedLink:
     def pump(self) -> bool:
         """Move nothing; check whether the peer is gone or has written invalid data."""
         self._calls += 1
-        check_ends(self.sent, self.received)
+        if self._sent_words[_FAULT] or self._received_words[_FAULT]:
+            check_ends(self.sent, self.received)
         if self._calls % _CHECKED == 0 and not self._control.alive():
             raise LinkDown("the peer has ended")
         return False

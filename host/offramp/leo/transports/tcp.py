@@ -8,10 +8,10 @@ import os
 import socket
 from typing import Final, Self
 
-from offramp.leo.native.end import Words, make_end
 from offramp.leo.native.mover import CLOSED, TCP, Mover
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp.leo.transports.moving import Moving, function_address
+from offramp_base.native.ring_end import Words, make_end
 
 _UNANSWERED_MS: Final = 5000
 """Milliseconds without an acknowledgement after which a machine counts as gone."""

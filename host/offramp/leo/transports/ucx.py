@@ -24,12 +24,12 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from offramp.leo.native.end import RING_HEADER_WORDS, End, Words, ring_words
 from offramp.leo.native.mover import CLOSED, UCX, Mover
 from offramp.leo.transports.greeting import parse_memory
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp.leo.transports.moving import Moving, function_address
 from offramp_base.errors import OfframpError
+from offramp_base.native.ring_end import RING_HEADER_WORDS, End, Words, ring_words
 
 _API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
 _RMA: Final = 1 << 1

@@ -15,9 +15,7 @@ from typing import Any, Final, Self
 
 from offramp.hermod.deploy.limits import Limits
 from offramp.hermod.deploy.p4 import switch_plan as deployed_plan
-from offramp.hermod.deploy.plan import plan_of
 from offramp.hermod.endhost.priorities import Priorities
-from offramp.hermod.plan_file import plan_document
 from offramp.hermod.switch.control import HermodControl
 from offramp.hermod.switch.entries import SwitchPlan
 from offramp.p4src import p4_source
@@ -40,14 +38,13 @@ _PORTS: Final = logging.getLogger("offramp_p4.ports.interface")
 def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
     """The queues of the job's plan as deployed, or one queue for all; and the ports of the ranks."""
     hosts, ports = {mac(rank): rank for rank in range(scenario.ranks)}, range(ports_of(scenario))
-    plan, codec = priorities.plan, priorities.codec
-    if plan is None or codec is None:
+    plan = priorities.plan
+    if plan is None:
         return SwitchPlan({}, 0, 0, hosts=hosts, ports=ports)
-    queues = plan_of(plan_document({}, codec, scenario.queues, plan))
     if scenario.abuse is None or not scenario.abuse.guarded:
-        return deployed_plan(queues, ports, hosts)
+        return deployed_plan(plan, ports, hosts)
     limits = Limits(scenario.rate_bps, lowest=0)  # the traffic manager keeps the lowest queue's share: it drops nothing
-    return deployed_plan(queues, ports, hosts, members=range(scenario.ranks), limits=limits)
+    return deployed_plan(plan, ports, hosts, members=range(scenario.ranks), limits=limits)
 
 
 def ports_of(scenario: Scenario) -> int:

@@ -15,7 +15,7 @@ import pytest
 import namespaces
 from offramp.hermod.deploy.linux import bpf
 from offramp.hermod.deploy.linux.guard import GuardTarget, cgroup_id
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.plan_file import load_plan
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import ipv4_checksum
 

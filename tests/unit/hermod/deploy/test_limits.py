@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from offramp.hermod.deploy.limits import Limits, burst_bytes
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.plan_file import load_plan
 from offramp_base.errors import OfframpError
 
 
@@ -14,7 +14,7 @@ def test_control_traffic_takes_its_share_where_it_has_a_queue_of_its_own() -> No
     limits = Limits(10**9, control=0.1, police_bps={2: 5 * 10**8})
     assert limits.of_queues(load_plan("mixtral-8x7b")) == {7: 10**8, 2: 5 * 10**8}
     no_control = load_plan("mixtral-8x7b", control=())
-    assert any(row["queue"] == no_control.urgent for row in no_control.priorities)
+    assert any(priority.queue == no_control.urgent for priority in no_control.priorities)
     assert limits.of_queues(no_control) == {2: 5 * 10**8}  # the job's first class is not control traffic
 
 

@@ -23,7 +23,8 @@ from offramp.hermod.deploy.linux.show import root_of, state_from
 from offramp.hermod.deploy.linux.state import state_for
 from offramp.hermod.deploy.linux.target import LinuxTarget
 from offramp.hermod.deploy.linux.tc import Tc
-from offramp.hermod.deploy.plan import DeployPlan, load_plan
+from offramp.hermod.plan_file import load_plan
+from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError
 
 RATE = 10**9
@@ -48,7 +49,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def strict(kind: str, plan: DeployPlan, rate_bps: int = RATE, tc: Tc | None = None) -> LinuxTarget:
+def strict(kind: str, plan: QueuePlan, rate_bps: int = RATE, tc: Tc | None = None) -> LinuxTarget:
     """The plan on ``left``; prio has no use for a rate."""
     return LinuxTarget("left", plan, kind=kind, rate_bps=rate_bps if kind == "htb" else None, tc=tc or Tc())
 
@@ -380,7 +381,7 @@ def test_no_tc(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.netns
 @pytest.mark.parametrize("plan", [OLD, NEW])
 def test_auto_is_prio_where_the_kernel_has_it_and_nothing_is_limited(
-    inside: namespaces.Namespace, plan: DeployPlan
+    inside: namespaces.Namespace, plan: QueuePlan
 ) -> None:
     if not Tc().knows("prio"):
         pytest.skip("the kernel has no prio (sch_prio)")

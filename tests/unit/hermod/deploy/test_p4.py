@@ -14,14 +14,15 @@ import pytest
 from in_process_switch import LocalConnection
 from offramp.hermod.deploy.limits import Limits
 from offramp.hermod.deploy.p4 import P4Target, switch_plan
-from offramp.hermod.deploy.plan import load_plan
-from offramp.hermod.switch.control import HermodControl, State
+from offramp.hermod.plan_file import load_plan
+from offramp.hermod.switch.control import HermodControl
 from offramp.hermod.switch.entries import FORWARD, MACS
 from offramp.p4src import p4_source, p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.connection import GrpcConnection
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.state import State, StateCodec
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.runtime import transaction
@@ -84,7 +85,7 @@ class Bmv2Like(LocalConnection):
 
 def steps(lab: Lab, before: State) -> int:
     control = HermodControl(lab.session)
-    return len(control._updates(control.wanted(NEW), before))
+    return len(StateCodec(lab.session.index).updates(control.wanted(NEW), before))
 
 
 @pytest.mark.full

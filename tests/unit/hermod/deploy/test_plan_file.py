@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.dscp import Meaning
+from offramp.hermod.factors import CType
+from offramp.hermod.plan_file import load_plan
+from offramp.hermod.queues import Priority
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
@@ -32,7 +35,7 @@ def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) 
     assert plan.queues[48] == plan.urgent == 7
     assert plan.queues[63] == 6
     assert plan.queues[0] == 0
-    assert plan.dscps_of(7) == [48]
+    assert [dscp for dscp, queue in plan.queues.items() if queue == 7] == [48]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,15 @@ def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) 
         ({"priorities": [5]}, "priorities: DSCP None: expected 0 to 63"),
         ({"priorities": [{"dscp": 63, "queue": 6}] * 2}, "priorities: DSCP 63 is given twice"),
         ({"priorities": [{"dscp": 63, "queue": 6, "code": [0]}]}, "priorities: code [0]: expected 0 to 63"),
+        (
+            {"priorities": [{"dscp": 63, "queue": 6, "types": ["XP"]}]},
+            "priorities: DSCP 63: types ['XP']: expected a list of EP, PP, DP, TP",
+        ),
+        (
+            {"priorities": [{"dscp": 63, "queue": 6, "layers": [-1]}]},
+            "priorities: DSCP 63: layers: -1: expected 0 to 1048576",
+        ),
+        ({"job": 3}, "job 3: expected an object"),
         ({"priorities": [{"dscp": 63, "queue": 5}]}, "priorities: DSCP 63 in queue 5, in dscp_to_queue 6"),
     ],
 )
@@ -58,6 +70,15 @@ def test_wrong_files(document: dict[str, Any], change: dict[str, Any], message: 
     with pytest.raises(OfframpError) as caught:
         load_plan(str(path))
     assert str(caught.value) == f"plan {path}: {message}"
+
+
+def test_rows_may_leave_out_what_their_coflows_are(document: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    row = {"dscp": 63, "queue": 6, "micro_batches": [0], "types": ["DP"]}
+    path.write_text(json.dumps({**document, "priorities": [{**row, "layers": []}]}))
+    assert load_plan(str(path)).priorities == (Priority(0, 63, 6),)
+    path.write_text(json.dumps({**document, "priorities": [{**row, "layers": [3]}]}))
+    assert load_plan(str(path)).priorities == (Priority(0, 63, 6, Meaning((0, 0), (CType.DP,), (3, 3))),)
 
 
 def test_no_plan_at_all(tmp_path: Path) -> None:

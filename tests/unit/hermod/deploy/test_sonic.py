@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 import fake_sonic
 import sonic_configs
 from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.plan import load_plan
 from offramp.hermod.deploy.sonic.device import Device, is_sonic
 from offramp.hermod.deploy.sonic.files import Files
 from offramp.hermod.deploy.sonic.patch import diff
@@ -28,6 +27,7 @@ from offramp.hermod.deploy.sonic.removal import without
 from offramp.hermod.deploy.sonic.tables import Config, merged, tables_for
 from offramp.hermod.deploy.sonic.target import SonicTarget
 from offramp.hermod.deploy.sonic.yang import validate
+from offramp.hermod.plan_file import load_plan
 from offramp_base.errors import OfframpError
 
 LIMITS = Limits(100 * 10**9, control=0.1, lowest=0.2, police_bps={6: 40 * 10**9})

@@ -20,13 +20,12 @@ import fake_sonic
 import sonic_configs
 import sonic_yang
 from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.plan import load_plan
 from offramp.hermod.deploy.sonic.files import Files
 from offramp.hermod.deploy.sonic.fitting import NoRoomError, fit
 from offramp.hermod.deploy.sonic.removal import without
 from offramp.hermod.deploy.sonic.rows import cells, where
 from offramp.hermod.deploy.sonic.target import SonicTarget
-from offramp.hermod.plan_file import read_plan
+from offramp.hermod.plan_file import load_plan, read_plan
 from offramp_base.errors import OfframpError
 from sonic_configs import PORTS, Config
 
@@ -134,7 +133,7 @@ def test_where_packets_go(what: str, members: Any) -> None:
     after = switch.read()
     if not fitted.notes:
         return
-    rows = {row["dscp"]: row["queue"] for row in fitted.plan.priorities}
+    rows = {priority.dscp: priority.queue for priority in fitted.plan.priorities}
     ours = set()
     for came in PORTS:
         for leaves in PORTS:
@@ -347,9 +346,9 @@ def test_dscps_are_shared_where_few_are_left() -> None:
     config = sonic_configs.default()
     config["DSCP_TO_TC_MAP"]["AZURE"] = {str(d): "1" if d % 4 == 0 else "0234561"[d % 6] for d in range(64)}
     fitted = fit(config, PLAN, PORTS, "HERMOD")
-    carried = {row["dscp"]: row["queue"] for row in fitted.plan.priorities}
+    carried = {priority.dscp: priority.queue for priority in fitted.plan.priorities}
     assert set(carried) <= set(range(0, 64, 4))
-    pairs = [(old["queue"], new["queue"]) for old, new in zip(PLAN.priorities, fitted.plan.priorities, strict=True)]
+    pairs = [(old.queue, new.queue) for old, new in zip(PLAN.priorities, fitted.plan.priorities, strict=True)]
     assert [new for _, new in sorted(pairs)] == sorted(new for _, new in pairs)  # the order is kept
     config["DSCP_TO_TC_MAP"]["AZURE"] = dict.fromkeys(map(str, range(64)), "3")
     with pytest.raises(NoRoomError, match=r"^no DSCP is left for the job: all of them are in use, or"):
@@ -369,7 +368,7 @@ def test_files_and_the_plan_for_the_hosts(what: str, tmp_path: Path) -> None:
     changed: Any = copy.deepcopy(config)
     fake_sonic.patch(changed, patch)
     assert load_plan(str(carried)) == target.fitted.plan
-    assert read_plan(carried)["job"] == PLAN.document["job"]
+    assert read_plan(carried).job == PLAN.job
     switch = Memory(changed)
     assert SonicTarget(switch, load_plan(str(carried)), PORTS).differences() == []
     fake_sonic.patch(changed, back)

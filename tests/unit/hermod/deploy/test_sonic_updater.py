@@ -22,10 +22,10 @@ import fake_sonic
 import sonic_configs
 import sonic_updater
 from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.plan import load_plan
 from offramp.hermod.deploy.sonic.fitting import NoRoomError
 from offramp.hermod.deploy.sonic.patch import diff
 from offramp.hermod.deploy.sonic.target import SonicTarget
+from offramp.hermod.plan_file import load_plan
 from sonic_configs import Config
 
 pytestmark = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.hermod.switch.entries import BY_SOURCE, MEMBERS, UPPER, Profile, Rate, Role, SwitchPlan, cell, entries_for
+from offramp.hermod.switch.entries import BY_SOURCE, MEMBERS, UPPER, Profile, Rate, Role, SwitchPlan, cell, state_for
 from offramp_base.errors import OfframpError
+from offramp_base.p4rt.state import RATE as RATE_OF_CELL
 
 RATE = Rate(1000, 100)
 
@@ -43,13 +44,16 @@ def test_a_rate_that_is_none(bytes_per_s: int, burst: int) -> None:
 
 
 def test_members_and_rates_become_entries_and_cells() -> None:
-    entries = entries_for(SwitchPlan({}, members=(2, 1), ports=(1, 2, 3), police={7: RATE}, upper=RATE), ())
-    members = [(row.keys, row.action.rpartition(".")[2]) for row in entries.entries if row.table == MEMBERS]
-    assert members == [({}, "best_effort"), ({"port": 1}, "trust"), ({"port": 2}, "trust")]
-    policed = {(BY_SOURCE, cell(port, 7)): RATE for port in (1, 2)}
-    assert entries.meters == policed | {(UPPER, port): RATE for port in (1, 2, 3)}
+    state = state_for(SwitchPlan({}, members=(2, 1), ports=(1, 2, 3), police={7: RATE}, upper=RATE), ())
+    members = [(keys, action.rpartition(".")[2]) for (table, keys), (action, _) in state.items() if table == MEMBERS]
+    assert members == [((), "best_effort"), ((("port", 1),), "trust"), ((("port", 2),), "trust")]
+    cells = {key for key, (action, _) in state.items() if action == RATE_OF_CELL}
+    policed = {(BY_SOURCE, (("index", cell(port, 7)),)) for port in (1, 2)}
+    assert cells == policed | {(UPPER, (("index", port),)) for port in (1, 2, 3)}
+    assert {state[key] for key in cells} == {(RATE_OF_CELL, (("bytes_per_s", 1000), ("burst", 100)))}
 
 
 def test_nobody_is_a_member_where_the_job_has_no_ports() -> None:
-    entries = entries_for(SwitchPlan({}, members=()), ())
-    assert [row.action for row in entries.entries if row.table == MEMBERS] == ["HermodIngress.trust.best_effort"]
+    state = state_for(SwitchPlan({}, members=()), ())
+    actions = [action for (table, _), (action, _) in state.items() if table == MEMBERS]
+    assert actions == ["HermodIngress.trust.best_effort"]

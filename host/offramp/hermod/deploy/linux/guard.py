@@ -12,9 +12,9 @@ from typing import Any
 
 from offramp.hermod.deploy.linux import bpf
 from offramp.hermod.deploy.linux.guard_program import COUNT, GUARDED, guard_program
-from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.deploy.target import Difference, in_use, require_equal
 from offramp.hermod.dscp import CODES
+from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError, not_restored
 
 
@@ -59,7 +59,7 @@ class GuardTarget:
         OfframpError: no such interface or cgroup.
     """
 
-    def __init__(self, interface: str, plan: DeployPlan, cgroups: list[Path]) -> None:
+    def __init__(self, interface: str, plan: QueuePlan, cgroups: list[Path]) -> None:
         self.name = f"guard of interface {interface}"
         try:
             self._index = socket.if_nametoindex(interface)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from offramp.hermod.deploy.limits import Limits
 from offramp.hermod.deploy.linux.prefixes import blocks, tos_match
-from offramp.hermod.deploy.plan import DeployPlan
+from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError
 
 HANDLE = "4845:"
@@ -98,7 +98,7 @@ class TcState:
         return [f"qdisc add dev {interface} root handle {HANDLE} prio bands {self.queues} priomap {default}"]
 
 
-def state_for(plan: DeployPlan, kind: str, limits: Limits | None) -> TcState:
+def state_for(plan: QueuePlan, kind: str, limits: Limits | None) -> TcState:
     """The plan on an interface; ``limits`` are of htb, which has the rate of the line from them.
 
     Raises:

@@ -12,8 +12,8 @@ from offramp.hermod.deploy.linux.host import settings
 from offramp.hermod.deploy.linux.show import root_of, state_from
 from offramp.hermod.deploy.linux.state import HANDLE, TcState, state_for
 from offramp.hermod.deploy.linux.tc import Tc, speed_bps
-from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.deploy.target import Difference, in_use, require_equal
+from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError, not_restored
 
 KINDS = ("auto", "prio", "htb")
@@ -37,7 +37,7 @@ class LinuxTarget:
     def __init__(
         self,
         interface: str,
-        plan: DeployPlan,
+        plan: QueuePlan,
         *,
         kind: str = "auto",
         rate_bps: int | None = None,

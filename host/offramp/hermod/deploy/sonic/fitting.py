@@ -12,13 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.deploy.sonic.binding import bind_maps
 from offramp.hermod.deploy.sonic.queuing import Served, bind_queues
 from offramp.hermod.deploy.sonic.surroundings import Surroundings
 from offramp.hermod.deploy.sonic.tables import QUEUE, Config, merged, tables_for
 from offramp.hermod.dscp import CODES
-from offramp.hermod.queues import MOST_QUEUES
+from offramp.hermod.queues import MOST_QUEUES, QueuePlan
 from offramp_base.errors import OfframpError
 
 
@@ -40,7 +39,7 @@ class Fitted:
     """
 
     tables: Config
-    plan: DeployPlan
+    plan: QueuePlan
     split: Sequence[str] = ()
     queues: Mapping[int, int] = field(default_factory=dict)
     moved: Mapping[int, int] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class Fitted:
 
 def fit(
     config: Config,
-    plan: DeployPlan,
+    plan: QueuePlan,
     ports: Sequence[str],
     name: str,
     *,
@@ -87,8 +86,8 @@ def fit(
     trusted = [port for port in ports if members is None or port in members]
     kept = set().union(*(there.used_dscps(port, replace) for port in trusted))
     moved = _moved(plan, kept)
-    told = plan.carried_by(moved)
-    placed = {dscp: queue for dscp, queue in told.queues.items() if dscp not in kept and (queue > 0 or replace)}
+    carried = plan.carried_by(moved)
+    placed = {dscp: queue for dscp, queue in carried.queues.items() if dscp not in kept and (queue > 0 or replace)}
     needed = sorted({*placed.values(), *([plan.other] if replace else [])})
     last = room[-len(needed) :]
     chosen = {of_plan: last[at * len(last) // len(needed)] for at, of_plan in enumerate(needed)}
@@ -98,15 +97,15 @@ def fit(
     tables = bind_maps(config, there, ports, trusted, name, classes, default, dict(chosen.values()), kept)
     served = _served(plan, queues, limits)
     rows, split = bind_queues(config, there, ports, name, served, None if replace else limits)
-    return Fitted(tables | rows, told, split, queues, moved, _notes(plan, queues, moved, kept, replace))
+    return Fitted(tables | rows, carried, split, queues, moved, _notes(plan, queues, moved, kept, replace))
 
 
-def _moved(plan: DeployPlan, kept: Collection[int]) -> dict[int, int]:
+def _moved(plan: QueuePlan, kept: Collection[int]) -> dict[int, int]:
     """Other DSCPs for those that somebody uses: the nearest that nobody does, queues without any first.
 
     Where none is left, one that the job has already: of the same queue of the plan, else of the nearest.
     """
-    own = {row["dscp"]: row["queue"] for row in plan.priorities}
+    own = {priority.dscp: priority.queue for priority in plan.priorities}
     free = {dscp for dscp in range(CODES) if dscp not in kept and dscp not in plan.queues}
     held = {dscp: queue for dscp, queue in own.items() if dscp not in kept}
     moved: dict[int, int] = {}
@@ -147,21 +146,21 @@ def _room(there: Surroundings, replace: bool) -> list[tuple[int, int]]:
     return room
 
 
-def _served(plan: DeployPlan, queues: Mapping[int, int], limits: Limits | None) -> dict[int, Served]:
+def _served(plan: QueuePlan, queues: Mapping[int, int], limits: Limits | None) -> dict[int, Served]:
     """Limits of each queue that the job takes: the summed rates of those that share it, and the lowest threshold."""
     peaks = {} if limits is None else limits.of_queues(plan)
     lowest = None if limits is None else limits.lowest_bps
-    found = {}
+    limits_of = {}
     for queue in sorted(set(queues.values())):
         sharing = [of_plan for of_plan, own in queues.items() if own == queue]
         peak = sum(peaks[q] for q in sharing) if all(q in peaks for q in sharing) else None
         marks = [plan.ecn_bytes[q] for q in sharing if q in plan.ecn_bytes]
-        found[queue] = Served(peak, lowest if plan.other in sharing else None, min(marks, default=None))
-    return found
+        limits_of[queue] = Served(peak, lowest if plan.other in sharing else None, min(marks, default=None))
+    return limits_of
 
 
 def _notes(
-    plan: DeployPlan, queues: Mapping[int, int], moved: Mapping[int, int], kept: Collection[int], replace: bool
+    plan: QueuePlan, queues: Mapping[int, int], moved: Mapping[int, int], kept: Collection[int], replace: bool
 ) -> list[str]:
     shared = {queue: [str(q) for q, own in queues.items() if own == queue] for queue in queues.values()}
     pairs = ", ".join(f"{' and '.join(of_plan)} in {queue}" for queue, of_plan in shared.items())

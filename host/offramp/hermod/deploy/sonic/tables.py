@@ -7,8 +7,8 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 
 from offramp.hermod.deploy.limits import Limits, burst_bytes
-from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.dscp import CODES
+from offramp.hermod.queues import QueuePlan
 
 Config = dict[str, dict[str, dict[str, str]]]
 """Table, key, field to value."""
@@ -25,7 +25,7 @@ _COLOURS = ("green", "yellow", "red")
 
 
 def tables_for(
-    plan: DeployPlan,
+    plan: QueuePlan,
     ports: Sequence[str],
     name: str,
     *,
@@ -115,7 +115,7 @@ def rates(peaks: Mapping[int, int], lowest: int | None, lowest_bps: int | None) 
     return fields
 
 
-def _queue(plan: DeployPlan, queue: int, name: str, scheduler: str) -> dict[str, str]:
+def _queue(plan: QueuePlan, queue: int, name: str, scheduler: str) -> dict[str, str]:
     fields = {"scheduler": scheduler}
     if queue in plan.ecn_bytes:
         fields["wred_profile"] = own_name(name, queue)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.deploy.sonic import conflicts
 from offramp.hermod.deploy.sonic.files import holding
 from offramp.hermod.deploy.sonic.fitting import Fitted, NoRoomError, fit
@@ -20,7 +19,8 @@ from offramp.hermod.deploy.sonic.removal import without
 from offramp.hermod.deploy.sonic.tables import PORT_MAP, QUEUE, Config
 from offramp.hermod.deploy.sonic.yang import validate
 from offramp.hermod.deploy.target import Difference, require_equal
-from offramp.hermod.plan_file import SCHEMA
+from offramp.hermod.plan_file import SCHEMA, plan_document
+from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError
 
 
@@ -55,7 +55,7 @@ class SonicTarget:
     def __init__(
         self,
         store: Store,
-        plan: DeployPlan,
+        plan: QueuePlan,
         ports: Sequence[str] = (),
         name: str = "HERMOD",
         *,
@@ -135,7 +135,7 @@ class SonicTarget:
             conflicts.check(config, fitted.tables, self._object)
         after = fitted.onto(without(config, self._object))
         operations = diff(config, after)
-        document = {"schema": SCHEMA, **fitted.plan.document} if fitted.moved else None
+        document = {"schema": SCHEMA, **plan_document(fitted.plan)} if fitted.moved else None
         with holding(self._carried, document):
             if not operations:
                 return False

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+from offramp.switchgnn.fabric import SwitchEndpoint, SwitchFabric
+from offramp.switchgnn.worker_link import open_worker
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
-from offramp.train.worker_link import open_worker
 from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = pytest.mark.bench

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import IntArray
+from offramp.switchgnn.exchange import require_values
 from offramp.switchgnn.local_block import boundary_of, local_block
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
@@ -361,22 +361,3 @@ class Endpoint:
         }
         self._control = build_frames(self.index, fields, 1)
         self._said.append(self._control)
-
-
-def require_values(
-    worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
-) -> None:
-    """Refuse arguments that are not an exchange of a worker whose rows of each plan are ``boundaries``.
-
-    Raises:
-        OfframpError: no such plan, or an array of another shape or type.
-    """
-    if not 0 <= plan_index < len(plans):
-        raise OfframpError(f"worker {worker}: plan {plan_index}: expected 0 to {len(plans) - 1}")
-    most, n = plans[plan_index].width, len(boundaries[plan_index])
-    if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
-        raise OfframpError(
-            f"worker {worker}: values: expected {n} rows of at most {most} features, got shape {values.shape}"
-        )
-    if values.dtype != np.int32:
-        raise OfframpError(f"worker {worker}: values: expected int32, got {values.dtype}")

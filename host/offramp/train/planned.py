@@ -22,6 +22,7 @@ from offramp.graph.kept import kept_partition
 from offramp.graph.local_graph import split_graph
 from offramp.graph.racks import cross_rack
 from offramp.models import make_model
+from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.halo import plan_halo
@@ -29,7 +30,6 @@ from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
 from offramp.train.propagators.registry import PROPAGATORS
 from offramp.train.switch_plans import SwitchPlans
-from offramp.train.worker_exchange import plan_worker_exchange
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
@@ -77,7 +77,10 @@ class PlannedRun:
                 rows=rows[worker] if rows else None,
                 received_features=graph.features[rows[worker].received] if rows else None,
                 exchanges=exchanges,
-                worker_exchanges={width: plan_worker_exchange(made, worker) for width, made in schemes.items()},
+                exchange_plans={
+                    width: plan_exchange(scheme_plan, worker, self.exchanges.plan_of_width[width])
+                    for width, scheme_plan in schemes.items()
+                },
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
                 code_bits=next((made.scheme.code_bits for made in schemes.values()), 0),
                 link=links[worker] if links else "",

@@ -30,7 +30,7 @@ SETTINGS = TrainSettings("karate", workers=RANKS, propagator="switch", epochs=1,
 
 def walks() -> dict[str, Walk]:
     """The sum of one layer, forward."""
-    from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+    from offramp.switchgnn.fabric import SwitchEndpoint, SwitchFabric
 
     planned = plan_run(SETTINGS.load(), SETTINGS)
     assert planned.exchanges is not None

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
 
-    from offramp.nic.compiled_worker import CompiledWorker
-    from offramp.nic.worker import NicWorker
+    from offramp.switchgnn.compiled_worker import CompiledWorker
+    from offramp.switchgnn.nic_worker import NicWorker
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.recovery import Recovery
     from offramp.switchgnn.worker import Worker
@@ -61,7 +61,7 @@ def open_worker(
     options: dict[str, Any] = {"window": window, "recovery": recovery, "racks": racks}
     if not link.startswith(f"{NIC}:"):
         return _on_link(rank, plans, link, stack, timeout_s, options, gap_s=gap_s, faults=faults, seed=seed)
-    from offramp.nic.worker import NicWorker
+    from offramp.switchgnn.nic_worker import NicWorker
 
     agent = NicWorker(rank, plans, link, timeout_s, **options, gap_s=gap_s, faults=faults, seed=seed)
     return stack.enter_context(closing(agent))
@@ -80,13 +80,13 @@ def _on_link(
     seed: int,
 ) -> Worker | CompiledWorker:
     """A worker whose frames are built in this process."""
-    from offramp.nic.compiled_endpoint import CompiledEndpoint
-    from offramp.nic.compiled_worker import CompiledWorker
-    from offramp.nic.worker_library import available
+    from offramp.switchgnn.compiled_endpoint import CompiledEndpoint
+    from offramp.switchgnn.compiled_worker import CompiledWorker
     from offramp.switchgnn.endpoint import Endpoint
     from offramp.switchgnn.rate import RateControl
     from offramp.switchgnn.wire import worker_mac
     from offramp.switchgnn.worker import Worker
+    from offramp.switchgnn.worker_library import available
     from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
     from offramp_base.transport.addressed import Addressed
     from offramp_base.transport.faulty import Faults, Faulty

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Python says of a worker of SwitchGNN (offramp.nic.worker_library), and how it is answered.
+// What Python says of a worker of SwitchGNN (offramp.switchgnn.worker_library), and how it is answered.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,8 @@ def test_exchanges_of_an_epoch() -> None:
     settings = TrainSettings(GRAPH, workers=WORKERS, layers=2, hidden=128, partition="metis-volume")
     graph = settings.load()
     planned = plan_run(graph, settings)
-    assert planned.exchanges is not None
-    plans, of_width = planned.exchanges.plans, planned.exchanges.plan_of_width
+    plans = planned.plans
+    of_width = {width: plans.index(each.plan) for width, each in planned.exchanges.items()}
     widths = exchange_widths(settings, layer_widths(graph, settings))
     context = multiprocessing.get_context("fork")
     barrier, answers = context.Barrier(WORKERS + 1), context.Queue()

@@ -78,11 +78,11 @@ def train(
         with ExitStack() as stack:
             fabric: Fabric | None = None
             links: Sequence[str] = []
-            if planned.exchanges is not None:
+            if planned.exchanges:
                 if open_fabric is None:
                     raise SettingsError("propagator", "expected a switch", settings.propagator)
                 fabric = stack.enter_context(open_fabric())
-                fabric.load(planned.exchanges.plans, settings.memory // AGGREGATOR_BYTES)
+                fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES)
                 links = fabric.links
             done: RankResult[Epoch, Traffic] = launcher.run(train_rank, planned.jobs(links), WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()

@@ -32,11 +32,10 @@ def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> AnyWorker:
     from offramp.switchgnn.recovery import Recovery
     from offramp_base.transport.faulty import Faults
 
-    assert job.exchanges is not None
     settings = job.settings
     return open_worker(
         group.rank,
-        job.exchanges.plans,
+        job.plans,
         job.link,
         stack,
         settings.timeout_s,
@@ -63,8 +62,7 @@ def through(job: WorkerJob, group: Group, link: SwitchLink) -> Propagator:
 def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
     from offramp.switchgnn.fingerprint import job_fingerprint
 
-    assert job.exchanges is not None
-    _agree(group, job_fingerprint(job.exchanges.plans))
+    _agree(group, job_fingerprint(job.plans))
     with ExitStack() as stack:
         worker = _open_worker(job, group, stack)
         worker.start()

@@ -11,6 +11,7 @@ import numpy as np
 
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.wire import MOST_SEGMENTS, frame_bytes
 from offramp.switchgnn.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
@@ -44,7 +45,7 @@ class CompiledEndpoint:
         self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None, racks: Sequence[int] = ()
     ) -> None:
         self.index, self.plans = index, list(plans)
-        shares = worker_plans.share(plans, index, racks)
+        shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
         self._library, self._text = library(), ctypes.create_string_buffer(WHY_BYTES)
         text = worker_plans.write(shares)

@@ -14,6 +14,7 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import WorkerStats
@@ -73,7 +74,7 @@ class CompiledWorker:
         self.index = index
         self._io, self._timeout_s, self._plans = io, timeout_s, list(plans)
         recovery = recovery or Recovery()
-        shares = worker_plans.share(plans, index, racks)
+        shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
         tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         pace = {"window": window, "limit": round(1e9 * timeout_s), "tick": round(1e9 * tick_s)}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn.exchange import require_values
-from offramp.switchgnn.local_block import boundary_of, local_block
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
 from offramp.switchgnn.recovery import Recovery, RetryTimer
@@ -57,17 +57,15 @@ class Endpoint:
     ) -> None:
         self.index = index
         self.plans = list(plans)
-        self.boundaries = [boundary_of(list(plan.blocks), index) for plan in plans]
+        shares = share(plans, index, racks)
+        self.boundaries = [boundary for _, boundary, _ in shares]
         self.stats = WorkerStats(Link(), Link())
         self.round = 0
         self.waiting = False
         """Whether DONE was sent for this round and GO has not arrived."""
         self.progress = 0
         """Count of packets with new information."""
-        self._blocks = [
-            [local_block(block, index, boundary, racks) for block in plan.blocks]
-            for plan, boundary in zip(plans, self.boundaries, strict=True)
-        ]
+        self._blocks = [blocks for _, _, blocks in shares]
         self._block_id = 0
         self._plan = 0
         self._todo: list[int] = []  # blocks of the running exchange that have not begun

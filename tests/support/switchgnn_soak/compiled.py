@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn import telemetry, worker_plans
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.target import target_of
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp_base.native.arrays import address
@@ -100,7 +101,7 @@ class CompiledSoak:
             self._switches.append(_Switch(self._program))
         parts = [switch.load(*place) for switch, place in zip(self._switches, places, strict=False)]
         switches = (SoakSwitch * len(parts))(*(part for part, _ in parts))
-        shares = [worker_plans.share(job.job.plans, worker, job.racks) for worker in range(len(job.ports))]
+        shares = [share(job.job.plans, worker, job.racks) for worker in range(len(job.ports))]
         texts = [np.frombuffer(worker_plans.write(share), np.uint8) for share in shares]
         rows = [np.concatenate([b for _, b, _ in share] + [np.zeros(1, int)]).astype(np.int32) for share in shares]
         hosts = [(0, port) for port in job.ports]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from offramp.switchgnn.exchange import Exchange
+from offramp.switchgnn.fingerprint import job_fingerprint
+from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.switchgnn.sum_codec import CarriedCodec, FixedPointCodec
 from offramp.switchgnn.worker_link import open_worker
@@ -18,34 +20,14 @@ from offramp.train.propagators.registry import Propagation
 from offramp.train.propagators.switch import SwitchPropagator
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
+from offramp_base.transport.faulty import Faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from offramp.switchgnn.exchange import SwitchLink
-    from offramp.switchgnn.worker_link import AnyWorker
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
-
-
-def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> AnyWorker:
-    from offramp.switchgnn.recovery import Recovery
-    from offramp_base.transport.faulty import Faults
-
-    settings = job.settings
-    return open_worker(
-        group.rank,
-        job.plans,
-        job.link,
-        stack,
-        settings.timeout_s,
-        window=settings.window,
-        gap_s=settings.gap_s,
-        recovery=Recovery(settings.retry_s, max(settings.retry_s, Recovery.cap_s)),
-        racks=settings.network.racks if settings.network else (),
-        faults=Faults(loss=settings.loss, duplication=settings.duplication),
-        seed=settings.seed + group.rank,
-    )
 
 
 def through(job: WorkerJob, group: Group, link: SwitchLink) -> Propagator:
@@ -60,11 +42,22 @@ def through(job: WorkerJob, group: Group, link: SwitchLink) -> Propagator:
 
 @contextmanager
 def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
-    from offramp.switchgnn.fingerprint import job_fingerprint
-
     _agree(group, job_fingerprint(job.plans))
+    settings = job.settings
     with ExitStack() as stack:
-        worker = _open_worker(job, group, stack)
+        worker = open_worker(
+            group.rank,
+            job.plans,
+            job.link,
+            stack,
+            settings.timeout_s,
+            window=settings.window,
+            gap_s=settings.gap_s,
+            recovery=Recovery(settings.retry_s, max(settings.retry_s, Recovery.cap_s)),
+            racks=settings.network.racks if settings.network else (),
+            faults=Faults(loss=settings.loss, duplication=settings.duplication),
+            seed=settings.seed + group.rank,
+        )
         worker.start()
         yield through(job, group, worker)
 

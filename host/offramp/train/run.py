@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
+from offramp.switchgnn.stats import SwitchTotals
 from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
-from offramp.train.results import Epoch, SwitchTotals, TrainingResult
+from offramp.train.results import Epoch, TrainingResult
 from offramp.train.trainer import OnEpoch, Trainer
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher

@@ -4,7 +4,8 @@ from __future__ import annotations
 import pytest
 
 from offramp.report import Check, Note, Report, Run, Table
-from offramp.train.results import Epoch, SwitchTotals, TrainingResult
+from offramp.switchgnn.stats import SwitchTotals
+from offramp.train.results import Epoch, TrainingResult
 from offramp.workers.traffic import Traffic
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 import pytest
 
 from offramp.report import Check, Note, Report, Run, Table
-from offramp.switchgnn.stats import SwitchTotals
-from offramp.train.results import Epoch, TrainingResult
+from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.workers.traffic import Traffic
 
 

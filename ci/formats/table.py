@@ -16,9 +16,9 @@ from offramp.allreduce.verdict import PacketVerdict
 from offramp.device import Status
 from offramp.fpga import udp
 from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
-from offramp.nic import plans
 from offramp.nic import wire as nic
 from offramp.switchgnn import wire as switchgnn
+from offramp.switchgnn import worker_plans
 from offramp.switchgnn.stats import Link, WorkerStats
 from offramp.switchgnn.telemetry import Disposition
 from offramp_base.native import ring, ring_end
@@ -120,7 +120,7 @@ def switchgnn_hpp() -> str:
     body += cpp.comment("By the flags is_ack, is_fetch, resend as three bits. DATA is also what results have.")
     body += cpp.enumeration("Kind", _values(switchgnn.Kind), "u8")
     hosts = {"switch_ip": switchgnn.SWITCH_IP, "first_ip": switchgnn.worker_ip(0)}
-    names = {"ip_protocol": switchgnn.IP_PROTOCOL, "no_id": switchgnn.NO_ID, "plan_magic": plans.MAGIC}
+    names = {"ip_protocol": switchgnn.IP_PROTOCOL, "no_id": switchgnn.NO_ID, "plan_magic": worker_plans.MAGIC}
     body += cpp.constants(names | hosts)
     body += cpp.constants({"switch_mac": switchgnn.SWITCH_MAC, "first_mac": switchgnn.worker_mac(0)}, "u64")
     text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, segments of 32 lanes (offramp.switchgnn.wire)."

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from offramp.graph.data import Graph
     from offramp.switchgnn.leaf_spine import LeafSpine
-    from offramp.train.fabric import SwitchFabric
+    from offramp.train import SwitchFabric
     from offramp.train.run import OpenFabric
     from offramp.train.settings import TrainSettings
 
@@ -194,7 +194,7 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
     compiled = (options.p4info, options.device_config) if options.p4info and options.device_config else None
     if compiled is None and (options.p4info or options.device_config):
         raise SettingsError("p4info", "goes with {device_config} only, and vice versa")
-    from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
+    from offramp.train import SwitchEndpoint, SwitchFabric, parse_ports
 
     links_by_port = parse_ports(options.ports or "", settings.workers)
     links = [(port, str(parse_link(link, transport))) for port, link in links_by_port]
@@ -205,8 +205,8 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
 def _card(settings: TrainSettings, options: SwitchOptions) -> OpenFabric:
     """An FPGA card on the workers' Ethernet."""
     from offramp.fpga.card import SCHEME
-    from offramp.train.card_fabric import CardFabric
-    from offramp.train.fabric import parse_ports
+    from offramp.switchgnn.card_fabric import CardFabric
+    from offramp.train import parse_ports
     from offramp_base.transport import TRANSPORTS, parse_link
 
     address = options.switch or ""
@@ -224,8 +224,7 @@ def _card(settings: TrainSettings, options: SwitchOptions) -> OpenFabric:
 
 def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
     """Leaves and spines that run already."""
-    from offramp.train.fabric import parse_ports
-    from offramp.train.leaf_spine_fabric import LeafSpineFabric
+    from offramp.train import LeafSpineFabric, parse_ports
     from offramp_base.transport import parse_link
 
     addresses = (options.switch or "").split(",")
@@ -240,7 +239,7 @@ def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
 @contextmanager
 def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[SwitchFabric]:
     """Run an embedded P4 switch with a port for each worker, for as long as the block runs."""
-    from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+    from offramp.train import SwitchEndpoint, SwitchFabric
     from offramp_base.transport import AUTO, shm
     from offramp_p4.embedded import EmbeddedSwitch
 
@@ -256,7 +255,7 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
 def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
     """A P4 software switch on veth pairs, with a smartNIC's agent at the workers' ends."""
     from offramp.nic.process import AgentProcess
-    from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+    from offramp.train import SwitchEndpoint, SwitchFabric
     from offramp_base.ending.reliance import relied_on
     from offramp_p4.embedded import EmbeddedSwitch
 

@@ -14,9 +14,22 @@ from typing import Final
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, check_way, user_cache
 
+_PACKAGE: Final = Path(__file__).resolve().parent
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
 """Commands that a build needs, and the Debian packages that they are in."""
 _SOURCES: Final = (".c", ".cpp", ".h", ".hpp", ".cmake", ".in", ".service")
+
+
+def cpp_sources() -> Path:
+    """The folder of the C++ sources: inside the installed package, or ``smartnic`` at the top of a checkout.
+
+    Raises:
+        OfframpError: the installation lacks them.
+    """
+    for folder in (_PACKAGE / "smartnicsrc", _PACKAGE.parents[1] / "smartnic"):
+        if (folder / "CMakeLists.txt").is_file():
+            return folder
+    raise OfframpError("the C++ sources: not in this installation; expected the folder offramp/smartnicsrc")
 
 
 def kept_folder(name: str, root: Path, variant: str, without: Sequence[str] = ()) -> Path:

@@ -32,7 +32,10 @@ def scale_exponent(max_abs: float, fan_in: int) -> int:
     if max_abs == 0 or fan_in == 0:
         return 0
     largest = Fraction(max_abs)
-    k = _floor_log2(Fraction(INT32_MAX) / (fan_in * largest))
+    most = Fraction(INT32_MAX) / (fan_in * largest)
+    k = most.numerator.bit_length() - most.denominator.bit_length()  # or one less
+    if Fraction(2) ** k > most:
+        k -= 1
     if fan_in * round(largest * Fraction(2) ** k) > INT32_MAX:
         k -= 1
     if k < -EXPONENT_LIMIT:
@@ -59,8 +62,3 @@ def dequantise(
 ) -> npt.NDArray[np.floating]:
     """``sums/2**k`` in ``dtype``; a sum of ``d`` quantised terms is off by at most ``d/2·2**-k``."""
     return np.multiply(sums, 2.0**-k, dtype=np.float64).astype(dtype, copy=False)
-
-
-def _floor_log2(x: Fraction) -> int:
-    guess = x.numerator.bit_length() - x.denominator.bit_length()
-    return guess if Fraction(2) ** guess <= x else guess - 1

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+from offramp.switchgnn.fabric import SwitchEndpoint, SwitchFabric
+from offramp.switchgnn.worker_link import open_worker
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
-from offramp.train.worker_link import open_worker
 from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = pytest.mark.bench
@@ -40,8 +40,8 @@ def test_exchanges_of_an_epoch() -> None:
     settings = TrainSettings(GRAPH, workers=WORKERS, layers=2, hidden=128, partition="metis-volume")
     graph = settings.load()
     planned = plan_run(graph, settings)
-    assert planned.exchanges is not None
-    plans, of_width = planned.exchanges.plans, planned.exchanges.plan_of_width
+    plans = planned.plans
+    of_width = {width: plans.index(each.plan) for width, each in planned.exchanges.items()}
     widths = exchange_widths(settings, layer_widths(graph, settings))
     context = multiprocessing.get_context("fork")
     barrier, answers = context.Barrier(WORKERS + 1), context.Queue()

@@ -10,9 +10,9 @@ from typing import Any
 
 from fuzzing import mutate
 from offramp.dgs.settings import DgsSettings
-from offramp.nic.worker import parse_nic_link
+from offramp.nic.link import parse_nic_link
+from offramp.switchgnn.fabric import parse_ports
 from offramp.switchgnn.scheme import parse_scheme
-from offramp.train.fabric import parse_ports
 from offramp_base.settings.check import from_text
 from offramp_base.settings.field import declared
 from offramp_base.transport.links import parse_link

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nic_agent import built, emulated
-from offramp.nic.build import source_root
+from offramp.cmake import cpp_sources
 from offramp.nic.process import AgentProcess
 
 ARM = os.environ.get("OFFRAMP_NIC_ARCH", "native") == "aarch64"
@@ -40,7 +40,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("ASAN", "UBSAN", "TSAN"):
             patch.setenv(f"{name}_OPTIONS", f"log_path={folder}/{name}")
-        patch.setenv("TSAN_OPTIONS", f"log_path={folder}/TSAN:suppressions={source_root() / 'tests' / 'tsan.supp'}")
+        patch.setenv("TSAN_OPTIONS", f"log_path={folder}/TSAN:suppressions={cpp_sources() / 'tests' / 'tsan.supp'}")
         yield
     reports = sorted(folder.iterdir())
     assert not reports, reports[0].read_text(errors="replace")[:4000]

@@ -24,7 +24,7 @@ def test_a_second_checkout_builds_in_the_folder_of_the_first(monkeypatch, tmp_pa
             + checkout
             + ")\n"
         )
-        monkeypatch.setattr(nic_build, "source_root", lambda source=source: source)
+        monkeypatch.setattr(nic_build, "cpp_sources", lambda source=source: source)
         folder = nic_build.build(tmp_path / "build")
         assert (folder / checkout).exists()
 

@@ -19,12 +19,14 @@ import pytest
 
 import namespaces
 from nic_agent import agent_arguments, cards, job_of, where_links_are, write_job
-from offramp.nic import plans
 from offramp.nic.connection import Connection
+from offramp.nic.link import parse_nic_link
 from offramp.nic.process import AgentProcess
-from offramp.nic.worker import NicWorker, parse_nic_link
 from offramp.p4src import p4_text
+from offramp.switchgnn import worker_plans
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.local_block import share
+from offramp.switchgnn.nic_worker import NicWorker
 from offramp.switchgnn.recovery import Recovery
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -242,9 +244,9 @@ def test_plans_that_do_not_fit_are_refused(programs: Path) -> None:
 def test_plans_that_lie_about_their_size_are_refused(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that believed them would lack the memory, and take its other clients with it."""
     job, _ = job_of(9)
-    text = bytearray(plans.write(plans.share(job.plans, 0)))
+    text = bytearray(worker_plans.write(share(job.plans, 0)))
     text[12:16] = b"\xff\xff\xff\xff"  # rows of an exchange
-    monkeypatch.setattr(plans, "write", lambda _: bytes(text))
+    monkeypatch.setattr(worker_plans, "write", lambda _: bytes(text))
     with AgentProcess(["net_ring0"], program=programs / "offramp-nic-agent") as agent:
         with pytest.raises(OfframpError, match=r"plans: 4294967295 rows, of which blocks have \d+$"):
             NicWorker(0, job.plans, f"nic:{agent.path}#0")

@@ -26,7 +26,7 @@ from offramp.hermod.factors import CType, Factors
 from offramp.nic.coflows import CoflowPort, Host
 from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
-from offramp.nic.worker import NicWorker
+from offramp.switchgnn.nic_worker import NicWorker
 from offramp.switchgnn.recovery import Recovery
 from offramp_base.errors import OfframpError
 from offramp_base.transport.interface import packet_socket

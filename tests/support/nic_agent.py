@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 from offramp.device import Status
-from offramp.nic import plans
 from offramp.nic.build import Variant, build, cache_folder, missing
 from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import Function
+from offramp.switchgnn import worker_plans
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_p4.bench.namespace import in_namespace
@@ -143,9 +144,9 @@ def write_job(path: Path, job: Job, features: np.ndarray) -> None:
     with path.open("wb") as file:
         file.write(struct.pack("<II", workers, features.shape[1]))
         for worker in range(workers):
-            shares = plans.share(job.plans, worker)
+            shares = share(job.plans, worker)
             rows = shares[0][1]
-            for part in (plans.write(shares), features[rows].tobytes(), sums[rows].astype("<i8").tobytes()):
+            for part in (worker_plans.write(shares), features[rows].tobytes(), sums[rows].astype("<i8").tobytes()):
                 file.write(struct.pack("<I", len(part)) + part)
 
 

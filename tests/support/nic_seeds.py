@@ -12,7 +12,9 @@ from offramp.allreduce.numbers import CODES, EXPONENT_BIAS
 from offramp.allreduce.tensor_sum import WILD
 from offramp.allreduce.wire import ALLREDUCE
 from offramp.allreduce.wire import Kind as Sum
-from offramp.nic import plans, wire
+from offramp.nic import wire
+from offramp.switchgnn import worker_plans
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind
 
 _MOST = 4096
@@ -74,7 +76,7 @@ def _plans() -> Iterator[bytes]:
     for seed in range(4):
         job, _ = job_of(seed, workers=2 + seed % 2, width=40 * (seed % 2 + 1))
         for worker in range(2):
-            text = plans.write(plans.share(job.plans, worker))
+            text = worker_plans.write(share(job.plans, worker))
             yield text
             yield text[:12] + b"\xff\xff\xff\x7f" + text[16:]  # more rows than there are
 

@@ -86,7 +86,7 @@ def _job(settings: GnnSettings, at: SwitchAddress, ranks: int) -> Iterator[GnnJo
     if settings.propagator != "switch" or ranks == 1:
         yield GnnJob(settings)
     elif at.switch is not None and at.ports is not None:
-        from offramp.train.fabric import parse_ports
+        from offramp.train import parse_ports
         from offramp_base.transport import parse_link
 
         links = [(port, str(parse_link(link, "auto"))) for port, link in parse_ports(at.ports, ranks)]

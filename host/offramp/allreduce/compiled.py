@@ -14,7 +14,7 @@ from offramp.allreduce import numbers
 from offramp.allreduce.endpoint import Stats
 from offramp.allreduce.tensor_sum import Array, check_ranks, check_shape, require_in_place
 from offramp.allreduce.wire import PAGE, frame_bytes
-from offramp.nic.worker_library import RankSettings, library
+from offramp.switchgnn.worker_library import RankSettings, library
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 

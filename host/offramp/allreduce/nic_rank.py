@@ -20,8 +20,8 @@ from offramp.allreduce.tensor_sum import require_in_place
 from offramp.device import Status
 from offramp.nic import wire
 from offramp.nic.connection import Connection
+from offramp.nic.link import LINK_COUNTS, parse_nic_link
 from offramp.nic.rings import Rings, Submission
-from offramp.nic.worker import LINK_COUNTS, parse_nic_link
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport.base import LinkStats

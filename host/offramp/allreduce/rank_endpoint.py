@@ -54,7 +54,7 @@ def make_endpoint(rank: int, ranks: int, job: int, **settings: Any) -> RankEndpo
     Raises:
         OfframpError: numbers that packets have no room for.
     """
-    from offramp.nic.worker_library import available
+    from offramp.switchgnn.worker_library import available
 
     if available():
         from offramp.allreduce.compiled import CompiledEndpoint

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 
 from offramp.switchgnn.copies import Copies
 from offramp.switchgnn.pairwise import partial_ids
-from offramp.train.codec import ExchangeId, FixedPointCodec
+from offramp.switchgnn.sum_codec import ExchangeId, FixedPointCodec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.gnn.halo import ExchangeKey, Halo
-    from offramp.train.worker_link import AnyWorker
+    from offramp.switchgnn.exchange import Exchange
 
 
 @dataclass(eq=False)
@@ -31,14 +31,16 @@ class Route:
         copies: of all ranks; vertices are numbered by rank and row.
         own: ``(s,)`` own rows that leave.
         place: ``(h,)`` row of the exchange of each row of the halo.
-        plans: features that a plan carries at once, ascending, and its number; that of the way back follows it.
+        fetches: exchanges of own rows for others, by ascending width.
+        returns: exchanges of gradients of others' rows for their sums, as many.
     """
 
     halo: Halo
     copies: Copies
     own: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
-    plans: list[tuple[int, int]] = field(default_factory=list)
+    fetches: list[Exchange] = field(default_factory=list)
+    returns: list[Exchange] = field(default_factory=list)
 
     @classmethod
     def agree(cls, halo: Halo) -> Self:
@@ -59,14 +61,14 @@ class Route:
         own = np.unique(halo.send_rows.cpu().numpy())
         return cls(halo, copies, own, len(own) + np.searchsorted(np.sort(mine), mine))
 
-    def fetch(self, worker: AnyWorker, x: torch.Tensor) -> torch.Tensor:
+    def fetch(self, x: torch.Tensor) -> torch.Tensor:
         """``(n, F)`` float32 own rows to the ``(h, F)`` rows of others, bit by bit."""
         values = self._rows(x.shape[1])
         values[: len(self.own)] = x.numpy()[self.own].view(np.int32)
-        sums = self._exchange(worker, values, back=0)[self.place]
+        sums = _suitable(self.fetches, values).sum(values)[self.place]
         return torch.from_numpy(sums.astype(np.int32).view(np.float32))
 
-    def give_back(self, worker: AnyWorker, gradient: torch.Tensor, key: ExchangeKey) -> torch.Tensor:
+    def give_back(self, gradient: torch.Tensor, key: ExchangeKey) -> torch.Tensor:
         """``(h, F)`` float32 gradients of others' rows to ``(n, F)`` sums of what ranks have for own rows.
 
         Raises:
@@ -76,7 +78,7 @@ class Route:
         def add(quantised: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
             values = self._rows(quantised.shape[1])
             values[self.place] = quantised
-            return self._exchange(worker, values, back=1)[: len(self.own)]
+            return _suitable(self.returns, values).sum(values)[: len(self.own)]
 
         codec = FixedPointCodec(self.halo.comm, self.copies.fan_out)
         sums = codec.sums(gradient, ExchangeId(key.number + 1, backward=True), add, lambda *_: None)
@@ -87,15 +89,10 @@ class Route:
     def _rows(self, features: int) -> npt.NDArray[np.int32]:
         return np.zeros((len(self.own) + len(self.place), features), np.int32)
 
-    def _exchange(self, worker: AnyWorker, values: npt.NDArray[np.int32], back: int) -> npt.NDArray[Any]:
-        """Exchange the values in as many pieces as the most suitable plan takes."""
-        features = values.shape[1]
-        width, plan = next((each for each in self.plans if each[0] >= features), self.plans[-1])
-        pieces = [
-            worker.exchange(plan + back, np.ascontiguousarray(values[:, start : start + width]))
-            for start in range(0, features, width)
-        ]
-        return np.concatenate(pieces, axis=1)
+
+def _suitable(exchanges: Sequence[Exchange], values: npt.NDArray[np.int32]) -> Exchange:
+    """The narrowest exchange that takes the values at once, or the widest, which takes them in pieces."""
+    return next((each for each in exchanges if each.plan.width >= values.shape[1]), exchanges[-1])
 
 
 def _of_all(halo: Halo, values: torch.Tensor, counts: Sequence[int]) -> list[torch.Tensor]:

@@ -18,13 +18,15 @@ from offramp.gnn.exchanges import PlainExchange
 from offramp.gnn.route import Route
 from offramp.gnn.settings import SWITCH_MEMORY
 from offramp.switchgnn.chunks import MAX_CHUNKS, aggregator_bytes, lanes_for
+from offramp.switchgnn.exchange import Exchange
+from offramp.switchgnn.exchange_plan import ExchangePlan
+from offramp.switchgnn.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 from offramp.switchgnn.multicast import multicast_plan
 from offramp.switchgnn.pairwise import pairwise_plan
 from offramp.switchgnn.plan import Plan, require_ids
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.target import TARGETS
-from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
-from offramp.train.worker_link import open_worker
+from offramp.switchgnn.worker_link import open_worker
 from offramp.workers.messages import MOST_ROW
 from offramp_base.errors import OfframpError
 from offramp_base.unreachable import UnreachableError, expect_switch
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
     from offramp.gnn.comm import Alone, Comm
     from offramp.gnn.halo import ExchangeKey, Halo
-    from offramp.train.worker_link import AnyWorker
+    from offramp.switchgnn.worker_link import AnyWorker
     from offramp_base.transport.faulty import Faults
 
 
@@ -121,8 +123,7 @@ class Switch:
             self._load(halo.comm)
         if not (_fits(x) and self._known(halo, x)):
             return self._plain.fetch(x, halo, key)
-        assert self.worker is not None
-        return self._routes[halo].fetch(self.worker, x.flatten(1)).view(halo.rows, *x.shape[1:])
+        return self._routes[halo].fetch(x.flatten(1)).view(halo.rows, *x.shape[1:])
 
     def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`~offramp.gnn.exchanges.HaloExchange.give_back`.
@@ -132,8 +133,7 @@ class Switch:
         """
         if not (_fits(gradient) and self._known(halo, gradient)):
             return self._plain.give_back(gradient, halo, key)
-        assert self.worker is not None
-        sums = self._routes[halo].give_back(self.worker, gradient.flatten(1), key)
+        sums = self._routes[halo].give_back(gradient.flatten(1), key)
         return sums.view(halo.owned, *gradient.shape[1:])
 
     def _known(self, halo: Halo, rows: torch.Tensor) -> bool:
@@ -150,7 +150,7 @@ class Switch:
                 one that knows.
         """
         self._loaded = True
-        plans = self._plans()
+        plans, carried = self._plans()
         if not plans:
             return
         ports = parse_ports(self._ports, comm.size) if isinstance(self._ports, str) else list(self._ports)
@@ -164,11 +164,10 @@ class Switch:
                 problem = str(error)
         if told := comm.introduce(problem.encode()[:MOST_ROW])[0]:
             raise OfframpError(told.decode(errors="replace"))
-        link = ports[comm.rank][1]
         self.worker = open_worker(
             comm.rank,
             plans,
-            link,
+            ports[comm.rank][1],
             self._stack,
             self._timeout_s,
             recovery=self._recovery,
@@ -176,12 +175,17 @@ class Switch:
             seed=comm.rank,
         )
         self.worker.start()
+        for route, width, number in carried:
+            rows = len(route.own) + len(route.place)
+            for exchanges, index in ((route.fetches, number), (route.returns, number + 1)):
+                exchanges.append(Exchange(ExchangePlan.of_rows(rows, index, width), self.worker))
 
-    def _plans(self) -> list[Plan]:
-        """Two for each halo and number of packets: there, and back."""
+    def _plans(self) -> tuple[list[Plan], list[tuple[Route, int, int]]]:
+        """Two plans for each halo and number of packets, there and back; their route, width and the first's index."""
         lanes = lanes_for((width for each in self._widths.values() for width in each), TARGETS[self._target].lanes)
         most = min(MAX_CHUNKS, self._memory // aggregator_bytes(lanes))
         plans: list[Plan] = []
+        carried: list[tuple[Route, int, int]] = []
         blocks = ids = 0
         for halo, widths in self._widths.items():
             route = Route.agree(halo)
@@ -189,7 +193,7 @@ class Switch:
                 continue
             self._routes[halo] = route
             for chunks in sorted({min(-(-width // lanes), most) for width in widths}):
-                route.plans.append((chunks * lanes, len(plans)))
+                carried.append((route, chunks * lanes, len(plans)))
                 for plan_of in (multicast_plan, pairwise_plan):
                     plan = plan_of(route.copies, chunks, self._memory, first_block_id=blocks, lanes=lanes)
                     # The switch knows a vertex's port by its id alone.
@@ -198,7 +202,7 @@ class Switch:
                     blocks += len(each)
             ids += len(route.copies.owner) + route.copies.R
         require_ids(ids)
-        return plans
+        return plans, carried
 
 
 def _fits(x: torch.Tensor) -> bool:

@@ -4,19 +4,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from offramp.models.sparse import SparseFeatures, self_adjoint, torch_csr
+from offramp.models.sparse import SparseFeatures, torch_csr
 from offramp.models.view import View
 
 if TYPE_CHECKING:
     from offramp.graph.local_graph import LocalGraph
 
-RemoteSum = Callable[[torch.Tensor], torch.Tensor]
+Operator = Callable[[torch.Tensor], torch.Tensor]
+
+
+class _SelfAdjoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, operator: Operator) -> torch.Tensor:
+        ctx.operator = operator
+        with torch.autocast(x.device.type, enabled=False):
+            return operator(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return ctx.operator(gradients[0].contiguous()), None
+
+
+def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
+    """Apply a linear ``operator`` that is its own transpose, so that the gradient is computed in the same way.
+
+    The adjacency of an undirected graph is such an operator, whole or restricted to the edges inside or
+    between workers, so forward and backward need the same exchange (switchgnn.md section 2).
+    """
+    result: torch.Tensor = _SelfAdjoint.apply(x, operator)  # type: ignore[no-untyped-call]
+    return result
 
 
 class Neighbourhood(View):
@@ -25,7 +47,7 @@ class Neighbourhood(View):
     def __init__(
         self,
         local: LocalGraph,
-        remote_sum: RemoteSum,
+        remote_sum: Operator,
         dtype: torch.dtype = torch.float32,
         device: torch.device | None = None,
     ) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,8 +11,6 @@ import torch
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
-
-Operator = Callable[[torch.Tensor], torch.Tensor]
 
 
 def torch_csr(
@@ -32,28 +29,6 @@ def torch_csr(
             size=matrix.shape,
             check_invariants=True,
         ).to(device)
-
-
-class _SelfAdjoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, operator: Operator) -> torch.Tensor:
-        ctx.operator = operator
-        with torch.autocast(x.device.type, enabled=False):
-            return operator(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return ctx.operator(gradients[0].contiguous()), None
-
-
-def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
-    """Apply a linear ``operator`` that is its own transpose, so that the gradient is computed in the same way.
-
-    The adjacency of an undirected graph is such an operator, whole or restricted to the edges inside or
-    between workers, so forward and backward need the same exchange (switchgnn.md section 2).
-    """
-    result: torch.Tensor = _SelfAdjoint.apply(x, operator)  # type: ignore[no-untyped-call]
-    return result
 
 
 class _Times(torch.autograd.Function):

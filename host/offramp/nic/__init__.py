@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from offramp.nic.doctor import checks as checks
     from offramp.nic.process import AgentProcess as AgentProcess
     from offramp.nic.sysroot import make_sysroot as make_sysroot
-    from offramp.nic.worker import NicWorker as NicWorker
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
             "AgentProcess": "offramp.nic.process",
             "Connection": "offramp.nic.connection",
-            "NicWorker": "offramp.nic.worker",
             "agent_program": "offramp.nic.build",
             "build_agent": "offramp.nic.build:build",
             "checks": "offramp.nic.doctor",

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from offramp.cmake import kept_folder, run_cmake
+from offramp.cmake import cpp_sources, kept_folder, run_cmake
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, check_way, make_cache
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
-_PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
 SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
@@ -36,18 +35,6 @@ PACKAGES: Final = {
     "librte-net-mlx5-23": "ports on BlueField and ConnectX",
 }
 _HEADERS: Final = {"libhwy-dev": Path("/usr/include/hwy/highway.h")}
-
-
-def source_root() -> Path:
-    """The folder of the agent's sources: inside the installed package, or at the top of a checkout.
-
-    Raises:
-        OfframpError: the installation lacks them.
-    """
-    for folder in (_PACKAGE / "smartnicsrc", _PACKAGE.parents[1] / "smartnic"):
-        if (folder / "CMakeLists.txt").is_file():
-            return folder
-    raise OfframpError("the agent's sources: not in this installation; expected the folder offramp/smartnicsrc")
 
 
 def missing(sysroot: bool = False) -> list[str]:
@@ -112,7 +99,7 @@ class Variant:
             if shutil.which("aarch64-linux-gnu-g++") is None:
                 problem = "needs g++-aarch64-linux-gnu: apt-get install g++-aarch64-linux-gnu"
                 raise SettingsError("arch", problem, self.arch)
-            options.append(f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}")
+            options.append(f"-DCMAKE_TOOLCHAIN_FILE={cpp_sources() / 'cmake' / 'aarch64.cmake'}")
             options.append(f"-DOFFRAMP_SYSROOT={self.sysroot.absolute()}" if self.sysroot else "-DOFFRAMP_AGENT=OFF")
         if self.sanitize:
             options += [f"-DOFFRAMP_SANITIZE={self.sanitize}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
@@ -121,7 +108,7 @@ class Variant:
 
 def cache_folder(variant: str = "release") -> Path:
     """Folder in which a build of these sources is kept."""
-    return kept_folder("nic", source_root(), variant, without=("ports", "store", "worker"))
+    return kept_folder("nic", cpp_sources(), variant, without=("allreduce", "ports", "store", "switchgnn"))
 
 
 def build(
@@ -144,7 +131,7 @@ def build(
     if folder is None:
         folder = cache_folder(variant)
         make_cache(folder)
-    run_cmake(source_root(), folder, options, target)
+    run_cmake(cpp_sources(), folder, options, target)
     return folder
 
 

@@ -20,9 +20,9 @@ from offramp.hermod.endhost.transfers import Span
 from offramp.hermod.factors import Factors
 from offramp.nic import wire
 from offramp.nic.connection import Connection
+from offramp.nic.link import parse_nic_link
 from offramp.nic.memory import Arena
 from offramp.nic.rings import Rings, Submission
-from offramp.nic.worker import parse_nic_link
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 

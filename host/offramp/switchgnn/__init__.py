@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp.switchgnn.control import SwitchGnnControl as SwitchGnnControl
     from offramp.switchgnn.cost import Rates as Rates
     from offramp.switchgnn.cost import load_rates as load_rates
-    from offramp.switchgnn.plan import BlockPlan as BlockPlan
+    from offramp.switchgnn.exchange import Exchange as Exchange
     from offramp.switchgnn.plan import Plan as Plan
     from offramp.switchgnn.plan import make_plan as make_plan
     from offramp.switchgnn.planner import Planner as Planner
@@ -31,7 +31,7 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "BlockPlan": "offramp.switchgnn.plan",
+            "Exchange": "offramp.switchgnn.exchange",
             "Plan": "offramp.switchgnn.plan",
             "Planner": "offramp.switchgnn.planner",
             "Rates": "offramp.switchgnn.cost",

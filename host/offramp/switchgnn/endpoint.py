@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import IntArray
-from offramp.switchgnn.local_block import boundary_of, local_block
+from offramp.switchgnn.exchange import require_values
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
 from offramp.switchgnn.recovery import Recovery, RetryTimer
@@ -57,17 +57,15 @@ class Endpoint:
     ) -> None:
         self.index = index
         self.plans = list(plans)
-        self.boundaries = [boundary_of(list(plan.blocks), index) for plan in plans]
+        shares = share(plans, index, racks)
+        self.boundaries = [boundary for _, boundary, _ in shares]
         self.stats = WorkerStats(Link(), Link())
         self.round = 0
         self.waiting = False
         """Whether DONE was sent for this round and GO has not arrived."""
         self.progress = 0
         """Count of packets with new information."""
-        self._blocks = [
-            [local_block(block, index, boundary, racks) for block in plan.blocks]
-            for plan, boundary in zip(plans, self.boundaries, strict=True)
-        ]
+        self._blocks = [blocks for _, _, blocks in shares]
         self._block_id = 0
         self._plan = 0
         self._todo: list[int] = []  # blocks of the running exchange that have not begun
@@ -361,22 +359,3 @@ class Endpoint:
         }
         self._control = build_frames(self.index, fields, 1)
         self._said.append(self._control)
-
-
-def require_values(
-    worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
-) -> None:
-    """Refuse arguments that are not an exchange of a worker whose rows of each plan are ``boundaries``.
-
-    Raises:
-        OfframpError: no such plan, or an array of another shape or type.
-    """
-    if not 0 <= plan_index < len(plans):
-        raise OfframpError(f"worker {worker}: plan {plan_index}: expected 0 to {len(plans) - 1}")
-    most, n = plans[plan_index].width, len(boundaries[plan_index])
-    if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
-        raise OfframpError(
-            f"worker {worker}: values: expected {n} rows of at most {most} features, got shape {values.shape}"
-        )
-    if values.dtype != np.int32:
-        raise OfframpError(f"worker {worker}: values: expected int32, got {values.dtype}")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
-from offramp.switchgnn.plan import BlockPlan
+from offramp.switchgnn.plan import BlockPlan, Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,19 @@ def local_block(block: BlockPlan, worker: int, boundary: IntArray, racks: Sequen
         rack_of[block.owner[np.searchsorted(block.vertices, inward.remotes)]],
         outward,
     )
+
+
+Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
+"""Each plan with its rows (boundary vertices of the worker, ascending) and its blocks."""
+
+
+def share(plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()) -> Shares:
+    """The part of ``plans`` that ``worker`` has; ``racks`` is the leaf of each worker."""
+    shares = []
+    for plan in plans:
+        boundary = boundary_of(list(plan.blocks), worker)
+        shares.append((plan, boundary, [local_block(block, worker, boundary, racks) for block in plan.blocks]))
+    return shares
 
 
 def _links(vertices: IntArray, indptr: IntArray, columns: IntArray, ranks: IntArray) -> Links:

@@ -158,7 +158,7 @@ class Plan:
         """Passes beyond each upload's first."""
         return self.passes - self.packets
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Features of the widest vector that the plan can carry."""
         return self.chunks * self.lanes

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of what one worker sent, received and refused."""
+"""Counts of what one worker sent, received and refused, and of the switch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -88,3 +88,18 @@ class WorkerStats:
     foreign: int = 0
     truncated: int = 0
     rejected: int = 0
+
+
+@dataclass(frozen=True)
+class SwitchTotals:
+    """Counts of the switch during the run: zero if there was none, None if it cannot tell.
+
+    ``strangers`` are the frames, by port, that it dropped because what they named does not belong to the port on which
+    they came.
+    """
+
+    passes: int = 0
+    recirculations: int = 0
+    aggregators_peak: int | None = 0
+    overflows: int = 0
+    strangers: dict[str, int] = field(default_factory=dict)

@@ -19,10 +19,10 @@ from offramp_base.lazy import face
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
-    from offramp.train.fabric import SwitchEndpoint as SwitchEndpoint
-    from offramp.train.fabric import SwitchFabric as SwitchFabric
-    from offramp.train.fabric import parse_ports as parse_ports
-    from offramp.train.leaf_spine_fabric import LeafSpineFabric as LeafSpineFabric
+    from offramp.switchgnn.fabric import SwitchEndpoint as SwitchEndpoint
+    from offramp.switchgnn.fabric import SwitchFabric as SwitchFabric
+    from offramp.switchgnn.fabric import parse_ports as parse_ports
+    from offramp.switchgnn.leaf_spine_fabric import LeafSpineFabric as LeafSpineFabric
     from offramp.train.planned import plan_run as plan_run
     from offramp.train.results import Epoch as Epoch
     from offramp.train.results import TrainingResult as TrainingResult
@@ -36,13 +36,13 @@ else:
         {
             "Epoch": "offramp.train.results",
             "Fabric": "offramp.train.run",
-            "LeafSpineFabric": "offramp.train.leaf_spine_fabric",
-            "SwitchEndpoint": "offramp.train.fabric",
-            "SwitchFabric": "offramp.train.fabric",
+            "LeafSpineFabric": "offramp.switchgnn.leaf_spine_fabric",
+            "SwitchEndpoint": "offramp.switchgnn.fabric",
+            "SwitchFabric": "offramp.switchgnn.fabric",
             "TrainSettings": "offramp.train.settings",
             "Trainer": "offramp.train.trainer",
             "TrainingResult": "offramp.train.results",
-            "parse_ports": "offramp.train.fabric",
+            "parse_ports": "offramp.switchgnn.fabric",
             "plan_run": "offramp.train.planned",
             "train_graph": "offramp.train.run:train",
         },

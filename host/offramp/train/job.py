@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from offramp.graph.halo_plan import HaloPlan
 from offramp.graph.local_graph import LocalGraph
 from offramp.models import make_model, model_widths
+from offramp.switchgnn.exchange_plan import ExchangePlan
+from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import LANE_BITS, parse_scheme
 from offramp.train.checkpoint import Snapshot
 from offramp.train.halo import Halo
 from offramp.train.settings import KEPT, TrainSettings
-from offramp.train.switch_plans import SwitchPlans
-from offramp.train.worker_exchange import WorkerExchange
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class WorkerJob:
         rows: its sends and receives, and the bins, with the other schedules.
         received_features: ``(h, F)`` input features of the vertices whose messages come from others; they never change,
             so they are part of the job instead of being sent.
-        exchanges: exchanges through the switch, if there is one.
-        worker_exchanges: this worker's part of the exchanges of each width.
+        plans: the switch's plans, if there is one.
+        exchange_plans: this worker's part of the exchanges of each width.
         bits: bits of a value on the wire.
         code_bits: bits of a code, if sums of codes are sent; else 0.
         link: this worker's end of the link to the switch, as :func:`offramp_base.transport.open_io` takes it.
@@ -58,8 +58,8 @@ class WorkerJob:
     halo: Halo | None = None
     rows: HaloPlan | None = None
     received_features: npt.NDArray[np.float32] | sp.csr_matrix | None = None
-    exchanges: SwitchPlans | None = None
-    worker_exchanges: dict[int, WorkerExchange] = field(default_factory=dict)
+    plans: list[Plan] = field(default_factory=list)
+    exchange_plans: dict[int, ExchangePlan] = field(default_factory=dict)
     bits: int = LANE_BITS
     code_bits: int = 0
     link: str = ""

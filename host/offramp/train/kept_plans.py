@@ -16,7 +16,7 @@ from offramp.switchgnn.fingerprint import boundary_fingerprint
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import Scheme, parse_scheme
 from offramp.switchgnn.scheme_plan import SchemePlan
-from offramp.train.switch_plans import SwitchPlans, plan_exchanges
+from offramp.train.switch_plans import plan_exchanges, plans_of
 from offramp_base.remembered import remembered
 from offramp_base.wire.objects import sendable
 
@@ -36,11 +36,10 @@ class _Stored:
     """Plans, and for each width the index of its plan, its scheme, and which copies hosts send themselves."""
 
     plans: list[Plan]
-    plan_of_width: dict[int, int]
-    schemes: dict[int, tuple[Scheme, npt.NDArray[np.bool_]]]
+    exchanges: dict[int, tuple[int, Scheme, npt.NDArray[np.bool_]]]
 
 
-def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
+def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> dict[int, SchemePlan]:
     """As :func:`~offramp.train.switch_plans.plan_exchanges`; what took long is kept in the user's cache folder.
 
     Raises:
@@ -50,8 +49,9 @@ def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
         return plan_exchanges(boundary, settings, widths)
 
     def make() -> _Stored:
-        made = plan_exchanges(boundary, settings, widths)
-        return _Stored(made.plans, made.plan_of_width, {w: (s.scheme, s.hosted) for w, s in made.schemes.items()})
+        exchanges = plan_exchanges(boundary, settings, widths)
+        plans = plans_of(exchanges)
+        return _Stored(plans, {w: (plans.index(e.plan), e.scheme, e.hosted) for w, e in exchanges.items()})
 
     rates = load_rates(settings.rates) if settings.rates else Rates()
     given = [getattr(settings, name) for name in DECIDING]
@@ -59,11 +59,7 @@ def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     order = boundary.priority if parse_scheme(settings.scheme)[0].binned else None
     key = key_of("exchanges", boundary_fingerprint(boundary), order, rates, given, bits, list(widths))
     stored = remembered(PLANS, key, _Stored, make)
-    return SwitchPlans(
-        stored.plans,
-        stored.plan_of_width,
-        {
-            width: SchemePlan(scheme, boundary, width, stored.plans[stored.plan_of_width[width]], hosted)
-            for width, (scheme, hosted) in stored.schemes.items()
-        },
-    )
+    return {
+        width: SchemePlan(scheme, boundary, width, stored.plans[index], hosted)
+        for width, (index, scheme, hosted) in stored.exchanges.items()
+    }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +22,20 @@ from offramp.graph.kept import kept_partition
 from offramp.graph.local_graph import split_graph
 from offramp.graph.racks import cross_rack
 from offramp.models import make_model
+from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
 from offramp.train.propagators.registry import PROPAGATORS
-from offramp.train.switch_plans import SwitchPlans
-from offramp.train.worker_exchange import plan_worker_exchange
+from offramp.train.switch_plans import plans_of
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.switchgnn.plan import Plan
+    from offramp.switchgnn.scheme_plan import SchemePlan
     from offramp.train.settings import TrainSettings
 
 
@@ -45,15 +47,20 @@ class PlannedRun:
         graph: the whole graph.
         settings: settings of the run.
         boundary: boundary of the partition.
-        exchanges: exchanges through the switch, if there is one.
+        exchanges: exchanges through the switch by their widths; empty if there is none.
         snapshot: checkpoint from which to resume.
     """
 
     graph: Graph
     settings: TrainSettings
     boundary: Boundary
-    exchanges: SwitchPlans | None
+    exchanges: dict[int, SchemePlan]
     snapshot: Snapshot | None = None
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The switch's plans; exchanges of several widths may share one."""
+        return plans_of(self.exchanges)
 
     def jobs(self, links: Sequence[str]) -> list[WorkerJob]:
         """Every worker's job, in rank order; ``links`` are the workers' links to the switch."""
@@ -63,8 +70,7 @@ class PlannedRun:
         way = PROPAGATORS.get(self.settings.propagator)
         halos = None if way.alone or way.through_switch or by_halo_features else plan_halo(boundary)
         rows = self._rows() if by_halo_features else None
-        schemes = self.exchanges.schemes if self.exchanges else {}
-        exchanges = replace(self.exchanges, schemes={}) if self.exchanges else None
+        plans = self.plans
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
         return [
             WorkerJob(
@@ -76,10 +82,12 @@ class PlannedRun:
                 halo=halos[worker] if halos else None,
                 rows=rows[worker] if rows else None,
                 received_features=graph.features[rows[worker].received] if rows else None,
-                exchanges=exchanges,
-                worker_exchanges={width: plan_worker_exchange(made, worker) for width, made in schemes.items()},
-                bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
-                code_bits=next((made.scheme.code_bits for made in schemes.values()), 0),
+                plans=plans,
+                exchange_plans={
+                    width: plan_exchange(each, worker, plans.index(each.plan)) for width, each in self.exchanges.items()
+                },
+                bits=next((each.scheme.bits for each in self.exchanges.values()), LANE_BITS),
+                code_bits=next((each.scheme.code_bits for each in self.exchanges.values()), 0),
                 link=links[worker] if links else "",
                 facts=facts(graph, self.settings),
                 snapshot=self.snapshot,
@@ -121,8 +129,8 @@ class PlannedRun:
             "cross_rack_copies": cross_rack(graph, boundary.owner, boundary.workers, self.settings.racks)
             if boundary.workers > 1
             else 0,
-            "schemes": self.exchanges.names if self.exchanges else {},
-            "blocks": [len(plan.blocks) for plan in self.exchanges.plans] if self.exchanges else [],
+            "schemes": {width: str(each.scheme) for width, each in self.exchanges.items()},
+            "blocks": [len(plan.blocks) for plan in self.plans],
             "offramp": offramp.__version__,
             "torch": torch.__version__,
             "python": platform.python_version(),
@@ -148,7 +156,7 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
     racks = settings.racks if settings.processes > 1 else 1
     owner = kept_partition(graph, settings.processes, settings.partition, settings.seed, racks)
     boundary = Boundary(graph, owner, settings.processes)
-    exchanges = None
+    exchanges: dict[int, SchemePlan] = {}
     if settings.through_switch:
         exchanges = kept_exchanges(boundary, settings, exchange_widths(settings, layer_widths(graph, settings)))
     return PlannedRun(graph, settings, boundary, exchanges, snapshot)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from offramp.switchgnn.stats import SwitchTotals
 from offramp.workers.epochs import RunResult, ScoredEpoch
 from offramp.workers.traffic import Traffic
 
@@ -28,21 +29,6 @@ class Epoch(ScoredEpoch):
         """The times, after the other progress."""
         spent = {"comm": self.communication_seconds, "reduce": self.reduction_seconds}
         return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items())]
-
-
-@dataclass(frozen=True)
-class SwitchTotals:
-    """Counts of the switch during the run: zero if there was none, None if it cannot tell.
-
-    ``strangers`` are the frames, by port, that it dropped because what they named does not belong to the port on which
-    they came.
-    """
-
-    passes: int = 0
-    recirculations: int = 0
-    aggregators_peak: int | None = 0
-    overflows: int = 0
-    strangers: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
+from offramp.switchgnn.stats import SwitchTotals
 from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
-from offramp.train.results import Epoch, SwitchTotals, TrainingResult
+from offramp.train.results import Epoch, TrainingResult
 from offramp.train.trainer import OnEpoch, Trainer
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
@@ -78,11 +79,11 @@ def train(
         with ExitStack() as stack:
             fabric: Fabric | None = None
             links: Sequence[str] = []
-            if planned.exchanges is not None:
+            if planned.exchanges:
                 if open_fabric is None:
                     raise SettingsError("propagator", "expected a switch", settings.propagator)
                 fabric = stack.enter_context(open_fabric())
-                fabric.load(planned.exchanges.plans, settings.memory // AGGREGATOR_BYTES)
+                fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES)
                 links = fabric.links
             done: RankResult[Epoch, Traffic] = launcher.run(train_rank, planned.jobs(links), WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,32 +21,21 @@ from offramp.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
 from offramp.switchgnn.scheme_plan import SchemePlan
 from offramp.switchgnn.wire import LANES
 from offramp_base.settings.error import SettingsError
-from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from offramp.graph.boundary import Boundary
     from offramp.train.settings import TrainSettings
 
 
-@sendable
-@dataclass(frozen=True)
-class SwitchPlans:
-    """Plans with disjoint block ids, and the plan and scheme for features of each width."""
-
-    plans: list[Plan]
-    plan_of_width: dict[int, int]
-    schemes: dict[int, SchemePlan] = field(default_factory=dict, repr=False)
-
-    @property
-    def names(self) -> dict[int, str]:
-        """Name of each width's scheme."""
-        return {width: str(made.scheme) for width, made in self.schemes.items()}
+def plans_of(exchanges: Mapping[int, SchemePlan]) -> list[Plan]:
+    """The switch's plans, in the order of their Block_ids; exchanges of several widths may share one."""
+    return list({id(each.plan): each.plan for each in exchanges.values()}.values())
 
 
-def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
-    """Plans for exchanges of features of the given widths within the settings' switch memory.
+def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> dict[int, SchemePlan]:
+    """The exchange of features of each of the given widths, within the settings' switch memory.
 
     The strawman's plans have one block each: it allocates aggregators as contributions arrive (section 10). If the
     settings leave it open, the number of lanes per aggregator minimises the bytes for all widths together or, with
@@ -90,22 +79,18 @@ def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:
     return replace(scheme, pairwise=True, code_bits=code_bits, bits=next(b for b in FIELDS if largest < 1 << b))
 
 
-def _joined(made: Sequence[SchemePlan]) -> SwitchPlans:
-    """One plan for exchanges that have the same one, with consecutive Block_ids."""
-    plans: list[Plan] = []
-    index_of: dict[tuple[int, ...], int] = {}
-    plan_of_width: dict[int, int] = {}
-    schemes: dict[int, SchemePlan] = {}
+def _joined(schemes: Sequence[SchemePlan]) -> dict[int, SchemePlan]:
+    """Exchanges by width, with one plan for those that have the same one, and consecutive Block_ids."""
+    plans: dict[tuple[int, ...], Plan] = {}
+    exchanges: dict[int, SchemePlan] = {}
     first_block = 0
-    for one in made:
-        key = (one.plan.chunks, *(id(block) for block in one.plan.blocks))
-        if key not in index_of:
-            index_of[key] = len(plans)
-            plans.append(renumbered(one.plan, first_block))
-            first_block += len(one.plan.blocks)
-        plan_of_width[one.features] = index_of[key]
-        schemes[one.features] = replace(one, plan=plans[index_of[key]])
-    return SwitchPlans(plans, plan_of_width, schemes)
+    for each in schemes:
+        key = (each.plan.chunks, *(id(block) for block in each.plan.blocks))
+        if key not in plans:
+            plans[key] = renumbered(each.plan, first_block)
+            first_block += len(each.plan.blocks)
+        exchanges[each.features] = replace(each, plan=plans[key])
+    return exchanges
 
 
 def _as_published(boundary: Boundary, plan: Plan, width: int) -> SchemePlan:

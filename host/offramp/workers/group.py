@@ -170,9 +170,9 @@ class GlooGroup(ProcessGroup):
             self.of_gpus = dist.new_group(backend="nccl")
 
     def _way(self, values: torch.Tensor) -> tuple[torch.Tensor, dist.ProcessGroup | None]:
-        if values.is_cuda and self.of_gpus is not None:
-            return values, self.of_gpus
-        return to_host(values), None
+        if not values.is_cuda:
+            return values, None
+        return (to_host(values), None) if self.of_gpus is None else (values, self.of_gpus)
 
     def introduce(self, row: bytes) -> list[bytes]:
         """Exchange a row between all workers; returns everyone's, in rank order."""

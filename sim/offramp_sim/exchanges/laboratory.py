@@ -86,12 +86,12 @@ class Laboratory:
         steps = []
         links: list[str] = []
         load, scheme = None, planned.settings.codec
-        if planned.exchanges is not None:
-            scheme_plan = planned.exchanges.schemes[cell.width]
-            scheme = f"{scheme_plan.scheme}, {scheme_plan.plan.lanes} lanes" if scheme_plan.through_switch else "p2p"
-            load = scheme_plan.packets_up + scheme_plan.packets_down, scheme_plan.passes
+        if planned.exchanges:
+            made = planned.exchanges[cell.width]
+            scheme = f"{made.scheme}, {made.plan.lanes} lanes" if made.through_switch else "p2p"
+            load = made.packets_up + made.packets_down, made.passes
             # of a plan that leaves everything to hosts, too: workers still meet at the switch's barrier
-            steps = network.steps(planned.exchanges.plans, random.SystemRandom().randrange(1, 1 << 32))
+            steps = network.steps(planned.plans, random.SystemRandom().randrange(1, 1 << 32))
             links = [link.partition("@")[2] for link in network.links]
         with Transaction() as transaction:
             for step in steps:
@@ -128,7 +128,7 @@ class Laboratory:
                 save_rates(rates, path)
                 how["rates"] = str(path)
         settings = TrainSettings(**how)  # type: ignore[arg-type]
-        exchanges = plan_exchanges(boundary, settings, [cell.width]) if settings.through_switch else None
+        exchanges = plan_exchanges(boundary, settings, [cell.width]) if settings.through_switch else {}
         return PlannedRun(_graph_of(boundary), settings, boundary, exchanges)
 
     def _turn(self, jobs: list[WorkerJob], settings: dict[str, int]) -> dict[str, list[float]]:

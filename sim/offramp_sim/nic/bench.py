@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from offramp.nic.process import AgentProcess
-from offramp.nic.worker import NicWorker
+from offramp.switchgnn.nic_worker import NicWorker
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.worker import Worker
 from offramp_base.errors import OfframpError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from offramp.nic.process import AgentProcess
-from offramp.nic.worker import NicWorker
+from offramp.switchgnn.nic_worker import NicWorker
 from offramp.switchgnn.recovery import Recovery
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError

@@ -14,11 +14,11 @@ from scipy.sparse import csr_array
 
 from offramp.graph.boundary import Boundary
 from offramp.switchgnn.control import sizes_for
+from offramp.switchgnn.exchange import Exchange
+from offramp.switchgnn.exchange_plan import own_boundary, plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.switchgnn.scheme_plan import SchemePlan
-from offramp.train.exchange import SwitchExchange
 from offramp.train.propagators.quantised import QuantisedPropagator
-from offramp.train.worker_exchange import own_boundary, plan_worker_exchange
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
@@ -114,18 +114,17 @@ def run_exchange(
         spent += time.process_time() - before
         return out
 
-    shared = SharedLockstep(Lockstep([plan.plan], ports_of(plan), timed))
-    worker_exchanges = [plan_worker_exchange(plan, worker) for worker in range(boundary.workers)]
+    shared = SharedLockstep(Lockstep([made.plan], ports_of(made), timed))
+    plans = [plan_exchange(made, worker) for worker in range(boundary.workers)]
     fan_in = int(boundary.need.max(initial=0))
     spent = 0.0
 
     def work(group: ThreadGroup) -> tuple[npt.NDArray[np.generic], Traffic]:
-        hosts = Traffic()
-        exchange = SwitchExchange(shared.end_of(group.rank), group, worker_exchanges[group.rank], 0, plan.plan, hosts)
-        mine = values[own_boundary(plan, group.rank)]
-        if plan.scheme.bits == LANE_BITS:
-            return exchange.add(exchange.messages(mine.astype(np.int32))), exchange.traffic()
-        propagator = QuantisedPropagator({plan.features: exchange}, plan.scheme.bits, fan_in, seed)
+        exchange = Exchange(plans[group.rank], shared.end_of(group.rank), group)
+        mine = values[own_boundary(made, group.rank)]
+        if made.scheme.bits == LANE_BITS:
+            return exchange.sum(mine.astype(np.int32)), exchange.traffic()
+        propagator = QuantisedPropagator({made.features: exchange}, made.scheme.bits, fan_in, seed)
         return propagator.exchange(torch.from_numpy(np.asarray(mine, np.float32))).numpy(), propagator.traffic
 
     start = time.process_time()

@@ -158,7 +158,7 @@ class SharedLockstep:
 
 @dataclass(frozen=True)
 class ThreadExchanger:
-    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.train.exchange.Exchanger`."""
+    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.switchgnn.exchange.SwitchLink`."""
 
     shared: SharedLockstep
     worker: int

@@ -174,7 +174,7 @@ def test_shapes_that_packets_have_no_room_for_are_refused(engine: type[RankEndpo
 
 
 def test_without_a_compiler_ranks_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offramp.nic.worker_library.available", lambda: False)
+    monkeypatch.setattr("offramp.switchgnn.worker_library.available", lambda: False)
     assert isinstance(make_endpoint(0, 2, JOB, pages=2), Endpoint)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.nic import plans as plan_text
-from offramp.switchgnn import telemetry
+from offramp.switchgnn import telemetry, worker_plans
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.target import target_of
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp_base.native.arrays import address
@@ -103,8 +103,8 @@ class CompiledSoak:
             self._switches.append(_Switch(self._program))
         parts = [switch.load(*place) for switch, place in zip(self._switches, places, strict=False)]
         switches = (SoakSwitch * len(parts))(*(part for part, _ in parts))
-        shares = [plan_text.share(job.job.plans, worker, job.racks) for worker in range(len(job.ports))]
-        texts = [np.frombuffer(plan_text.write(share), np.uint8) for share in shares]
+        shares = [share(job.job.plans, worker, job.racks) for worker in range(len(job.ports))]
+        texts = [np.frombuffer(worker_plans.write(share), np.uint8) for share in shares]
         rows = [np.concatenate([b for _, b, _ in share] + [np.zeros(1, int)]).astype(np.int32) for share in shares]
         hosts = [(0, port) for port in job.ports]
         if job.network is not None:

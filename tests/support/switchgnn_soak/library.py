@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from offramp.nic.build import source_root
+from offramp.cmake import cpp_sources
 from offramp_base.errors import OfframpError
 
 _COMMAND = ("g++", "-std=c++20", "-O2", "-fPIC", "-shared")
@@ -80,7 +80,7 @@ def load_library(breaks: Mapping[str, tuple[str, str]] | None = None) -> ctypes.
     """
     if shutil.which(_COMMAND[0]) is None:
         raise OfframpError("the soak needs g++")
-    lib = source_root() / "lib"
+    lib = cpp_sources() / "lib"
     sources = [Path(__file__).with_name("soak.cpp"), *sorted((lib / "switchgnn").glob("*.cpp"))]
     headers = sorted(path for folder in ("", "formats", "switchgnn") for path in (lib / folder).glob("*.hpp"))
     texts = {path: path.read_text("utf-8") for path in (*sources, *headers)}

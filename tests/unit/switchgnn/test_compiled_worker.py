@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.nic.compiled_worker import CompiledWorker
-from offramp.nic.worker_library import available
+from offramp.switchgnn.compiled_worker import CompiledWorker
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.worker import Worker
-from offramp.train.worker_link import open_worker
+from offramp.switchgnn.worker_library import available
+from offramp.switchgnn.worker_link import open_worker
 from offramp_base.errors import OfframpError
 from offramp_base.transport.faulty import Faults
 from offramp_base.transport.framing import pack, unpack

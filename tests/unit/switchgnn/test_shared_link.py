@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.nic.compiled_worker import CompiledWorker
-from offramp.nic.worker_library import available
+from offramp.switchgnn.compiled_worker import CompiledWorker
+from offramp.switchgnn.worker_library import available
 from offramp_base.errors import OfframpError
 from offramp_base.native.ring import SKIP
 from offramp_base.transport.shm.io import ShmIO

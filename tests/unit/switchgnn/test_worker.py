@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offramp.nic.compiled_endpoint import CompiledEndpoint
-from offramp.nic.worker_library import available
+from offramp.switchgnn.compiled_endpoint import CompiledEndpoint
 from offramp.switchgnn.endpoint import Endpoint
 from offramp.switchgnn.worker import Worker
+from offramp.switchgnn.worker_library import available
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import FrameIO
 from offramp_base.transport.faulty import Faults, Faulty

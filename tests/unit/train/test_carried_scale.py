@@ -11,14 +11,13 @@ import torch
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.data import build_graph
+from offramp.switchgnn.exchange import Exchange
+from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import Scheme
 from offramp.switchgnn.scheme_plan import plan_scheme
-from offramp.train.codec import CarriedCodec, ExchangeId
-from offramp.train.exchange import SwitchExchange
+from offramp.switchgnn.sum_codec import CarriedCodec, ExchangeId
 from offramp.train.propagators.switch import SwitchPropagator
-from offramp.train.worker_exchange import plan_worker_exchange
 from offramp.workers.group import Group
-from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 from offramp_base.transport import LinkStats
 
@@ -56,8 +55,8 @@ def worker() -> Loopback:
 @pytest.fixture
 def propagator(worker: Loopback) -> SwitchPropagator:
     boundary = Boundary(build_graph("edge", 6, ([0, 1, 2], [3, 4, 5])), [0, 0, 0, 1, 1, 1])
-    plan = plan_scheme(boundary, Scheme(), 2, 10_000)
-    exchange = SwitchExchange(worker, Group(), plan_worker_exchange(plan, 0), 0, plan.plan, Traffic())  # type: ignore[arg-type]
+    made = plan_scheme(boundary, Scheme(), 2, 10_000)
+    exchange = Exchange(plan_exchange(made, 0), worker, Group())
     return SwitchPropagator(CarriedCodec(Group(), FAN_IN), {2: exchange}, worker.boundary(0))
 
 

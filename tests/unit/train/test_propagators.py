@@ -9,8 +9,8 @@ import torch
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.partition import partition
+from offramp.switchgnn.sum_codec import FixedPointCodec
 from offramp.switchgnn.volume import host_volume
-from offramp.train.codec import FixedPointCodec
 from offramp.train.halo import plan_halo
 from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.p2p import P2pPropagator

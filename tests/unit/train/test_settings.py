@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from offramp.graph.data import build_graph
-from offramp.train.fabric import parse_ports
+from offramp.switchgnn.fabric import parse_ports
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp_base.errors import OfframpError

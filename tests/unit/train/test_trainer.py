@@ -59,7 +59,7 @@ def train_p2p(in_group, graph, settings):
 def train_switch(in_group, graph, settings):
     """The same through the reference model of the switch, which runs in a thread of its own."""
     planned = plan_run(graph, settings)
-    plans = planned.exchanges.plans
+    plans = planned.plans
     jobs = planned.jobs([f"unused{worker}" for worker in range(settings.workers)])
     ports = list(range(settings.workers))
     strawman = settings.propagator == "strawman"
@@ -142,9 +142,9 @@ def test_the_switch_gives_the_bits_of_quantised_p2p(in_group, make_graph, propag
     assert switch.open == 0
     assert switch.peak <= memory // 128
     counters = switch.counters()
-    planned = plan_run(graph, settings).exchanges
+    exchanges = plan_run(graph, settings).exchanges
     widths = run_widths(settings, layer_widths(graph, settings))
-    plans = [planned.plans[planned.plan_of_width[width]] for width in widths]
+    plans = [exchanges[width].plan for width in widths]
     assert counters["uploads"] == sum(plan.uploads * plan.chunks for plan in plans)
     assert sum(t.payload_up for t in traffic) == sum(4 * w * p.uploads for w, p in zip(widths, plans, strict=True))
     assert (counters["overflows"] > 0) == (propagator == "strawman" and memory < 100_000)
@@ -184,7 +184,7 @@ def test_sums_under_a_carried_scale_are_kept_as_well(in_group, graph) -> None:
         losses(carried), losses(train_local(graph, replace(settings, scale="agreed"))), rtol=1e-4
     )
     widths = exchange_widths(settings, layer_widths(graph, settings))
-    uploads = plan_run(graph, settings).exchanges.plans[0].uploads
+    uploads = plan_run(graph, settings).plans[0].uploads
     assert sum(t.payload_up for t in sent) - sum(t.payload_up for t in traffic) == 3 * 4 * widths[0] * uploads
 
 
@@ -234,7 +234,7 @@ def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, sche
     through_switch_, traffic, switch = train_switch(in_group, graph, settings)
     p2p, sent = train_p2p(in_group, graph, replace(settings, propagator="p2p", codec="fixed", scheme="paper"))
     assert scores(through_switch_) == scores(p2p)
-    schemes = plan_run(graph, settings).exchanges.schemes
+    made = plan_run(graph, settings).exchanges
     widths = run_widths(settings, layer_widths(graph, settings))
     planned = sum(schemes[width].wire_bytes for width in widths)
     # DONE and GO come on top, of each round and of the start.

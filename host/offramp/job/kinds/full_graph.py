@@ -150,8 +150,7 @@ class FullGraph(Training):
         from offramp.job.crossing import crossing_vectors
 
         planned, network = self.planned(placed, way), GnnNetwork.of(placed.cluster, placed.hosts)
-        assert planned.exchanges is not None
-        schemes = [planned.exchanges.schemes[width] for width in self._widths(planned)]
+        schemes = [planned.exchanges[width] for width in self._widths(planned)]
         workers = planned.boundary.workers
         up, down = np.zeros(workers), np.zeros(workers)
         between = np.zeros((workers, workers), dtype=np.float64)
@@ -183,9 +182,8 @@ class FullGraph(Training):
         from offramp.switchgnn.cost import Rates, predict
 
         planned = self.planned(placed, way)
-        assert planned.exchanges is not None
         rates = Rates(link_bps=placed.slowest_bps)
-        schemes = planned.exchanges.schemes
+        schemes = planned.exchanges
         return sum(predict(schemes[width], rates).seconds for width in self._widths(planned))
 
     def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
@@ -194,8 +192,7 @@ class FullGraph(Training):
         if way not in SWITCHES:
             return Deployment()
         planned = self.planned(placed, way)
-        assert planned.exchanges is not None
-        return Deployment(GnnNetwork.of(placed.cluster, placed.hosts).steps(planned.exchanges.plans, number))
+        return Deployment(GnnNetwork.of(placed.cluster, placed.hosts).steps(planned.plans, number))
 
     def words_of(self, placed: Placed, way: str, start: Start) -> list[str]:
         """Options for the links, for the plan that is on the switches already, and for the checkpoint."""
@@ -205,9 +202,8 @@ class FullGraph(Training):
 
             network = GnnNetwork.of(placed.cluster, placed.hosts)
             planned = self.planned(placed, way)
-            assert planned.exchanges is not None
             words += ["--switch", ",".join(network.addresses), "--ports", ",".join(network.links)]
-            words += ["--loaded", job_fingerprint(planned.exchanges.plans)]
+            words += ["--loaded", job_fingerprint(planned.plans)]
         settings = self.settings(placed, way)
         path = Path(settings.checkpoint) if settings.checkpoint else start.folder.absolute() / CHECKPOINT
         if start.rounds is not None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from offramp.cmake import build_once, kept_folder, missing_tools, own_file, require_tools
-from offramp.nic.build import source_root as nic_sources
+from offramp.cmake import build_once, cpp_sources, kept_folder, missing_tools, own_file, require_tools
 from offramp_base.private_folder import make_cache
 
 LIBRARY: Final = "libofframp.so"
@@ -20,7 +19,7 @@ def source_root() -> Path:
     Raises:
         OfframpError: the installation lacks them.
     """
-    return nic_sources() / "store"
+    return cpp_sources() / "store"
 
 
 def missing() -> list[str]:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import partial
 
 import torch
 
-from offramp.models.sparse import self_adjoint
-from offramp.train.codec import ExchangeId
+from offramp.models.neighbourhood import self_adjoint
+from offramp.switchgnn.sum_codec import ExchangeId
 from offramp.workers.accelerator import to_host
 from offramp.workers.traffic import Timers, Traffic
 from offramp_base.errors import OfframpError
@@ -18,7 +21,6 @@ class Propagator(ABC):
     """Carries boundary features between the workers; ``b`` is the number of local boundary vertices.
 
     Attributes:
-        traffic: traffic of this worker's link so far.
         timers: seconds, under ``communication``.
         exchange_id: the current exchange.
         repeated: exchanges that were repeated because a value saturated.
@@ -30,13 +32,18 @@ class Propagator(ABC):
     on_device = False
 
     def __init__(self) -> None:
-        self.traffic = Traffic()
+        self._traffic = Traffic()
         self.timers = Timers()
         self.exchange_id = ExchangeId(1, backward=False)
         self.repeated = 0
         self._layer = 0
         self._layers = 0  # of a pass whose first sum is kept; 0: none is
         self._first: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    @property
+    def traffic(self) -> Traffic:
+        """Traffic of this worker's link so far."""
+        return self._traffic
 
     def keep_first(self, layers: int) -> None:
         """From now on make the first of every ``layers`` sums only once, since it is of features that never change.
@@ -61,21 +68,25 @@ class Propagator(ABC):
         if self._layers and (self._layer - 1) % self._layers == 0:
             return self._kept_sum(y.detach())
         directions = iter((ExchangeId(self._layer, backward=False), ExchangeId(self._layer, backward=True)))
-        return self_adjoint(lambda x: self._timed(x, next(directions)), y)
+        return self_adjoint(partial(self._timed, directions), y)
 
     def _kept_sum(self, y: torch.Tensor) -> torch.Tensor:
         if self._first is None:
-            self._first = y.clone(), self._timed(y, ExchangeId(self._layer, backward=False))
+            self._first = y.clone(), self._timed(iter((ExchangeId(self._layer, backward=False),)), y)
         kept, sums = self._first
         if not torch.equal(kept, y):
             raise OfframpError("layer 1: the features whose sums were kept have changed; expected the input features")
         return sums
 
-    def _timed(self, y: torch.Tensor, exchange_id: ExchangeId) -> torch.Tensor:
-        self.exchange_id = exchange_id
+    def _timed(self, ids: Iterator[ExchangeId], y: torch.Tensor) -> torch.Tensor:
+        """Make the next of the exchanges ``ids``."""
+        self.exchange_id = next(ids)
         y = y.detach()
-        with self.timers("communication"):
-            return self.exchange(y) if self.on_device else self.exchange(to_host(y)).to(y.device)
+        start = time.perf_counter()
+        try:
+            return self.exchange(to_host(y) if y.is_cuda and not self.on_device else y).to(y.device)
+        finally:
+            self.timers.seconds["communication"] += time.perf_counter() - start
 
     @abstractmethod
     def exchange(self, y: torch.Tensor) -> torch.Tensor:

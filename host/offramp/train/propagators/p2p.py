@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from offramp.models.sparse import torch_csr
-from offramp.train.codec import ExactCodec, FixedPointCodec
+from offramp.switchgnn.sum_codec import ExactCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.registry import Propagation
 from offramp.workers.all_to_all import all_to_all
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from offramp.train.codec import SumCodec
+    from offramp.switchgnn.sum_codec import SumCodec
     from offramp.train.halo import Halo
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
@@ -35,7 +35,7 @@ class P2pPropagator(Propagator):
     def __init__(
         self, group: Group, halo: Halo, codec: SumCodec | None = None, dtype: torch.dtype = torch.float32
     ) -> None:
-        """``codec``: :class:`~offramp.train.codec.ExactCodec` by default."""
+        """``codec``: :class:`~offramp.switchgnn.sum_codec.ExactCodec` by default."""
         super().__init__()
         self._group = group
         self._codec = codec or ExactCodec()

@@ -9,19 +9,19 @@ import numpy as np
 import torch
 
 from offramp.train import quantiser
-from offramp.train.propagators.base import Propagator
-from offramp.workers.all_to_all import all_to_all
+from offramp.train.propagators.switch import ThroughSwitch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from offramp.train.exchange import SwitchExchange
-    from offramp.train.worker_exchange import Peers
+    from offramp.switchgnn.exchange import Exchange
+    from offramp.switchgnn.exchange_plan import Peers
+    from offramp.workers.group import Group
 
 
-class QuantisedPropagator(Propagator):
+class QuantisedPropagator(ThroughSwitch):
     """Sylvie's quantiser under a scale that all contributors of a sum share.
 
     A partial sum (pairwise) enters a single sum, whose contributors agree on its own scale: they send their ranges to
@@ -35,7 +35,7 @@ class QuantisedPropagator(Propagator):
     repeatable = False  # a kept draw of the rounding would no longer be right in the mean of epochs
 
     def __init__(
-        self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
+        self, exchanges: Mapping[int, Exchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
     ) -> None:
         """Aggregate through the switch.
 
@@ -46,8 +46,7 @@ class QuantisedPropagator(Propagator):
             seed: of the rounding.
             code_bits: of codes with one common step (see the class); 0: levels follow from ranges and scale.
         """
-        super().__init__()
-        self._exchange_of_width = exchanges
+        super().__init__(exchanges)
         self._bits = bits
         self._code_bits = code_bits
         self._fan_in = fan_in
@@ -56,15 +55,16 @@ class QuantisedPropagator(Propagator):
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """Exchange ``(b, F)`` features for ``(b, F)`` sums."""
-        exchange = self._exchange_of_width[y.shape[1]]
-        part = exchange.part
-        rng = np.random.default_rng([self._seed, exchange.group.rank, self._exchanges])
+        exchange = self.exchanges[y.shape[1]]
+        part, group = exchange.plan, exchange.group
+        assert group is not None
+        rng = np.random.default_rng([self._seed, group.rank, self._exchanges])
         self._exchanges += 1
         values = y.numpy().astype(np.float64)
         messages = values if part.messages is None else np.asarray(part.messages @ values)
         ends = quantiser.least_and_largest(messages)
         if part.peers is None:
-            least, step = self._agree_on_one(exchange, ends)
+            least, step = self._agree_on_one(group, ends)
             common = quantiser.common_levels(self._fan_in, self._bits)
             codes = quantiser.encode(messages, least, step, common, rng)
             bias, sum_scale = part.terms * least, np.full(len(part.terms), step)
@@ -73,24 +73,23 @@ class QuantisedPropagator(Propagator):
             ranges = ends[:, 1:] - ends[:, :1].astype(np.float64)
             levels = (1 << self._code_bits) - 1 if self._code_bits else quantiser.levels_of(ranges, scale)
             codes = quantiser.encode(messages, ends[:, :1], scale, levels, rng)
-        sums = exchange.add(quantiser.pack(codes, self._bits))
+        sums = exchange.sum(quantiser.pack(codes, self._bits), messages=True)
         total = quantiser.unpack(sums, self._bits, y.shape[1]) * sum_scale.reshape(-1, 1) + bias.reshape(-1, 1)
-        self.traffic = exchange.traffic()
         return torch.from_numpy(total.astype(np.float32))
 
-    def _agree_on_one(self, exchange: SwitchExchange, ends: npt.NDArray[np.float32]) -> tuple[float, float]:
+    def _agree_on_one(self, group: Group, ends: npt.NDArray[np.float32]) -> tuple[float, float]:
         """The least value of all workers, and the step for their range."""
         outermost = torch.full((2,), -torch.inf, dtype=torch.float64)
         if len(ends):
             outermost = torch.tensor([float((-ends[:, 0]).max()), float(ends[:, 1].max())], dtype=torch.float64)
-        least, largest = (exchange.group.max(outermost) * torch.tensor([-1.0, 1.0], dtype=torch.float64)).tolist()
+        least, largest = (group.max(outermost) * torch.tensor([-1.0, 1.0], dtype=torch.float64)).tolist()
         return least, (largest - least) / quantiser.common_levels(self._fan_in, self._bits)
 
     def _agree_on_each(
-        self, exchange: SwitchExchange, peers: Peers, ends: npt.NDArray[np.float32]
+        self, exchange: Exchange, peers: Peers, ends: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floating], npt.NDArray[np.float64]]:
         """Steps of each message and of each sum, and the sum of the least values that contribute to each sum."""
-        to, counts, terms = peers.to.tolist(), peers.counts.tolist(), exchange.part.terms
+        to, counts, terms = peers.to.tolist(), peers.counts.tolist(), exchange.plan.terms
         told = _all_to_all(exchange, ends, to, counts).astype(np.float64)
         ranges, bias = np.zeros(len(terms)), np.zeros(len(terms))
         collect = np.maximum if self._code_bits else np.add
@@ -104,7 +103,7 @@ class QuantisedPropagator(Propagator):
 
 
 def _all_to_all(
-    exchange: SwitchExchange, rows: npt.NDArray[np.float32], send: list[int], receive: list[int]
+    exchange: Exchange, rows: npt.NDArray[np.float32], send: list[int], receive: list[int]
 ) -> npt.NDArray[np.float32]:
     data = torch.from_numpy(quantiser.to_bytes(rows))
-    return quantiser.from_bytes(all_to_all(exchange.group, exchange.hosts, data, send, receive).numpy())
+    return quantiser.from_bytes(exchange.all_to_all(data, send, receive).numpy())

@@ -8,55 +8,32 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
+from offramp.switchgnn.exchange import Exchange
+from offramp.switchgnn.fingerprint import job_fingerprint
+from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.scheme import LANE_BITS
-from offramp.train.codec import CarriedCodec, FixedPointCodec
-from offramp.train.exchange import SwitchExchange
+from offramp.switchgnn.sum_codec import CarriedCodec, FixedPointCodec
+from offramp.switchgnn.worker_link import open_worker
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.quantised import QuantisedPropagator
 from offramp.train.propagators.registry import Propagation
 from offramp.train.propagators.switch import SwitchPropagator
-from offramp.train.worker_link import open_worker
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
+from offramp_base.transport.faulty import Faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from offramp.train.exchange import Exchanger
+    from offramp.switchgnn.exchange import SwitchLink
     from offramp.train.job import WorkerJob
-    from offramp.train.worker_link import AnyWorker
     from offramp.workers.group import Group
 
 
-def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> AnyWorker:
-    from offramp.switchgnn.recovery import Recovery
-    from offramp_base.transport.faulty import Faults
-
-    assert job.exchanges is not None
-    settings = job.settings
-    return open_worker(
-        group.rank,
-        job.exchanges.plans,
-        job.link,
-        stack,
-        settings.timeout_s,
-        window=settings.window,
-        gap_s=settings.gap_s,
-        recovery=Recovery(settings.retry_s, max(settings.retry_s, Recovery.cap_s)),
-        racks=settings.network.racks if settings.network else (),
-        faults=Faults(loss=settings.loss, duplication=settings.duplication),
-        seed=settings.seed + group.rank,
-    )
-
-
-def through(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
-    """The propagator of the job's exchanges through the switch at the other end of ``exchanger``."""
-    assert job.exchanges is not None
-    hosts, plans = Traffic(), job.exchanges.plans
-    exchanges = {
-        width: SwitchExchange(exchanger, group, job.worker_exchanges[width], index, plans[index], hosts)
-        for width, index in job.exchanges.plan_of_width.items()
-    }
+def through(job: WorkerJob, group: Group, link: SwitchLink) -> Propagator:
+    """The propagator of the job's exchanges through the switch at the other end of ``link``."""
+    hosts = Traffic()
+    exchanges = {width: Exchange(plan, link, group, hosts) for width, plan in job.exchange_plans.items()}
     if job.bits < LANE_BITS or job.code_bits:
         return QuantisedPropagator(exchanges, job.bits, job.fan_in, job.settings.seed, job.code_bits)
     codec = (CarriedCodec if job.settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
@@ -65,12 +42,22 @@ def through(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
 
 @contextmanager
 def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
-    from offramp.switchgnn.fingerprint import job_fingerprint
-
-    assert job.exchanges is not None
-    _agree(group, job_fingerprint(job.exchanges.plans))
+    _agree(group, job_fingerprint(job.plans))
+    settings = job.settings
     with ExitStack() as stack:
-        worker = _open_worker(job, group, stack)
+        worker = open_worker(
+            group.rank,
+            job.plans,
+            job.link,
+            stack,
+            settings.timeout_s,
+            window=settings.window,
+            gap_s=settings.gap_s,
+            recovery=Recovery(settings.retry_s, max(settings.retry_s, Recovery.cap_s)),
+            racks=settings.network.racks if settings.network else (),
+            faults=Faults(loss=settings.loss, duplication=settings.duplication),
+            seed=settings.seed + group.rank,
+        )
         worker.start()
         yield through(job, group, worker)
 

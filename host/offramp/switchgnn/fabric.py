@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from offramp.p4src import p4_text
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
 from offramp.switchgnn.fingerprint import job_fingerprint
+from offramp.switchgnn.stats import SwitchTotals
 from offramp.switchgnn.target import TARGETS
-from offramp.train.results import SwitchTotals
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.p4rt.session import Session

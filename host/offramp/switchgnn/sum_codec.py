@@ -16,8 +16,6 @@ import torch
 from offramp import fixed_point
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from offramp.workers.group import Group
 
 
@@ -77,31 +75,23 @@ class FixedPointCodec(SumCodec):
         self._fan_in = fan_in
 
     def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:  # noqa: ARG002
-        """Make one exchange, under a scale agreed before it."""
-        values, exponent = self.encode(y)
-        return self.decode(add(values), exponent)
-
-    def encode(self, y: torch.Tensor) -> tuple[npt.NDArray[np.int32], int]:
-        """``(b, F)`` float32 to int32 and the exponent of the scale agreed for this exchange.
+        """Make one exchange, under a scale agreed before it.
 
         Raises:
-            OfframpError: a value is not finite, or saturates (never with a freshly agreed scale).
+            OfframpError: a value is not finite.
         """
-        return self._quantise(y, self._largest(y))
-
-    @staticmethod
-    def decode(sums: npt.NDArray[np.integer], exponent: int) -> torch.Tensor:
-        """Convert ``(b, F)`` integer sums back to float32."""
-        return torch.from_numpy(fixed_point.dequantise(sums, exponent, np.float32))
+        return self._under(self._largest(y), y, add)
 
     def _largest(self, y: torch.Tensor) -> float:
         """Largest magnitude of any worker's values."""
         largest = y.abs().max().double() if y.numel() else torch.tensor(0.0, dtype=torch.float64)
         return float(self._group.max(largest))
 
-    def _quantise(self, y: torch.Tensor, largest: float) -> tuple[npt.NDArray[np.int32], int]:
+    def _under(self, largest: float, y: torch.Tensor, add: Add) -> torch.Tensor:
+        """Make one exchange under the scale for values of at most ``largest``."""
         exponent = fixed_point.scale_exponent(largest, self._fan_in)
-        return fixed_point.quantise(y.numpy(), exponent), exponent
+        sums = add(fixed_point.quantise(y.numpy(), exponent))
+        return torch.from_numpy(fixed_point.dequantise(sums, exponent, np.float32))
 
 
 class CarriedCodec(FixedPointCodec):
@@ -123,13 +113,11 @@ class CarriedCodec(FixedPointCodec):
         if before:
             bound = self.HEADROOM * before
             within = y.nan_to_num(bound, bound, -bound).clamp(-bound, bound)
-            values, exponent = self._quantise(within, bound)
-            sums = add(values)
+            sums = self._under(bound, within, add)
             self._before[exchange_id] = largest = self._largest(y)
             if largest <= bound:
-                return self.decode(sums, exponent)
+                return sums
             saturated(y, bound)
         else:
             self._before[exchange_id] = largest = self._largest(y)
-        values, exponent = self._quantise(y, largest)
-        return self.decode(add(values), exponent)
+        return self._under(largest, y, add)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker of SwitchGNN on a link (offramp.nic.compiled_worker): the agent's endpoint in the process that trains.
+// One worker of SwitchGNN on a link (offramp.switchgnn.compiled_worker): the agent's endpoint in the process that trains.
 #include <algorithm>
 #include <ctime>
 #include <memory>

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 from offramp.p4src import p4_text
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.fabric import PROGRAMS, expect_loaded
+from offramp.switchgnn.stats import SwitchTotals
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
-from offramp.train.fabric import PROGRAMS, expect_loaded
-from offramp.train.results import SwitchTotals
 from offramp_base.p4rt.session import Session
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LeafSpineFabric:
-    """All switches for consecutive runs, like :class:`offramp.train.fabric.SwitchFabric` for a single one.
+    """All switches for consecutive runs, like :class:`offramp.switchgnn.fabric.SwitchFabric` for a single one.
 
     Args:
         network: location of workers and switches.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from offramp.fpga.card import with_card
 from offramp.switchgnn.card import SwitchGnnCard
-from offramp.train.results import SwitchTotals
+from offramp.switchgnn.stats import SwitchTotals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CardFabric:
-    """One card for consecutive runs, like :class:`offramp.train.fabric.SwitchFabric` for a P4 switch.
+    """One card for consecutive runs, like :class:`offramp.switchgnn.fabric.SwitchFabric` for a P4 switch.
 
     The card is held only during requests.
 

@@ -6,16 +6,27 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from offramp.switchgnn.compiled_endpoint import CompiledEndpoint
+from offramp.switchgnn.compiled_worker import CompiledWorker
+from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.rate import RateControl
+from offramp.switchgnn.wire import worker_mac
+from offramp.switchgnn.worker import Worker
+from offramp.switchgnn.worker_library import available
+from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
+from offramp_base.transport.addressed import Addressed
+from offramp_base.transport.faulty import Faults, Faulty
+from offramp_base.transport.links import NIC
+from offramp_base.transport.shm.io import ShmIO
+from offramp_base.transport.unix import UnixIO
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
 
-    from offramp.nic.compiled_worker import CompiledWorker
-    from offramp.nic.worker import NicWorker
+    from offramp.switchgnn.nic_worker import NicWorker
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.recovery import Recovery
-    from offramp.switchgnn.worker import Worker
-    from offramp_base.transport.faulty import Faults
 
     AnyWorker = Worker | CompiledWorker | NicWorker
 
@@ -54,45 +65,13 @@ def open_worker(
     Raises:
         OfframpError: the link cannot be opened.
     """
-    from offramp_base.transport.faulty import Faults
-    from offramp_base.transport.links import NIC
-
     faults = faults or Faults()
     options: dict[str, Any] = {"window": window, "recovery": recovery, "racks": racks}
-    if not link.startswith(f"{NIC}:"):
-        return _on_link(rank, plans, link, stack, timeout_s, options, gap_s=gap_s, faults=faults, seed=seed)
-    from offramp.nic.worker import NicWorker
+    if link.startswith(f"{NIC}:"):
+        from offramp.switchgnn.nic_worker import NicWorker
 
-    agent = NicWorker(rank, plans, link, timeout_s, **options, gap_s=gap_s, faults=faults, seed=seed)
-    return stack.enter_context(closing(agent))
-
-
-def _on_link(
-    rank: int,
-    plans: Sequence[Plan],
-    link: str,
-    stack: ExitStack,
-    timeout_s: float,
-    options: dict[str, Any],
-    *,
-    gap_s: float,
-    faults: Faults,
-    seed: int,
-) -> Worker | CompiledWorker:
-    """A worker whose frames are built in this process."""
-    from offramp.nic.compiled_endpoint import CompiledEndpoint
-    from offramp.nic.compiled_worker import CompiledWorker
-    from offramp.nic.worker_library import available
-    from offramp.switchgnn.endpoint import Endpoint
-    from offramp.switchgnn.rate import RateControl
-    from offramp.switchgnn.wire import worker_mac
-    from offramp.switchgnn.worker import Worker
-    from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
-    from offramp_base.transport.addressed import Addressed
-    from offramp_base.transport.faulty import Faults, Faulty
-    from offramp_base.transport.shm.io import ShmIO
-    from offramp_base.transport.unix import UnixIO
-
+        agent = NicWorker(rank, plans, link, timeout_s, **options, gap_s=gap_s, faults=faults, seed=seed)
+        return stack.enter_context(closing(agent))
     plain = stack.enter_context(closing(open_io(link)))
     if isinstance(plain, UnixIO | ShmIO) and faults == Faults() and gap_s == 0 and available():
         return stack.enter_context(closing(CompiledWorker(rank, plans, plain, timeout_s, **options)))

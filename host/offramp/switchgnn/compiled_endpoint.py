@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from offramp.nic import plans as plan_text
-from offramp.nic.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
-from offramp.switchgnn.endpoint import require_values
+from offramp.switchgnn import worker_plans
+from offramp.switchgnn.exchange import require_values
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.wire import MOST_SEGMENTS, frame_bytes
+from offramp.switchgnn.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
@@ -44,10 +45,10 @@ class CompiledEndpoint:
         self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None, racks: Sequence[int] = ()
     ) -> None:
         self.index, self.plans = index, list(plans)
-        shares = plan_text.share(plans, index, racks)
+        shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
         self._library, self._text = library(), ctypes.create_string_buffer(WHY_BYTES)
-        text = plan_text.write(shares)
+        text = worker_plans.write(shares)
         settings = settings_for(index, recovery)
         self._worker = ctypes.c_void_p(
             self._library.offramp_exchange_open(ctypes.byref(settings), text, len(text), self._text)

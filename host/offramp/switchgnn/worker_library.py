@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's endpoints as a library (``smartnic/worker``): built when first needed, and its functions for Python."""
+"""The compiled endpoints of SwitchGNN and of all-reduce, ``smartnic/switchgnn``: a library built when first needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, Final
 
-from offramp.cmake import build_once, kept_folder, own_file, require_tools
-from offramp.nic.build import source_root
+from offramp.cmake import build_once, cpp_sources, kept_folder, own_file, require_tools
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import Link, WorkerStats
 from offramp_base.errors import OfframpError
@@ -116,9 +115,9 @@ def library() -> Any:
         OfframpError: it cannot be built or loaded.
     """
     require_tools("the worker's library")
-    folder = kept_folder("worker", source_root(), "release", without=_OTHERS)
+    folder = kept_folder("switchgnn", cpp_sources(), "release", without=_OTHERS)
     make_cache(folder)
-    build_once(source_root() / "worker", folder)
+    build_once(cpp_sources() / "switchgnn", folder)
     path = own_file(folder / LIBRARY)
     try:
         lib = ctypes.CDLL(str(path))

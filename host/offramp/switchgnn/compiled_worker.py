@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of SwitchGNN on a Unix socket or in shared memory that runs the agent's endpoint (``smartnic/worker``)."""
+"""A worker of SwitchGNN on a Unix socket or in shared memory, in machine code (``smartnic/switchgnn``)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from offramp.graph.csr import IntArray
-from offramp.nic import plans as plan_text
-from offramp.nic.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
-from offramp.switchgnn.endpoint import require_values
+from offramp.switchgnn import worker_plans
+from offramp.switchgnn.exchange import require_values
+from offramp.switchgnn.local_block import share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import WorkerStats
 from offramp.switchgnn.worker import TICKS, silence
+from offramp.switchgnn.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
 from offramp_base.transport.shm.io import ShmIO
@@ -73,13 +74,13 @@ class CompiledWorker:
         self.index = index
         self._io, self._timeout_s, self._plans = io, timeout_s, list(plans)
         recovery = recovery or Recovery()
-        shares = plan_text.share(plans, index, racks)
+        shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
         tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         pace = {"window": window, "limit": round(1e9 * timeout_s), "tick": round(1e9 * tick_s)}
         settings = settings_for(index, recovery, **pace)
         self._library, self._why = library(), ctypes.create_string_buffer(WHY_BYTES)
-        text = plan_text.write(shares)
+        text = worker_plans.write(shares)
         memory = np.frombuffer(io.memory.view, np.uint8).ctypes.data if isinstance(io, ShmIO) else None
         self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), memory, self._why)
         if not self._worker:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker of SwitchGNN without a link (offramp.nic.compiled_endpoint): the agent's endpoint in the process that trains,
+// One worker of SwitchGNN without a link (offramp.switchgnn.compiled_endpoint): the agent's endpoint in the process that trains,
 // whose frames Python sends and receives over any transport.
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of a worker of SwitchGNN from Python (offramp.nic.worker_library), and its answers.
+// What Python says of a worker of SwitchGNN (offramp.switchgnn.worker_library), and how it is answered.
 #pragma once
 
 #include <cstdint>

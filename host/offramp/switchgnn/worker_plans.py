@@ -7,34 +7,21 @@ each block its id, then lists, each preceded by its length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from offramp.graph.csr import IntArray
-from offramp.switchgnn.local_block import LocalBlock, boundary_of, local_block
-from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.wire import LANES
 
+if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
+    from offramp.switchgnn.local_block import LocalBlock, Shares
+
 MAGIC: Final = 0x32504753  # "SGP2"
-Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
-"""Each plan with its rows (boundary vertices of the worker, ascending) and its blocks."""
-
-
-def share(
-    plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()
-) -> list[tuple[Plan, IntArray, list[LocalBlock]]]:
-    """The part of ``plans`` that ``worker`` has; ``racks`` is the leaf of each worker."""
-    found = []
-    for plan in plans:
-        boundary = boundary_of(list(plan.blocks), worker)
-        found.append((plan, boundary, [local_block(block, worker, boundary, racks) for block in plan.blocks]))
-    return found
 
 
 def write(shares: Shares) -> bytes:
-    """Encode the result of :func:`share`."""
+    """Encode the result of :func:`offramp.switchgnn.local_block.share`."""
     parts: list[IntArray] = [np.array([MAGIC, len(shares)])]
     for plan, boundary, blocks in shares:
         parts.append(np.array([plan.chunks, len(boundary), len(blocks), plan.lanes // LANES]))

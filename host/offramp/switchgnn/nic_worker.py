@@ -18,15 +18,17 @@ import numpy as np
 
 from offramp.device import Status
 from offramp.graph.csr import IntArray
-from offramp.nic import plans as plan_text
 from offramp.nic import wire
 from offramp.nic.connection import Connection
+from offramp.nic.link import LINK_COUNTS, parse_nic_link
 from offramp.nic.rings import Rings, Submission
+from offramp.switchgnn import worker_plans
+from offramp.switchgnn.exchange import require_values
+from offramp.switchgnn.local_block import Shares, share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import Link, WorkerStats
 from offramp_base.errors import OfframpError
-from offramp_base.numerals import whole_number
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport.base import LinkStats
 
@@ -35,28 +37,11 @@ if TYPE_CHECKING:
 
     from offramp_base.transport.faulty import Faults
 
-PREFIX: Final = "nic:"
-"""Prefix of a link ``nic:SOCKET#PORT``: a port of the agent whose control socket is there."""
 LINE_BPS: Final = 100e9
 _ENTRIES: Final = 16
 _ANSWER: Final = 4096
 _AGAIN_S: Final = 0.05
-LINK_COUNTS: Final = ("received", "sent", "dropped", "malformed", "missed")
-"""Fields of :class:`LinkStats` that the agent counts, in its order; its ports have no hosts that others could spoof."""
 _STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + len(LINK_COUNTS)}Q")
-
-
-def parse_nic_link(link: str) -> tuple[str, int]:
-    """Control socket and port of ``nic:SOCKET#PORT``.
-
-    Raises:
-        OfframpError: the link does not have this form.
-    """
-    path, mark, number = link.removeprefix(PREFIX).rpartition("#")
-    port = whole_number(number)
-    if not link.startswith(PREFIX) or not mark or not path or port is None:
-        raise OfframpError(f"link {link!r}: expected nic:SOCKET#PORT, a port of the agent counted from 0")
-    return path, port
 
 
 class NicWorker:
@@ -99,9 +84,9 @@ class NicWorker:
         self._recovery = recovery or Recovery()
         self._faults = (faults.loss, faults.duplication) if faults else (0.0, 0.0)
         self._plans = list(plans)
-        shares = plan_text.share(plans, index, racks)
+        shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
-        self._lay_out(plan_text.write(shares), shares)
+        self._lay_out(worker_plans.write(shares), shares)
         self._number = 0
         self._counted = [0] * (len(_STATS.unpack(bytes(_STATS.size))))
         try:
@@ -136,14 +121,7 @@ class NicWorker:
             OfframpError: the values do not fit the plan, nothing new arrives within the time-out, or the agent stays
                 away.
         """
-        if not 0 <= plan_index < len(self._plans):
-            raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self._plans) - 1}")
-        n, most = len(self.boundaries[plan_index]), self._plans[plan_index].width
-        if values.dtype != np.int32 or values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
-            raise OfframpError(
-                f"worker {self.index}: values: expected {n} rows of at most {most} int32 features, got "
-                f"{values.dtype} of shape {values.shape}"
-            )
+        require_values(self.index, self._plans, self.boundaries, plan_index, values)
         self._number += 1
         shape = values.shape
         np.frombuffer(self._memory.view, "<i4", values.size, self._values_at).reshape(shape)[:] = values
@@ -159,11 +137,11 @@ class NicWorker:
         self._connection.close()
         self._memory.close()
 
-    def _lay_out(self, text: bytes, shares: plan_text.Shares) -> None:
+    def _lay_out(self, text: bytes, shares: Shares) -> None:
         """Lay out one region: rings, journal, message, answer, plans, values, sums, scratch."""
         cells = max((len(rows) * plan.width for plan, rows, _ in shares), default=0)
         sizes = [wire.queue_bytes(_ENTRIES), 64, 64, _ANSWER, len(text), 4 * cells, 8 * cells]
-        sizes.append(plan_text.scratch_bytes(shares))
+        sizes.append(worker_plans.scratch_bytes(shares))
         places = [0]
         for size in sizes:
             places.append(places[-1] + -(-size // 64) * 64)

@@ -32,7 +32,9 @@ class MatchSettings:
 @command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and receives from one."""
-    from offramp.hermod.matching import bound, check_matrix, decompose, literal
+    from offramp.hermod.matching import bound, check_matrix
+    from offramp.hermod.matching.decompose import decompose
+    from offramp.hermod.matching.literal import literal
 
     given = check_matrix(_read(settings.matrix))
     if settings.algorithm == "bottleneck":

@@ -20,8 +20,9 @@ import pytest
 import offramp.report
 from chromium import browser
 from four_acts import TRACE, four_acts, trace, write_page
-from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Point, Verdict, outcomes_page
+from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Verdict, outcomes_page
 from offramp.report.layout import layout_of
+from offramp.report.outcome import Point
 from offramp.report.palette import Palette
 from offramp.report.timeline import timeline
 from offramp_base.errors import OfframpError

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -86,14 +85,14 @@ def _job(settings: GnnSettings, at: SwitchAddress, ranks: int) -> Iterator[GnnJo
     if settings.propagator != "switch" or ranks == 1:
         yield GnnJob(settings)
     elif at.switch is not None and at.ports is not None:
-        from offramp.train.fabric import parse_ports
+        from offramp.train import parse_ports
         from offramp_base.transport import parse_link
 
         links = [(port, str(parse_link(link, "auto"))) for port, link in parse_ports(at.ports, ranks)]
         yield GnnJob(settings, at.switch, links)
     else:
         from offramp_base.transport import shm
-        from offramp_p4.embedded import EmbeddedSwitch
+        from offramp_p4 import EmbeddedSwitch
 
         with EmbeddedSwitch(None, range(1, ranks + 1), transport=shm.or_auto()) as switch:
             yield GnnJob(settings, switch.address, list(zip(switch.port_numbers, switch.port_specs, strict=True)))

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp_base import Field, SettingsError
 from offramp_base.numerals import whole_number
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND, BYTES
+from offramp_base.settings import BITS_PER_SECOND, BYTES
 from offramp_cli.command import command
 from offramp_cli.hermod.plan import parse_dscps
 from offramp_cli.result import OUTPUT, Result
@@ -212,7 +211,7 @@ def deploy(settings: DeploySettings, result: Result) -> None:
 
 
 def _planned(settings: DeploySettings) -> DeployPlan:
-    from offramp.hermod.deploy.plan import load_plan
+    from offramp.hermod.deploy import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
     told: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
@@ -289,7 +288,7 @@ def _limits(settings: DeploySettings) -> Limits | None:
 
 
 def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
-    from offramp.hermod.deploy.p4 import switch_plan
+    from offramp.hermod.deploy import switch_plan
 
     members = None
     if settings.job_ports is not None:
@@ -306,8 +305,8 @@ def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
 
 @contextmanager
 def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
-    from offramp.hermod.deploy.p4 import P4Target
-    from offramp_base.p4rt.session import Session
+    from offramp.hermod.deploy import P4Target
+    from offramp_base import Session
 
     with Session(settings.switch, device_id=settings.device_id, election_id=settings.election_id) as session:
         yield P4Target(session, plan)

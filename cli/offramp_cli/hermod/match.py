@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from offramp_base.documents import parse_json, read_text
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError, parse_json
+from offramp_base.documents import read_text
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
+from offramp_base import Field, SettingsError
+from offramp_base.settings import BITS_PER_SECOND, BYTES
+from offramp_base.settings.units import nanoseconds
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result

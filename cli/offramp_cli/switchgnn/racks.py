@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from offramp.switchgnn.leaf_spine import LeafSpine
-    from offramp.train.leaf_spine_fabric import LeafSpineFabric
+    from offramp.train import LeafSpineFabric
 
 
 @contextmanager
 def embedded_racks(network: LeafSpine) -> Iterator[LeafSpineFabric]:
     """Start a process for each switch; leaves connect to the spines."""
-    from offramp.train.leaf_spine_fabric import LeafSpineFabric
+    from offramp.train import LeafSpineFabric
     from offramp_base.transport import shm
-    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_p4 import EmbeddedSwitch
 
     with ExitStack() as stack:
         spines = [stack.enter_context(EmbeddedSwitch(None, network.spine_ports())) for spine in range(network.spines)]

@@ -11,7 +11,7 @@ from offramp_sim.reproduce.claims.claim import Claim, Judgement
 from offramp_sim.reproduce.item import range_in
 from offramp_sim.reproduce.referee.search import Nearest
 
-_SHOWN: Final = 3
+_SHOWN: Final = 1
 _HEAD: Final = """\
 # Claims and their verdicts
 

@@ -125,7 +125,9 @@ def programs() -> dict[str, str]:
 
 
 PROGRAMS = programs()
-IMPORT = re.compile(r"^\s*(?:>>> )?from (offramp\w*(?:\.\w+)*) import (?:\(([^)]*)\)|([^#\n]*))", re.MULTILINE)
+IMPORT = re.compile(
+    r"(?:^\s*(?:>>> )?|['\"])from (offramp\w*(?:\.\w+)*) import (?:\(([^)]*)\)|([\w, ]*))", re.MULTILINE
+)
 
 
 def imported(text: str) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,8 @@ PRODUCTS: Final = {
     "base": "What all others use, `offramp_base`.",
 }
 """Folders with faces, and what their pages begin with."""
+MODULES: Final = {"host": ("offramp.gnn.links", "offramp.gnn.loggers", "offramp.leo.functions.kvs")}
+"""Public modules that are no packages, by folder; ``tests/unit/test_faces.py`` says what for."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -48,8 +50,9 @@ def python_page(folder: str, text: str) -> str:
             parts += [f"## {package}", *_described(ast.get_docstring(tree) or "")]
             for name, target in table.items():
                 module, _, attribute = target.partition(":")
-                heading = f"heading: {package}.{name}, heading_level: 3"
+                heading = f"heading: {package}.{name}, toc_label: {name}, heading_level: 3"
                 parts.append(f"::: {module}.{attribute or name}\n    options: {{{heading}}}")
+    parts += [f"::: {module}\n    options: {{heading_level: 2}}" for module in MODULES.get(folder, ())]
     return "\n\n".join(parts) + "\n"
 
 

@@ -12,9 +12,9 @@
 
 import sys
 
+from offramp import run_sweep
 from offramp.graph import Boundary, generate_graph, partition_graph
-from offramp.sweep import sweep
-from offramp_sim.slot.schemes import Setting, simulate
+from offramp_sim.slot import Setting, simulate
 
 
 def moved(memory: int) -> tuple[int, int]:
@@ -32,7 +32,7 @@ def main() -> None:
     sizes = [16_000, 64_000, 256_000]
     scheduler = sys.argv[1] if len(sys.argv) > 1 else None
     print("memory   p2p      switch")
-    for size, (host, switch) in zip(sizes, sweep(moved, sizes, dask=scheduler, what="memories"), strict=True):
+    for size, (host, switch) in zip(sizes, run_sweep(moved, sizes, dask=scheduler, what="memories"), strict=True):
         print(f"{size // 1000:5} KB  {host} B  {switch} B")
 
 

@@ -12,11 +12,9 @@ import torch
 import torch.distributed as dist
 from ranks import run
 
-from offramp.hermod.endhost import Priorities
-from offramp.hermod.endhost.group import endpoint_of
-from offramp.hermod.factors import CType, Factors
-from offramp.hermod.operator import AllToAll
-from offramp.hermod.operator.moe import combine, dispatch
+from offramp.hermod import CType, Factors
+from offramp.hermod.endhost import Priorities, endpoint_of
+from offramp.hermod.operator import AllToAll, combine, dispatch
 
 
 def work() -> None:

@@ -15,12 +15,12 @@ import tempfile
 from pathlib import Path
 
 from offramp.leo import StoreProcess, StoreSettings
-from offramp.leo.store.build import LIBRARY, build, source_root
+from offramp.leo.store import LIBRARY, build_library, source_root
 
 
 def main() -> None:
     """Build, serve, run."""
-    library = build()
+    library = build_library()
     with tempfile.TemporaryDirectory() as folder, StoreProcess(StoreSettings(listen="127.0.0.1:0")) as store:
         program = Path(folder) / "count"
         source = source_root() / "examples" / "count.c"

@@ -8,7 +8,7 @@ The agent is C++ on DPDK; here it runs beside us without a port and without huge
     the agent's core worked for less than a millisecond: True
 """
 
-from offramp.leo.devices.nic import NicDevice
+from offramp.leo.devices import open_device
 from offramp.leo.functions import kvs
 from offramp.nic import AgentProcess
 
@@ -18,7 +18,7 @@ BUCKETS = 1024
 def main() -> None:
     """One look-up."""
     with AgentProcess() as agent:
-        device = NicDevice(agent.path, kvs_buckets=BUCKETS)
+        device = open_device(f"nic:{agent.path},table_bytes={BUCKETS * kvs.LINE}")
         kvs.Index(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
         device.submit(kvs.NAME, 1, (7).to_bytes(8, "little"))
         while not (done := device.poll()):

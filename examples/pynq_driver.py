@@ -12,7 +12,7 @@ which clashes with other packages, is installed into an environment of its own t
 import struct
 import time
 
-from offramp.leo.devices.fpga import open_device
+from offramp.leo.devices import open_device
 from offramp.leo.functions import kvs
 
 BUCKETS = 64
@@ -20,7 +20,7 @@ BUCKETS = 64
 
 def main() -> None:
     """Two look-ups, of a key that is there and of one that is not."""
-    device = open_device(f"engines=kvs_lookup,table_bytes={BUCKETS * kvs.LINE}", "card")
+    device = open_device(f"fpga:engines=kvs_lookup,table_bytes={BUCKETS * kvs.LINE}", "card")
     try:
         kvs.Index(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
         for key in (7, 8):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import sys
 
+from offramp_base import OfframpError
 from offramp_base.ending.early_fork import allow_forks
 from offramp_base.ending.supervisor import supervised
-from offramp_base.errors import OfframpError
 from offramp_base.system_tools import search_system_folders
 
 

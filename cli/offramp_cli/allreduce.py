@@ -10,7 +10,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from offramp_sim.allreduce.experiment import AllReduceTimings, Experiment
+    from offramp_sim.allreduce import AllReduceTimings, Experiment
 
 
 @command(

@@ -9,7 +9,8 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from offramp_base.errors import OfframpError, printable
+from offramp_base import OfframpError
+from offramp_base.errors import printable
 from offramp_cli.command import CONTEXT, Late, LateCommand, Version, imported
 from offramp_cli.tree import OFFRAMP, Group
 

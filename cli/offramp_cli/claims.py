@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_base.progress import listen
 from offramp_cli import show
 from offramp_cli.picture import draw_if_possible
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from offramp_sim.reproduce import Item
     from offramp_sim.reproduce.claims.claim import Claim, Judgement
-    from offramp_sim.reproduce.item import Item
     from offramp_sim.reproduce.referee.case import Case, Row
     from offramp_sim.reproduce.referee.run import RefereeSettings
     from offramp_sim.reproduce.referee.search import Nearest

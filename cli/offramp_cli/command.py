@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from offramp_base import __version__
+from offramp_base import OfframpError, SettingsError, __version__
 from offramp_base.commit import commit
-from offramp_base.errors import OfframpError
 from offramp_base.extras import forget_fallbacks
+from offramp_base.settings import Declared
 from offramp_base.settings.check import check_field, from_text, from_texts
-from offramp_base.settings.error import SettingsError, shown
-from offramp_base.settings.field import REQUIRED, Declared, declared
+from offramp_base.settings.error import shown
+from offramp_base.settings.field import REQUIRED, declared
 from offramp_cli.result import Result, expect_writable
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Command:
             raise OfframpError(place + error.line(partial(self._name, read.keys() - given.keys()))) from None
 
     def _read(self, file: Path) -> dict[str, Given]:
-        from offramp_base.settings.document import read_settings
+        from offramp_base.settings import read_settings
 
         return read_settings(Path(file), self.classes)
 

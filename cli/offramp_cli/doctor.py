@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from offramp_base import Field
 from offramp_base.checks import Check
-from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -38,7 +38,7 @@ class Ports:
 @command(Ports, Result, example="nic doctor --port eth1 --queues 4")
 def nic_doctor(ports: Ports, result: Result) -> None:
     """Check packages, drivers, rights and ports; exit code 1 if something needed is missing."""
-    from offramp.nic.doctor import checks
+    from offramp.nic import checks
     from offramp.nic.port_doctor import port_checks
 
     results = [*checks(), *(check for port in ports.port for check in port_checks(port, ports.queues))]

@@ -32,7 +32,7 @@ def draw_if_possible(console: Console, panels: Sequence[Panel], title: str, path
             command = install_command("gnn", "matplotlib")
             console.print(f"no picture: matplotlib is missing ({command})", markup=False, soft_wrap=True)
         return False
-    from offramp_sim.figures.plot import draw
+    from offramp_sim.figures import draw
 
     draw(panels, title, path)
     return True

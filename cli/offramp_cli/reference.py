@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from offramp_base import __version__
-from offramp_base.settings.field import REQUIRED, Declared
+from offramp_base.settings import Declared
+from offramp_base.settings.field import REQUIRED
 from offramp_cli.command import Command, help_of, imported
 from offramp_cli.tree import OFFRAMP, Group
 

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from offramp_base import __version__
-from offramp_base.errors import OfframpError
+from offramp_base import Field, OfframpError, __version__
 from offramp_base.progress import listen
-from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.claims import judge_claims
 from offramp_cli.command import command
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from offramp_sim.reproduce.item import Item, Reproduction
+    from offramp_sim.reproduce import Item, Reproduction
     from offramp_sim.reproduce.referee.case import Row
     from offramp_sim.reproduce.referee.run import RefereeSettings
     from offramp_sim.reproduce.referee.verdict import Verdict
@@ -73,9 +71,8 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
     each number gets an interval, whether its sign holds, where the sign changes, and the settings nearest to the paper.
     With --claims, the claims of the documents that rest on these items are judged the same way, in one table.
     """
-    from offramp_sim.reproduce import catalogue
+    from offramp_sim.reproduce import MISSING, catalogue
     from offramp_sim.reproduce.duration import about, item_seconds
-    from offramp_sim.reproduce.missing import MISSING
 
     console = show.console()
     if settings.names == ("list",):
@@ -144,8 +141,9 @@ def _run_or_resumed(
     """Run an item, or with ``--resume`` take its results from the folder; returns the result for JSON."""
     import json
 
-    from offramp.sweep import on_dask
-    from offramp_base.documents import parse_json, read_text
+    from offramp import on_dask
+    from offramp_base import parse_json
+    from offramp_base.documents import read_text
 
     if referee.referee:  # it has a file of its own (--rows), and goes to Dask run by run
         return _examined(console, item, settings, referee, folder)

@@ -12,9 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+from offramp_base import Field, SettingsError
 from offramp_base.extras import fallbacks, needs
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
 
 _STDOUT = Path("-")
 _FORMATS = (

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli.command import command, imported
 from offramp_cli.tree import Group, member
 
@@ -27,7 +26,7 @@ class SchemaSettings:
 @command(SchemaSettings, example="schema train dgs > dgs.schema.json")
 def schema(settings: SchemaSettings) -> None:
     """Print the JSON Schema of the file that a command's --settings reads, for editors and checkers."""
-    from offramp_base.settings.schema import json_schema
+    from offramp_base.settings import json_schema
 
     node, names = member(settings.words)
     node = node.itself if isinstance(node, Group) else node

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
@@ -21,11 +20,10 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from offramp.graph.data import Graph
+    from offramp.graph import Graph
     from offramp.switchgnn.leaf_spine import LeafSpine
-    from offramp.train import SwitchFabric
+    from offramp.train import SwitchFabric, TrainSettings
     from offramp.train.run import OpenFabric
-    from offramp.train.settings import TrainSettings
 
 _WAY = {
     "local": "in one process",
@@ -95,7 +93,7 @@ class Outputs(Result):
 )
 def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> None:
     """Train a graph neural network whose boundary features travel between workers, or through a switch."""
-    from offramp.workers.processes import expect_workers
+    from offramp.workers import expect_workers
 
     expect_workers(settings.processes)
     open_fabric = switch_opener(settings, switch)
@@ -205,8 +203,8 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
 def _card(settings: TrainSettings, options: SwitchOptions) -> OpenFabric:
     """An FPGA card on the workers' Ethernet."""
     from offramp.fpga.card import SCHEME
-    from offramp.switchgnn.card_fabric import CardFabric
     from offramp.train import parse_ports
+    from offramp.train.card_fabric import CardFabric
     from offramp_base.transport import TRANSPORTS, parse_link
 
     address = options.switch or ""
@@ -241,7 +239,7 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
     """Run an embedded P4 switch with a port for each worker, for as long as the block runs."""
     from offramp.train import SwitchEndpoint, SwitchFabric
     from offramp_base.transport import AUTO, shm
-    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_p4 import EmbeddedSwitch
 
     chosen = shm.or_auto() if transport == AUTO else transport
     with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=chosen) as switch:
@@ -254,10 +252,10 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
 @contextmanager
 def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
     """A P4 software switch on veth pairs, with a smartNIC's agent at the workers' ends."""
-    from offramp.nic.process import AgentProcess
+    from offramp.nic import AgentProcess
     from offramp.train import SwitchEndpoint, SwitchFabric
     from offramp_base.ending.reliance import relied_on
-    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_p4 import EmbeddedSwitch
 
     with EmbeddedSwitch(None, range(1, settings.workers + 1), transport="af_packet") as switch:
         interfaces = [spec.partition(":")[2] for spec in switch.port_specs]

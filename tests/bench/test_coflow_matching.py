@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from offramp.hermod.matching import bound, decompose
-from offramp.hermod.matching.decompose import QUANTUM
+from offramp.hermod.matching import bound
+from offramp.hermod.matching.decompose import QUANTUM, decompose
 
 pytestmark = pytest.mark.bench
 

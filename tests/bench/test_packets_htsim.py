@@ -19,8 +19,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp_sim.packets import Framing, Links, fat_tree, flows, leaf_spine, simulate
+from offramp_sim.packets import Framing, Links, fat_tree, leaf_spine
 from offramp_sim.packets.control import Swift
+from offramp_sim.packets.flows import flows
+from offramp_sim.packets.simulate import simulate
 
 FOLDER = os.environ.get("OFFRAMP_HTSIM")
 pytestmark = [

@@ -16,7 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp_sim.packets import Framing, Links, fat_tree, flows, leaf_spine, simulate, star
+from offramp_sim.packets import Framing, Links, fat_tree, leaf_spine, star
+from offramp_sim.packets.flows import flows
+from offramp_sim.packets.simulate import simulate
 
 pytestmark = pytest.mark.bench
 

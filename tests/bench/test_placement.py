@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 import placements as of
-from offramp.dgtp import Search, bounds, draw, search
+from offramp.dgtp import Search
+from offramp.dgtp.bounds import bounds
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
+from offramp.dgtp.search import search
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_setup
 

@@ -18,7 +18,7 @@ import namespaces
 
 pytest.importorskip("torch")
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_cli.app import app
 from offramp_sim.hermod.lab import Scenario
 

@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from offramp.nic.build import missing as nic_lacks
+from offramp.nic import missing_tools as nic_lacks
 from offramp_cli.tree import OFFRAMP, Group
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from offramp_cli.demo.demo import demo
-from offramp_sim.lab.start import possible_mode
-from offramp_sim.lab.state import running
+from offramp_sim.lab import possible_mode, running
 
 pytest.importorskip("torch")
 

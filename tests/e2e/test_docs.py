@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp.allreduce.control import with_session
-from offramp.p4src import p4_text
-from offramp_p4.embedded import EmbeddedSwitch
+from offramp import p4_text
+from offramp.allreduce import with_session
+from offramp_p4 import EmbeddedSwitch
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

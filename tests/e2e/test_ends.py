@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from ends import Marked
-from offramp.p4src import p4_root
+from offramp import p4_root
 from offramp_cli.app import app
 
 SHORT = "ends by itself at once: it reads a file or asks the machine, and starts nothing"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from offramp.leo.store.build import missing as store_lacks
-from offramp.nic.build import missing as nic_lacks
-from offramp_sim.lab.start import possible_mode
-from offramp_sim.rtl.build import missing as rtl_lacks
+from offramp.leo.store import missing_tools as store_lacks
+from offramp.nic import missing_tools as nic_lacks
+from offramp_sim.lab import possible_mode
+from offramp_sim.rtl import missing_tools as rtl_lacks
 
 FOLDER = Path(__file__).parents[2] / "examples"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "ranks")

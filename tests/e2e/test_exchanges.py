@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from offramp_cli.app import app
-from offramp_sim.lab.start import possible_mode
-from offramp_sim.lab.state import running
+from offramp_sim.lab import possible_mode, running
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.netns, pytest.mark.slow]

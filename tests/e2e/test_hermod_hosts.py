@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 import namespaces
-from offramp.hermod.deploy.p4 import P4Target, switch_plan
-from offramp.hermod.plan_file import load_plan
-from offramp.hermod.switch.control import HermodControl
-from offramp.p4src import p4_source
-from offramp_base.p4rt.session import Session
-from offramp_p4.embedded import EmbeddedSwitch
+from offramp import p4_source
+from offramp.hermod.deploy import P4Target, load_plan, switch_plan
+from offramp.hermod.switch import HermodControl
+from offramp_base import Session
+from offramp_p4 import EmbeddedSwitch
 from offramp_p4.tm import TmConfig
 
 pytestmark = [pytest.mark.p4, pytest.mark.netns]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from offramp_sim.lab.start import possible_mode
+from offramp_sim.lab import possible_mode
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -32,7 +32,7 @@ import sys
 import torch
 import torch.distributed as dist
 import offramp.torch
-from offramp.job.steps import step
+from offramp.job import step
 
 torch.set_num_threads(1)
 dist.init_process_group("offramp")

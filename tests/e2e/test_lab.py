@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from offramp_base.ending.owner import is_process
-from offramp_sim.lab.start import possible_mode
+from offramp_sim.lab import possible_mode
 
 pytestmark = pytest.mark.netns
 CLUSTER = """\

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from listening_sockets import Reachable, descendants, reachable
-from offramp_p4_tools.dropin.shims import write_shims
+from offramp_p4_tools import write_shims
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/security.md"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from offramp.p4src import p4_text
+from offramp import p4_text
 from offramp_cli.train import train
 from switch_targets import Bmv2, GrpcVeth, Target
 

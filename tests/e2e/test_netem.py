@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import namespaces
-from offramp.hermod.deploy.linux.tc import Tc
+from offramp.hermod.deploy import Tc
 from offramp_cli.train import train
-from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4 import EmbeddedSwitch
 
 WORKERS = 2
 OPTIONS = {"graph": "karate", "workers": WORKERS, "partition": "hash", "hidden": 8, "epochs": 2}

@@ -14,14 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from offramp.p4src import p4_root
-from offramp_base.errors import OfframpError
+from offramp import p4_root
+from offramp_base import OfframpError, PacketBatch, open_io
 from offramp_base.tools import ensure
-from offramp_base.transport import open_io
-from offramp_base.wire.batch import PacketBatch
 from offramp_cli.switch.shell import REQUIREMENT
-from offramp_p4.embedded import EmbeddedSwitch
-from offramp_p4.frontend import load
+from offramp_p4 import EmbeddedSwitch, load
 from offramp_p4.runtime import p4info
 
 pytestmark = pytest.mark.slow

@@ -87,7 +87,7 @@ def test_pages_fit(server: str, tmp_path: Path, width: int) -> None:
     """No page is wider than the window; wide tables scroll by themselves."""
     pictures = os.environ.get("OFFRAMP_PICTURES")
     with browser(tmp_path) as chromium:
-        for page in ("", "first-hour/ml/", "switchgnn/", "reference/commands/", "reference/python/"):
+        for page in ("", "first-hour/ml/", "switchgnn/", "reference/commands/", "reference/python/host/"):
             address = f"{server}/{page}"
             chromium.open(address, width, 900)
             chromium.wait(f"location.href == {address!r} && document.readyState == 'complete'")

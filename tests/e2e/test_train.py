@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_cli.train import train
 
 GRAPH = "sbm:n=150,k=3"
@@ -206,7 +206,7 @@ def _no_times() -> dict[str, None]:
 
 @pytest.mark.p4
 def test_a_live_switch_serves_one_run_after_another(local: dict, tmp_path: Path) -> None:
-    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_p4 import EmbeddedSwitch
 
     with EmbeddedSwitch(None, [4, 9, 2]) as switch:
         ports = ",".join(f"{n}@{s}" for n, s in zip(switch.port_numbers, switch.port_specs, strict=True))
@@ -277,7 +277,7 @@ def test_a_json_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.p4
 def test_a_switch_that_dies_ends_the_run_with_one_line() -> None:
-    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_p4 import EmbeddedSwitch
 
     with EmbeddedSwitch(None, [1, 2, 3]) as switch:
         ports = ",".join(switch.port_specs)

@@ -19,7 +19,7 @@ from offramp.hermod.endhost.all_reduce import AllReduce
 from offramp.hermod.endhost.group import endpoint_of
 from offramp.hermod.endhost.messages import Messages
 from offramp.hermod.factors import CType, Factors
-from offramp.hermod.matching import decompose
+from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.operator import AllToAll
 from offramp.hermod.operator.exchange import Exchange
 from offramp.hermod.operator.moe import combine, dispatch

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Point, Verdict, outcomes_page
+from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Verdict, outcomes_page
+from offramp.report.outcome import Point
 
 TRACE = "trace.json"
 RACKS = {"leaf1": ("h1", "h2"), "leaf2": ("h3", "h4")}

@@ -13,6 +13,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.models.tgn import IdentityMessage, LastAggregator, TGNMemory
 
 from offramp import gnn
+from offramp.gnn import links
 
 N, WIDTH, CLASSES, RELATIONS, EDGE_WIDTH = 60, 12, 4, 3, 5
 
@@ -316,9 +317,9 @@ def negatives(group: Any, _: Any, report: Any) -> tuple[list[list[int]], float, 
     """The negative pairs of all ranks in order, a loss over them, and its gradient."""
     data = graph(torch.float64)
     part = gnn.partition(data, owner="hash")
-    pairs = gnn.negative_pairs(part, 2, seed=1, step=3)
+    pairs = links.negative_pairs(part, 2, seed=1, step=3)
     x = part.x.clone().requires_grad_()
-    first, second = gnn.ends(x, gnn.link_edges(part, pairs))
+    first, second = links.ends(x, links.link_edges(part, pairs))
     loss = gnn.global_mean((first * second).sum(-1).square())
     loss.backward()
     every = torch.zeros(N, dtype=torch.float64)
@@ -363,7 +364,7 @@ def tgn(group: Any, dtype_name: str, report: Any) -> float:
             z, last = memory(_nodes(start))
             z = model(z[rows], last[rows], part.edge_index, part.t, part.msg)
             pairs = part.edge_label_index
-            ends = (z[pairs[0]], z[pairs[1]]) if whole else gnn.ends(z, pairs)
+            ends = (z[pairs[0]], z[pairs[1]]) if whole else links.ends(z, pairs)
             losses = F.softplus(-decoder(ends[0] * ends[1]))
             loss = losses.mean() if whole else gnn.global_mean(losses)
             loss.backward()

@@ -9,8 +9,11 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +30,18 @@ FACES = {
     if SOURCES.is_package(name) and "= face(" in path.read_text(encoding="utf-8")
 }
 """The ``__init__.py`` of each package that has a face."""
+PUBLIC_MODULES = {
+    "offramp.gnn.links": "pairs of vertices, which the face of offramp.gnn names",
+    "offramp.gnn.loggers": "logs of runs, which the face of offramp.gnn names",
+    "offramp.leo.functions.kvs": "a function of devices: its tables and messages, one module for each",
+}
+"""Modules that programs may import although they are no packages, and what for."""
+BENEATH = {
+    "offramp_base.ending.owner": "whether a process of a laboratory has ended",
+    "offramp_base.tools": "where other projects' programs are installed for a test",
+    "offramp_p4.runtime": "P4Info for other projects' controllers",
+}
+"""Modules that tests of whole programs import to prepare or to judge one, and what for."""
 
 
 def lazy_names(path: Path) -> dict[str, str]:
@@ -89,6 +104,87 @@ def test_a_face_imports_nothing_before_it_is_asked(package: str) -> None:
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     targets = {target.partition(":")[0] for target in lazy_names(FACES[package]).values()}
     assert not targets & set(loaded) - {package}
+
+
+def programs() -> dict[str, str]:
+    """What a user reads and runs: the examples, the notebooks' cells, the blocks of the documentation, e2e tests."""
+    texts = {}
+    for folder in ("examples", "tests/e2e"):
+        for path in sorted((imports.ROOT / folder).rglob("*.py")):
+            texts[str(path.relative_to(imports.ROOT))] = path.read_text(encoding="utf-8")
+    for path in sorted((imports.ROOT / "examples").rglob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        texts[path.name] = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    root = imports.ROOT
+    readmes = [path for room in sorted(set(imports.ROOMS.values())) for path in sorted(room.rglob("README.md"))]
+    for page in [root / "README.md", root / "examples/README.md", *sorted((root / "docs").rglob("*.md")), *readmes]:
+        texts[str(page.relative_to(imports.ROOT))] = "\n".join(
+            re.findall(r"^```.*?^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        )
+    return texts
+
+
+PROGRAMS = programs()
+IMPORT = re.compile(
+    r"(?:^\s*(?:>>> )?|['\"])from (offramp\w*(?:\.\w+)*) import (?:\(([^)]*)\)|([\w, ]*))", re.MULTILINE
+)
+
+
+def imported(text: str) -> Iterator[tuple[str, str]]:
+    """Modules and names of ``from MODULE import NAME`` in Python, a notebook or a here-document."""
+    for module, several, one in IMPORT.findall(text):
+        for name in (several or one).split(","):
+            if name.strip():
+                yield module, name.split()[0]
+
+
+def exported(package: str) -> set[str]:
+    """Names that a package exports: those of its face, or those of the ``__all__`` in its source."""
+    path = SOURCES.files[package]
+    if package in FACES:
+        return {*lazy_names(path), "__version__"}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def test_programs_import_from_faces() -> None:
+    """The command line's own modules and other projects' packages beside, everything comes from a public package."""
+    faults = [
+        f"{program}: from {module} import {name}"
+        for program, text in PROGRAMS.items()
+        for module, name in imported(text)
+        if module in SOURCES.files
+        and module.split(".")[0] != "offramp_cli"
+        and f"{module}.{name}" not in {*FACES, *PUBLIC_MODULES}
+        and module not in {*PUBLIC_MODULES, *(BENEATH if program.startswith("tests/") else ())}
+        and (not SOURCES.is_package(module) or name not in exported(module))
+    ]
+    assert faults == []
+
+
+def test_every_exception_is_in_use() -> None:
+    used = {
+        name
+        for text in PROGRAMS.values()
+        for module, attribute in imported(text)
+        for name in (module, f"{module}.{attribute}")
+    }
+    assert {*PUBLIC_MODULES, *BENEATH} <= used
+
+
+def test_the_command_line_imports_from_faces_what_they_have() -> None:
+    """Under the same name: what a face calls otherwise, and what none exports, comes from its module."""
+    public = {(target, name): package for package, path in FACES.items() for name, target in lazy_names(path).items()}
+    faults = [
+        f"{name}: from {public[module, attribute]} import {attribute}"
+        for name, path in SOURCES.files.items()
+        if name.split(".")[0] == "offramp_cli"
+        for module, attribute in imported(path.read_text(encoding="utf-8"))
+        if (module, attribute) in public and module not in FACES
+    ]
+    assert faults == []
 
 
 def test_a_name_is_loaded_once_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

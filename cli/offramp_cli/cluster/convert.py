@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
+from offramp_base import Field
+from offramp_base.settings import BITS_PER_SECOND
+from offramp_base.settings.units import nanoseconds
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, write_file
 

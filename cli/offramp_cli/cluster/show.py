@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show as printing
 from offramp_cli.command import command
 from offramp_cli.result import Plotted, Result

@@ -13,22 +13,22 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any, Final
 
+from offramp.job import JobSettings, run_job
 from offramp.job.answer import Circumstances, verdict
 from offramp.job.kind import kind_of
 from offramp.job.load import processors
 from offramp.job.outcome import fabric_of
 from offramp.job.record import Record, read_record
-from offramp.job.run import RunResult, run_job
-from offramp.job.settings import JobSettings
+from offramp.job.run import RunResult
 from offramp.job.training import result_of
 from offramp.report import Alternative, Check, Outcome
 from offramp.report.units import si
-from offramp.train.settings import TrainSettings
+from offramp.train import TrainSettings
 from offramp_cli.demo.laboratory import RANKS
 from offramp_cli.demo.one_process import train_in_one_process
 
 if TYPE_CHECKING:
-    from offramp.train.results import Epoch
+    from offramp.train import Epoch
     from offramp_cli.demo.acts import Scene
     from offramp_cli.demo.settings import DemoSettings
 

@@ -15,7 +15,7 @@ from offramp.job.answer import Circumstances, verdict
 from offramp.job.load import processors, tasks_of_others
 from offramp.report import Alternative, Fabric, Link, Node, Outcome, Verdict
 from offramp.report.units import duration
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_sim.hermod.lab import Scenario, measure
 from offramp_sim.hermod.lab.modelled import model
 from offramp_sim.hermod.lab.namespace import require

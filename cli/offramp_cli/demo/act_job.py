@@ -9,18 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from offramp.job import JobSettings
 from offramp.job.report import report, write
-from offramp.job.settings import JobSettings
 from offramp.report import Check, Outcome
 from offramp.report.units import percent, si
-from offramp_base.documents import parse_json, read_text
+from offramp_base import parse_json
+from offramp_base.documents import read_text
 from offramp_cli.demo.laboratory import RANKS
 from offramp_cli.demo.rank import ACCURACY, compute_s, gradient_bytes, write_digits
 from offramp_cli.job.job import carry_out, plan_of, show_plan
 from offramp_cli.train import command_line
 
 if TYPE_CHECKING:
-    from offramp.job.planner import JobPlan
+    from offramp.job import JobPlan
     from offramp_cli.demo.acts import Scene
     from offramp_cli.demo.settings import DemoSettings
 

@@ -25,12 +25,12 @@ from offramp.job.load import processors, tasks_of_others
 from offramp.leo.applications.compare import running
 from offramp.leo.applications.named import open_application
 from offramp.leo.selection import Policy
+from offramp.nic import AgentProcess
 from offramp.nic.build import AGENT, cache_folder
-from offramp.nic.process import AgentProcess
 from offramp.report import Alternative, Check, Outcome, Verdict
 from offramp.report.units import duration
-from offramp_base.ending.children import stop_group
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
+from offramp_base.ending.children import stop
 
 if TYPE_CHECKING:
     from offramp.leo.applications.compare import Run

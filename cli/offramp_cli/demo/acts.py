@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 
 if TYPE_CHECKING:
     from offramp.report import Outcome

@@ -14,7 +14,7 @@ from offramp_base.ending.left import temporary_folder
 if TYPE_CHECKING:
     from offramp.cluster import Cluster
     from offramp_cli.demo.stage import Stage
-    from offramp_sim.lab.state import Lab
+    from offramp_sim.lab import Lab
 
 RANKS: Final = 4
 CLUSTER: Final = """\
@@ -60,7 +60,7 @@ class Laboratory:
             OfframpError: it cannot be started in the mode that was asked for.
         """
         if self._lab is None:
-            from offramp_sim.lab.start import held
+            from offramp_sim.lab import held
 
             with self.stage.console.status("two racks start"):
                 folder = Path(self._stack.enter_context(temporary_folder()))

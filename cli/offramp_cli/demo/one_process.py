@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 import torch.distributed as dist
 
-from offramp.train.planned import plan_run
+from offramp.train import plan_run
 from offramp.train.run import train_rank
 from offramp_base.progress import report
-from offramp_sim.switchgnn.thread_group import ThreadGroup
+from offramp_sim.switchgnn import ThreadGroup
 
 if TYPE_CHECKING:
+    from offramp.train import Epoch, TrainSettings
     from offramp.train.job import WorkerJob
-    from offramp.train.results import Epoch
-    from offramp.train.settings import TrainSettings
 
 _TIMEOUT: Final = timedelta(seconds=60)
 

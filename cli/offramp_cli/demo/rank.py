@@ -22,7 +22,8 @@ import torch.distributed as dist
 from torch import nn
 
 import offramp.torch
-from offramp.job.steps import FOLDER, step, tell_progress
+from offramp.job import step, tell_progress
+from offramp.job.steps import FOLDER
 from offramp.workers.meeting import meet
 
 ACCURACY: Final = "accuracy.json"

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any, Final
 
-from offramp.device import Status
+from offramp import Status
 from offramp.leo.applications.kvs_store import addresses_of, fill, keys_of
 from offramp.leo.devices import open_device
 from offramp.leo.functions import kvs

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from offramp_base import Field
+from offramp_base.settings import BITS_PER_SECOND
 from offramp_base.settings.check import check
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND
 from offramp_cli.demo.acts import ACTS
 from offramp_cli.lab.lab import MODES
 
@@ -31,7 +31,7 @@ class DemoSettings:
 
     def __post_init__(self) -> None:
         check(self)
-        from offramp_base.settings.check import expect_choice
+        from offramp_base.settings import expect_choice
 
         for name in self.act:
             expect_choice("act", name, ALL)

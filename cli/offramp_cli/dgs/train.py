@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
@@ -15,7 +14,7 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.dgs.settings import DgsSettings
+    from offramp.dgs import DgsSettings
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,9 @@ class Outputs(Result):
 )
 def dgs(settings: DgsSettings, outputs: Outputs) -> None:
     """Train on mini-batches whose remote neighbours and features are sampled by explanations of the model (DGS)."""
-    from offramp.dgs.mask_file import save_masks
-    from offramp.dgs.run import train_dgs
+    from offramp.dgs import save_masks, train_dgs
     from offramp.report.console import epoch_progress
-    from offramp.workers.processes import expect_workers
+    from offramp.workers import expect_workers
 
     if outputs.save_masks is not None and settings.sampler != "dgs":
         raise SettingsError("save_masks", "goes with {sampler} dgs only")

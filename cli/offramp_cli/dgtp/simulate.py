@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Plotted
@@ -21,12 +20,12 @@ from offramp_cli.stages import stages
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from offramp.dgtp import Problem, Search
     from offramp.dgtp.exploration import Exploration
-    from offramp.dgtp.problem import Problem
     from offramp.dgtp.replacement import Moves
-    from offramp.dgtp.search import Found, Search
+    from offramp.dgtp.search import Found
     from offramp.dgtp.setup_file import Setup
-    from offramp_sim.dgtp.comparison import Comparison
+    from offramp_sim.dgtp import Comparison
 
 
 _OTHERS: Final = ("fifo", "mrtf", "omcoflow")
@@ -43,7 +42,7 @@ _FEWEST: Final = 2.0
 
 
 def _policies() -> list[str]:
-    from offramp_sim.dgtp.policies import POLICIES
+    from offramp_sim.dgtp import POLICIES
 
     return [*POLICIES, "all"]
 
@@ -106,9 +105,8 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""
     begun = time.monotonic()
     from offramp.dgtp.search import search
+    from offramp_sim.dgtp import POLICIES, FastCluster
     from offramp_sim.dgtp.comparison import Comparing
-    from offramp_sim.dgtp.native.machine import FastCluster
-    from offramp_sim.dgtp.policies import POLICIES
     from offramp_sim.dgtp.setups import NAMES
 
     if settings.setup == "list":
@@ -149,11 +147,11 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
 
 def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[Found, Moves]:
     """Find a placement near that of an earlier plan."""
+    from offramp.dgtp import read_plan
     from offramp.dgtp.draws import draw
-    from offramp.dgtp.plan import read_plan
     from offramp.dgtp.replacement import carried_over, moves_of, place_again
     from offramp.dgtp.search import Found, default_iterations
-    from offramp_sim.dgtp.native.machine import FastCluster
+    from offramp_sim.dgtp import FastCluster
 
     assert settings.keep is not None
     before, known = carried_over(problem, read_plan(settings.keep))
@@ -166,7 +164,7 @@ def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[F
 
 def _load(setup: str, seed: int) -> Setup:
     from offramp.dgtp.setup_file import read_setup
-    from offramp_sim.dgtp.setups import make_setup
+    from offramp_sim.dgtp import make_setup
 
     if setup.endswith((".yaml", ".yml")):
         return read_setup(Path(setup))
@@ -262,15 +260,14 @@ def _show(console: Console, setup: Setup, placement: Found, numbers: dict[str, A
 def _write(setup: Setup, placement: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:
     if outputs.plot is not None:
         from offramp.dgtp.draws import draw
-        from offramp_sim.dgtp.gantt import draw_gantt
-        from offramp_sim.dgtp.native.machine import FastCluster
+        from offramp_sim.dgtp import FastCluster, draw_gantt
 
         shown = draw(setup.problem.graph, min(numbers["iterations"], 3), seed + 1_000_003)
         times = FastCluster(setup.problem, shown).times(placement.machine)
         draw_gantt(setup.problem, placement.machine, times, f"{setup.name}: first iterations", outputs.plot)
     if outputs.export is not None:
+        from offramp.dgtp import make_plan
         from offramp.dgtp.launch import export
-        from offramp.dgtp.plan import make_plan
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
         export(make_plan(setup.problem, placement.machine, kept), outputs.export)

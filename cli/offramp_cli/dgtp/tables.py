@@ -10,7 +10,8 @@ from offramp_cli import show
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from offramp.dgtp.problem import IntArray, Problem
+    from offramp.dgtp import Problem
+    from offramp.dgtp.problem import IntArray
 
 
 def machines_table(problem: Problem, machine: IntArray) -> Table:

@@ -13,9 +13,7 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -25,7 +25,8 @@ class LintSettings:
 @command(LintSettings, Result, example="fpga lint")
 def lint(settings: LintSettings, result: Result) -> None:
     """Read each module with Verilator's linter, Icarus Verilog and yosys; exit code 1 if one of them finds a fault."""
-    from offramp_sim.rtl.lint import faults, lintable
+    from offramp_sim.rtl import lintable
+    from offramp_sim.rtl.lint import faults
 
     names = settings.module or lintable()
     lines = []

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, write_file
 
@@ -29,8 +28,8 @@ class RegsSettings:
 @command(RegsSettings, example="fpga regs --out generated")
 def regs(settings: RegsSettings) -> None:
     """Generate register blocks, C headers, the drivers' offsets and documentation from fpga/regs."""
+    from offramp.fpga import register_maps
     from offramp.fpga.registers import markdown_text, python_text, write_header, write_verilog
-    from offramp.fpga.sources import register_maps
 
     out = settings.out
     for name in register_maps():

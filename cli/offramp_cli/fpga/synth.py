@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import expect_choice
-from offramp_base.settings.field import Field
+from offramp_base import Field
+from offramp_base.settings import expect_choice
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result

@@ -13,10 +13,8 @@ from typing import Annotated, Final
 
 import typer
 
-from offramp_base.errors import OfframpError
+from offramp_base import Field, OfframpError, SettingsError
 from offramp_base.extras import install_command
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
@@ -57,7 +55,7 @@ class BenchTests:
 @command(BenchTests, example="fpga test -k skid_buffer", ignore_unknown_options=True)
 def test(settings: BenchTests) -> None:
     """Run the cocotb test benches (tests/fpga) with pytest; further arguments go to pytest."""
-    from offramp.fpga.sources import fpga_root
+    from offramp.fpga import fpga_root
 
     folder = fpga_root().parent / "tests" / "fpga"
     if not folder.is_dir():

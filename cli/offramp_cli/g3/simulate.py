@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND
+from offramp_base import Field
+from offramp_base.settings import BITS_PER_SECOND
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
-    from offramp_sim.figures.panels import Gantt
-    from offramp_sim.g3.pipeline import Pipelined
+    from offramp_sim.figures import Gantt
+    from offramp_sim.g3 import Pipelined
 
 _SHOWN = 4
 """Most workers in a picture."""
 
 
 def _modes() -> tuple[str, ...]:
-    from offramp_sim.g3.pipeline import MODES
+    from offramp_sim.g3 import MODES
 
     return tuple(MODES)
 
@@ -53,8 +53,8 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     """Simulate a forward pass of G3's pipelines and their baselines: bins that load, compute, unload and travel."""
     from offramp.graph.load import load
     from offramp.graph.partition import partition as cut
-    from offramp_sim.figures.plot import draw
-    from offramp_sim.g3.pipeline import Costs, simulate
+    from offramp_sim.figures import draw
+    from offramp_sim.g3 import Costs, simulate
 
     workers, hidden = settings.workers, settings.hidden
     chosen = dict.fromkeys(settings.mode or _modes())
@@ -104,7 +104,7 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
 
 def _gantt(name: str, outcome: Pipelined) -> Gantt:
     """Activity of the first workers' engines, by layer."""
-    from offramp_sim.figures.panels import Gantt
+    from offramp_sim.figures import Gantt
     from offramp_sim.g3.pipeline import ENGINES
 
     workers = sorted({span.worker for span in outcome.spans})[:_SHOWN]

@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from offramp.graph.store import read_manifest
-from offramp.workers.launch import open_launcher
-from offramp.workers.processes import expect_workers
+from offramp.graph import read_manifest
+from offramp.workers import expect_workers, open_launcher
 
 
 def on_ranks(

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -93,7 +92,7 @@ def _job(settings: GnnSettings, at: SwitchAddress, ranks: int) -> Iterator[GnnJo
         yield GnnJob(settings, at.switch, links)
     else:
         from offramp_base.transport import shm
-        from offramp_p4.embedded import EmbeddedSwitch
+        from offramp_p4 import EmbeddedSwitch
 
         with EmbeddedSwitch(None, range(1, ranks + 1), transport=shm.or_auto()) as switch:
             yield GnnJob(settings, switch.address, list(zip(switch.port_numbers, switch.port_specs, strict=True)))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -42,9 +42,9 @@ class GraphPartitionSettings:
 @command(GraphPartitionSettings, Result, example="graph partition karate karate-2 --parts 2 --json -")
 def partition(settings: GraphPartitionSettings, result: Result) -> None:
     """Cut a graph and write each rank's part to a folder, with checksums."""
+    from offramp.graph import write_store
     from offramp.graph.cut import cut
     from offramp.graph.open_source import open_source
-    from offramp.graph.store import write_store
 
     console = show.console()
     with stages(console) as stage:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.hermod.plan import parse_dscps
@@ -58,10 +57,9 @@ class ComposeSettings:
 @command(ComposeSettings, Result, example="hermod compose --job a=mixtral-8x22b --job b=gpt3-13b --json switch.json")
 def compose(settings: ComposeSettings, result: Result) -> None:
     """Give jobs that share switches DSCPs of their own, and queues by a policy; --json is the switches' plan."""
-    from offramp.hermod.dscp import Codec
-    from offramp.hermod.job_file import load_job
-    from offramp.hermod.plan_file import SCHEMA, plan_document
-    from offramp.hermod.tenants import Tenant, switch_plan
+    from offramp.hermod import Codec, load_job
+    from offramp.hermod.plan_file import SCHEMA
+    from offramp.hermod.tenants import Tenant, document_of, switch_document
     from offramp.hermod.tenants import compose as composed
     from offramp_base.ending.files import write_text
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp_base import Field, SettingsError
 from offramp_base.numerals import whole_number
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND, BYTES
+from offramp_base.settings import BITS_PER_SECOND, BYTES
 from offramp_cli.command import command
 from offramp_cli.hermod.plan import parse_dscps
 from offramp_cli.result import OUTPUT, Result
@@ -211,8 +210,8 @@ def deploy(settings: DeploySettings, result: Result) -> None:
             _act(opened, settings, result)
 
 
-def _planned(settings: DeploySettings) -> QueuePlan:
-    from offramp.hermod.plan_file import load_plan
+def _planned(settings: DeploySettings) -> DeployPlan:
+    from offramp.hermod.deploy import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
     options: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
@@ -288,8 +287,8 @@ def _limits(settings: DeploySettings) -> Limits | None:
     return Limits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
 
 
-def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
-    from offramp.hermod.deploy.p4 import switch_plan
+def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
+    from offramp.hermod.deploy import switch_plan
 
     members = None
     if settings.job_ports is not None:
@@ -306,8 +305,8 @@ def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
 
 @contextmanager
 def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
-    from offramp.hermod.deploy.p4 import P4Target
-    from offramp_base.p4rt.session import Session
+    from offramp.hermod.deploy import P4Target
+    from offramp_base import Session
 
     with Session(settings.switch, device_id=settings.device_id, election_id=settings.election_id) as session:
         yield P4Target(session, plan)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.hermod.plan import JOB
@@ -28,9 +28,9 @@ class ExportSettings:
 @command(ExportSettings, example="hermod export mixtral-8x22b --out traces")
 def export(settings: ExportSettings) -> None:
     """Write a job's computation and coflows as MLCommons Chakra traces, for other simulators."""
+    from offramp.hermod import load_job
     from offramp.hermod.build import job_dag
     from offramp.hermod.chakra import export_dag
-    from offramp.hermod.job_file import load_job
 
     console = show.console()
     with console.status("the job's DAG"):

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from offramp_base.documents import parse_json, read_text
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError, parse_json
+from offramp_base.documents import read_text
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -32,7 +31,9 @@ class MatchSettings:
 @command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and receives from one."""
-    from offramp.hermod.matching import bound, check_matrix, decompose, literal
+    from offramp.hermod.matching import bound, check_matrix
+    from offramp.hermod.matching.decompose import decompose
+    from offramp.hermod.matching.literal import literal
 
     matrix = check_matrix(_read(settings.matrix))
     if settings.algorithm == "bottleneck":

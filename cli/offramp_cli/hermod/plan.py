@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -42,10 +42,8 @@ class QueueSettings:
 @command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")
 def plan(settings: QueueSettings, result: Result) -> None:
     """Plan which DSCP each coflow of a job carries, and which switch queue it goes into."""
-    from offramp.hermod.dscp import Codec
-    from offramp.hermod.job_file import load_job
+    from offramp.hermod import Codec, load_job, plan_queues
     from offramp.hermod.plan_file import SCHEMA, plan_document
-    from offramp.hermod.queues import plan_queues
 
     described = load_job(settings.job)
     codec = Codec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import expect_choice
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
+from offramp_base.settings import expect_choice
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp_cli.hermod.simulate_packets import PacketLevel
-    from offramp_sim.hermod.flow.network import Loaded
-    from offramp_sim.hermod.flow.simulate import FlowResult
-    from offramp_sim.hermod.flow.study import Setup
+    from offramp_sim.hermod.flow import FlowResult, Loaded, Setup
 
 _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 
@@ -129,8 +126,9 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     """Simulate a training job's coflows under several policies: iteration time and gain, and a timeline."""
     from rich.progress import Progress
 
+    from offramp_sim.hermod.flow import Setup
     from offramp_sim.hermod.flow.policies import NAMES
-    from offramp_sim.hermod.flow.study import Setup, one
+    from offramp_sim.hermod.flow.study import one
 
     names = [name.strip() for name in settings.policies.split(",") if name.strip()]
     for name in names or [""]:
@@ -221,8 +219,8 @@ def _source(settings: HermodSettings, setup: Setup, *, one_by_one: bool) -> _Sou
 
 
 def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup, *, one_by_one: bool) -> _Source:
-    from offramp.hermod.job_file import load_job
-    from offramp_sim.hermod.flow.study import prepare
+    from offramp.hermod import load_job
+    from offramp_sim.hermod.flow import prepare
 
     changes = {k: v for k, v in (("gpus", gpus), ("nic_gbps", nic_gbps)) if v is not None}
     job = replace(load_job(name), **changes)  # type: ignore[arg-type]
@@ -244,8 +242,9 @@ def _is_workload(path: Path) -> bool:
 
 def _on_network(name: str, network_name: str, bidirectional: bool | None, setup: Setup) -> _Source:
     from offramp.hermod.chakra import is_trace
-    from offramp.themis.network_file import load_network
-    from offramp_sim.hermod.flow.study import prepare_traces_on, prepare_workload
+    from offramp.themis import load_network
+    from offramp_sim.hermod.flow import prepare_workload
+    from offramp_sim.hermod.flow.study import prepare_traces_on
 
     network = load_network(network_name)
     if bidirectional is not None:
@@ -263,7 +262,7 @@ def _on_network(name: str, network_name: str, bidirectional: bool | None, setup:
 
 def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
     from offramp.hermod.chakra import load_dag
-    from offramp_sim.hermod.flow.study import prepare_traces
+    from offramp_sim.hermod.flow import prepare_traces
 
     if nic_gbps is None or nic_gbps <= 0:
         raise SettingsError("nic_gbps", "expected a rate above 0, such as 100, as traces name none")

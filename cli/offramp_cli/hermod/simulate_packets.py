@@ -7,15 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_base.settings.error import SettingsError
+from offramp_base import SettingsError
 from offramp_cli import show
-from offramp_sim.hermod.faults import Faults, parse_pause
-from offramp_sim.hermod.flow.network import SEPARATE, Loaded
-from offramp_sim.hermod.flow.simulate import FlowResult
-from offramp_sim.hermod.flow.study import Setup, one
+from offramp_sim.hermod import Faults, PacketResult, Wire, parse_pause, simulate_packets
+from offramp_sim.hermod.flow import FlowResult, Loaded, Setup
+from offramp_sim.hermod.flow.network import SEPARATE
+from offramp_sim.hermod.flow.study import one
 from offramp_sim.hermod.fluid import fluid
-from offramp_sim.hermod.simulate import PacketResult, simulate_packets
-from offramp_sim.hermod.wire import Wire
 
 if TYPE_CHECKING:
     from rich.console import Console

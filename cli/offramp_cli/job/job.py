@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
@@ -23,9 +21,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.cluster import Cluster
-    from offramp.job.planner import Choice, JobPlan
+    from offramp.job import JobPlan, JobSettings
+    from offramp.job.planner import Choice
     from offramp.job.run import RunResult
-    from offramp.job.settings import JobSettings
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class RunSettings(PlanSettings):
 @command(PlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
 def plan(settings: PlanSettings, result: Result) -> None:
     """Show what could be offloaded for a job on a cluster, how long a step takes with each, and the choice."""
-    from offramp.job.settings import JobSettings
+    from offramp.job import JobSettings
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
@@ -79,10 +77,10 @@ def run(settings: RunSettings, result: Result) -> None:
     """Plan a job, deploy what it needs to switches and hosts, run it, and remove everything again."""
     from dataclasses import replace
 
+    from offramp.job import JobSettings
     from offramp.job.kind import kind_of
     from offramp.job.report import report, write
-    from offramp.job.settings import JobSettings
-    from offramp_base.settings.check import expect_choice
+    from offramp_base.settings import expect_choice
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
@@ -122,8 +120,8 @@ def undo(settings: Where, result: Result) -> None:
 
 def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
     """A job's plan within its deadline; without calibration, and with a message, if none is possible."""
+    from offramp.job import make_job_plan
     from offramp.job.measuring import measurer
-    from offramp.job.planner import make_job_plan
 
     with ExitStack() as stack:
         if measure and (job.communicates or job.file):
@@ -172,7 +170,7 @@ def _forced(plan: JobPlan, way: str) -> JobPlan:
 def _run(console: Console, job: JobSettings, cluster: Cluster, choice: Choice, folder: Path) -> RunResult:
     from rich.markup import escape
 
-    from offramp.job.run import run_job
+    from offramp.job import run_job
 
     way = choice.way
     with console.status(f"{way}: deploying") as status:

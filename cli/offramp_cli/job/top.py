@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from offramp_base import Field, SettingsError
 from offramp_base.extras import needs
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.job.job import Where

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -19,7 +18,7 @@ from offramp_cli.result import Result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp_sim.lab.state import Lab
+    from offramp_sim.lab import Lab
 
 MODES: Final = {
     "auto": "the first that works here",
@@ -80,7 +79,8 @@ def up(given: Up, result: Result) -> None:
 @command(Which, Result, example="lab status")
 def status(given: Which, result: Result) -> None:
     """Show the laboratories of this user, and which of their processes have died."""
-    from offramp_sim.lab.state import find, running
+    from offramp_sim.lab import running
+    from offramp_sim.lab.state import find
 
     labs = running() if given.name is None else [find(given.name)]
     console = show.console(wrap=False)
@@ -94,7 +94,8 @@ def status(given: Which, result: Result) -> None:
 @command(Down, example="lab down")
 def down(given: Down) -> None:
     """End a laboratory and everything in it."""
-    from offramp_sim.lab.state import end, find, running
+    from offramp_sim.lab import running
+    from offramp_sim.lab.state import end, find
 
     for lab in running() if given.all else [find(given.name)]:
         end(lab)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 
 if TYPE_CHECKING:
     from offramp.leo.applications.application import Application

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result

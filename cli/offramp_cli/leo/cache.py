@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -14,7 +14,8 @@ def cache(settings: object, result: Result) -> None:
     """Measure a store whose hot keys the P4 switch answers, beside the store alone, and check every answer."""
     from offramp.report.units import duration, percent
     from offramp_cli.stages import stages
-    from offramp_sim.leo.cache import CacheSettings, run_cache
+    from offramp_sim.leo import CacheSettings
+    from offramp_sim.leo.cache import run_cache
 
     assert isinstance(settings, CacheSettings)
     console = show.console()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.application import Code, DataFolder
@@ -162,8 +162,7 @@ def _show_steps(console: Console, resolved: Resolved) -> None:
 
 
 def _draw(resolved: Resolved, path: Path) -> None:
-    from offramp_sim.figures.panels import Curves
-    from offramp_sim.figures.plot import draw
+    from offramp_sim.figures import Curves, draw
 
     routes = resolved.routes
     names: list[str] = []

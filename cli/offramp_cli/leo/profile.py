@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.application import parse_pair
@@ -19,7 +18,7 @@ from offramp_cli.result import OUTPUT, Result, write_file
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
-    from offramp.device import Device
+    from offramp import Device
 
 
 @dataclass(frozen=True)

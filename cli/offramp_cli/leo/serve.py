@@ -8,9 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.application import ApplicationSettings
@@ -18,9 +16,9 @@ from offramp_cli.leo.application import ApplicationSettings
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from offramp.leo import StoreSettings
     from offramp.leo.kvcache.settings import CacheSettings
     from offramp.leo.store.server import StoreServer
-    from offramp.leo.store.settings import StoreSettings
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ _STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_by
 )
 def serve(served: Served, settings: object, cache: object) -> None:
     """Serve an application to requesters (leo connect), or the key-value store to clients, until Ctrl-C."""
+    from offramp.leo import StoreSettings
     from offramp.leo.kvcache.settings import CacheSettings
-    from offramp.leo.store.settings import StoreSettings
 
     assert isinstance(settings, StoreSettings)
     assert isinstance(cache, CacheSettings)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.plan import mix_of
@@ -19,8 +18,7 @@ from offramp_cli.stages import stages
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp_sim.leo.load import Load
-    from offramp_sim.leo.study import Study
+    from offramp_sim.leo import Load, Study
 
 
 _RULES = ("lookahead", "outstanding", "min", "paper-literal", "greedy-intra", "greedy-e2e")
@@ -112,8 +110,9 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
         numbers = report(console, settings.sweep, settings.requests, seed, settings.processes, settings.kind)
         outputs.write("offramp.simulate.leo.sweep/1", numbers)
         return
-    from offramp_sim.figures.plot import draw
-    from offramp_sim.leo.study import Study, Tenants, misread, panels, parse_rule, run_study
+    from offramp_sim.figures import draw
+    from offramp_sim.leo import Study, parse_rule, run_study
+    from offramp_sim.leo.study import Tenants, misread, panels
 
     routes, mix = _routes(list(settings.files), settings.cores)
     names = settings.policy or _RULES
@@ -131,8 +130,8 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
 
 
 def _routes(files: list[str], cores: int | None) -> tuple[Any, list[float]]:
+    from offramp.leo import Table
     from offramp.leo.selection.steps import Routes
-    from offramp.leo.selection.table import Table
 
     if not files:
         if cores is not None:
@@ -145,7 +144,7 @@ def _routes(files: list[str], cores: int | None) -> tuple[Any, list[float]]:
 
 
 def _loads(settings: LeoSettings, mix: list[float], tenants: Sequence[tuple[float, float]]) -> tuple[Load, ...]:
-    from offramp_sim.leo.load import Load
+    from offramp_sim.leo import Load
 
     common: dict[str, Any] = {
         "requests": settings.requests,

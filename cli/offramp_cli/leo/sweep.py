@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from offramp_base.settings.error import SettingsError
+from offramp_base import SettingsError
 from offramp_cli import show
 from offramp_cli.stages import stages
 
@@ -23,8 +23,9 @@ def report(
     Raises:
         OfframpError: no settings, or no such class of them.
     """
+    from offramp_sim.leo import run_sweep
     from offramp_sim.leo.classes import names_of
-    from offramp_sim.leo.sweep import by_class, run_sweep, summary
+    from offramp_sim.leo.sweep import by_class, summary
 
     classes = names_of(kinds)
     if settings < 1:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -68,8 +67,8 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
     """Build the agent from its sources."""
     import subprocess
 
+    from offramp.nic import make_sysroot
     from offramp.nic.build import build as build_agent
-    from offramp.nic.sysroot import make_sysroot
 
     options = variant.options()
     out = show.console(wrap=False)
@@ -105,7 +104,7 @@ def upgrade(agent: Agent, where: Build) -> None:
 
 
 def _run(agent: Agent, where: Build, *more: str) -> None:
-    from offramp.nic.build import agent_program
+    from offramp.nic import agent_program
 
     words = ["--socket", agent.socket, "--cores", str(agent.cores), "--compression", agent.compression]
     words += ["--mode", agent.mode, *(word for each in agent.port for word in ("--port", each))]
@@ -132,7 +131,7 @@ def metrics(where: Socket, to: Metrics) -> None:
     import sys
     from contextlib import closing
 
-    from offramp.nic.connection import Connection
+    from offramp.nic import Connection
     from offramp.nic.metrics import metrics as text_of
 
     with closing(Connection(where.socket)) as connection:
@@ -156,7 +155,7 @@ def stats(where: Socket, result: Result) -> None:
 
     from rich.table import Table
 
-    from offramp.nic.connection import Connection
+    from offramp.nic import Connection
 
     with closing(Connection(where.socket)) as connection:
         numbers = connection.stats()

@@ -6,15 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from offramp_base import Field, SettingsError
 from offramp_base.settings.check import check
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from offramp_sim.nic.bench import NicRate
+    from offramp_sim.nic import NicRate
 
 METHOD = (
     "One worker of SwitchGNN, from features to sums, with frames of 178 bytes both ways; the peer answers at once. "
@@ -106,7 +105,8 @@ def _bench_queues(settings: BenchSettings, result: Result) -> None:
 
     from rich.progress import track
 
-    from offramp_sim.nic.scaling import LINKS, Case, measure_queues
+    from offramp_sim.nic import measure_queues
+    from offramp_sim.nic.scaling import LINKS, Case
 
     cases = Case(1, 1), Case(settings.queues, settings.cores)
     links: list[dict[str, object]] = []

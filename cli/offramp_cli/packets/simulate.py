@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
+from offramp_base import Field, SettingsError
+from offramp_base.settings import BITS_PER_SECOND, BYTES
+from offramp_base.settings.units import nanoseconds
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -91,9 +91,10 @@ class PacketSettings:
 @command(PacketSettings, Result, example="simulate packets --network leaf-spine:4x4x8 --traffic permutation --json -")
 def packets(settings: PacketSettings, outputs: Result) -> None:
     """Simulate flows packet by packet: completion times, fairness, queues, marks and losses of congestion controls."""
-    from offramp_sim.packets import Links, fat_tree, leaf_spine, simulate, star
+    from offramp_sim.packets import Links, fat_tree, leaf_spine, star
     from offramp_sim.packets.control import CONTROLS
     from offramp_sim.packets.flows import pattern
+    from offramp_sim.packets.simulate import simulate
 
     links = Links(
         settings.rate_bps,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -82,7 +81,7 @@ def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None
 
 def _workloads(settings: BenchSettings, macros: Preprocessor) -> list[Workload]:
     if settings.program is None:
-        from offramp_sim.switchgnn.workloads import standard_workloads
+        from offramp_sim.switchgnn import standard_workloads
 
         return standard_workloads(seed=settings.seed)
     from offramp_p4.bench.random_entries import program_workload

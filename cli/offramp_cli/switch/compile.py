@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
@@ -37,7 +37,7 @@ def compile(source: Source, files: Files) -> None:  # noqa: A001
 
     The JSON runs on simple_switch, psa_switch or pna_nic, and on this switch.
     """
-    from offramp_p4_tools.dropin.p4c import write_outputs
+    from offramp_p4_tools import write_outputs
 
     infos = [Path(name) for text in files.p4runtime_files for name in text.split(",")]
     write_outputs(source.load(), files.out, infos, bfrt=files.bf_rt_schema)

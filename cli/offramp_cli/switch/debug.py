@@ -8,8 +8,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli.command import command
 from offramp_p4.settings import Preprocessor, parse_packet
 from offramp_p4.tm.config import MAX_PORT
@@ -67,9 +66,8 @@ def debug(settings: DebugSettings) -> None:
 
     Every connection gets its own switch. To debug a running one: offramp switch run --debug ADDRESS.
     """
-    from offramp_p4_tools.debug.debugger import Debugger
-    from offramp_p4_tools.debug.launch import Launcher
-    from offramp_p4_tools.debug.server import DebugServer, serve_standard_streams
+    from offramp_p4_tools import Debugger, DebugServer, Launcher
+    from offramp_p4_tools.debug.server import serve_standard_streams
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
 

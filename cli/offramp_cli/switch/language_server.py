@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_base.extras import needs
 from offramp_cli.command import command
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def language_server(preprocessor: Preprocessor) -> None:
     """Serve the Language Server Protocol for P4 on standard input and output; editors start this."""
     try:
-        from offramp_p4_tools.language.server import make_language_server
+        from offramp_p4_tools import make_language_server
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise

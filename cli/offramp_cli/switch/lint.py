@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result

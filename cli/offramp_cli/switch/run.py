@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from offramp_p4 import Settings
     from offramp_p4.serve import Running
-    from offramp_p4.settings import Settings
     from offramp_p4.tm.settings import TrafficSettings
 
 _LOG_LEVELS: Final = {

@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 
+from offramp_base import Field, SettingsError
 from offramp_base.numerals import whole_number
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
 from offramp_cli.command import command
 
 REQUIREMENT = "p4runtime-shell==0.0.6"
@@ -51,7 +50,7 @@ def shell(settings: ShellSettings) -> None:
 
     The shell needs other packages than Offramp, so it has its own virtual environment.
     """
-    from offramp_base.p4rt.session import Session
+    from offramp_base import Session
     from offramp_base.p4rt.tls import Tls
     from offramp_base.tools import default_folder, ensure
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli.command import command
 
 
@@ -29,7 +29,7 @@ def shims(settings: Folder) -> None:
     import offramp_base
     import offramp_p4
     import offramp_p4_tools
-    from offramp_p4_tools.dropin.shims import write_shims
+    from offramp_p4_tools import write_shims
 
     parents = {
         str(Path(package.__file__).parents[1])

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from offramp_base import Field, OfframpError
 from offramp_base.documents import read_text
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -36,7 +35,7 @@ class StfSettings:
 @command("offramp_p4.settings:Source", StfSettings, Result, example="switch stf program.p4 test.stf")
 def stf(source: Source, settings: StfSettings, result: Result) -> None:
     """Run an STF test; if a packet is not as expected, show the differing bytes and exit with code 1."""
-    from offramp_p4.stf import run_stf
+    from offramp_p4 import run_stf
 
     text = read_stf(settings.test)
     outcome = run_stf(source.load(), text, str(settings.test), seed=settings.seed, engine=settings.engine)

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BYTES
+from offramp_base import Field, SettingsError
+from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
@@ -20,11 +19,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from offramp.graph.boundary import Boundary
-    from offramp.graph.data import Graph
-    from offramp.switchgnn.cost import Rates
-    from offramp.switchgnn.planner import Option, Planner
-    from offramp.switchgnn.scheme import Scheme
+    from offramp.graph import Boundary, Graph
+    from offramp.switchgnn import Planner, Rates, Scheme
+    from offramp.switchgnn.planner import Option
 
 
 def _lanes() -> list[str]:
@@ -92,16 +89,14 @@ class Outputs(Result):
 def plan(settings: PlanSettings, outputs: Outputs) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
     from offramp.freed_memory import keep_freed_memory
-    from offramp.graph.boundary import Boundary
+    from offramp.graph import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
     from offramp.graph.partition_file import write_partition
+    from offramp.switchgnn import Planner, Rates, Scheme, load_rates, parse_scheme
     from offramp.switchgnn.chunks import chunks_for
-    from offramp.switchgnn.cost import Rates, load_rates
     from offramp.switchgnn.leaf_spine import even_racks
     from offramp.switchgnn.plan_file import save_plan
-    from offramp.switchgnn.planner import Planner
-    from offramp.switchgnn.scheme import Scheme, parse_scheme
 
     keep_freed_memory()
     console = show.console()
@@ -209,10 +204,11 @@ def _schemes(
     compared: bool,
 ) -> None:
     """Compare schemes, choose the fastest allowed one, and measure them if asked."""
+    from offramp.switchgnn import Scheme, parse_scheme
     from offramp.switchgnn.calibrate import calibrated
     from offramp.switchgnn.cost import save_rates
     from offramp.switchgnn.planner import fastest
-    from offramp.switchgnn.scheme import Scheme, candidates, parse_scheme
+    from offramp.switchgnn.scheme import candidates
     from offramp_cli.switchgnn import schemes as plan_schemes
 
     features, boundary = numbers["settings"]["width"], planner.boundary

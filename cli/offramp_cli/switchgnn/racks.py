@@ -17,7 +17,7 @@ def embedded_racks(network: LeafSpine) -> Iterator[LeafSpineFabric]:
     """Start a process for each switch; leaves connect to the spines."""
     from offramp.train import LeafSpineFabric
     from offramp_base.transport import shm
-    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_p4 import EmbeddedSwitch
 
     with ExitStack() as stack:
         spines = [stack.enter_context(EmbeddedSwitch(None, network.spine_ports())) for spine in range(network.spines)]

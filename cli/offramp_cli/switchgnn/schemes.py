@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from offramp.switchgnn.planner import Option, Planner
-    from offramp.switchgnn.scheme import Scheme
+    from offramp.switchgnn import Planner, Scheme
+    from offramp.switchgnn.planner import Option
 
 MAX_CUT_EDGES = 200_000
 """Most cut edges for which all schemes are compared by default, which takes seconds."""
@@ -43,7 +43,7 @@ def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict
     """
     from rich.progress import track
 
-    from offramp_sim.switchgnn.measure import check_exchange, make_switch_for
+    from offramp_sim.switchgnn import check_exchange, make_switch_for
 
     rows = []
     for option in track(options, "measuring", console=console, transient=True, disable=not console.is_terminal):

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from offramp.themis.network import Collective, Network
-from offramp.themis.plan import Plan, make_plan
+from offramp.themis import Network, Plan, make_plan
+from offramp.themis.network import Collective
 from offramp.themis.themis import Options
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError, SettingsError
 from offramp_base.progress import counted
-from offramp_base.settings.error import SettingsError
 from offramp_cli import show
 from offramp_cli.stages import stages
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from offramp.themis.demand import Demand
-    from offramp_sim.themis.speeds import SpeedProfile
+    from offramp.themis import Demand
+    from offramp_sim.themis import SpeedProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Case:
     @property
     def demand(self) -> Demand:
         """The demand of the collective on the network."""
-        from offramp.themis.demand import Demand
+        from offramp.themis import Demand
 
         return Demand(self.collective, self.size)
 
@@ -47,8 +46,9 @@ def report(
     console: Console, case: Case, schedulers: Sequence[str], changes: Sequence[str], plot: Path | None
 ) -> dict[str, Any]:
     """Simulate, print and draw; returns the numbers, ready for JSON."""
-    from offramp.themis.bound import best_bound, ideal_ps
-    from offramp_sim.themis.speeds import SpeedProfile
+    from offramp.themis import best_bound
+    from offramp.themis.bound import ideal_ps
+    from offramp_sim.themis import SpeedProfile
 
     if case.network.npus == 1:
         raise OfframpError(f"network {case.network.name}: expected at least two NPUs")
@@ -74,7 +74,7 @@ def report(
     if profile is not None:
         numbers["changes"] = _changing(console, plans, profile)
     if plot is not None:
-        from offramp_sim.themis.picture import draw_plans
+        from offramp_sim.themis import draw_plans
 
         draw_plans(plans, plot)
         console.print(f"plot: {plot}")
@@ -82,7 +82,8 @@ def report(
 
 
 def _numbers(case: Case, plan: Plan) -> dict[str, Any]:
-    from offramp_sim.themis.metrics import utilisation, utilisation_by_dimension
+    from offramp_sim.themis import utilisation
+    from offramp_sim.themis.metrics import utilisation_by_dimension
 
     stages = plan.stages()
     return {
@@ -124,7 +125,8 @@ def _table(
 
 def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) -> dict[str, Any]:
     from offramp.report.units import duration
-    from offramp_sim.themis.speeds import run_adaptive, run_static
+    from offramp_sim.themis import run_adaptive
+    from offramp_sim.themis.speeds import run_static
 
     table = show.table("", "as planned", "planned again", title="while dimensions change speed", whole=True)
     seconds = {}

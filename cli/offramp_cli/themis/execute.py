@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective
+from offramp_base import SettingsError
 from offramp_base.extras import needs
-from offramp_base.settings.error import SettingsError
 from offramp_cli import show
 from offramp_cli.stages import stages
 from offramp_cli.themis.collective import Case
@@ -33,7 +33,7 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
         raise SettingsError("execute", f"expected an all-reduce, not {case.collective}")
     if not 2 <= case.network.npus <= MOST_RANKS:
         raise SettingsError("execute", f"{case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
-    from offramp.workers.processes import expect_workers
+    from offramp.workers import expect_workers
 
     expect_workers(case.network.npus)
     if find_spec("torch") is None:

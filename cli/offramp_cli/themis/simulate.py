@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BYTES
+from offramp_base import Field, SettingsError
+from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp.themis.network import Network
+    from offramp.themis import Network
 
 _USUAL = ("baseline", "themis+fifo", "themis+scf", "balanced")
 
@@ -116,8 +115,8 @@ class ThemisSettings:
 def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: baseline, Themis and better."""
     from offramp.hermod.chakra import is_trace
+    from offramp.themis import load_network
     from offramp.themis.network import Collective
-    from offramp.themis.network_file import load_network
     from offramp.themis.plan import CHUNKS, schedulers
     from offramp.themis.system_file import System, read_system
     from offramp.themis.themis import Options

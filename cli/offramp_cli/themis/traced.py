@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from offramp.themis.network import Network
+from offramp.themis import Network
 from offramp.themis.system_file import System
 from offramp_base.progress import counted
 from offramp_cli import show

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from offramp.themis.network import Network
+from offramp.themis import Network
 from offramp_base.progress import counted
 from offramp_cli import show
 from offramp_cli.stages import stages
@@ -27,9 +27,8 @@ def report(
 ) -> dict[str, Any]:
     """Simulate training with every scheduler and with an ideal network; returns the numbers, ready for JSON."""
     from offramp.report.units import duration, percent
-    from offramp_sim.themis.iteration import train
+    from offramp_sim.themis import load_workload, train
     from offramp_sim.themis.workload import Scope
-    from offramp_sim.themis.workload_file import load_workload
 
     workload = load_workload(name, network).scaled(compute)
     fitted = workload.fitted(network)

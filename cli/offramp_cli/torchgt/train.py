@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from offramp_base import Field
 from offramp_base.ending.files import write_text
-from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
@@ -17,8 +17,8 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.torchgt.results import Epoch, TorchGtResult
-    from offramp.torchgt.settings import TorchGtSettings
+    from offramp.torchgt import TorchGtResult, TorchGtSettings
+    from offramp.torchgt.results import Epoch
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Outputs(Result):
 )
 def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""
-    from offramp.workers.processes import expect_workers
+    from offramp.workers import expect_workers
 
     expect_workers(settings.workers)
     console = show.console(one_rank=True)

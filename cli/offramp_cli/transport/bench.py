@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.field import Field
+from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -15,8 +14,7 @@ from offramp_cli.result import Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from offramp_sim.transports.exchange import ExchangeRate
-    from offramp_sim.transports.link import LinkRate
+    from offramp_sim.transports import ExchangeRate, LinkRate
 
 SIZES = (64, 178, 512, 1500)
 METHOD = (
@@ -50,8 +48,7 @@ def bench(settings: TransportBench, result: Result) -> None:
     """Measure frames per second over a link, and SwitchGNN's exchange, for every transport."""
     from rich.progress import track
 
-    from offramp_sim.transports.exchange import ExchangeRate
-    from offramp_sim.transports.link import LinkRate
+    from offramp_sim.transports import ExchangeRate, LinkRate
 
     plan = _plan(
         list(settings.transport or _transports()),
@@ -81,8 +78,7 @@ def _plan(
 ) -> list[tuple[str, Callable[[], LinkRate | ExchangeRate]]]:
     from functools import partial
 
-    from offramp_sim.transports.exchange import measure_exchange
-    from offramp_sim.transports.link import measure_link
+    from offramp_sim.transports import measure_exchange, measure_link
 
     plan: list[tuple[str, Callable[[], LinkRate | ExchangeRate]]] = []
     for _ in range(rounds):

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_sim.figures.plot import draw
-from offramp_sim.unitg.engine import Bar
+from offramp_sim.figures import draw
+from offramp_sim.unitg import Bar
 from offramp_sim.unitg.picture import panel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from offramp.unitg.results import UnitgResult
+    from offramp.unitg import UnitgResult
 
 _ITERATIONS = 3
 _GAP_MS = 1.0

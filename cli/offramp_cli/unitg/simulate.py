@@ -7,17 +7,17 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.field import Field
+from offramp_base import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp_sim.unitg.scenario import Scenario
+    from offramp_sim.unitg import Scenario
 
 
 def _policies() -> tuple[str, ...]:
-    from offramp_sim.unitg.scenario import POLICIES
+    from offramp_sim.unitg import POLICIES
 
     return POLICIES
 
@@ -39,8 +39,7 @@ class Compared:
 )
 def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
     """Simulate UniTG: the time to train both models, by when the language model may run."""
-    from offramp_sim.unitg.engine import simulate
-    from offramp_sim.unitg.picture import draw_outcomes
+    from offramp_sim.unitg import draw_outcomes, simulate
 
     chosen = tuple(dict.fromkeys(compared.policy or _policies()))
     stages = scenario.stages

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.error import SettingsError
-from offramp_base.settings.field import Field
+from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
@@ -16,8 +15,7 @@ from offramp_cli.result import Plotted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.unitg.results import UnitgResult
-    from offramp.unitg.settings import UnitgSettings
+    from offramp.unitg import UnitgResult, UnitgSettings
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def unitg(settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None
         raise SettingsError("plot", "goes without {measure} only")
     if measured.measure and settings.mode != "interleaved":
         raise SettingsError("measure", "runs every mode; expected no {mode}")
-    from offramp.workers.processes import expect_workers
+    from offramp.workers import expect_workers
 
     expect_workers(settings.stages)
     console = show.console(one_rank=True)
@@ -60,7 +58,7 @@ def unitg(settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None
 
 
 def _train(console: Console, settings: UnitgSettings, outputs: Plotted) -> None:
-    from offramp.unitg.run import train_unitg
+    from offramp.unitg import train_unitg
     from offramp_cli.stages import stages as show_stages
 
     width = len(str(settings.epochs))

@@ -15,6 +15,7 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp.allreduce.control import AllReduceControl as AllReduceControl
     from offramp.allreduce.control import with_control as with_control
+    from offramp.allreduce.control import with_session as with_session
     from offramp.allreduce.rank_endpoint import RankEndpoint as RankEndpoint
     from offramp.allreduce.rank_endpoint import make_endpoint as make_endpoint
     from offramp.allreduce.reducer import AllReduceNetwork as AllReduceNetwork
@@ -37,5 +38,6 @@ else:
             "frame_bytes": "offramp.allreduce.wire",
             "make_endpoint": "offramp.allreduce.rank_endpoint",
             "with_control": "offramp.allreduce.control",
+            "with_session": "offramp.allreduce.control",
         },
     )

@@ -1,21 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, what sits in them, switches and links: one description (``cluster.yaml``) that every system reads."""
+"""Hosts, what sits in them, switches and links: one description (``cluster.yaml``) that every system reads.
+
+>>> from offramp.cluster import read_cluster
+>>> cluster = read_cluster("examples/job/cluster.yaml")
+>>> len(cluster.hosts), len(cluster.switches)
+(4, 3)
+"""
 
 from __future__ import annotations
 
-from offramp.cluster.model import Agent, Card, Cluster, Dimension, End, Host, Link, Switch
-from offramp.cluster.read import is_cluster, parse_cluster, read_cluster
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Agent",
-    "Card",
-    "Cluster",
-    "Dimension",
-    "End",
-    "Host",
-    "Link",
-    "Switch",
-    "is_cluster",
-    "parse_cluster",
-    "read_cluster",
-]
+from offramp_base.lazy import face
+
+if TYPE_CHECKING:
+    from offramp.cluster.model import Agent as Agent
+    from offramp.cluster.model import Card as Card
+    from offramp.cluster.model import Cluster as Cluster
+    from offramp.cluster.model import Dimension as Dimension
+    from offramp.cluster.model import End as End
+    from offramp.cluster.model import Host as Host
+    from offramp.cluster.model import Link as Link
+    from offramp.cluster.model import Switch as Switch
+    from offramp.cluster.read import is_cluster as is_cluster
+    from offramp.cluster.read import parse_cluster as parse_cluster
+    from offramp.cluster.read import read_cluster as read_cluster
+else:
+    __getattr__, __dir__, __all__ = face(
+        __name__,
+        {
+            "Agent": "offramp.cluster.model",
+            "Card": "offramp.cluster.model",
+            "Cluster": "offramp.cluster.model",
+            "Dimension": "offramp.cluster.model",
+            "End": "offramp.cluster.model",
+            "Host": "offramp.cluster.model",
+            "Link": "offramp.cluster.model",
+            "Switch": "offramp.cluster.model",
+            "is_cluster": "offramp.cluster.read",
+            "parse_cluster": "offramp.cluster.read",
+            "read_cluster": "offramp.cluster.read",
+        },
+    )

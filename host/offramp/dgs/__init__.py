@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from offramp.dgs.mask_file import save_masks as save_masks
     from offramp.dgs.results import DgsEpoch as DgsEpoch
     from offramp.dgs.results import DgsResult as DgsResult
+    from offramp.dgs.rules import Rule as Rule
     from offramp.dgs.run import train_dgs as train_dgs
     from offramp.dgs.settings import DgsSettings as DgsSettings
 else:
@@ -25,6 +26,7 @@ else:
             "DgsEpoch": "offramp.dgs.results",
             "DgsResult": "offramp.dgs.results",
             "DgsSettings": "offramp.dgs.settings",
+            "Rule": "offramp.dgs.rules",
             "save_masks": "offramp.dgs.mask_file",
             "train_dgs": "offramp.dgs.run",
         },

@@ -1,76 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models written for PyTorch Geometric, on graphs that several ranks share (docs/gnn.md)."""
+"""Models written for PyTorch Geometric, on graphs that several ranks share (docs/gnn.md).
+
+Samplers of subgraphs are in :mod:`offramp.gnn.samplers`, pairs of vertices in :mod:`offramp.gnn.links`, logs of runs in
+:mod:`offramp.gnn.loggers`: all three are public.
+
+>>> import torch
+>>> from offramp.gnn import distribute, global_mean, partition
+>>> class Path:
+...     num_nodes, x, edge_index = 3, torch.eye(3), torch.tensor([[0, 1], [1, 2]])
+...     def to_dict(self): return {"x": self.x, "edge_index": self.edge_index}
+>>> part = partition(Path())
+>>> float(global_mean(part.x))
+0.3333333432674408
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp.gnn.clusters import ClusterLoader
-    from offramp.gnn.gradients import global_mean, sum_gradients
-    from offramp.gnn.ladies import LadiesLoader
-    from offramp.gnn.link_loader import LinkNeighborLoader
-    from offramp.gnn.links import ends, link_edges, negative_pairs
-    from offramp.gnn.loader import NeighborLoader
-    from offramp.gnn.loggers import TensorBoard, WandB
-    from offramp.gnn.module import DistributedModule, distribute, halo_exchange
-    from offramp.gnn.parts import Partition, partition
-    from offramp.gnn.saint import GraphSAINTEdgeSampler, GraphSAINTNodeSampler, GraphSAINTRandomWalkSampler
-    from offramp.gnn.stored import open_store
-
-_WHERE = {
-    "ClusterLoader": "clusters",
-    "GraphSAINTEdgeSampler": "saint",
-    "GraphSAINTNodeSampler": "saint",
-    "GraphSAINTRandomWalkSampler": "saint",
-    "LadiesLoader": "ladies",
-    "LinkNeighborLoader": "link_loader",
-    "NeighborLoader": "loader",
-    "global_mean": "gradients",
-    "sum_gradients": "gradients",
-    "DistributedModule": "module",
-    "distribute": "module",
-    "ends": "links",
-    "halo_exchange": "module",
-    "link_edges": "links",
-    "negative_pairs": "links",
-    "open_store": "stored",
-    "Partition": "parts",
-    "Switch": "switched",
-    "TensorBoard": "loggers",
-    "WandB": "loggers",
-    "partition": "parts",
-}
-
-__all__ = [
-    "ClusterLoader",
-    "DistributedModule",
-    "GraphSAINTEdgeSampler",
-    "GraphSAINTNodeSampler",
-    "GraphSAINTRandomWalkSampler",
-    "LadiesLoader",
-    "LinkNeighborLoader",
-    "NeighborLoader",
-    "Partition",
-    "Switch",
-    "TensorBoard",
-    "WandB",
-    "distribute",
-    "ends",
-    "global_mean",
-    "halo_exchange",
-    "link_edges",
-    "negative_pairs",
-    "open_store",
-    "partition",
-    "sum_gradients",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for: PyTorch comes with it."""
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__} has no attribute {name}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    from offramp.gnn.gradients import global_mean as global_mean
+    from offramp.gnn.gradients import sum_gradients as sum_gradients
+    from offramp.gnn.link_loader import LinkNeighborLoader as LinkNeighborLoader
+    from offramp.gnn.loader import NeighborLoader as NeighborLoader
+    from offramp.gnn.module import DistributedModule as DistributedModule
+    from offramp.gnn.module import distribute as distribute
+    from offramp.gnn.module import halo_exchange as halo_exchange
+    from offramp.gnn.parts import Partition as Partition
+    from offramp.gnn.parts import partition as partition
+    from offramp.gnn.stored import open_store as open_store
+    from offramp.gnn.switched import Switch as Switch
+else:
+    __getattr__, __dir__, __all__ = face(
+        __name__,
+        {
+            "DistributedModule": "offramp.gnn.module",
+            "LinkNeighborLoader": "offramp.gnn.link_loader",
+            "NeighborLoader": "offramp.gnn.loader",
+            "Partition": "offramp.gnn.parts",
+            "Switch": "offramp.gnn.switched",
+            "distribute": "offramp.gnn.module",
+            "global_mean": "offramp.gnn.gradients",
+            "halo_exchange": "offramp.gnn.module",
+            "open_store": "offramp.gnn.stored",
+            "partition": "offramp.gnn.parts",
+            "sum_gradients": "offramp.gnn.gradients",
+        },
+    )

@@ -15,6 +15,7 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp.nic.build import agent_program as agent_program
     from offramp.nic.build import build as build_agent
+    from offramp.nic.build import missing as missing_tools
     from offramp.nic.connection import Connection as Connection
     from offramp.nic.doctor import checks as checks
     from offramp.nic.process import AgentProcess as AgentProcess
@@ -29,5 +30,6 @@ else:
             "build_agent": "offramp.nic.build:build",
             "checks": "offramp.nic.doctor",
             "make_sysroot": "offramp.nic.sysroot",
+            "missing_tools": "offramp.nic.build:missing",
         },
     )

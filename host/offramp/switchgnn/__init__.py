@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
+    from offramp.switchgnn.bfrt_control import SwitchGnnBfrt as SwitchGnnBfrt
     from offramp.switchgnn.control import SwitchGnnControl as SwitchGnnControl
     from offramp.switchgnn.cost import Rates as Rates
     from offramp.switchgnn.cost import load_rates as load_rates
@@ -37,6 +38,7 @@ else:
             "Rates": "offramp.switchgnn.cost",
             "Recovery": "offramp.switchgnn.recovery",
             "Scheme": "offramp.switchgnn.scheme",
+            "SwitchGnnBfrt": "offramp.switchgnn.bfrt_control",
             "SwitchGnnControl": "offramp.switchgnn.control",
             "Worker": "offramp.switchgnn.worker",
             "load_rates": "offramp.switchgnn.cost",

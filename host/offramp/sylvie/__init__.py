@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from offramp.sylvie.quantiser import Codes as Codes
     from offramp.sylvie.quantiser import dequantise as dequantise
     from offramp.sylvie.quantiser import quantise as quantise
+    from offramp.sylvie.streams import stream as stream
     from offramp.sylvie.widths import importance as importance
     from offramp.sylvie.widths import joint_widths as joint_widths
 else:
@@ -43,5 +44,6 @@ else:
             "message_bytes": "offramp.sylvie.message",
             "quantise": "offramp.sylvie.quantiser",
             "read_label": "offramp.sylvie.message",
+            "stream": "offramp.sylvie.streams",
         },
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
+    from offramp.themis.balance import Candidate as Candidate
     from offramp.themis.bound import best_bound as best_bound
     from offramp.themis.demand import Demand as Demand
     from offramp.themis.kinds import Collective as Collective
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from offramp.themis.network import Network as Network
     from offramp.themis.network_file import load_network as load_network
     from offramp.themis.network_file import network_of as network_of
+    from offramp.themis.pipeline import Policy as Policy
     from offramp.themis.plan import Plan as Plan
     from offramp.themis.plan import Scheduler as Scheduler
     from offramp.themis.plan import make_plan as make_plan
@@ -29,11 +31,13 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
+            "Candidate": "offramp.themis.balance",
             "Collective": "offramp.themis.kinds",
             "Demand": "offramp.themis.demand",
             "Dimension": "offramp.themis.network",
             "Network": "offramp.themis.network",
             "Plan": "offramp.themis.plan",
+            "Policy": "offramp.themis.pipeline",
             "Scheduler": "offramp.themis.plan",
             "best_bound": "offramp.themis.bound",
             "load_network": "offramp.themis.network_file",

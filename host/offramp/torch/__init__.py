@@ -3,16 +3,36 @@
 
 ``import torch`` loads this module through PyTorch's entry point (``torch.backends``), so it imports only what is loaded
 anyway; the code that runs collectives is imported with the first process group.
+
+>>> import torch
+>>> from offramp.torch import Offload
+>>> torch.distributed.Backend.OFFRAMP, Offload.kinds
+('offramp', ())
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp.torch.api import counters, dump, last_collectives, priority
-
-__all__ = ["autoload", "counters", "dump", "last_collectives", "priority"]
+    from offramp.torch.api import counters as counters
+    from offramp.torch.api import dump as dump
+    from offramp.torch.api import last_collectives as last_collectives
+    from offramp.torch.api import priority as priority
+    from offramp.torch.offload import Offload as Offload
+else:
+    __getattr__, __dir__, __all__ = face(
+        __name__,
+        {
+            "Offload": "offramp.torch.offload",
+            "counters": "offramp.torch.api",
+            "dump": "offramp.torch.api",
+            "last_collectives": "offramp.torch.api",
+            "priority": "offramp.torch.api",
+        },
+    )
 
 
 def autoload() -> None:
@@ -25,14 +45,6 @@ def autoload() -> None:
         import warnings
 
         warnings.warn(f"torch.distributed has no backend offramp: {error}", stacklevel=2)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__} has no attribute {name}")
-    from offramp.torch import api
-
-    return getattr(api, name)
 
 
 autoload()

@@ -14,6 +14,8 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp.torchgt.kernel import sparse_attention as sparse_attention
+    from offramp.torchgt.layer import EdgeAttention as EdgeAttention
+    from offramp.torchgt.layer import Edges as Edges
     from offramp.torchgt.memory_check import full_bytes as full_bytes
     from offramp.torchgt.model import GraphTransformer as GraphTransformer
     from offramp.torchgt.parallel import layer_bytes as layer_bytes
@@ -26,6 +28,8 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
+            "EdgeAttention": "offramp.torchgt.layer",
+            "Edges": "offramp.torchgt.layer",
             "GraphTransformer": "offramp.torchgt.model",
             "Pattern": "offramp.torchgt.pattern",
             "TorchGtResult": "offramp.torchgt.results",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
+    from offramp.unitg.coflows import gated_plan as gated_plan
     from offramp.unitg.microbatches import make_microbatches as make_microbatches
     from offramp.unitg.pipeline import Stage as Stage
     from offramp.unitg.results import UnitgResult as UnitgResult
@@ -32,6 +33,7 @@ else:
             "UnitgResult": "offramp.unitg.results",
             "UnitgSettings": "offramp.unitg.settings",
             "build_timetable": "offramp.unitg.timetable:timetable",
+            "gated_plan": "offramp.unitg.coflows",
             "make_microbatches": "offramp.unitg.microbatches",
             "split_layers": "offramp.unitg.schedule",
             "train_unitg": "offramp.unitg.run",

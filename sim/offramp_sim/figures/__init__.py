@@ -1,35 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of Matplotlib as files."""
+"""Figures of Matplotlib as files, and the panels that they consist of.
+
+>>> from offramp_sim.figures import Curves
+>>> panel = Curves("Epochs", "workers", "seconds", {"switch": ([2, 4], [1.0, 0.6])})
+>>> list(panel.lines)
+['switch']
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from offramp_base.ending.files import written
-from offramp_base.errors import OfframpError
+from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-def save(figure: Figure, path: Path, dpi: int = 110) -> None:
-    """Write a figure, the whole file or none, in the format that its name ends in; without an ending, PNG.
-
-    Args:
-        figure: figure to write.
-        path: path of the file.
-        dpi: dots per inch.
-
-    Raises:
-        OfframpError: the file cannot be written, or no format has this ending.
-    """
-    from matplotlib import rc_context
-
-    try:
-        with written(path) as file, rc_context({"svg.fonttype": "none"}):  # text stays text: small, and can be searched
-            figure.savefig(file, dpi=dpi, format=path.suffix[1:] or "png")
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
-    except ValueError:
-        raise OfframpError(f"{path}: cannot be written: expected a name that ends in .png") from None
+    from offramp_sim.figures.files import save as save
+    from offramp_sim.figures.panels import Curves as Curves
+    from offramp_sim.figures.panels import Gantt as Gantt
+    from offramp_sim.figures.panels import Intervals as Intervals
+    from offramp_sim.figures.plot import draw as draw
+else:
+    __getattr__, __dir__, __all__ = face(
+        __name__,
+        {
+            "Curves": "offramp_sim.figures.panels",
+            "Gantt": "offramp_sim.figures.panels",
+            "Intervals": "offramp_sim.figures.panels",
+            "draw": "offramp_sim.figures.plot",
+            "save": "offramp_sim.figures.files",
+        },
+    )

@@ -2,34 +2,49 @@
 """Hosts, links and switches packet by packet, in integer picoseconds and machine code, for 128 workers and more.
 
 Packets carry a few words in place of bytes. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
+``offramp_sim.packets.flows`` draws traffic, ``control`` has the congestion controls.
+
+>>> from offramp_sim.packets import Links, make_flows, run_packets, star
+>>> topology = star(2, Links(rate_bps=10**10))
+>>> run = run_packets(topology, flows=make_flows([(0, 1, 4096, 0)]))
+>>> int(run.finish_ps[0])
+8424000
 """
 
 from __future__ import annotations
 
-from offramp_sim.packets.control import Dcqcn, Dctcp, Swift
-from offramp_sim.packets.exchange import Protocol
-from offramp_sim.packets.flows import Flows, all_to_all, background, balanced, flows
-from offramp_sim.packets.simulate import Framing, PacketRun, simulate
-from offramp_sim.packets.topology import Links, Topology, fat_tree, leaf_spine, star
-from offramp_sim.packets.watch import Watch
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Dcqcn",
-    "Dctcp",
-    "Flows",
-    "Framing",
-    "Links",
-    "PacketRun",
-    "Protocol",
-    "Swift",
-    "Topology",
-    "Watch",
-    "all_to_all",
-    "background",
-    "balanced",
-    "fat_tree",
-    "flows",
-    "leaf_spine",
-    "simulate",
-    "star",
-]
+from offramp_base.lazy import face
+
+if TYPE_CHECKING:
+    from offramp_sim.packets.exchange import Protocol as Protocol
+    from offramp_sim.packets.flows import Flows as Flows
+    from offramp_sim.packets.flows import all_to_all as all_to_all
+    from offramp_sim.packets.flows import flows as make_flows
+    from offramp_sim.packets.simulate import Framing as Framing
+    from offramp_sim.packets.simulate import PacketRun as PacketRun
+    from offramp_sim.packets.simulate import simulate as run_packets
+    from offramp_sim.packets.topology import Links as Links
+    from offramp_sim.packets.topology import Topology as Topology
+    from offramp_sim.packets.topology import fat_tree as fat_tree
+    from offramp_sim.packets.topology import leaf_spine as leaf_spine
+    from offramp_sim.packets.topology import star as star
+else:
+    __getattr__, __dir__, __all__ = face(
+        __name__,
+        {
+            "Flows": "offramp_sim.packets.flows",
+            "Framing": "offramp_sim.packets.simulate",
+            "Links": "offramp_sim.packets.topology",
+            "PacketRun": "offramp_sim.packets.simulate",
+            "Protocol": "offramp_sim.packets.exchange",
+            "Topology": "offramp_sim.packets.topology",
+            "all_to_all": "offramp_sim.packets.flows",
+            "fat_tree": "offramp_sim.packets.topology",
+            "leaf_spine": "offramp_sim.packets.topology",
+            "make_flows": "offramp_sim.packets.flows:flows",
+            "run_packets": "offramp_sim.packets.simulate:simulate",
+            "star": "offramp_sim.packets.topology",
+        },
+    )

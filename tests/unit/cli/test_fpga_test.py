@@ -23,7 +23,7 @@ def refusal() -> str:
 
 
 def test_an_installation_without_benches_names_the_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("offramp.fpga.sources.fpga_root", lambda: tmp_path / "fpga")
+    monkeypatch.setattr("offramp.fpga.fpga_root", lambda: tmp_path / "fpga")
     assert "in a checkout, pip install -e '.[fpga,dev]'" in refusal()
 
 

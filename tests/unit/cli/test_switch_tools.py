@@ -181,7 +181,7 @@ def test_the_shell_does_not_see_the_environment_of_this_command(monkeypatch: pyt
         seen.update(env)
         return subprocess.CompletedProcess(words, 0)
 
-    monkeypatch.setattr("offramp_base.p4rt.session.Session", Mock())
+    monkeypatch.setattr("offramp_base.Session", Mock())
     monkeypatch.setattr("offramp_base.tools.ensure", lambda *_: Path("python"))
     monkeypatch.setattr("offramp_cli.switch.shell.subprocess.run", finish)
     monkeypatch.setenv("VIRTUAL_ENV", "/somewhere/.venv")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.dgtp import Search, search
+from offramp.dgtp import Search
 from offramp.dgtp.problem import Problem
+from offramp.dgtp.search import search
 from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.comparison import OURS, baselines, compare
 from offramp_sim.dgtp.native.machine import FastCluster

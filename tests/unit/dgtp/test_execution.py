@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import placements as of
 from dgtp_chain import continuous_chain
-from offramp.dgtp import Problem, critical_path, degrees
+from offramp.dgtp import Problem
+from offramp.dgtp.bounds import critical_path, degrees
 from offramp_sim.dgtp.engine import execute
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.policies import POLICIES, make_policy
@@ -175,7 +176,8 @@ def _scaled_cards(problem, factor):
 def test_names_of_machines_do_not_matter(seed, rng):
     from dataclasses import replace
 
-    from offramp.dgtp import Cluster, TaskGraph
+    from offramp.dgtp import Cluster
+    from offramp.dgtp.taskgraph import TaskGraph
 
     problem, at, drawn = of.random_problem(seed)
     order = list(range(len(problem.cluster)))
@@ -193,7 +195,7 @@ def test_everything_on_one_machine_needs_no_network():
     problem = of.example_a()
     from dataclasses import replace
 
-    from offramp.dgtp import TaskGraph
+    from offramp.dgtp.taskgraph import TaskGraph
 
     tasks = tuple(replace(task, home=None) for task in problem.graph.tasks)
     free = Problem(TaskGraph(tasks, problem.graph.edges), problem.cluster)

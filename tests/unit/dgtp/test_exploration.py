@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 import placements as of
-from offramp.dgtp import Cluster, Problem, Search, draw, search
+from offramp.dgtp import Cluster, Problem, Search
 from offramp.dgtp.bounds import card_seconds, leaving
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Exploration, explore
 from offramp.dgtp.packing import initial_feasible
 from offramp.dgtp.refinement import refine
 from offramp.dgtp.relief import relieve
+from offramp.dgtp.search import search
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
 from offramp_sim.dgtp.native.machine import FastCluster

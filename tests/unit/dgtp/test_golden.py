@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import placements as of
-from offramp.dgtp import bounds, critical_path, degrees
+from offramp.dgtp.bounds import bounds, critical_path, degrees
 from offramp_sim.dgtp.engine import execute
 from offramp_sim.dgtp.native.machine import FastCluster
 

@@ -8,8 +8,10 @@ import time
 import pytest
 
 import placements as of
-from offramp.dgtp import Search, draw, search
+from offramp.dgtp import Search
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
+from offramp.dgtp.search import search
 from offramp_sim.dgtp.native.machine import FastCluster
 
 

@@ -12,7 +12,10 @@ import pytest
 import placements as of
 from dgtp_optimum import best_placement, feasible_placements, optimal_slots
 from dgtp_slotted import execute_in_slots
-from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Search, Volume, bounds, degrees, draw, search
+from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Search, Volume
+from offramp.dgtp.bounds import bounds, degrees
+from offramp.dgtp.draws import draw
+from offramp.dgtp.search import search
 from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.engine import execute
 from offramp_sim.dgtp.native.machine import FastCluster

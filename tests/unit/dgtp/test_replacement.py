@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import placements as of
 from dgtp_optimum import feasible_placements
-from offramp.dgtp import draw
 from offramp.dgtp.cluster import Cluster
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.plan import make_plan
 from offramp.dgtp.problem import Problem
 from offramp.dgtp.replacement import NOWHERE, carried_over, moved, moves_of, place_again

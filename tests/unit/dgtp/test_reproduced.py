@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from offramp.dgtp import draw
+from offramp.dgtp.draws import draw
 from offramp.dgtp.setup_file import parse_setup
 from offramp.dgtp.volume import peak_to_mean, with_peak_to_mean
 from offramp_base.errors import OfframpError

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placements as of
-from offramp.dgtp import Cluster, Job, Machine, Problem, Volume, critical_path
+from offramp.dgtp import Cluster, Job, Machine, Problem, Volume
+from offramp.dgtp.bounds import critical_path
 from offramp.dgtp.exploration import Exploration, explore
 from offramp.dgtp.packing import pack
 from offramp_base.errors import OfframpError

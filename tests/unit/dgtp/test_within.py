@@ -10,10 +10,11 @@ import pytest
 
 import placements as of
 from dgtp_optimum import feasible_placements
-from offramp.dgtp import Search, draw, search
+from offramp.dgtp import Search
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.relaxation import placements_lower
-from offramp.dgtp.search import initial_feasible
+from offramp.dgtp.search import initial_feasible, search
 from offramp_base.settings.error import SettingsError
 from offramp_sim.dgtp.native.machine import FastCluster
 

@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from offramp import gnn  # noqa: E402 - torch first
+from offramp.gnn import loggers  # noqa: E402
 from offramp.gnn.fit import train_rank  # noqa: E402
 from offramp.gnn.settings import GnnJob, GnnSettings  # noqa: E402
 from offramp.graph.open_source import open_source  # noqa: E402
@@ -113,7 +113,7 @@ def test_every_epoch_reaches_both_loggers(made, store) -> None:
 
 def test_a_run_that_fails_closes_its_files_and_says_so(made) -> None:
     def run() -> None:
-        with gnn.TensorBoard("one") as board, gnn.WandB("two") as wandb:
+        with loggers.TensorBoard("one") as board, loggers.WandB("two") as wandb:
             board(1, {"loss": 1.0})
             wandb(1, {"loss": 1.0})
             raise KeyError
@@ -125,10 +125,10 @@ def test_a_run_that_fails_closes_its_files_and_says_so(made) -> None:
 
 def test_a_client_that_refuses_is_one_line(made) -> None:
     with pytest.raises(OfframpError, match=r"^wandb: no key for this project$"):
-        gnn.WandB("closed")
+        loggers.WandB("closed")
 
 
-@pytest.mark.parametrize(("logger", "package"), [(gnn.TensorBoard, "tensorboard"), (gnn.WandB, "wandb")])
+@pytest.mark.parametrize(("logger", "package"), [(loggers.TensorBoard, "tensorboard"), (loggers.WandB, "wandb")])
 def test_a_missing_package_is_named_with_its_extra(logger, package: str, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
@@ -141,7 +141,7 @@ def test_tensorboard_itself_reads_the_curves(tmp_path) -> None:
     pytest.importorskip("tensorboard", reason="the package tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    with gnn.TensorBoard(tmp_path / "run", {"lr": 0.5}) as log:
+    with loggers.TensorBoard(tmp_path / "run", {"lr": 0.5}) as log:
         for step in (1, 2, 3):
             log(step, {"loss": 1 / step, "accuracy/val": step / 4})
     read = EventAccumulator(str(tmp_path / "run"))
@@ -156,6 +156,6 @@ def test_weights_and_biases_itself_takes_a_run_offline(tmp_path, monkeypatch) ->
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    with gnn.WandB("offramp", {"lr": 0.5}) as log:
+    with loggers.WandB("offramp", {"lr": 0.5}) as log:
         log(1, {"loss": 0.5})
     assert list(tmp_path.glob("wandb/offline-run-*/*.wandb"))

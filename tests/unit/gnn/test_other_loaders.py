@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import gnn_plain  # noqa: E402
 from offramp import gnn  # noqa: E402
+from offramp.gnn import samplers  # noqa: E402
 from offramp.gnn.saint import COUNTING  # noqa: E402
 from offramp.workers.processes import run_workers  # noqa: E402
 from offramp_base.errors import OfframpError  # noqa: E402
@@ -95,7 +96,7 @@ def test_pairs_and_labels_of_ones_own():
 def clusters(group, _, report):
     data, part = parts()
     seen = torch.zeros(N)
-    loader = gnn.ClusterLoader(part, 5, 2, shuffle=True)
+    loader = samplers.ClusterLoader(part, 5, 2, shuffle=True)
     for _epoch in range(2):
         for batch in loader:
             is_of(batch, data)
@@ -110,19 +111,19 @@ def test_clusters_are_whole_and_nothing_travels():
     assert both(clusters) == [(3, [2.0] * N)] * 2
 
 
-def samplers(part, group):
+def saint_samplers(part, group):
     ours = {"fields": ["x"], "sample_coverage": 15, "num_steps": 4}
-    yield gnn.GraphSAINTNodeSampler(part, 30 // group.size, **ours)
-    yield gnn.GraphSAINTEdgeSampler(part, 15 // group.size, **ours)
-    yield gnn.GraphSAINTRandomWalkSampler(part, 9 // group.size, 3, **ours)
+    yield samplers.GraphSAINTNodeSampler(part, 30 // group.size, **ours)
+    yield samplers.GraphSAINTEdgeSampler(part, 15 // group.size, **ours)
+    yield samplers.GraphSAINTRandomWalkSampler(part, 9 // group.size, 3, **ours)
 
 
 def samples(group, _, report):
     """Over the samples that were counted, sums with the factors are those of the graph, as far as it was met."""
     data, part = parts()
     value = data.x[:, 0]
-    errors = []
-    for sampler in samplers(part, group):
+    found = []
+    for sampler in saint_samplers(part, group):
         for batch in sampler:
             is_of(batch, data)
             all_between(batch, data)
@@ -164,7 +165,7 @@ def layers(group, _, report):
     exact = matrix @ (matrix @ data.x)
     worst, mean = 0.0, torch.zeros(N, data.x.shape[1], dtype=torch.float64)
     for sizes, epochs, normalize in (([N, N], 1, True), ([N, N], 1, False), ([6, 5], 1, True), ([6, 5], 60, False)):
-        loader = gnn.LadiesLoader(part, sizes, 4, fields=["x"], shuffle=True, normalize=normalize, prefetch=0)
+        loader = samplers.LadiesLoader(part, sizes, 4, fields=["x"], shuffle=True, normalize=normalize, prefetch=0)
         for _epoch in range(epochs):
             for batch in loader:
                 assert torch.equal(batch.x, data.x[batch.n_id])
@@ -203,9 +204,9 @@ def test_layers_are_means():
             lambda part: gnn.LinkNeighborLoader(part, [1], torch.tensor([[0], [1]]), torch.zeros(1), 1.0),
             "expected labels of at least 1",
         ),
-        (lambda part: gnn.ClusterLoader(part, 0), "num_parts 0: expected at least 1"),
-        (lambda part: gnn.LadiesLoader(part, [4], 0), "LadiesLoader: batch_size 0: expected at least 1"),
-        (lambda part: gnn.GraphSAINTNodeSampler(part, 4, fields=["z"]), "the graph has no z"),
+        (lambda part: samplers.ClusterLoader(part, 0), "num_parts 0: expected at least 1"),
+        (lambda part: samplers.LadiesLoader(part, [4], 0), "LadiesLoader: batch_size 0: expected at least 1"),
+        (lambda part: samplers.GraphSAINTNodeSampler(part, 4, fields=["z"]), "the graph has no z"),
     ],
 )
 def test_what_does_not_fit_is_refused(make, message):

@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy  # noqa: E402
 
 import gnn_models  # noqa: E402
 from offramp import gnn  # noqa: E402
+from offramp.gnn import samplers  # noqa: E402
 from offramp.graph.cut import cut  # noqa: E402
 from offramp.graph.open_source import open_source  # noqa: E402
 from offramp.graph.store import write_store  # noqa: E402
@@ -196,4 +197,4 @@ def test_pairs_of_no_type_are_refused(folder) -> None:
 
 def test_other_loaders_take_one_type(folder) -> None:
     with pytest.raises(OfframpError, match="mini-batches: expected a graph of one type of vertices"):
-        gnn.LadiesLoader(gnn.open_store(f"{folder}/store-1"), [4])
+        samplers.LadiesLoader(gnn.open_store(f"{folder}/store-1"), [4])

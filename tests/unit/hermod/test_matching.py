@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.hermod.matching import Schedule, bound, check_matrix, decompose, literal
-from offramp.hermod.matching.decompose import QUANTUM
+from offramp.hermod.matching import Schedule, bound, check_matrix
+from offramp.hermod.matching.decompose import QUANTUM, decompose
+from offramp.hermod.matching.literal import literal
 from offramp_base.errors import OfframpError
 
 G = [[0, 4, 1], [2, 0, 3], [5, 0, 0]]

@@ -17,7 +17,7 @@ from offramp.job.kind import KINDS
 from offramp.job.record import Record, read_record
 from offramp.job.steps import COLLECTIVES, FOLDER, chrome_trace, read_steps, step, tell_progress
 from offramp.job.training import RESULT
-from offramp.report import Point
+from offramp.report.outcome import Point
 
 MS = 1_000_000
 

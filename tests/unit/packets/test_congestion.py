@@ -17,24 +17,13 @@ from offramp_base.errors import OfframpError
 from offramp_base.native.compiler import MachineCode
 from offramp_base.native.llvm import AliasTags, ll
 from offramp_base.native.lowering import Library
-from offramp_sim.packets import (
-    Dcqcn,
-    Dctcp,
-    Framing,
-    Links,
-    Swift,
-    Watch,
-    fat_tree,
-    flows,
-    layout,
-    leaf_spine,
-    simulate,
-    star,
-)
+from offramp_sim.packets import Framing, Links, fat_tree, layout, leaf_spine, star
 from offramp_sim.packets.congestion import _catch_up, _cut_rate
-from offramp_sim.packets.control import CONTROLS, load_control, round_trips
+from offramp_sim.packets.control import CONTROLS, Dcqcn, Dctcp, Swift, load_control, round_trips
+from offramp_sim.packets.flows import flows
 from offramp_sim.packets.machine import Machine
-from offramp_sim.packets.simulate import prepare_network
+from offramp_sim.packets.simulate import prepare_network, simulate
+from offramp_sim.packets.watch import Watch
 
 LINKS = Links(rate_bps=10_000_000_000, delay_ps=2_000_000)
 PACKET = 1106  # payload and header

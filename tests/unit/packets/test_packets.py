@@ -20,8 +20,9 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.packets import Links, Protocol, all_to_all, background, balanced, flows, leaf_spine, simulate, star
-from offramp_sim.packets.flows import mean_hadoop_bytes
+from offramp_sim.packets import Links, Protocol, all_to_all, leaf_spine, star
+from offramp_sim.packets.flows import background, balanced, flows, mean_hadoop_bytes
+from offramp_sim.packets.simulate import simulate
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric, exchange_trace
 from offramp_sim.slot.strawman import decide

@@ -16,10 +16,12 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.packets import Framing, Links, Protocol, background, fat_tree, flows, leaf_spine, simulate, star
+from offramp_sim.packets import Framing, Links, Protocol, fat_tree, leaf_spine, star
 from offramp_sim.packets import machine as machine_module
 from offramp_sim.packets.control import Dctcp, Swift
+from offramp_sim.packets.flows import background, flows
 from offramp_sim.packets.machine import Partition
+from offramp_sim.packets.simulate import simulate
 from offramp_sim.packets.watch import Watch
 
 LINKS = Links(rate_bps=10_000_000_000, delay_ps=2_000_000)

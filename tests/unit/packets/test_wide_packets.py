@@ -8,7 +8,8 @@ import pytest
 from offramp.switchgnn.wire import LANES, frame_bytes
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
-from offramp_sim.packets import Links, Protocol, simulate, star
+from offramp_sim.packets import Links, Protocol, star
+from offramp_sim.packets.simulate import simulate
 from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.ports import Fabric, exchange_trace
 from offramp_sim.switchgnn.jobs import random_job

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.report import Check, Note, Report, Run, Table
+from offramp.report import Check, Report, Run, Table
+from offramp.report.model import Note
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.workers.traffic import Traffic
 

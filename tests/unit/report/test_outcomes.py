@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-import offramp.report
 from chromium import browser
 from four_acts import TRACE, four_acts, trace, write_page
-from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Point, Verdict, outcomes_page
+from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Verdict, outcomes_page
 from offramp.report.layout import layout_of
+from offramp.report.outcome import Point
 from offramp.report.palette import Palette
 from offramp.report.timeline import timeline
 from offramp_base.errors import OfframpError
@@ -172,12 +172,6 @@ def test_no_two_nodes_of_a_drawing_overlap(seed: int) -> None:
     for (x0, y0), (x1, y1) in combinations(plan.places.values(), 2):
         assert y0 != y1 or abs(x0 - x1) > plan.column - 16
     assert all(0 <= x <= plan.width and 0 <= y <= plan.height for x, y in plan.places.values())
-
-
-def test_names_are_imported_when_they_are_used() -> None:
-    assert all(getattr(offramp.report, name) is not None for name in offramp.report.__all__)
-    with pytest.raises(AttributeError, match="has no attribute nothing"):
-        _ = offramp.report.nothing
 
 
 SMALL = """[...document.querySelectorAll('body *')].filter(it => [...it.childNodes].some(n => n.nodeType == 3 &&

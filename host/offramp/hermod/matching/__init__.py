@@ -1,8 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sub-phases of an imbalanced all-to-all, each a matching (Wan's thesis, section 5.3.2)."""
+"""Sub-phases of an imbalanced all-to-all, each a matching (Wan's thesis, section 5.3.2).
 
-from offramp.hermod.matching.decompose import decompose
-from offramp.hermod.matching.literal import literal
-from offramp.hermod.matching.schedule import Schedule, bound, check_matrix
+>>> import numpy as np
+>>> from offramp.hermod.matching import bound
+>>> int(bound(np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]])))
+3
+"""
 
-__all__ = ["Schedule", "bound", "check_matrix", "decompose", "literal"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp_base.lazy import face
+
+if TYPE_CHECKING:
+    from offramp.hermod.matching.decompose import decompose as decompose_matrix
+    from offramp.hermod.matching.literal import literal as literal_matrix
+    from offramp.hermod.matching.schedule import Schedule as Schedule
+    from offramp.hermod.matching.schedule import bound as bound
+    from offramp.hermod.matching.schedule import check_matrix as check_matrix
+else:
+    __getattr__, __dir__, __all__ = face(
+        __name__,
+        {
+            "Schedule": "offramp.hermod.matching.schedule",
+            "bound": "offramp.hermod.matching.schedule",
+            "check_matrix": "offramp.hermod.matching.schedule",
+            "decompose_matrix": "offramp.hermod.matching.decompose:decompose",
+            "literal_matrix": "offramp.hermod.matching.literal:literal",
+        },
+    )

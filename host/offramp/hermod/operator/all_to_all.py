@@ -17,7 +17,7 @@ from offramp.hermod.endhost.handle import Handle
 from offramp.hermod.endhost.memory import as_bytes, landing
 from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.factors import Factors
-from offramp.hermod.matching import decompose
+from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.operator.agreement import UNKNOWN, Proposal, agree, fingerprint
 from offramp.hermod.operator.buffers import check_pair, check_splits, row_bytes
 from offramp.hermod.operator.calibrate import measure

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
-from offramp.hermod.matching import Schedule, decompose
+from offramp.hermod.matching import Schedule
+from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.operator.choice import Cost
 from offramp.hermod.operator.exchange import Exchange
 

@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from offramp.hermod.matching import Schedule, bound, decompose
+from offramp.hermod.matching import Schedule, bound
+from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.matching.schedule import Matrix
 
 QUANTA: Final = (0, 8, 4, 2, 1)

@@ -13,6 +13,8 @@ from offramp.leo.devices.traced import TracedDevice
 from offramp.leo.hops import recorder
 from offramp_base.registry import Registry
 
+__all__ = ["KINDS", "open_device", "timeout_s"]
+
 KINDS: Final[Registry[Any]] = Registry("device", "offramp.devices")
 """Modules by kind: a function ``open_device(options, name)`` takes the text behind the colon; ``timeout_s(options)``,
 where a module has it, says how long a request may take. Offramp's own are entry points as well."""

@@ -3,5 +3,6 @@
 
 from offramp.leo.transports.connect import Listener, connect
 from offramp.leo.transports.link import TRANSPORTS, Link
+from offramp.leo.transports.tcp import TcpLink
 
-__all__ = ["TRANSPORTS", "Link", "Listener", "connect"]
+__all__ = ["TRANSPORTS", "Link", "Listener", "TcpLink", "connect"]

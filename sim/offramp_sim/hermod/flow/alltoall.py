@@ -47,8 +47,8 @@ def cost(flows: Flows, mode: str, overhead_s: float, bytes_per_s: float) -> tupl
     most = max(matrix.sum(axis=0).max(), matrix.sum(axis=1).max())
     if mode == "shifted":
         return max(1.0, rounds_bytes(matrix) / most), (len(matrix) - 1) * overhead_s
-    from offramp.hermod.matching import bound, decompose
-    from offramp.hermod.matching.decompose import QUANTUM
+    from offramp.hermod.matching import bound
+    from offramp.hermod.matching.decompose import QUANTUM, decompose
 
     units = np.rint(matrix / most * _UNITS).astype(np.int64)
     exact = decompose(units)

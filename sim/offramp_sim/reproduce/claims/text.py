@@ -11,44 +11,48 @@ from offramp_sim.reproduce.claims.claim import Claim, Judgement
 from offramp_sim.reproduce.item import range_in
 from offramp_sim.reproduce.referee.search import Nearest
 
-_SHOWN: Final = 3
+_SHOWN: Final = 1
 _HEAD: Final = """\
 # Claims and their verdicts
 
 A claim is a sentence of a document that rests on a number of a reproduction
 ([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies within the claimed bounds in every
 setting of the referee: all sizes, seeds and options. After "not at", a verdict names settings for which nothing is
-claimed, and in which the number lies outside the bounds. `offramp reproduce all --claims` writes this page.
+claimed, and in which the number lies outside the bounds. `offramp reproduce all --claims` writes this page; `offramp
+reproduce NAME` says of each number whether it is measured or simulated.
 """
 
 
 def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
-    """The tables of ``docs/claims.md``."""
-    lines = [_HEAD, *_row("Number", "Said in", "Paper", "Claimed", "From, median, to", "Kind", "Settings", "Verdict")]
-    lines.append("|---" * 8 + "|")
-    for each in judged:
-        claim = each.claim
-        spread = ", ".join(map(number, (each.low, each.middle, each.high)))
-        verdict = each.ruling.value
-        if each.turns:
-            verdict += f" at {_first(each.turns)}"
-        if each.elsewhere:
-            verdict += f"; not at {settings_of(each)}"
-        settings = f"{each.settings}, {each.failed} failed" if each.failed else str(each.settings)
-        lines += _row(
-            claim.name, claim.document, each.published, claimed(claim), spread, each.evidence, settings, verdict
-        )
+    """The tables of ``docs/claims.md``, one for each document that claims something."""
+    lines = [_HEAD]
+    for document in dict.fromkeys(each.claim.document for each in judged):
+        lines += [f"## {document}", ""]
+        lines += [*_row("Number", "Paper", "Claimed", "From, median, to", "Settings", "Verdict"), "|---" * 6 + "|"]
+        lines += [row for each in judged if each.claim.document == document for row in _judged_row(each)]
+        lines.append("")
     if nearest:
-        lines += ["", "## Nearest to the papers' headline numbers", ""]
+        lines += ["## Nearest to the papers' headline numbers", ""]
         lines.append(
             "A search moves one option of the item after the other to the value that brings our number nearest to the "
             "paper's. The distance is our number over the paper's or, for changes in percent, the difference in points."
         )
         lines += ["", *_row("Number", "Paper", "Nearest", "Distance", "Settings"), "|---" * 5 + "|"]
-        for near in nearest:
-            away = f"{near.distance:.3g}"
-            lines += _row(f"{near.item}: {near.what}", near.published, near.ours, away, near.case.name)
-    return "\n".join(lines) + "\n"
+        for found in nearest:
+            away = f"{found.distance:.3g}"
+            lines += _row(f"{found.item}: {found.what}", found.published, found.ours, away, found.case.name)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _judged_row(each: Judgement) -> list[str]:
+    spread = ", ".join(map(number, (each.low, each.middle, each.high)))
+    verdict = each.ruling.value
+    if each.turns:
+        verdict += f" at {_first(each.turns)}"
+    if each.elsewhere:
+        verdict += f"; not at {settings_of(each)}"
+    settings = f"{each.settings}, {each.failed} failed" if each.failed else str(each.settings)
+    return _row(each.claim.name, each.published, claimed(each.claim), spread, settings, verdict)
 
 
 def claimed(claim: Claim) -> str:

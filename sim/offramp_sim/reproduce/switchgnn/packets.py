@@ -12,8 +12,9 @@ import numpy as np
 from offramp.switchgnn.chunks import chunks_for
 from offramp.switchgnn.plan import Plan, make_plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
+from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, star
 from offramp_sim.packets.flows import all_to_all, background, balanced
+from offramp_sim.packets.simulate import simulate
 from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, Conditions, Testbed, bed_of, less, options, origin
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.chunk_major import slice_widths

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from offramp.hermod.matching import bound, decompose, literal  # noqa: E402
+from offramp.hermod.matching import bound  # noqa: E402
+from offramp.hermod.matching.decompose import decompose  # noqa: E402
+from offramp.hermod.matching.literal import literal  # noqa: E402
 from offramp.hermod.operator.agreement import UNKNOWN, Proposal, agree  # noqa: E402
 from offramp.hermod.operator.choice import Cost, cut  # noqa: E402
 from offramp.hermod.operator.exchange import Exchange  # noqa: E402

@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 
 
 def _worker() -> Any:
-    from offramp.nic.worker_library import library
+    from offramp.switchgnn.worker_library import library
 
     return library()
 

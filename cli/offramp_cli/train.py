@@ -203,8 +203,8 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
 def _card(settings: TrainSettings, options: SwitchOptions) -> OpenFabric:
     """An FPGA card on the workers' Ethernet."""
     from offramp.fpga.card import SCHEME
+    from offramp.switchgnn.card_fabric import CardFabric
     from offramp.train import parse_ports
-    from offramp.train.card_fabric import CardFabric
     from offramp_base.transport import TRANSPORTS, parse_link
 
     address = options.switch or ""

@@ -30,7 +30,7 @@ from offramp.nic.build import AGENT, cache_folder
 from offramp.report import Alternative, Check, Outcome, Verdict
 from offramp.report.units import duration
 from offramp_base import OfframpError
-from offramp_base.ending.children import stop
+from offramp_base.ending.children import stop_group
 
 if TYPE_CHECKING:
     from offramp.leo.applications.compare import Run

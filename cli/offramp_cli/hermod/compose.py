@@ -58,8 +58,8 @@ class ComposeSettings:
 def compose(settings: ComposeSettings, result: Result) -> None:
     """Give jobs that share switches DSCPs of their own, and queues by a policy; --json is the switches' plan."""
     from offramp.hermod import Codec, load_job
-    from offramp.hermod.plan_file import SCHEMA
-    from offramp.hermod.tenants import Tenant, document_of, switch_document
+    from offramp.hermod.plan_file import SCHEMA, plan_document
+    from offramp.hermod.tenants import Tenant, switch_plan
     from offramp.hermod.tenants import compose as composed
     from offramp_base.ending.files import write_text
 

@@ -210,7 +210,7 @@ def deploy(settings: DeploySettings, result: Result) -> None:
             _act(opened, settings, result)
 
 
-def _planned(settings: DeploySettings) -> DeployPlan:
+def _planned(settings: DeploySettings) -> QueuePlan:
     from offramp.hermod.deploy import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
@@ -287,7 +287,7 @@ def _limits(settings: DeploySettings) -> Limits | None:
     return Limits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
 
 
-def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
+def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
     from offramp.hermod.deploy import switch_plan
 
     members = None

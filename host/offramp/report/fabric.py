@@ -64,7 +64,8 @@ def _drawing(fabric: Fabric, ran: Sequence[str], palette: Palette) -> str:
 def _rack(name: str, members: Sequence[str], plan: Layout) -> str:
     xs, ys = zip(*(plan.places[each] for each in members), strict=True)
     x, y = min(xs) - plan.column / 2 + 2, min(ys) - 28
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{max(xs) - min(xs) + plan.column - 4:.1f}" height="{max(ys) - min(ys) + 56:.1f}"'
+    width, height = max(xs) - min(xs) + plan.column - 4, max(ys) - min(ys) + 56
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     return f'<rect class="rack" {box} rx="9"><title>{escape(f"rack {name}")}</title></rect>'
 
 

@@ -97,9 +97,7 @@ class Exchange:
             self._link.link.lost,
         )
 
-    def _from_hosts(
-        self, hosts: HostMessages, messages: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
-    ) -> None:
+    def _from_hosts(self, hosts: HostMessages, messages: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> None:
         """Add the messages that other workers send."""
         import torch
 

@@ -114,17 +114,17 @@ def run_exchange(
         spent += time.process_time() - before
         return out
 
-    shared = SharedLockstep(Lockstep([made.plan], ports_of(made), timed))
-    plans = [plan_exchange(made, worker) for worker in range(boundary.workers)]
+    shared = SharedLockstep(Lockstep([plan.plan], ports_of(plan), timed))
+    plans = [plan_exchange(plan, worker) for worker in range(boundary.workers)]
     fan_in = int(boundary.need.max(initial=0))
     spent = 0.0
 
     def work(group: ThreadGroup) -> tuple[npt.NDArray[np.generic], Traffic]:
         exchange = Exchange(plans[group.rank], shared.end_of(group.rank), group)
-        mine = values[own_boundary(made, group.rank)]
-        if made.scheme.bits == LANE_BITS:
+        mine = values[own_boundary(plan, group.rank)]
+        if plan.scheme.bits == LANE_BITS:
             return exchange.sum(mine.astype(np.int32)), exchange.traffic()
-        propagator = QuantisedPropagator({made.features: exchange}, made.scheme.bits, fan_in, seed)
+        propagator = QuantisedPropagator({plan.features: exchange}, plan.scheme.bits, fan_in, seed)
         return propagator.exchange(torch.from_numpy(np.asarray(mine, np.float32))).numpy(), propagator.traffic
 
     start = time.process_time()

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from offramp_base.errors import OfframpError
 from offramp_cli import prepare
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_what_cannot_be_compiled_is_said_and_the_rest_goes_on(

@@ -122,7 +122,7 @@ def samples(group, _, report):
     """Over the samples that were counted, sums with the factors are those of the graph, as far as it was met."""
     data, part = parts()
     value = data.x[:, 0]
-    found = []
+    errors = []
     for sampler in saint_samplers(part, group):
         for batch in sampler:
             is_of(batch, data)

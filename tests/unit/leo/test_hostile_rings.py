@@ -174,7 +174,7 @@ def test_an_answer_that_a_journal_cannot_keep(function):
         journal = server._connections[0].journal.copy()
         message = struct.pack("<qI", 0, MOST_ANSWER + 1) if function == READ else bytes(MOST_ANSWER + 1)
         link.put(len(message), message, (1, 0, 0, ring_info(function, flags=ONCE)))
-        steps(made)
+        steps(server)
         ((number, status, answer),) = answers(link)
         assert (number, answer) == (1, b"")
         assert status in (Status.BAD_LENGTH, Status.OUT_OF_BOUNDS)

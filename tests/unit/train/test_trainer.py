@@ -234,7 +234,7 @@ def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, sche
     through_switch_, traffic, switch = train_switch(in_group, graph, settings)
     p2p, sent = train_p2p(in_group, graph, replace(settings, propagator="p2p", codec="fixed", scheme="paper"))
     assert scores(through_switch_) == scores(p2p)
-    made = plan_run(graph, settings).exchanges
+    schemes = plan_run(graph, settings).exchanges
     widths = run_widths(settings, layer_widths(graph, settings))
     planned = sum(schemes[width].wire_bytes for width in widths)
     # DONE and GO come on top, of each round and of the start.

@@ -14,14 +14,14 @@ import threading
 import numpy as np
 
 from offramp.leo import Context, Dataflow, RequesterSettings, Table, Trip
-from offramp.leo.functions import REDUCE, ReduceType, reduce_request
+from offramp.leo.functions import reduce
 
 
 def main() -> None:
     """One request; requester and responder are threads of this program."""
     card = sys.argv[1] if len(sys.argv) > 1 else "fpga-model:"
     table = Table.disjoint([[10_000]], [[10_000]], types=("SUM",), paths=("fpga",))  # ns of a request on each path
-    program = Dataflow(table, (((Trip(REDUCE, remote="fpga"),),),))
+    program = Dataflow(table, (((Trip(reduce.NAME, remote="fpga"),),),))
     responder, requester, done = Context(), Context(), threading.Event()
     served = responder.serve(devices={"fpga": card})
 
@@ -34,7 +34,7 @@ def main() -> None:
     try:
         requester.init(program, [served.listener.address], settings=RequesterSettings(timeout_s=60))
         vectors = np.array([[1, 2, 3, 4], [10, 20, 30, 40]], np.float32)
-        requester.send(reduce_request(ReduceType.FLOAT32, vectors), "SUM")
+        requester.send(reduce.request(reduce.Type.FLOAT32, vectors), "SUM")
         reply = requester.recv(timeout_s=60)
         print(np.frombuffer(reply.message, np.float32), "by", reply.path)
     finally:

@@ -21,15 +21,14 @@ from offramp.switchgnn.worker_library import available
 def test_a_feature_vector() -> None:
     from walk import feature
 
-    walks = feature.walks()
-    steps = walks["feature"]
+    steps = feature.walks()["feature"]
     assert steps.calls <= 20, steps.steps
     assert len(steps.files) <= 8, steps.files
     assert steps.changes <= 14, steps.steps
     assert steps.steps[0][1] == "Neighbourhood.sum"
     assert "CompiledWorker._run" in [name for _, name in steps.steps]
-    # A plan and its blocks; with the scheme's hosts; a worker's part of it, for each width and for each block.
-    assert feature.forms(walks.values()) == {"Plan", "BlockPlan", "SchemePlan", "ExchangePlan", "LocalBlock"}
+    # The switch's plan with its blocks; what a scheme leaves to hosts; a worker's part, by width and by block.
+    assert steps.forms == ["BlockPlan", "ExchangePlan", "LocalBlock", "Plan", "SchemePlan"]
 
 
 def test_a_walk_counts_the_products_calls_alone() -> None:

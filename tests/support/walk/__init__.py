@@ -30,10 +30,12 @@ class Walk:
     Attributes:
         steps: file, relative to the repository, and qualified name of each called function.
         classes: calls in which an argument is an instance of each of the product's classes.
+        forms: names of the classes through which a plan goes on its way here, where a subject has one.
     """
 
     steps: list[tuple[str, str]] = field(default_factory=list)
     classes: Counter[type] = field(default_factory=Counter)
+    forms: list[str] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
@@ -51,9 +53,9 @@ class Walk:
         return sum(a[0] != b[0] for a, b in zip(self.steps, self.steps[1:], strict=False))
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts, the files and the steps, for JSON."""
+        """The counts, the files, the forms and the steps, for JSON."""
         steps = [f"{file}:{name}" for file, name in self.steps]
-        return {"calls": self.calls, "files": self.files, "changes": self.changes, "steps": steps}
+        return {"calls": self.calls, "files": self.files, "changes": self.changes, "forms": self.forms, "steps": steps}
 
 
 def walk(function: Callable[[], object]) -> Walk:

@@ -30,6 +30,7 @@ def main() -> None:
     lines = []
     for name, each in walks.items():
         lines.append(f"{name}: {each.calls} calls, {len(each.files)} files, {each.changes} changes of file")
+        lines += [f"  forms: {', '.join(each.forms)}"] if each.forms else []
         file = ""
         for at, function in each.steps:
             if at != file:

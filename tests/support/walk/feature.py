@@ -36,7 +36,7 @@ SETTINGS = TrainSettings("karate", workers=RANKS, propagator="switch", epochs=1,
 
 
 def walks() -> dict[str, Walk]:
-    """The planning of a run, the opening of a rank's link with its plans, and the sum of one layer."""
+    """The sum of one layer; the forms of its plan are those met from the planning of the run to the frames."""
     graph = SETTINGS.load()
     boundary = Boundary(graph, partition(graph, RANKS, "hash", 0), RANKS)
     planned: list[PlannedRun] = []
@@ -52,19 +52,14 @@ def walks() -> dict[str, Walk]:
         with SwitchFabric(endpoint, "switch") as fabric:
             fabric.load(planned[0].plans, 100)
             opening, feature = run_workers(_walked, planned[0].jobs(fabric.links), lambda _: None)
-    return {"plan": planning, "open": opening, "feature": feature}
+    feature.forms = _forms([planning, opening, feature])
+    return {"feature": feature}
 
 
-def forms(every: Iterable[Walk]) -> set[str]:
+def _forms(every: Iterable[Walk]) -> list[str]:
     """Classes of SwitchGNN that hold a plan, or a worker's part of one, anywhere on its way to the worker's link."""
-    return {
-        cls.__name__
-        for each in every
-        for cls in each.classes
-        if is_dataclass(cls)
-        and "offramp.switchgnn" in cls.__module__
-        and ("Plan" in cls.__name__ or "Block" in cls.__name__)
-    }
+    met = {cls for each in every for cls in each.classes if is_dataclass(cls) and "switchgnn" in cls.__module__}
+    return sorted(cls.__name__ for cls in met if "Plan" in cls.__name__ or "Block" in cls.__name__)
 
 
 def _walked(group: Group, job: WorkerJob, _report: Callable[[Any], None]) -> tuple[Walk, Walk]:

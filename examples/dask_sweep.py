@@ -14,14 +14,14 @@ import sys
 
 from offramp import run_sweep
 from offramp.graph import Boundary, generate_graph, partition_graph
-from offramp_sim.slot import Setting, simulate
+from offramp_sim.slot import SchemeParameters, simulate
 
 
 def moved(memory: int) -> tuple[int, int]:
     """Bytes of one exchange on all links, without a switch and with one of that memory."""
     graph = generate_graph("sbm:n=600,k=8,degree=20,homophily=0.4", "1/0/0", seed=1)
     boundary = Boundary(graph, partition_graph(graph, 8, "metis"), 8)
-    setting = Setting(boundary, features=64, memory_bytes=memory)
+    setting = SchemeParameters(boundary, features=64, memory_bytes=memory)
     outcomes = [simulate(setting, name) for name in ("bns-gcn", "switchgnn")]
     host, switch = (outcome.up_bytes + outcome.down_bytes for outcome in outcomes)
     return host, switch

@@ -34,7 +34,7 @@ def main() -> None:
     try:
         requester.init(program, [served.listener.address], settings=RequesterSettings(timeout_s=60))
         vectors = np.array([[1, 2, 3, 4], [10, 20, 30, 40]], np.float32)
-        requester.send(reduce.request(reduce.Type.FLOAT32, vectors), "SUM")
+        requester.send(reduce.request(reduce.ElementType.FLOAT32, vectors), "SUM")
         reply = requester.recv(timeout_s=60)
         print(np.frombuffer(reply.message, np.float32), "by", reply.path)
     finally:

@@ -19,7 +19,7 @@ def main() -> None:
     """One look-up."""
     with AgentProcess() as agent:
         device = open_device(f"nic:{agent.path},table_bytes={BUCKETS * kvs.LINE}")
-        kvs.Index(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
+        kvs.KeyIndex(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
         device.submit(kvs.NAME, 1, (7).to_bytes(8, "little"))
         while not (done := device.poll()):
             device.wait(1.0)

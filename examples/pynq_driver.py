@@ -22,7 +22,7 @@ def main() -> None:
     """Two look-ups, of a key that is there and of one that is not."""
     device = open_device(f"fpga:engines=kvs_lookup,table_bytes={BUCKETS * kvs.LINE}", "card")
     try:
-        kvs.Index(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
+        kvs.KeyIndex(device.memory(kvs.NAME), BUCKETS).insert(7, 4096)
         for key in (7, 8):
             device.submit(kvs.NAME, key, struct.pack("<Q", key))
         completions = {}

@@ -6,8 +6,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from offramp_base.wire.fields import Field, HeaderFormat
-from offramp_base.wire.structures import Structure, type_and_count
+from offramp_base.wire.fields import BitField, HeaderFormat
+from offramp_base.wire.structures import StructFormat, type_and_count
 
 TYPES = {
     "u8": "std::uint8_t",
@@ -26,7 +26,7 @@ def comment(text: str) -> list[str]:
     return [f"// {line}" for line in textwrap.wrap(text, _WIDTH - 3)]
 
 
-def structure(described: Structure) -> list[str]:
+def structure(described: StructFormat) -> list[str]:
     """A ``struct`` whose size is asserted; arrays of bytes are ``std::array``, other arrays plain ones."""
     groups: list[tuple[str, list[str]]] = []
     for name, member in described.members.items():
@@ -60,7 +60,7 @@ def constants(values: Mapping[str, int], kind: str = "u32") -> list[str]:
 
 
 def header(described: HeaderFormat, name: str = "") -> list[str]:
-    """A namespace with a ``Field`` (``field.hpp``) for each field of a packet's header, and the header's size.
+    """A namespace with a ``BitField`` (``field.hpp``) for each field of a packet's header, and the header's size.
 
     Args:
         described: the header.
@@ -90,6 +90,6 @@ def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def _place(field: Field) -> str:
+def _place(field: BitField) -> str:
     """Width, first byte and the bits behind the field in its last byte."""
     return f"{field.width}, {field.first}" + (f", {field.shift}" if field.shift else "")

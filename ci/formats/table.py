@@ -19,13 +19,13 @@ from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
 from offramp.nic import wire as nic
 from offramp.switchgnn import wire as switchgnn
 from offramp.switchgnn import worker_plans
-from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.stats import LinkCounts, WorkerStats
 from offramp.switchgnn.telemetry import Disposition
 from offramp_base.native import ring, ring_end
 from offramp_base.transport import framing
 from offramp_base.transport.shm import rings
 from offramp_base.wire import ethernet
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 _STATUS = {status.name: int(status) for status in Status if status is not Status.LOST}
 """LOST is the host's word for a device that is gone."""
@@ -43,7 +43,7 @@ def device_hpp() -> str:
     body += cpp.comment("room for it, and one that comes later.")
     body += cpp.enumeration("Status", _STATUS | {"no_room": nic.NO_ROOM, "pending": nic.PENDING})
     body += cpp.comment("The numbers of functions on a queue.")
-    body += cpp.enumeration("Function", _values(nic.Function))
+    body += cpp.enumeration("Function", _values(nic.NicFunction))
     return cpp.file(
         "What every device is to the host (offramp.device, offramp.nic.wire).", "offramp", body, ["<cstdint>"]
     )
@@ -54,7 +54,7 @@ def control_hpp() -> str:
     names = {"magic": nic.MAGIC, "version": nic.VERSION, "reply": nic.REPLY, "error": nic.ERROR}
     most = {"most_body": nic.MOST_BODY, "most_entries": nic.MOST_ENTRIES, "most_ranks": nic.MOST_RANKS}
     most |= {"most_pages": nic.MOST_PAGES, "most_segments": nic.MOST_SEGMENTS}
-    body = cpp.constants(names | most) + cpp.enumeration("Kind", _values(nic.Kind))
+    body = cpp.constants(names | most) + cpp.enumeration("Kind", _values(nic.ControlMessageType))
     body += cpp.comment("Flags of a transport.") + cpp.constants(_values(nic.Flag))
     bodies = (
         nic.HELLO,
@@ -78,7 +78,7 @@ def queue_hpp() -> str:
     body = cpp.comment("Where the counters of a queue are: submissions given and taken, completions given and taken.")
     counters = {"submitted_at": nic.SUBMITTED, "taken_at": nic.TAKEN}
     body += cpp.constants(counters | {"completed_at": nic.COMPLETED, "heard_at": nic.HEARD, "rings_at": nic.RINGS_AT})
-    described: list[Structure] = [
+    described: list[StructFormat] = [
         nic.SUBMISSION,
         nic.COMPLETION,
         nic.MEMORY,
@@ -102,7 +102,7 @@ def functions_hpp() -> str:
     body += cpp.comment("kvs.lookup: bytes of a bucket and of a slot in it.")
     body += cpp.constants({"line": kvs.LINE, "slot": kvs.SLOT}, "u64")
     body += cpp.comment("reduce.") + cpp.constants({"most_vectors": reduce.MOST})
-    body += cpp.enumeration("Type", _values(reduce.Type), "u8") + cpp.structure(reduce.HEADER)
+    body += cpp.enumeration("Type", _values(reduce.ElementType), "u8") + cpp.structure(reduce.HEADER)
     for each in (sylvie.HEADER, sylvie.BACK_HEADER, features.HEADER):
         body += cpp.structure(each)
     text = "Messages and tables of the offloaded functions (offramp.leo.functions)."
@@ -118,7 +118,7 @@ def switchgnn_hpp() -> str:
     body += cpp.comment("A payload has one to four segments of 32 lanes.") + cpp.constants(payload, "u64")
     body += cpp.constants(sizes | {"data_bytes": switchgnn.DATA_FRAME_BYTES, "most_bytes": longest}, "u64")
     body += cpp.comment("By the flags is_ack, is_fetch, resend as three bits. DATA is also what results have.")
-    body += cpp.enumeration("Kind", _values(switchgnn.Kind), "u8")
+    body += cpp.enumeration("Kind", _values(switchgnn.SwitchGnnPacketType), "u8")
     hosts = {"switch_ip": switchgnn.SWITCH_IP, "first_ip": switchgnn.worker_ip(0)}
     names = {"ip_protocol": switchgnn.IP_PROTOCOL, "no_id": switchgnn.NO_ID, "plan_magic": worker_plans.MAGIC}
     body += cpp.constants(names | hosts)
@@ -130,7 +130,7 @@ def switchgnn_hpp() -> str:
 def allreduce_hpp() -> str:
     """The all-reduce packet, and the types of what is summed."""
     body = cpp.header(allreduce.ALLREDUCE, "header")
-    body += cpp.enumeration("Kind", _values(allreduce.Kind), "u8")
+    body += cpp.enumeration("Kind", _values(allreduce.AllReducePacketType), "u8")
     body += cpp.comment("Types of elements.") + cpp.enumeration("Type", numbers.CODES, "u8")
     sizes = {"lanes": allreduce.LANES, "page": allreduce.PAGE, "prefix_bytes": allreduce.PREFIX_BYTES}
     body += cpp.comment("A segment's lanes, and a page's slots.")
@@ -159,8 +159,8 @@ def rings_hpp() -> str:
         "entries_at": word * ring_end.RING_HEADER_WORDS,
         "ring_bytes": rings.RING_BYTES,
         "entry_bytes": ring.ENTRY_BYTES,
-        "length_at": word * ring.Entry.length,
-        "frames_at": word * ring.Entry.id,
+        "length_at": word * ring.MessageHeader.length,
+        "frames_at": word * ring.MessageHeader.id,
         "message_bytes": framing.MESSAGE_BYTES,
         "most_message": rings.MOST_MESSAGE,
     }
@@ -181,7 +181,9 @@ def ethernet_hpp() -> str:
 
 def stats_hpp() -> str:
     """The counts of one worker."""
-    link = Structure("LinkCounts", "One direction of a worker's link.", **{each.name: "u64" for each in fields(Link)})
+    link = StructFormat(
+        "LinkCounts", "One direction of a worker's link.", **{each.name: "u64" for each in fields(LinkCounts)}
+    )
     counts = [each.name for each in fields(WorkerStats) if each.type != "Link"]
     body = cpp.structure(link)
     body += ["struct Stats {", "    LinkCounts up{}, down{};"]
@@ -193,7 +195,7 @@ def stats_hpp() -> str:
 
 def device_pkg() -> str:
     """Statuses and outcomes of the FPGA engines."""
-    types = {name: value for name, value in _values(reduce.Type).items() if name != "INT32"}
+    types = {name: value for name, value in _values(reduce.ElementType).items() if name != "INT32"}
     return systemverilog.package(
         "device_pkg",
         {
@@ -212,9 +214,9 @@ def udp_pkg() -> str:
         {
             "What a message begins with (offramp.fpga.udp).": (16, {"MAGIC": udp.MAGIC, "PORT": udp.PORT}),
             "Bytes of an engine's packet in a message.": (16, {"MOST_PACKET": udp.MOST_PACKET}),
-            "Kinds of messages.": (8, _values(udp.Kind)),
-            "Outcomes of messages.": (8, _values(udp.Reply)),
-            "Where packets of requests go, and answers come from.": (3, _values(udp.Target)),
+            "Kinds of messages.": (8, _values(udp.DatagramType)),
+            "Outcomes of messages.": (8, _values(udp.DatagramStatus)),
+            "Where packets of requests go, and answers come from.": (3, _values(udp.PacketTarget)),
             "What is counted.": (5, counters),
         },
     )
@@ -243,7 +245,7 @@ def allreduce_pkg() -> str:
                 8,
                 {"IP_PROTOCOL": allreduce.IP_PROTOCOL, "SWITCH_RANK": allreduce.SWITCH},
             ),
-            "Kinds of packets.": (8, _values(allreduce.Kind)),
+            "Kinds of packets.": (8, _values(allreduce.AllReducePacketType)),
             "Bytes of a frame without lanes, and with them.": (11, sizes),
             "What a packet came to (offramp.allreduce.verdict).": (4, _values(PacketVerdict)),
         },
@@ -269,7 +271,9 @@ def hls_hpp() -> str:
     """The same for HLS."""
     body = cpp.comment("How requests end (offramp.device).") + cpp.plain_enumeration("Status", _STATUS)
     body += cpp.comment("How ebs.lookup ends.") + cpp.plain_enumeration("EbsOutcome", _values(ebs.EbsStatus))
-    body += cpp.comment("Types of elements of sums.") + cpp.plain_enumeration("ElementType", _values(reduce.Type))
+    body += cpp.comment("Types of elements of sums.") + cpp.plain_enumeration(
+        "ElementType", _values(reduce.ElementType)
+    )
     return cpp.file("What every device is to the host.", "offramp", body, [])
 
 
@@ -315,7 +319,7 @@ def allreduce_p4() -> str:
         p4.constant("SWITCH_IP", 32, allreduce.SWITCH_IP),
         p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
         p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
-        *(p4.constant(f"KIND_{kind.name}", 8, int(kind)) for kind in allreduce.Kind),
+        *(p4.constant(f"KIND_{kind.name}", 8, int(kind)) for kind in allreduce.AllReducePacketType),
     ):
         body += each
     return p4.file("allreduce", [*body, ""])

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from offramp_base import OfframpError
 from offramp_base.errors import printable
 from offramp_cli.command import CONTEXT, Late, LateCommand, Version, imported
-from offramp_cli.tree import OFFRAMP, Group
+from offramp_cli.tree import OFFRAMP, CommandGroup
 
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 """click's usage error, wherever this version of typer has it."""
@@ -21,7 +21,7 @@ _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 class LateGroup(Late, TyperGroup):
     """A group whose commands are imported when they are asked for."""
 
-    def __init__(self, group: Group, name: str) -> None:
+    def __init__(self, group: CommandGroup, name: str) -> None:
         self.group = group
         self.declaration = imported(group.itself) if group.itself else None
         super().__init__(
@@ -50,7 +50,7 @@ class LateGroup(Late, TyperGroup):
         """The command or group of a name, which may be an older one."""
         name = self.group.aliases.get(cmd_name, cmd_name)
         member = self.group.members.get(name)
-        if isinstance(member, Group):
+        if isinstance(member, CommandGroup):
             return LateGroup(member, name)
         return member and LateCommand(imported(member), name)
 

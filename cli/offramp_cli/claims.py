@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from offramp_sim.reproduce import Item
     from offramp_sim.reproduce.claims.claim import Claim, Judgement
-    from offramp_sim.reproduce.referee.case import Case, Row
+    from offramp_sim.reproduce.referee.case import CaseResult, ItemCase
     from offramp_sim.reproduce.referee.run import RefereeSettings
     from offramp_sim.reproduce.referee.search import Nearest
 
@@ -32,8 +32,8 @@ def judge_claims(
     console: Console,
     items: Sequence[Item],
     referee: RefereeSettings,
-    examined: Callable[[Item, RefereeSettings], list[Row]],
-    ran: Callable[[Sequence[Case]], list[Row]],
+    examined: Callable[[Item, RefereeSettings], list[CaseResult]],
+    ran: Callable[[Sequence[ItemCase]], list[CaseResult]],
     seconds: Callable[[Item, RefereeSettings], float],
     out: Path,
 ) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def _with_seeds(referee: RefereeSettings, claims: Sequence[Claim]) -> RefereeSet
 def _searched(
     item: Item,
     claims: Sequence[Claim],
-    rows: Sequence[Row],
+    rows: Sequence[CaseResult],
     tries: int,
-    ran: Callable[[Sequence[Case]], list[Row]],
+    ran: Callable[[Sequence[ItemCase]], list[CaseResult]],
 ) -> list[Nearest]:
     from offramp_sim.reproduce.referee.search import search
 

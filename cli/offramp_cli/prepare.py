@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 
 
 def _worker() -> Any:

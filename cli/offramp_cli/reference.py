@@ -11,10 +11,12 @@ from offramp_base import __version__
 from offramp_base.settings import Declared
 from offramp_base.settings.field import REQUIRED
 from offramp_cli.command import Command, help_of, imported
-from offramp_cli.tree import OFFRAMP, Group
+from offramp_cli.tree import OFFRAMP, CommandGroup
 
 
-def commands(group: Group | str = OFFRAMP, words: tuple[str, ...] = ("offramp",)) -> Iterator[tuple[str, Command]]:
+def commands(
+    group: CommandGroup | str = OFFRAMP, words: tuple[str, ...] = ("offramp",)
+) -> Iterator[tuple[str, Command]]:
     """Every command with its words, depth first."""
     if isinstance(group, str):
         yield " ".join(words), imported(group)

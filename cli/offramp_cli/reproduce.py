@@ -17,7 +17,7 @@ from offramp_cli.claims import judge_claims
 from offramp_cli.command import command
 from offramp_cli.picture import draw_if_possible
 from offramp_cli.result import OUTPUT, Result, expect_writable
-from offramp_cli.stages import Stages, stages
+from offramp_cli.stages import CommandStages, stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp_sim.reproduce import Item, Reproduction
-    from offramp_sim.reproduce.referee.case import Row
+    from offramp_sim.reproduce.referee.case import CaseResult
     from offramp_sim.reproduce.referee.run import RefereeSettings
-    from offramp_sim.reproduce.referee.verdict import Verdict
+    from offramp_sim.reproduce.referee.verdict import NumberVerdict
 
 _MOST_BYTES: Final = 64 << 20
 _CROWDED: Final = 1.5
@@ -52,7 +52,7 @@ class ReproduceSettings:
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class ReproductionOutput(Result):
     """Results of a reproduction."""
 
     out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("out/reproduced")
@@ -61,10 +61,10 @@ class Outputs(Result):
 @command(
     ReproduceSettings,
     "offramp_sim.reproduce.referee.run:RefereeSettings",
-    Outputs,
+    ReproductionOutput,
     example="reproduce themis/table1 --json -",
 )
-def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Outputs) -> None:
+def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: ReproductionOutput) -> None:
     """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each.
 
     With --referee, each item runs at several sizes and seeds, and with other values of what the paper leaves open;
@@ -199,7 +199,7 @@ def _examined(
     }
 
 
-def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None:
+def _advance(stage: CommandStages, name: str, what: str, done: int, total: int) -> None:
     stage.advance(f"{name}: {what}", done, total)
 
 
@@ -214,7 +214,7 @@ def _show(console: Console, item: Item, reproduction: Reproduction, path: Path |
 
 
 def _show_verdicts(
-    console: Console, item: Item, rows: Sequence[Row], judged: Sequence[Verdict], path: Path | None
+    console: Console, item: Item, rows: Sequence[CaseResult], judged: Sequence[NumberVerdict], path: Path | None
 ) -> None:
     table = show.table("", "paper", "from", "median", "to", "", "verdict", title=f"{item.name}: {item.title}")
     for each in judged:

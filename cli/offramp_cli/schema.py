@@ -11,7 +11,7 @@ import typer
 
 from offramp_base import Field, SettingsError
 from offramp_cli.command import command, imported
-from offramp_cli.tree import Group, member
+from offramp_cli.tree import CommandGroup, member
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def schema(settings: SchemaSettings) -> None:
     from offramp_base.settings import json_schema
 
     node, names = member(settings.words)
-    node = node.itself if isinstance(node, Group) else node
+    node = node.itself if isinstance(node, CommandGroup) else node
     if node is None:
         raise SettingsError("words", "expected the words of a command", " ".join(settings.words))
     typer.echo(json.dumps(json_schema(f"offramp {' '.join(names)}", imported(node).classes), indent=2))

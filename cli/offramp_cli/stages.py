@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class Stages:
+class CommandStages:
     """The stages of a command; call it with the name of each stage as it begins.
 
     Attributes:
@@ -62,10 +62,10 @@ def one_line(console: Console) -> Progress:
 
 
 @contextmanager
-def stages(console: Console) -> Iterator[Stages]:
+def stages(console: Console) -> Iterator[CommandStages]:
     """Show a bar, which disappears when the last stage has ended."""
     with one_line(console) as progress:
-        shown = Stages(progress)
+        shown = CommandStages(progress)
         with listen(shown.advance):
             yield shown
         shown.end()

@@ -66,7 +66,7 @@ class SwitchOptions:
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class TrainingOutput(Result):
     """Results of a run."""
 
     report: Annotated[Path | None, Field("Write an HTML report to this file, and its data as JSON", group=OUTPUT)] = (
@@ -88,10 +88,10 @@ class Outputs(Result):
 @command(
     "offramp.train.settings:TrainSettings",
     SwitchOptions,
-    Outputs,
+    TrainingOutput,
     example="train --graph karate --workers 2 --propagator p2p --epochs 5 --json -",
 )
-def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> None:
+def train(settings: TrainSettings, switch: SwitchOptions, outputs: TrainingOutput) -> None:
     """Train a graph neural network whose boundary features travel between workers, or through a switch."""
     from offramp.workers import expect_workers
 
@@ -106,11 +106,14 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     if result is None:
         return
 
-    from offramp.report import Report, Run, write_report
+    from offramp.report import Report, TrainingRun, write_report
     from offramp.report.console import runs_table
     from offramp.report.origin import origin
 
-    runs = [Run(settings.propagator, result), *(Run(way, other) for way, other in compared if other is not None)]
+    runs = [
+        TrainingRun(settings.propagator, result),
+        *(TrainingRun(way, other) for way, other in compared if other is not None),
+    ]
     console = show.console()
     console.print(runs_table(runs))
     if strangers := result["strangers"]:

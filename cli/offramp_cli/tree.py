@@ -9,7 +9,7 @@ from typing import Final
 
 
 @dataclass(frozen=True)
-class Group:
+class CommandGroup:
     """Commands of one subject.
 
     Attributes:
@@ -20,7 +20,7 @@ class Group:
     """
 
     help: str
-    members: Mapping[str, Group | str]
+    members: Mapping[str, CommandGroup | str]
     aliases: Mapping[str, str] = field(default_factory=dict)
     itself: str | None = None
 
@@ -30,12 +30,12 @@ def _in(folder: str, names: str) -> dict[str, str]:
     return {name: f"offramp_cli.{folder}.{name}:{name}" for name in names.split()}
 
 
-TRAIN: Final = Group(
+TRAIN: Final = CommandGroup(
     "",
     {name: f"offramp_cli.{name}.train:{name}" for name in ("dgs", "torchgt", "unitg")},
     itself="offramp_cli.train:train",
 )
-SWITCH: Final = Group(
+SWITCH: Final = CommandGroup(
     "The P4 software switch.",
     _in("switch", "run stf trace debug bench fuzz lint compile p4info resources shims shell")
     | {
@@ -43,7 +43,7 @@ SWITCH: Final = Group(
         "language-server": "offramp_cli.switch.language_server:language_server",
     },
 )
-SIMULATE: Final = Group(
+SIMULATE: Final = CommandGroup(
     "Simulate a system at sizes beyond any laboratory.",
     {
         name: f"offramp_cli.{name}.simulate:{name}"
@@ -51,48 +51,48 @@ SIMULATE: Final = Group(
     },
     aliases={"placement": "dgtp", "collective": "themis"},
 )
-HERMOD: Final = Group(
+HERMOD: Final = CommandGroup(
     "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan compose deploy match export demo")
 )
-FPGA: Final = Group(
+FPGA: Final = CommandGroup(
     "FPGA engines: lint, test, synthesis, bitstreams, boards.",
     _in("fpga", "lint test synth regs build") | {"flash": "offramp_cli.fpga.build:flash"},
 )
-LEO: Final = Group(
+LEO: Final = CommandGroup(
     "Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
     {"validate": "offramp_cli.leo.plan:validate"}
     | _in("leo", "plan profile run serve connect bench chain cache")
     | {"password": "offramp_cli.leo.serve:password"},
 )
-NIC: Final = Group(
+NIC: Final = CommandGroup(
     "The agent of smartNICs.",
     _in("nic", "bench")
     | {name: f"offramp_cli.nic.agent:{name}" for name in ("build", "run", "upgrade", "stats", "metrics")}
     | {"doctor": "offramp_cli.doctor:nic_doctor"},
 )
-CLUSTER: Final = Group(
+CLUSTER: Final = CommandGroup(
     "Cluster files: hosts, cards, switches, links.",
     {name: f"offramp_cli.cluster.show:{name}" for name in ("check", "show")}
     | {"import": "offramp_cli.cluster.convert:import_", "export": "offramp_cli.cluster.convert:export"},
 )
-JOB: Final = Group(
+JOB: Final = CommandGroup(
     "One job on a cluster: plan, run, watch, undo.",
     {name: f"offramp_cli.job.job:{name}" for name in ("plan", "run", "undo")} | {"top": "offramp_cli.job.top:top"},
 )
-LAB: Final = Group(
+LAB: Final = CommandGroup(
     "Run the cluster of a file as a laboratory on this machine.",
     {name: f"offramp_cli.lab.lab:{name}" for name in ("up", "status", "down")}
     | {"exec": "offramp_cli.lab.lab:execute"},
 )
-GRAPH: Final = Group(
+GRAPH: Final = CommandGroup(
     "Graph files: convert them, or cut them for the ranks of a job.", _in("graph", "convert partition")
 )
-GNN: Final = Group("Models of PyG, or your own, on partitioned graphs.", _in("gnn", "train predict embed"))
-TRANSPORT: Final = Group(
+GNN: Final = CommandGroup("Models of PyG, or your own, on partitioned graphs.", _in("gnn", "train predict embed"))
+TRANSPORT: Final = CommandGroup(
     "How frames reach the switch.",
     {"list": "offramp_cli.transport.list:list_transports"} | _in("transport", "bench"),
 )
-OFFRAMP: Final = Group(
+OFFRAMP: Final = CommandGroup(
     "Take the communication of distributed training off the host.",
     {
         "demo": "offramp_cli.demo.demo:demo",
@@ -116,12 +116,12 @@ OFFRAMP: Final = Group(
 )
 
 
-def member(words: Sequence[str]) -> tuple[Group | str | None, list[str]]:
+def member(words: Sequence[str]) -> tuple[CommandGroup | str | None, list[str]]:
     """The command or group that ``words`` name, None if none, and its present names; older names are known too."""
-    node: Group | str | None = OFFRAMP
+    node: CommandGroup | str | None = OFFRAMP
     names: list[str] = []
     for word in words:
-        if not isinstance(node, Group):
+        if not isinstance(node, CommandGroup):
             return None, names
         names.append(node.aliases.get(word, word))
         node = node.members.get(names[-1])

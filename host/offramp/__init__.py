@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp.device import CompiledFunction as CompiledFunction
     from offramp.device import Completion as Completion
     from offramp.device import Device as Device
-    from offramp.device import Memory as Memory
+    from offramp.device import DeviceMemory as DeviceMemory
     from offramp.device import Status as Status
     from offramp.p4src import p4_root as p4_root
     from offramp.p4src import p4_source as p4_source
@@ -34,7 +34,7 @@ else:
             "CompiledFunction": "offramp.device",
             "Completion": "offramp.device",
             "Device": "offramp.device",
-            "Memory": "offramp.device",
+            "DeviceMemory": "offramp.device",
             "OfframpError": "offramp_base.errors",
             "Status": "offramp.device",
             "on_dask": "offramp.sweep",

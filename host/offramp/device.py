@@ -44,7 +44,7 @@ class Completion(NamedTuple):
     busy_ns: int
 
 
-class Memory(Protocol):
+class DeviceMemory(Protocol):
     """Memory that a function of a device reads, at byte offsets from 0; multi-byte numbers are little-endian.
 
     A write of one 64-byte line at a multiple of 64 is seen whole or not at all.
@@ -102,7 +102,7 @@ class Device(Protocol):
     def depth(self) -> int:
         """Requests that may be unfinished at a time."""
 
-    def memory(self, function: str) -> Memory:
+    def memory(self, function: str) -> DeviceMemory:
         """The tables that ``function`` reads.
 
         Raises:

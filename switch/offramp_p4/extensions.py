@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from offramp_p4.debugging import ServedDebugger
     from offramp_p4.ir import Program
     from offramp_p4.ports.panel import FrontPanel
-    from offramp_p4.runtime.device import Device
-    from offramp_p4.runtime.wire import Endpoint
+    from offramp_p4.runtime.device import P4Device
+    from offramp_p4.runtime.wire import ServiceEndpoint
 
 T = TypeVar("T")
 ReadProgram = Callable[[str | bytes, str, Any], "Program"]
 """Reads a compiled program from a document, its name for messages, and its P4Info or None."""
-MakeService = Callable[["Device", "FrontPanel"], "Endpoint"]
+MakeService = Callable[["P4Device", "FrontPanel"], "ServiceEndpoint"]
 """Makes the service of a protocol for one device and its ports."""
 
 FORMATS: Final[Registry[ReadProgram]] = Registry("format of programs", "offramp.p4_formats")

@@ -190,7 +190,7 @@ class Arg:
 class FunctionCall(Expr):
     """Call of a user function."""
 
-    function: Function
+    function: UserFunction
     args: list[Arg]
 
 
@@ -234,7 +234,7 @@ class TableApply(Expr):
     ``""`` void; ``"hit"`` and ``"miss"`` bool; ``"action_run"`` only as the subject of :class:`SwitchAction`.
     """
 
-    table: Table
+    table: MatchTable
     want: Literal["", "hit", "miss", "action_run"] = ""
 
 
@@ -304,7 +304,7 @@ class SwitchAction(Stmt):
     Fall-through is resolved: every case has its body, possibly shared.
     """
 
-    table: Table
+    table: MatchTable
     cases: list[tuple[list[Action] | None, Stmt]]
 
 
@@ -409,7 +409,7 @@ class SelectCase:
 
 
 @dataclass(eq=False, slots=True)
-class State:
+class ParserState:
     """A parser state. ``select`` empty: go to ``cases[0].target``. No case matches: error NoMatch, reject."""
 
     name: str
@@ -436,7 +436,7 @@ class ValueSet:
 
 
 @dataclass(eq=False, slots=True)
-class Function:
+class UserFunction:
     """A user function, specialised for its type arguments."""
 
     name: str
@@ -494,7 +494,7 @@ class ActionChoice:
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class InitialEntry:
     """An entry in the source. Higher P4Runtime priority wins; ``priority`` is None where the order decides."""
 
     keys: list[Key]
@@ -506,7 +506,7 @@ class Entry:
 
 
 @dataclass(eq=False, slots=True)
-class Table:
+class MatchTable:
     """A match-action table instance.
 
     ``largest_priority_wins`` and ``priority_delta`` are the table properties of section 14.2.1.4.
@@ -519,7 +519,7 @@ class Table:
     actions: list[TableAction]
     default: ActionChoice
     const_default: bool
-    entries: list[Entry]
+    entries: list[InitialEntry]
     const_entries: bool
     size: int | None
     properties: dict[str, ExternInstance | Expr]
@@ -542,7 +542,7 @@ class ExternInstance:
     type_args: list[Type]
     args: list[Expr | ExternInstance | None]
     params: list[str] = field(default_factory=list)
-    overrides: dict[str, Function] = field(default_factory=dict)
+    overrides: dict[str, UserFunction] = field(default_factory=dict)
     annotations: Annotations = field(default_factory=dict)
     declared_args: list[Type] = field(default_factory=list)  # type_args before newtypes are stripped
     pos: Pos = NOWHERE
@@ -556,7 +556,7 @@ class ParserInstance:
     name: str
     params: list[Var]
     locals: list[Stmt]
-    states: dict[str, State]  # without accept and reject; starts at "start"
+    states: dict[str, ParserState]  # without accept and reject; starts at "start"
     annotations: Annotations = field(default_factory=dict)
     pos: Pos = NOWHERE
 
@@ -596,11 +596,11 @@ class Program:
     main: PackageInstance
     file: str
     errors: list[str]  # index 0 is NoError
-    tables: list[Table]
+    tables: list[MatchTable]
     actions: list[Action]
     externs: list[ExternInstance]
     value_sets: list[ValueSet]
-    functions: list[Function]
+    functions: list[UserFunction]
     blocks: list[ParserInstance | ControlInstance]
     types: dict[str, Structure | Enum | Newtype | Header | Stack | Type]  # named types, for P4Info and tools
     controller_headers: list[Header] = field(default_factory=list)  # those with @controller_header

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
 from offramp_p4.engine import walk
-from offramp_p4.engine.work import Work
+from offramp_p4.engine.work import StatementBound
 from offramp_p4.source import P4Error
 from offramp_p4.types import Bits, Struct, Type, strip
 
@@ -68,7 +68,7 @@ def _check_work(program: ir.Program, most: int) -> None:
     Raises:
         OfframpError: a packet may; or calls are nested deeper than Python's stack.
     """
-    work = Work()
+    work = StatementBound()
     try:
         for block in walk.blocks(program.main):
             count = work.of(block)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from offramp_p4.ports.forwarder import Forwarder
     from offramp_p4.ports.panel import FrontPanel
     from offramp_p4.runtime.bounded import BoundedCompiler
-    from offramp_p4.runtime.device import Device
+    from offramp_p4.runtime.device import P4Device
     from offramp_p4.runtime.server import Server
-    from offramp_p4.runtime.wire import Endpoint
+    from offramp_p4.runtime.wire import ServiceEndpoint
 
-__all__ = ["Running", "Settings", "build", "run"]
+__all__ = ["RunningSwitch", "Settings", "build", "run"]
 
 RINGS_BYTES, LEAST_RING_BYTES = 128 << 20, 2 << 20
 """Memory for what arrives on interfaces: of all ports together, and at least for each."""
@@ -66,14 +66,14 @@ def open_port(spec: str, ring_bytes: int, transport: str = AUTO) -> Port:
 
 
 @dataclass
-class Running:
+class RunningSwitch:
     """A switch with open ports that answers P4Runtime; :meth:`forward` moves packets until :meth:`stop`.
 
     Attributes:
         servers: servers by protocol, P4Runtime first; two protocols at one address have the same.
     """
 
-    device: Device
+    device: P4Device
     forwarder: Forwarder
     ports: Mapping[int, Port]
     servers: Mapping[str, Server]
@@ -104,7 +104,7 @@ class Running:
         self.forwarder.stop()
 
 
-def build(settings: Settings) -> Running:
+def build(settings: Settings) -> RunningSwitch:
     """Load the program, open the ports, start the server.
 
     Raises:
@@ -113,14 +113,14 @@ def build(settings: Settings) -> Running:
     from offramp_p4.maker import SwitchMaker
     from offramp_p4.ports.forwarder import Forwarder
     from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
-    from offramp_p4.runtime.device import Device
+    from offramp_p4.runtime.device import P4Device
     from offramp_p4.runtime.translation import Translations
 
     trace = None
     if settings.log is not None or settings.traces is not None:
-        from offramp_p4.trace.sinks import Sink
+        from offramp_p4.trace.sinks import TraceSink
 
-        trace = Sink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
+        trace = TraceSink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
     debugger = None
     if settings.debug is not None:
         from offramp_p4.extensions import DEBUGGERS, extension
@@ -140,7 +140,7 @@ def build(settings: Settings) -> Running:
     compiler = BoundedCompiler(make, CompileBudget(settings.compile_seconds, settings.compile_memory))
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
-    device = Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation), compiler)
+    device = P4Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation), compiler)
     if settings.program is not None:
         from offramp_p4.programs import load_program
 
@@ -159,10 +159,10 @@ def build(settings: Settings) -> Running:
         server.start()
     if settings.program is None:
         compiler.warm()  # a controller is going to push one
-    return Running(device, forwarder, opened.ports, opened.servers, compiler, debugger, debugging)
+    return RunningSwitch(device, forwarder, opened.ports, opened.servers, compiler, debugger, debugging)
 
 
-class _Opened(NamedTuple):
+class _OpenedSwitch(NamedTuple):
     """Ports, workers and servers that a switch has opened."""
 
     ports: dict[int, Port]
@@ -170,7 +170,7 @@ class _Opened(NamedTuple):
     servers: dict[str, Server]
 
 
-def _open(settings: Settings, device: Device) -> _Opened:
+def _open(settings: Settings, device: P4Device) -> _OpenedSwitch:
     """Ports, the threads of some of them, the servers of all protocols: all of them, or none stays open."""
     from offramp_p4.ports.capture import CapturedPort
     from offramp_p4.ports.panel import FrontPanel, GatedPort
@@ -201,25 +201,25 @@ def _open(settings: Settings, device: Device) -> _Opened:
         for port in ports.values():
             port.close()
         raise
-    return _Opened(ports, workers, servers)
+    return _OpenedSwitch(ports, workers, servers)
 
 
-def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict[str, Server]) -> None:
+def _listen(settings: Settings, device: P4Device, panel: FrontPanel, servers: dict[str, Server]) -> None:
     """Bind a server for each address that is asked for; protocols of the same address share it.
 
     Raises:
         OfframpError: an address cannot be bound; ``servers`` holds those that could.
     """
     from offramp_p4.runtime.server import Server
-    from offramp_p4.runtime.service import Service
+    from offramp_p4.runtime.service import P4RuntimeService
 
-    services: list[tuple[str, Endpoint]] = [(settings.address, Service(device))]
+    services: list[tuple[str, ServiceEndpoint]] = [(settings.address, P4RuntimeService(device))]
     for name, where in (("bfrt", settings.bfrt), ("gnmi", settings.gnmi)):
         if where is not None:
             from offramp_p4.extensions import SERVICES, extension
 
             services.append((where, extension(SERVICES, name)(device, panel)))
-    together: list[tuple[str, list[Endpoint]]] = []
+    together: list[tuple[str, list[ServiceEndpoint]]] = []
     for address, service in services:
         # Port 0 is a free one, and another one each time.
         same = next((each for at, each in together if at == address and not at.endswith(":0")), None)
@@ -233,7 +233,9 @@ def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict
         servers.update((service.wire.name, server) for service in each)
 
 
-def run(settings: Settings, ready: Callable[[Running], None], ending: Callable[[], None] = lambda: None) -> Running:
+def run(
+    settings: Settings, ready: Callable[[RunningSwitch], None], ending: Callable[[], None] = lambda: None
+) -> RunningSwitch:
     """Run a switch in the main thread until SIGINT or SIGTERM.
 
     ``ready`` is called once it answers, ``ending`` before it closes its ports.
@@ -274,7 +276,7 @@ def main() -> None:
     Another line, ``ending``, goes out before the ports close: their users then know the cause.
     """
 
-    def announce(running: Running) -> None:
+    def announce(running: RunningSwitch) -> None:
         die_with_parent(running.stop)
         links = [running.ports[number].name for number in settings.ports]
         sys.stdout.write(json.dumps({"address": running.address, "links": links}) + "\n")

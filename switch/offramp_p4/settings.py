@@ -75,7 +75,7 @@ def parse_macro(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Preprocessor:
+class PreprocessorSettings:
     """Options of the preprocessor of a P4 program."""
 
     include: Annotated[tuple[str, ...], Field("Folder for #include; repeatable", short="-I")] = ()
@@ -85,7 +85,7 @@ class Preprocessor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source(Preprocessor):
+class ProgramSource(PreprocessorSettings):
     """A P4 program."""
 
     program: Annotated[str, Field("P4-16 source, or bmv2's JSON", position=True)]
@@ -102,7 +102,7 @@ class Source(Preprocessor):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Preprocessor):
+class Settings(PreprocessorSettings):
     """The settings of a switch; sizes in bytes.
 
     Attributes:

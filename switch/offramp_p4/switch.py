@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from offramp_p4.debugging import EngineDebugger
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
-    from offramp_p4.tm.stages import Deliver, Stages
+    from offramp_p4.tm.stages import Deliver, SwitchStages
     from offramp_p4.trace.model import PacketTrace
     from offramp_p4.trace.recorder import Recorder
 
@@ -149,7 +149,7 @@ class Switch(PlainSwitch):
         self._run(port, bytes(frame), out.append)
         return out
 
-    def split(self, hold: Deliver) -> Stages:
+    def split(self, hold: Deliver) -> SwitchStages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
         return self._pipeline.split(hold)
 

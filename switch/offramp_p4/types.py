@@ -144,7 +144,7 @@ class Enum(Nominal):
 
 
 @dataclass(eq=False)
-class Field:
+class StructField:
     """A field of a struct-like type."""
 
     name: str
@@ -156,7 +156,7 @@ class Field:
 class Structure(Nominal):
     """Struct, header or header union: named fields in order."""
 
-    fields: list[Field] = field(default_factory=list)
+    fields: list[StructField] = field(default_factory=list)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -293,7 +293,7 @@ class Newtype(Nominal):
 
 
 @dataclass(frozen=True)
-class Extern(Type):
+class ExternType(Type):
     """An extern type with its type arguments; parameters such as ``packet_in`` have one."""
 
     name: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.read import from_json as from_json
     from offramp_p4_tools.bmv2.write import bmv2_text as bmv2_text
     from offramp_p4_tools.debug.debugger import Debugger as Debugger
-    from offramp_p4_tools.debug.launch import Launcher as Launcher
+    from offramp_p4_tools.debug.launch import ProgramLauncher as ProgramLauncher
     from offramp_p4_tools.debug.server import DebugServer as DebugServer
     from offramp_p4_tools.dropin.p4c import write_outputs as write_outputs
     from offramp_p4_tools.dropin.shims import write_shims as write_shims
@@ -38,7 +38,7 @@ else:
             "Debugger": "offramp_p4_tools.debug.debugger",
             "Finding": "offramp_p4_tools.fuzz.findings",
             "GnmiService": "offramp_p4_tools.gnmi.service",
-            "Launcher": "offramp_p4_tools.debug.launch",
+            "ProgramLauncher": "offramp_p4_tools.debug.launch",
             "bmv2_text": "offramp_p4_tools.bmv2.write",
             "from_json": "offramp_p4_tools.bmv2.read",
             "make_language_server": "offramp_p4_tools.language.server",

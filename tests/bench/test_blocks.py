@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from offramp.graph.balance import balanced_blocks, busiest
-from offramp.graph.blocks import Block, plan_blocks
+from offramp.graph.blocks import CutBlock, plan_blocks
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import rows_of, symmetric_csr
 from offramp.graph.load import load
@@ -74,5 +74,5 @@ def timed(work, *arguments):
     return result, time.process_time() - start
 
 
-def uploads(blocks: list[Block]) -> int:
+def uploads(blocks: list[CutBlock]) -> int:
     return sum(len(block.vertices) for block in blocks)

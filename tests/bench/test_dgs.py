@@ -16,7 +16,7 @@ import torch
 
 from offramp.dgs import sampling
 from offramp.dgs.messenger import Messenger
-from offramp.dgs.sampler import Sampler
+from offramp.dgs.sampler import BatchSampler
 from offramp.dgs.settings import DgsSettings
 from offramp.dgs.shard import split
 from offramp.graph.generate import generate
@@ -49,7 +49,7 @@ def test_batches(graph, fanout: tuple[int, int]) -> None:
     torch.set_num_threads(1)
     how = DgsSettings("bench", workers=1, fanout=fanout, batch=BATCH, sampler="random")
     shard = split(graph, np.zeros(graph.vertices, np.int32), how)[0]
-    sampler = Sampler(shard, Messenger(Group()))
+    sampler = BatchSampler(shard, Messenger(Group()))
     rows, seeds = shard.rows, shard.train[: BATCH * BATCHES].reshape(BATCHES, BATCH)
     weights, owner = np.ones(graph.vertices), (np.arange(graph.vertices) % 2).astype(np.int32)
 

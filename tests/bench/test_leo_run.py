@@ -14,9 +14,9 @@ from offramp.leo.applications import kvs
 from offramp.leo.applications.compare import compare
 from offramp.leo.applications.load import closed_loop
 from offramp.leo.applications.named import open_application
-from offramp.leo.applications.times import Times
+from offramp.leo.applications.times import ApplicationTimes
 from offramp.leo.runtime.process import ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 
 pytestmark = pytest.mark.bench
 
@@ -35,8 +35,8 @@ def test_look_ups_a_second(transport: str, least: float) -> None:
     plan = replace(kvs.plan({}), listen="127.0.0.1:0" if transport == "tcp" else "")
     process = ResponderProcess(plan)
     try:
-        program = kvs.program(["cpu"], Times(lambda *_: 500.0))
-        requester = Requester(program, [process], settings=Settings(stride=64, transport=transport))
+        program = kvs.program(["cpu"], ApplicationTimes(lambda *_: 500.0))
+        requester = Requester(program, [process], settings=RequesterSettings(stride=64, transport=transport))
         workload = kvs.Ycsb("C")
         closed_loop(requester, workload, 0.3, 3072)
         begun = time.process_time(), processor_s(process.pid)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp_sim.packets import Framing, Links, fat_tree, leaf_spine
+from offramp_sim.packets import Framing, LinkProperties, fat_tree, leaf_spine
 from offramp_sim.packets.control import Swift
 from offramp_sim.packets.flows import flows
 from offramp_sim.packets.simulate import simulate
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 RATE_BPS, DELAY_NS = 100_000_000_000, 1_000
-LINKS = Links(RATE_BPS, DELAY_NS * 1000)
+LINKS = LinkProperties(RATE_BPS, DELAY_NS * 1000)
 PAYLOAD, HEADER = 4096, 64  # of a packet, and as long an acknowledgement
 ANSWER_US = DELAY_NS / 1e3 + HEADER * 8e6 / RATE_BPS
 """Time of an acknowledgement on one link."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp_sim.packets import Framing, Links, fat_tree, leaf_spine, star
+from offramp_sim.packets import Framing, LinkProperties, fat_tree, leaf_spine, star
 from offramp_sim.packets.flows import flows
 from offramp_sim.packets.simulate import simulate
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.bench
 
 PAYLOAD, HEADER = 1020, 30  # UDP, IPv4 and PPP; 1050 bytes take whole nanoseconds at 10 Gbit/s
 RATE_BPS, DELAY_NS = 10_000_000_000, 2_000
-LINKS = Links(RATE_BPS, DELAY_NS * 1000)
+LINKS = LinkProperties(RATE_BPS, DELAY_NS * 1000)
 FAT = {32: (4, 2, 4, 2, 2), 128: (8, 4, 4, 4, 4), 1024: (16, 8, 8, 8, 8), 4096: (32, 8, 16, 8, 16)}
 LEAVES = {32: 4, 128: 8, 1024: 32, 4096: 64}
 SIZES = tuple(LEAVES)

@@ -11,10 +11,10 @@ import os
 import pytest
 
 from offramp_p4.bench.bmv2 import measure_bmv2
-from offramp_p4.bench.rates import Rate, fresh, measure
+from offramp_p4.bench.rates import MeasuredRate, fresh, measure
 from offramp_p4.bench.router import router
 from offramp_p4.bench.veth import measure_veth
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.engines import make_switch
 from offramp_p4.native import NativeSwitch
 from offramp_p4.reference import missing
@@ -32,7 +32,7 @@ WORKLOADS = {
 
 
 @pytest.fixture(scope="module", params=WORKLOADS)
-def workload(request: pytest.FixtureRequest) -> Workload:
+def workload(request: pytest.FixtureRequest) -> SwitchWorkload:
     return WORKLOADS[request.param]()
 
 
@@ -42,7 +42,7 @@ def bmv2() -> None:
         pytest.skip(f"not on PATH: {', '.join(missing())}")
 
 
-def test_native(benchmark, workload: Workload) -> None:  # type: ignore[no-untyped-def]
+def test_native(benchmark, workload: SwitchWorkload) -> None:  # type: ignore[no-untyped-def]
     switch = NativeSwitch(workload.program)
 
     def go() -> None:
@@ -56,7 +56,7 @@ def test_native(benchmark, workload: Workload) -> None:  # type: ignore[no-untyp
 
 @pytest.mark.bmv2
 @pytest.mark.usefixtures("bmv2")
-def test_a_hundred_times_bmv2(workload: Workload, record_property) -> None:  # type: ignore[no-untyped-def]
+def test_a_hundred_times_bmv2(workload: SwitchWorkload, record_property) -> None:  # type: ignore[no-untyped-def]
     ours, theirs = measure(workload, "native", 2.0), measure_bmv2(workload, 2.0)
     for rate in (ours, theirs):
         record_property(rate.switch, f"{rate.passes_per_s:.0f} passes/s, {rate.ns_per_pass:.0f} ns each")
@@ -66,7 +66,7 @@ def test_a_hundred_times_bmv2(workload: Workload, record_property) -> None:  # t
 @pytest.mark.bmv2
 @pytest.mark.netns
 @pytest.mark.usefixtures("bmv2")
-def test_ten_times_bmv2_over_veth(workload: Workload, record_property) -> None:  # type: ignore[no-untyped-def]
+def test_ten_times_bmv2_over_veth(workload: SwitchWorkload, record_property) -> None:  # type: ignore[no-untyped-def]
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     ours, theirs = (measure_veth(workload, switch, 6.0) for switch in ("native", "bmv2"))
@@ -92,7 +92,7 @@ def test_tna_is_a_hundred_times_the_python_engine(record_property) -> None:  # t
 
 
 def test_time_is_linear_in_packets() -> None:
-    def rate(packets: int) -> Rate:
+    def rate(packets: int) -> MeasuredRate:
         return measure(router(64, packets), "native", 1.0)
 
     fast, slow = sorted(rate(packets).ns_per_pass for packets in (2_048, 65_536))

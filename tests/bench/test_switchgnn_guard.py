@@ -22,7 +22,7 @@ from offramp.p4src import p4_text
 from offramp.switchgnn.wire import LANES, NO_ID, build_frames
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.bench.rates import fresh
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.native import NativeSwitch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.workloads import replicated_switchgnn, switchgnn
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 PAIRS, LEAST_S = 61, 0.010
 MOST = 0.05
 FOREIGN = 9
-WORKLOADS: dict[str, tuple[Callable[..., Workload], str, int]] = {
+WORKLOADS: dict[str, tuple[Callable[..., SwitchWorkload], str, int]] = {
     "v1model": (switchgnn, "switchgnn/v1model.p4", 16),
     "replicated": (replicated_switchgnn, "switchgnn/replicated_v1model.p4", 12),
 }
@@ -67,7 +67,7 @@ def packets_of_strangers(switch: NativeSwitch) -> int:
     return direct.counters(switch)["stranger"] - before
 
 
-def run(switches: Sequence[NativeSwitch], workload: Workload) -> list[float]:
+def run(switches: Sequence[NativeSwitch], workload: SwitchWorkload) -> list[float]:
     """Processor time of each switch for all packets of the job, twice.
 
     Who goes first changes by batch, and is the other one the second time: a batch that was read is in the cache, and so

@@ -28,7 +28,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4.bench.filters import SHAPES, TABLE, filters, random_entries, shaped_entries
 from offramp_p4.bench.routes import TABLE as ROUTES
 from offramp_p4.bench.routes import routes
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.frontend import load
 from offramp_p4.native import NativeSwitch
 from offramp_p4.native.state.compact import CompactTable
@@ -45,7 +45,7 @@ _TOGETHER = 20_000
 LIMITS_NS = {("ACL", 100_000): 1_500, ("random masks", 100_000): 20_000}
 
 
-def per_packet(switch: NativeSwitch, load: Workload, rounds: int = 12) -> float:
+def per_packet(switch: NativeSwitch, load: SwitchWorkload, rounds: int = 12) -> float:
     """Nanoseconds of processor."""
     return min(1e9 * timed(lambda: [switch.process(b) for b in load.batches]) / load.packets for _ in range(rounds))
 

@@ -20,7 +20,7 @@ from offramp.switchgnn.two_level import leaf_entries
 from offramp.switchgnn.wire import LANES, NO_ID, build_frames
 from offramp.switchgnn.worker import Worker
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job, six_vertices
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
 from switch_targets import Target
@@ -35,7 +35,7 @@ Start = Callable[..., tuple[Target, SwitchGnnControl]]
 def start(make_target: Callable[..., Target], tmp_path: Path) -> Start:
     """``start(job, capacity=None, name="v1model")``: a switch with the job loaded, and its control."""
 
-    def run(job: Job, capacity: int | None = None, name: str = "v1model") -> tuple[Target, SwitchGnnControl]:
+    def run(job: GraphPlans, capacity: int | None = None, name: str = "v1model") -> tuple[Target, SwitchGnnControl]:
         program = tmp_path / "switchgnn.p4"
         name = name if capacity is None else "strawman_v1model"
         program.write_text(p4_text(f"switchgnn/{name}.p4", sizes_for(job.plans, capacity)))
@@ -48,7 +48,7 @@ def start(make_target: Callable[..., Target], tmp_path: Path) -> Start:
     return run
 
 
-def job_of(seed: int, limit: int) -> Job:
+def job_of(seed: int, limit: int) -> GraphPlans:
     job = random_job(seed, vertices=30, edges=90, workers=4, limit=limit, features=(40, 5))
     return dataclasses.replace(job, ports=[3, 1, 4, 2])
 
@@ -58,7 +58,7 @@ def done(host: int, round_: int) -> bytes:
     return next(build_frames(host, fields, 1).frames())
 
 
-def uploads(job: Job, block: int, round_: int) -> list[tuple[int, bytes]]:
+def uploads(job: GraphPlans, block: int, round_: int) -> list[tuple[int, bytes]]:
     """(port, frame) of every upload of a block, in order."""
     plan = job.plans[0]
     part = plan.blocks[block]

@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 
 from offramp_base import OfframpError
 from offramp_cli.app import app
-from offramp_sim.hermod.lab import Scenario
+from offramp_sim.hermod.lab import LabScenario
 
 RANKS, BUSY_S = 4, 0.4
 ATTEMPTS = 3
@@ -35,7 +35,7 @@ FLOODED = 20
 
 def payload() -> dict[str, float]:
     """Bytes that each coflow sends, all ranks together."""
-    unit = Scenario(RANKS, busy_s=BUSY_S).unit
+    unit = LabScenario(RANKS, busy_s=BUSY_S).unit
     bucket = 2 * (RANKS - 1) * (unit // 8 // 2) * 4
     return {"PP": unit * RANKS / 2, "DP-0": bucket, "DP-1": bucket}
 
@@ -129,7 +129,7 @@ def test_an_abuser_starves_the_job_only_where_the_switch_trusts_everybody(tmp_pa
 )
 def test_bad_scenarios(change, message):
     with pytest.raises(OfframpError, match=message):
-        Scenario(**change)
+        LabScenario(**change)
 
 
 @pytest.mark.parametrize(

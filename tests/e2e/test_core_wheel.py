@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from offramp.nic import missing_tools as nic_lacks
-from offramp_cli.tree import OFFRAMP, Group
+from offramp_cli.tree import OFFRAMP, CommandGroup
 
 ROOT = Path(__file__).parents[2]
 LIST = ROOT / "tests/support/core_commands.txt"
@@ -29,7 +29,7 @@ CASES = [
 ]
 
 
-def leaves(group: Group | str, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def leaves(group: CommandGroup | str, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     if isinstance(group, str):
         yield words
         return

@@ -10,7 +10,7 @@ from fuzzing import mutate
 from offramp_base.bfrt.schema import bf
 from offramp_base.errors import OfframpError
 from offramp_p4.frontend import load_pushed
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4.runtime.handlers import parse
 from offramp_p4.switch import Switch
 from offramp_p4_tools.bfrt.service import BfrtService
@@ -49,7 +49,7 @@ def prepare() -> None:
 
 def run(rng: random.Random) -> None:
     """A switch, a client and thirty requests, each answered or refused."""
-    device = Device(0, lambda program: Switch(program, max_passes=10))
+    device = P4Device(0, lambda program: Switch(program, max_passes=10))
     device.load(_LOADED[0])
     service = BfrtService(device)
     stream = service.open_stream(lambda _: None, lambda _: None)

@@ -16,7 +16,7 @@ from offramp_p4.source import quoting_only_given
 from offramp_p4.switch import Switch
 from offramp_p4_tools.bmv2.read import from_json
 from offramp_p4_tools.bmv2.write import to_json
-from offramp_p4_tools.dropin.thrift.protocol import CALL, Message, Reader, ThriftError, Writer
+from offramp_p4_tools.dropin.thrift.protocol import CALL, ThriftError, ThriftMessage, ThriftReader, ThriftWriter
 from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS
 
 NAME = "bmv2's JSON"
@@ -65,8 +65,8 @@ def _message(rng: random.Random) -> None:
     service = rng.choice(list(SERVICES))
     name = rng.choice(list(SERVICES[service]))
     method = SERVICES[service][name]
-    writer = Writer(STRUCTS)
-    writer.message(Message(f"{service}:{name}", CALL, 1))
+    writer = ThriftWriter(STRUCTS)
+    writer.message(ThriftMessage(f"{service}:{name}", CALL, 1))
     writer.fields(method.arguments, {field: _value(kind) for _, field, kind in method.arguments})
     data = bytearray(mutate.raw(rng, bytes(writer.data)))
 
@@ -77,7 +77,7 @@ def _message(rng: random.Random) -> None:
         del data[:size]
         return part
 
-    reader = Reader(STRUCTS, take)
+    reader = ThriftReader(STRUCTS, take)
     reader.message()
     reader.fields(method.arguments)
 

@@ -22,10 +22,12 @@ def prepare() -> None:
     from offramp.hermod.chakra.schema import COMPUTE
 
     nodes = [
-        chakra.Node(1, "compute", COMPUTE, [], 12, {"is_cpu_op": False, "num_ops": 7}),
-        chakra.Node(2, "all-reduce", 7, [1], 0, {"comm_size": 1024, "comm_type": 0, "pg_name": "1", "list": [1, 2]}),
+        chakra.ChakraNode(1, "compute", COMPUTE, [], 12, {"is_cpu_op": False, "num_ops": 7}),
+        chakra.ChakraNode(
+            2, "all-reduce", 7, [1], 0, {"comm_size": 1024, "comm_type": 0, "pg_name": "1", "list": [1, 2]}
+        ),
     ]
-    trace = chakra.Trace(nodes, attributes={"job": "x", "rank": 0})
+    trace = chakra.ChakraTrace(nodes, attributes={"job": "x", "rank": 0})
     for name in ("t.et", "t.json"):
         chakra.write_trace(trace, Path(name))
     _WIRE.append(Path("t.et").read_bytes())

@@ -12,8 +12,8 @@ from typing import Any
 
 from fuzzing import mutate
 from offramp_p4_tools.debug.debugger import Debugger
-from offramp_p4_tools.debug.launch import Launch, Launcher
-from offramp_p4_tools.debug.session import Session
+from offramp_p4_tools.debug.launch import Launch, ProgramLauncher
+from offramp_p4_tools.debug.session import DapSession
 
 NAME = "debugger"
 LIMIT_S = 20.0
@@ -61,7 +61,7 @@ def run(rng: random.Random) -> None:
     if rng.random() < 0.2:
         content = mutate.raw(rng, content)
     output = io.BytesIO()
-    Session(debugger, Launcher(debugger, given), _Patient(content, debugger), output).run()
+    DapSession(debugger, ProgramLauncher(debugger, given), _Patient(content, debugger), output).run()
     if debugger.stop is not None:
         raise AssertionError("a packet is held for nobody")
 

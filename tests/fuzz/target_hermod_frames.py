@@ -10,7 +10,16 @@ import random
 from functools import cache
 
 from hermod_model import HOSTS, PORTS, Model, random_frame
-from offramp.hermod.switch.entries import EXCESS, POLICED, STRANGERS, Profile, Rate, SwitchPlan, cell, full_name
+from offramp.hermod.switch.entries import (
+    EXCESS,
+    POLICED,
+    STRANGERS,
+    MeterRate,
+    SwitchPlan,
+    ThresholdProfile,
+    cell,
+    full_name,
+)
 from offramp.p4src import p4_source
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import AnySwitch, make_switch
@@ -56,7 +65,9 @@ def run(rng: random.Random) -> None:
 
 def _plan(rng: random.Random) -> SwitchPlan:
     queues = {dscp: rng.randrange(8) for dscp in rng.sample(range(64), rng.randrange(20))}
-    profiles = {queue: Profile(rng.randrange(4), drops=rng.random() < 0.5) for queue in rng.sample(range(8), 3)}
+    profiles = {
+        queue: ThresholdProfile(rng.randrange(4), drops=rng.random() < 0.5) for queue in rng.sample(range(8), 3)
+    }
     members = rng.choice([None, (), (1,), (1, 2), PORTS])
     police = {queue: _rate(rng) for queue in rng.sample(range(8), rng.randrange(4))}
     if members == ():
@@ -67,8 +78,8 @@ def _plan(rng: random.Random) -> SwitchPlan:
     )
 
 
-def _rate(rng: random.Random) -> Rate:
-    return Rate(rng.choice([1, 1_000, 100_000, 10**9]), rng.choice([1, 100, 2_000]))
+def _rate(rng: random.Random) -> MeterRate:
+    return MeterRate(rng.choice([1, 1_000, 100_000, 10**9]), rng.choice([1, 100, 2_000]))
 
 
 def _count(switch: AnySwitch, name: str, index: int) -> int:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from endpoints import endpoints, view
 from fuzzing import mutate
 from offramp.hermod.endhost import Endpoint, Priorities
-from offramp.hermod.endhost.wire import PROTOCOL, Header, Kind
+from offramp.hermod.endhost.wire import PROTOCOL, FrameHeader, FrameType
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token, connect
 
@@ -68,14 +68,16 @@ def _frames(rng: random.Random, *, control: bool) -> None:
         future = a.exchange(1, {}, {1: into})
         if control:
             raw = b"".join(
-                Header(rng.choice(list(Kind)), rng.choice((0, 0, 4, rng.getrandbits(32))), rng.getrandbits(64)).pack()
+                FrameHeader(
+                    rng.choice(list(FrameType)), rng.choice((0, 0, 4, rng.getrandbits(32))), rng.getrandbits(64)
+                ).pack()
                 + rng.randbytes(rng.choice((0, 4, 4096)))
                 for _ in range(rng.randrange(1, 4))
             )
             b._controls[0]._sock.sendall(mutate.raw(rng, raw))
         else:
             cuts = sorted({0, _SIZE, *(rng.randrange(_SIZE) for _ in range(3))})
-            headers = [Header(Kind.DATA, stop - start, 1, start, _SIZE) for start, stop in pairwise(cuts)]
+            headers = [FrameHeader(FrameType.DATA, stop - start, 1, start, _SIZE) for start, stop in pairwise(cuts)]
             pieces = [(bytearray(h.pack()), bytes(payload[h.offset : h.offset + h.length])) for h in headers]
             for _ in range(rng.choice((0, 1, 1, 2))):
                 change = rng.randrange(3)

@@ -96,9 +96,9 @@ def _content(rng: random.Random, length: int) -> bytes:
 
 def _context(rng: random.Random, name: str, host: _Guarded) -> tuple[np.ndarray[Any, Any], Any]:
     if name == ebs.NAME:
-        layout = ebs.Layout(*EBS_LAYOUT)
+        layout = ebs.TableLayout(*EBS_LAYOUT)
         memory = HostMemory(layout.size)
-        tables = ebs.Tables(memory, layout)
+        tables = ebs.EbsTables(memory, layout)
         tables.add_volume(1, 1024, 1 << 20, 1 << 20)
         tables.map(1, 0, 2, 3, 4096)
         words = np.frombuffer(memory.view, np.int64)

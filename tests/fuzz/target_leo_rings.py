@@ -15,7 +15,7 @@ from leo_hostile import HEAD, ROWS, STRIDE, TAIL, Forged, answers, connected, he
 from leo_lab import batch, program
 from offramp.device import Status
 from offramp.leo.native.dataflow import Trip
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.runtime.responder import Responder
 from offramp_base.errors import OfframpError
 
@@ -106,7 +106,7 @@ def _hostile_responder(rng: random.Random) -> None:
         links.append(Forged(greeting["ring_bytes"], None))
         return links[-1], {"pid": word(rng)}
 
-    settings = Settings(rows=ROWS, stride=STRIDE, lost_s=0.0, timeout_s=60.0)
+    settings = RequesterSettings(rows=ROWS, stride=STRIDE, lost_s=0.0, timeout_s=60.0)
     requester = Requester(program(_FLOWS), ["nowhere"], settings=settings, opener=opener)
     try:
         count = rng.randrange(1, ROWS + 1)

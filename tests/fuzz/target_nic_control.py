@@ -20,7 +20,7 @@ from pathlib import Path
 from fuzzing import mutate
 from offramp.nic import connection, wire
 from offramp.nic.build import cache_folder
-from offramp.nic.rings import Rings, Submission
+from offramp.nic.rings import ClientRings, Submission
 from offramp_base.sealed_memory import SharedMemory
 
 NAME = "the smartNIC agent's protocol"
@@ -58,7 +58,7 @@ def _program(rng: random.Random) -> None:
 
 def _rings(rng: random.Random) -> None:
     shared = SharedMemory(65536)
-    rings = Rings(shared, 0, 16)
+    rings = ClientRings(shared, 0, 16)
     try:
         for request in range(rng.randrange(5)):
             rings.submit(Submission(request, 0, 0, 8192, 8, 0, 16384, 8))
@@ -73,8 +73,12 @@ def _rings(rng: random.Random) -> None:
 
 def _answers(rng: random.Random) -> None:
     hello = wire.HELLO_REPLY.pack(wire.VERSION, 2, 65536, 1) + b"echo\nreduce"
-    answers = [(wire.Kind.HELLO, hello), (wire.Kind.MAP, wire.NUMBER.pack(0)), (wire.Kind.QUEUE, wire.NUMBER.pack(0))]
-    answers.append((wire.Kind.STATS, b'{"clients": 1}'))
+    answers = [
+        (wire.ControlMessageType.HELLO, hello),
+        (wire.ControlMessageType.MAP, wire.NUMBER.pack(0)),
+        (wire.ControlMessageType.QUEUE, wire.NUMBER.pack(0)),
+    ]
+    answers.append((wire.ControlMessageType.STATS, b'{"clients": 1}'))
     raws = [wire.HEADER.pack(wire.MAGIC, wire.REPLY | kind, len(body)) + body for kind, body in answers]
     at = rng.randrange(len(raws))
     raws[at] = mutate.raw(rng, raws[at])
@@ -95,7 +99,7 @@ def _answers(rng: random.Random) -> None:
 def _client(path: Path) -> None:
     shared = SharedMemory(8192)
     try:
-        with contextlib.closing(connection.Connection(path)) as client:
+        with contextlib.closing(connection.AgentConnection(path)) as client:
             client.share(shared)
             client.queue(0, 0, 16)[1].close()
             assert isinstance(client.stats(), dict)

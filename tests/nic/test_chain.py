@@ -17,7 +17,7 @@ from leo_lab import batch, lab, program
 from offramp.device import Status
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.transports import nic
-from offramp.nic.coflows import Host
+from offramp.nic.coflows import RankAddress
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 from offramp_sim.leo import chain
@@ -76,7 +76,7 @@ def ports(programs, monkeypatch):
             AgentProcess([near], program=program, compression="none") as second,
         ):
             links = [f"nic:{agent.path}#0" for agent in (first, second)]
-            monkeypatch.setattr(nic, "port_of", lambda rank: (links[rank], Host.of_rank(rank)))
+            monkeypatch.setattr(nic, "port_of", lambda rank: (links[rank], RankAddress.of_rank(rank)))
             yield first, second
 
 
@@ -118,6 +118,6 @@ def test_ports_that_are_none(monkeypatch, text):
 
 def test_a_port_has_its_addresses_or_is_known_by_its_rank(monkeypatch):
     monkeypatch.setenv(nic.PORT, "nic:x#0,0a:00:00:00:00:01,10.0.0.7")
-    assert nic.port_of(0) == ("nic:x#0", Host(bytes.fromhex("0a0000000001"), "10.0.0.7"))
+    assert nic.port_of(0) == ("nic:x#0", RankAddress(bytes.fromhex("0a0000000001"), "10.0.0.7"))
     monkeypatch.setenv(nic.PORT, "nic:x#0")
-    assert nic.port_of(1) == ("nic:x#0", Host.of_rank(1))
+    assert nic.port_of(1) == ("nic:x#0", RankAddress.of_rank(1))

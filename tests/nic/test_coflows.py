@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 import namespaces
 from nic_agent import agent_arguments, link, where_links_are
-from offramp.hermod.endhost.priorities import Mark, Priorities
-from offramp.hermod.endhost.scheduler import Lane, Scheduler
-from offramp.hermod.endhost.transfers import Coflow, Outgoing, Piece, Route
+from offramp.hermod.endhost.priorities import CoflowPriority, Priorities
+from offramp.hermod.endhost.scheduler import CoflowScheduler, Lane
+from offramp.hermod.endhost.transfers import CoflowTransfers, OutgoingBytes, Piece, Route
 from offramp.hermod.factors import CType, Factors
-from offramp.nic.coflows import CELL, CoflowPort, Host
-from offramp.nic.connection import Connection
+from offramp.nic.coflows import CELL, CoflowPort, RankAddress
+from offramp.nic.connection import AgentConnection
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 from offramp_base.transport.interface import packet_socket
@@ -38,8 +38,8 @@ class Model:
     """The scheduler in Python, and the same as lines for the one in C++."""
 
     def __init__(self) -> None:
-        self.scheduler = Scheduler()
-        self.outgoing: dict[Route, Outgoing] = {}
+        self.scheduler = CoflowScheduler()
+        self.outgoing: dict[Route, OutgoingBytes] = {}
         self.blocked: set[Lane] = set()
         self.lines: list[str] = []
         self.answers: list[str] = []
@@ -48,13 +48,13 @@ class Model:
     def add(self, key: tuple[int, ...], dscp: int, in_order: bool, pieces: list[tuple[int, int]]) -> None:
         """A coflow with pieces (peer, bytes) that follow each other in each peer's transfer."""
         number, self._count = self._count, self._count + 1
-        coflow = Coflow(Mark(key, dscp, 0), number, in_order)
+        coflow = CoflowTransfers(CoflowPriority(key, dscp, 0), number, in_order)
         words = []
         at: dict[int, int] = {}
         for peer, size in pieces:
             route = peer, number
             if route not in self.outgoing:
-                self.outgoing[route] = Outgoing(route, memoryview(b""), coflow, 0)
+                self.outgoing[route] = OutgoingBytes(route, memoryview(b""), coflow, 0)
             start = at.get(peer, 0)
             at[peer] = start + size
             coflow.pieces.append(Piece(self.outgoing[route], start, start + size))
@@ -143,7 +143,7 @@ def test_coflows_between_two_agents(programs: Path, loss: float) -> None:
     def work() -> None:
         with ExitStack() as stack:
             links = stack.enter_context(link("port"))
-            hosts = [Host.of_rank(rank) for rank in range(2)]
+            hosts = [RankAddress.of_rank(rank) for rank in range(2)]
             program = programs / "offramp-nic-agent"
             ports = []
             for rank, end in enumerate(links):
@@ -158,7 +158,7 @@ def test_coflows_between_two_agents(programs: Path, loss: float) -> None:
                 )
             with ThreadPoolExecutor(2) as pool:
                 list(pool.map(run, range(2), ports))
-            connection = Connection(agent.path)
+            connection = AgentConnection(agent.path)
             classes = connection.stats()["ports"][0]["classes"]
             connection.close()
             assert classes[0] >= len(factors)  # READY and DONE
@@ -181,7 +181,7 @@ def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
             agent = stack.enter_context(
                 AgentProcess([near], program=program, compression="none", arguments=agent_arguments())
             )
-            hosts = [Host.of_rank(rank) for rank in range(2)]
+            hosts = [RankAddress.of_rank(rank) for rank in range(2)]
             heard = stack.enter_context(packet_socket(far))
             heard.bind((far, 3))
             heard.settimeout(10.0)
@@ -205,7 +205,7 @@ def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
     where_links_are(work)
 
 
-def ready(hosts: list[Host], message: int, size: int) -> bytes:
+def ready(hosts: list[RankAddress], message: int, size: int) -> bytes:
     """The READY frame of rank 1, built by hand (smartnic/lib/hermod/wire.hpp)."""
     macs = (int.from_bytes(host.mac, "big") for host in hosts[:2])
     ips = (int.from_bytes(socket.inet_aton(host.ip), "big") for host in (hosts[1], hosts[0]))
@@ -216,15 +216,15 @@ def ready(hosts: list[Host], message: int, size: int) -> bytes:
 
 
 def test_bad_coflows(programs: Path) -> None:
-    hosts = [Host.of_rank(rank) for rank in range(2)]
+    hosts = [RankAddress.of_rank(rank) for rank in range(2)]
     with AgentProcess(["loop"], program=programs / "offramp-nic-agent", compression="none") as agent:
         link = f"nic:{agent.path}#0"
         for bad, text in (
             ((link, 2, hosts), "coflows: ranks outside"),
             ((f"nic:{agent.path}#1", 0, hosts), "coflows: port 1 of 1"),
             ((link, 0, hosts[:1]), "coflows: ranks, times or a DSCP"),
-            ((link, 0, [Host(b"", "10.0.0.1")]), "MAC of six bytes"),
-            ((link, 0, [Host(bytes(6), "x")]), "expected an IPv4 address"),
+            ((link, 0, [RankAddress(b"", "10.0.0.1")]), "MAC of six bytes"),
+            ((link, 0, [RankAddress(bytes(6), "x")]), "expected an IPv4 address"),
         ):
             with pytest.raises(OfframpError, match=text):
                 CoflowPort(*bad)

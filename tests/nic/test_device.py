@@ -17,11 +17,11 @@ from offramp.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import compress, kvs, reduce
 from offramp.nic import wire
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.doctor import checks
 from offramp.nic.memory import Arena
 from offramp.nic.process import AgentProcess
-from offramp.nic.rings import Rings, Submission
+from offramp.nic.rings import ClientRings, Submission
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
@@ -55,7 +55,9 @@ def test_a_full_queue_says_so_and_loses_nothing(agent: AgentProcess) -> None:
 def test_answers_come_in_order_with_their_numbers(agent: AgentProcess) -> None:
     device = NicDevice(agent.path, depth=64)
     rng = np.random.default_rng(0)
-    messages = [reduce.request(reduce.Type.INT32, rng.integers(-9, 9, (3, n)).astype(np.int32)) for n in range(64)]
+    messages = [
+        reduce.request(reduce.ElementType.INT32, rng.integers(-9, 9, (3, n)).astype(np.int32)) for n in range(64)
+    ]
     for number, message in enumerate(messages):
         assert device.submit(reduce.NAME, 2**63 + number, message)
     done = drain(device, 64)
@@ -67,7 +69,7 @@ def test_answers_come_in_order_with_their_numbers(agent: AgentProcess) -> None:
 def test_tables_survive_an_agent_that_is_killed(programs: Path) -> None:
     with AgentProcess(program=programs / "offramp-nic-agent") as agent:
         device = NicDevice(agent.path, kvs_buckets=64)
-        index = kvs.Index(device.memory(kvs.NAME), 64)
+        index = kvs.KeyIndex(device.memory(kvs.NAME), 64)
         for key in range(100):
             index.insert(key, key + 1)
         for number in range(4):
@@ -131,7 +133,7 @@ def heard(connected: socket.socket) -> bytes:
     return text
 
 
-HELLO = wire.HEADER.pack(wire.MAGIC, wire.Kind.HELLO, 4) + wire.HELLO.pack(wire.VERSION)
+HELLO = wire.HEADER.pack(wire.MAGIC, wire.ControlMessageType.HELLO, 4) + wire.HELLO.pack(wire.VERSION)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +154,14 @@ def test_messages_that_are_none_are_refused(agent: AgentProcess, sent: bytes, co
     connected = raw(agent)
     connected.sendall(sent)
     assert complaint in heard(connected)
-    Connection(agent.path).close()  # and others are served
+    AgentConnection(agent.path).close()  # and others are served
 
 
 def test_silent_clients_keep_nobody_out(programs: Path) -> None:
     """More than there is room for: the first of those that have not said hello goes."""
     with AgentProcess(program=programs / "offramp-nic-agent") as agent:
         silent = [raw(agent) for _ in range(300)]
-        Connection(agent.path).close()
+        AgentConnection(agent.path).close()
         assert b"too many clients without hello" in heard(silent[0])
         for each in silent[1:]:
             each.close()
@@ -169,22 +171,22 @@ def test_a_client_that_says_no_hello_in_time_is_cut_off(programs: Path) -> None:
     with AgentProcess(program=programs / "offramp-nic-agent") as agent:
         silent, half = raw(agent), raw(agent)
         half.sendall(HELLO[:5])
-        with contextlib.closing(Connection(agent.path)) as greeted:
+        with contextlib.closing(AgentConnection(agent.path)) as greeted:
             for each in (silent, half):
                 each.settimeout(30)
                 assert b"no hello in time" in heard(each)
-            greeted.ask(wire.Kind.STATS)
+            greeted.ask(wire.ControlMessageType.STATS)
 
 
 def test_clients_that_greet_and_stay_do_not_go(programs: Path) -> None:
     with AgentProcess(program=programs / "offramp-nic-agent") as agent:
-        clients = [Connection(agent.path) for _ in range(256)]
+        clients = [AgentConnection(agent.path) for _ in range(256)]
         assert heard(raw(agent)) == b""
         clients.pop().close()
         time.sleep(0.2)
-        clients.append(Connection(agent.path))
+        clients.append(AgentConnection(agent.path))
         for each in clients:
-            each.ask(wire.Kind.STATS)
+            each.ask(wire.ControlMessageType.STATS)
             each.close()
 
 
@@ -205,7 +207,7 @@ def test_another_user_is_turned_away(programs: Path) -> None:
                     os._exit(0 if other.recv(1) == b"" else 2)
             os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
-        Connection(agent.path).close()
+        AgentConnection(agent.path).close()
 
 
 def test_foreign_memory_is_refused(agent: AgentProcess, tmp_path: Path) -> None:
@@ -217,31 +219,31 @@ def test_foreign_memory_is_refused(agent: AgentProcess, tmp_path: Path) -> None:
     try:
         for fd in (opened, plain):
             with pytest.raises(OfframpError, match="expected a memfd sealed against shrinking"):
-                Connection(agent.path).ask(wire.Kind.MAP, wire.MAP.pack(8192), fd)
+                AgentConnection(agent.path).ask(wire.ControlMessageType.MAP, wire.MAP.pack(8192), fd)
     finally:
         os.close(plain)
         os.close(opened)
     shared = SharedMemory(8192)
     with pytest.raises(OfframpError, match="a memfd of 8192 bytes, the message says 8193"):
-        Connection(agent.path).ask(wire.Kind.MAP, wire.MAP.pack(8193), shared.fd)
+        AgentConnection(agent.path).ask(wire.ControlMessageType.MAP, wire.MAP.pack(8193), shared.fd)
     shared.close()
 
 
-def lying(agent: AgentProcess) -> tuple[Connection, Rings, SharedMemory]:
+def lying(agent: AgentProcess) -> tuple[AgentConnection, ClientRings, SharedMemory]:
     shared = SharedMemory(65536)
-    connection = Connection(agent.path)
+    connection = AgentConnection(agent.path)
     region = connection.share(shared)
     _, bell = connection.queue(region, 0, 16)
-    rings = Rings(shared, 0, 16)
+    rings = ClientRings(shared, 0, 16)
     rings.connect(bell)
     return connection, rings, shared
 
 
-def cut_off(connection: Connection, complaint: str) -> None:
+def cut_off(connection: AgentConnection, complaint: str) -> None:
     text, deadline = "", time.monotonic() + 5
     while not text and time.monotonic() < deadline:
         try:
-            connection.ask(wire.Kind.STATS)
+            connection.ask(wire.ControlMessageType.STATS)
         except OfframpError as error:
             text = str(error)
         time.sleep(0.01)
@@ -281,7 +283,7 @@ def test_a_counter_that_lies_is_cut_off(agent: AgentProcess) -> None:
 def test_clients_leave_nothing_behind(agent: AgentProcess) -> None:
     for _ in range(20):
         NicDevice(agent.path, kvs_buckets=4).close()
-    watcher = Connection(agent.path)
+    watcher = AgentConnection(agent.path)
     deadline = time.monotonic() + 5
     while watcher.stats()["queues"] and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -18,7 +18,7 @@ from offramp.leo.selection import Policy
 from offramp.leo.transports.ucx import library
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
-from offramp_sim.nic.dfs import Case, Throughput, rate_of
+from offramp_sim.nic.dfs import DfsCase, Throughput, rate_of
 
 pytestmark = pytest.mark.nic
 
@@ -30,7 +30,7 @@ def test_chunks_are_stored_right(programs: Path, monkeypatch: pytest.MonkeyPatch
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("needs two processors")
-    case = Case(way, cpus[:1], cpus[-2:])
+    case = DfsCase(way, cpus[:1], cpus[-2:])
     assert any(rate_of(case, seconds) > 0 for seconds in (0.2, 2.0, 20.0))  # sanitizers and emulators are slow
     assert sorted(os.sched_getaffinity(0)) == cpus
 

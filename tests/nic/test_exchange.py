@@ -19,7 +19,7 @@ import pytest
 
 import namespaces
 from nic_agent import agent_arguments, cards, job_of, where_links_are, write_job
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.link import parse_nic_link
 from offramp.nic.process import AgentProcess
 from offramp.p4src import p4_text
@@ -31,10 +31,10 @@ from offramp.switchgnn.recovery import Recovery
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.transport import open_io
-from offramp_base.transport.faulty import Faults
+from offramp_base.transport.faulty import FaultRates
 from offramp_p4.bench.namespace import in_namespace
 from offramp_p4.embedded import EmbeddedSwitch
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 
 pytestmark = pytest.mark.nic
 NOTICED_S = 1.0
@@ -61,10 +61,10 @@ def test_lockstep(
 
 def run_workers(
     programs: Path,
-    job: Job,
+    job: GraphPlans,
     x: np.ndarray,
     *,
-    faults: Faults | None = None,
+    faults: FaultRates | None = None,
     recovery: Recovery = SOON,
     meanwhile: Callable[[AgentProcess], None] | None = None,
     exchanges: int = 3,
@@ -151,7 +151,7 @@ def test_counts_are_those_of_the_plan(programs: Path) -> None:
 @pytest.mark.netns
 def test_loss_and_duplicates(programs: Path) -> None:
     job, x = job_of(6, workers=3)
-    workers = run_workers(programs, job, x, faults=Faults(loss=0.02, duplication=0.05), exchanges=2)
+    workers = run_workers(programs, job, x, faults=FaultRates(loss=0.02, duplication=0.05), exchanges=2)
     assert sum(worker.stats.duplicates for worker in workers) > 0
     assert sum(worker.stats.fetches for worker in workers) > 0
 
@@ -179,7 +179,7 @@ def test_agents_that_are_replaced_while_workers_exchange(programs: Path) -> None
         for _ in range(2):
             time.sleep(0.1)
             ended.append(agent.upgrade())
-        with closing(Connection(agent.path)) as watcher:
+        with closing(AgentConnection(agent.path)) as watcher:
             connected.append(watcher.stats()["accepted"])
 
     workers = run_workers(programs, job, x, meanwhile=upgrade, exchanges=60)
@@ -250,4 +250,4 @@ def test_plans_that_lie_about_their_size_are_refused(programs: Path, monkeypatch
     with AgentProcess(["net_ring0"], program=programs / "offramp-nic-agent") as agent:
         with pytest.raises(OfframpError, match=r"plans: 4294967295 rows, of which blocks have \d+$"):
             NicWorker(0, job.plans, f"nic:{agent.path}#0")
-        Connection(agent.path).close()
+        AgentConnection(agent.path).close()

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import namespaces
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.process import AgentProcess
 from offramp_p4.bench.namespace import in_namespace
 from offramp_p4.embedded import EmbeddedSwitch
@@ -95,7 +95,7 @@ def test_a_worker_then_the_agent(programs: Path, tmp_path: Path) -> None:
                 through = ["--switch", switch.address, "--ports", ports, "--retry", "0.1", "--checkpoint-every", "2"]
                 with Training(*through, "--epochs", "100000", "--checkpoint", str(checkpoint)) as first:
                     first.reach(5)
-                    watcher = Connection(agent.path)
+                    watcher = AgentConnection(agent.path)
                     assert watcher.stats()["queues"] == 2
                     os.kill(first.workers()[1], signal.SIGKILL)
                     assert seconds_until(lambda: watcher.stats()["queues"] < 2) < NOTICED_S

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.metrics import metrics
 from offramp.nic.port_doctor import port_checks
 from offramp.nic.process import AgentProcess
 from offramp_cli.app import app
-from offramp_sim.nic.scaling import Case, measure_queues
+from offramp_sim.nic.scaling import ScalingCase, measure_queues
 
 pytestmark = pytest.mark.nic
 LINE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)+)\})? ([0-9]+)')
@@ -30,7 +30,7 @@ def test_metrics_are_the_statistics(programs: Path, tmp_path: Path) -> None:
     name = f"memif:{tmp_path}/a.sock"
     program = programs / "offramp-nic-agent"
     with AgentProcess([name, "loop"], program=program, compression="none", arguments=["--queues", "2"]) as agent:
-        with closing(Connection(agent.path)) as connection:
+        with closing(AgentConnection(agent.path)) as connection:
             stats = connection.stats()
         out = tmp_path / "agent.prom"
         done = CliRunner().invoke(app, ["nic", "metrics", "--socket", str(agent.path), "--out", str(out)])
@@ -111,7 +111,7 @@ def sockets_of(pid: int) -> list[Path]:
 def test_several_queues_carry_frames(programs: Path, link: str) -> None:
     """Sums are checked by the workers; how fast is a question for a quiet machine."""
     program = programs / "offramp-nic-agent"
-    assert measure_queues(link, Case(3, 1), 0.0, vertices=100, program=program) > 0
+    assert measure_queues(link, ScalingCase(3, 1), 0.0, vertices=100, program=program) > 0
 
 
 def test_an_agent_without_privileges(programs: Path, tmp_path: Path) -> None:

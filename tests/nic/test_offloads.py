@@ -19,7 +19,7 @@ from offramp.device import Completion, Status
 from offramp.leo.devices.nic import FUNCTIONS, NicDevice
 from offramp.leo.functions import compress, ebs, kvs
 from offramp.nic.process import AgentProcess
-from offramp.nic.wire import Function
+from offramp.nic.wire import NicFunction
 from offramp_base.errors import OfframpError
 
 pytestmark = pytest.mark.nic
@@ -58,7 +58,7 @@ def test_a_wrong_vector_is_seen(programs: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def device(agent: AgentProcess) -> NicDevice:
-    nic = NicDevice(agent.path, kvs_buckets=16, ebs_layout=ebs.Layout(5, 40, 30), feature_shape=(30, 20))
+    nic = NicDevice(agent.path, kvs_buckets=16, ebs_layout=ebs.TableLayout(5, 40, 30), feature_shape=(30, 20))
     yield nic
     nic.close()
 
@@ -133,5 +133,5 @@ def test_functions_have_the_numbers_of_the_agent(agent: AgentProcess) -> None:
     assert device._client.submit(99, 5, b"", 8)
     (reply,) = device._client.wait(5)
     assert reply.status == Status.UNKNOWN_FUNCTION
-    assert Function.KVS_LOOKUP == 0
+    assert NicFunction.KVS_LOOKUP == 0
     device.close()

@@ -23,8 +23,8 @@ import pytest
 import namespaces
 from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.factors import CType, Factors
-from offramp.nic.coflows import CoflowPort, Host
-from offramp.nic.connection import Connection
+from offramp.nic.coflows import CoflowPort, RankAddress
+from offramp.nic.connection import AgentConnection
 from offramp.nic.process import AgentProcess
 from offramp.switchgnn.nic_worker import NicWorker
 from offramp.switchgnn.recovery import Recovery
@@ -38,17 +38,17 @@ from offramp_sim.switchgnn.jobs import random_job
 pytestmark = pytest.mark.nic
 PRIORITIES = Priorities.of_job(micro_batches=4, layers=8)
 FACTORS = Factors(0, CType.PP, 0)
-HOSTS = [Host.of_rank(rank) for rank in range(4)]
+HOSTS = [RankAddress.of_rank(rank) for rank in range(4)]
 PORT = 47810
 SIZE = 5000
 BROADCAST_MAC, BROADCAST_IP = 0xFFFF_FFFF_FFFF, 0xFFFF_FFFF
 
 
-def mac(host: Host) -> int:
+def mac(host: RankAddress) -> int:
     return int.from_bytes(host.mac, "big")
 
 
-def ip(host: Host) -> int:
+def ip(host: RankAddress) -> int:
     return int.from_bytes(socket.inet_aton(host.ip), "big")
 
 
@@ -117,7 +117,7 @@ def waiting_host(programs: Path, *arguments: str, suffix: str = "") -> Iterator[
 
 
 def counts(agent: AgentProcess) -> dict[str, object]:
-    with closing(Connection(agent.path)) as connection:
+    with closing(AgentConnection(agent.path)) as connection:
         return connection.stats()["ports"][0]
 
 

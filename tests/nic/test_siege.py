@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from offramp.device import Status
-from offramp.nic.client import Client
+from offramp.nic.client import QueueClient
 from offramp.nic.process import AgentProcess
-from offramp.nic.wire import Function
+from offramp.nic.wire import NicFunction
 from siege import assert_undisturbed, besiege
 
 pytestmark = pytest.mark.nic
@@ -26,12 +26,12 @@ ECHOES = 20
 @contextlib.contextmanager
 def job(agent: AgentProcess) -> Iterator[Callable[[int], None]]:
     """A step of a client."""
-    with contextlib.closing(Client(agent.path)) as client:
+    with contextlib.closing(QueueClient(agent.path)) as client:
 
         def step(number: int) -> None:
             message = random.Random(number).randbytes(512)
             for echo in range(ECHOES):
-                assert client.submit(Function.ECHO, echo, message, len(message))
+                assert client.submit(NicFunction.ECHO, echo, message, len(message))
                 (reply,) = client.wait(30)
                 assert (reply.request, reply.status, reply.message) == (echo, Status.OK, message)
 

@@ -236,7 +236,7 @@ def test_descriptors_that_lie_change_nothing(programs: Path) -> None:
                 message = wire.SUM.pack(type_, region, *places)
                 rank._memory.view[rank._message_at : rank._message_at + len(message)] = message
                 where = rank._region, rank._message_at, len(message), rank._region, rank._answer_at, 1024
-                rank._rings.submit(Submission(1, wire.Function.ALLREDUCE, *where))
+                rank._rings.submit(Submission(1, wire.NicFunction.ALLREDUCE, *where))
                 with pytest.raises(OfframpError, match=said.strip()):
                     rank._wait("a lie", 30.0)
             check(ranks, nic_sum)

@@ -21,8 +21,8 @@ from offramp.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import kvs
 from offramp.nic import wire
-from offramp.nic.coflows import CoflowPort, Host
-from offramp.nic.connection import Connection
+from offramp.nic.coflows import CoflowPort, RankAddress
+from offramp.nic.connection import AgentConnection
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 from offramp_p4.bench.namespace import in_namespace
@@ -73,7 +73,7 @@ class Load:
 @contextmanager
 def load(agent: AgentProcess) -> Iterator[Load]:
     with closing(NicDevice(agent.path, depth=32, kvs_buckets=256)) as device:
-        index = kvs.Index(device.memory(kvs.NAME), 256)
+        index = kvs.KeyIndex(device.memory(kvs.NAME), 256)
         for key in range(KEYS):
             index.insert(key, key + 1)
         asked = Load(device)
@@ -85,17 +85,17 @@ def load(agent: AgentProcess) -> Iterator[Load]:
             asked.end()
 
 
-def take_over(agent: AgentProcess, version: int = VERSION, ports: str = "") -> Connection:
+def take_over(agent: AgentProcess, version: int = VERSION, ports: str = "") -> AgentConnection:
     """A successor that has said what it wants, and no more."""
-    connection = Connection(agent.path)
+    connection = AgentConnection(agent.path)
     body = wire.UPGRADE.pack(version) + ports.encode()
-    connection._socket.sendall(wire.HEADER.pack(wire.MAGIC, wire.Kind.UPGRADE, len(body)) + body)
+    connection._socket.sendall(wire.HEADER.pack(wire.MAGIC, wire.ControlMessageType.UPGRADE, len(body)) + body)
     return connection
 
 
 def test_clients_do_not_notice(programs: Path) -> None:
     with AgentProcess(program=programs / "offramp-nic-agent", cores=2) as agent:
-        watcher = Connection(agent.path)
+        watcher = AgentConnection(agent.path)
         with load(agent) as first, load(agent) as second:
             for _ in range(2):
                 pid = agent.pid
@@ -108,7 +108,7 @@ def test_clients_do_not_notice(programs: Path) -> None:
             assert (stats["clients"], stats["queues"]) == (3, 2)
             assert stats["requests"] >= answered  # those of the agents before are counted
         watcher.close()
-        with closing(Connection(agent.path)) as late:  # the listening socket went along, and so did the file
+        with closing(AgentConnection(agent.path)) as late:  # the listening socket went along, and so did the file
             assert late.stats()["accepted"] == 6
         assert agent.stop() == 0
         assert not agent.path.exists()
@@ -133,8 +133,8 @@ def test_a_successor_that_says_something_else_is_told_so(programs: Path) -> None
                 _, kind, length = wire.HEADER.unpack(successor._receive(wire.HEADER.size)[0])
                 answers.append((kind, successor._receive(length)[0]))
                 if len(answers) == 2:
-                    successor._socket.sendall(wire.HEADER.pack(wire.MAGIC, wire.Kind.STATS, 0))
-        assert [kind for kind, _ in answers[:2]] == [wire.REPLY | wire.Kind.UPGRADE] * 2
+                    successor._socket.sendall(wire.HEADER.pack(wire.MAGIC, wire.ControlMessageType.STATS, 0))
+        assert [kind for kind, _ in answers[:2]] == [wire.REPLY | wire.ControlMessageType.UPGRADE] * 2
         assert answers[2] == (wire.ERROR, b"upgrade: the new agent did not take over; this one goes on")
         asked.more()
 
@@ -148,8 +148,8 @@ def test_a_successor_that_says_something_else_is_told_so(programs: Path) -> None
 )
 def test_what_does_not_fit_is_refused(programs: Path, version: int, ports: str, said: str) -> None:
     with AgentProcess(program=programs / "offramp-nic-agent") as agent, load(agent) as asked:
-        with closing(Connection(agent.path)) as successor, pytest.raises(OfframpError, match=f"upgrade: {said}$"):
-            successor.ask(wire.Kind.UPGRADE, wire.UPGRADE.pack(version) + ports.encode())
+        with closing(AgentConnection(agent.path)) as successor, pytest.raises(OfframpError, match=f"upgrade: {said}$"):
+            successor.ask(wire.ControlMessageType.UPGRADE, wire.UPGRADE.pack(version) + ports.encode())
         asked.more()
 
 
@@ -158,11 +158,11 @@ def test_coflows_and_ports_that_one_agent_alone_can_hold_are_refused(programs: P
         with pytest.raises(OfframpError, match="port net_ring0: two agents cannot hold it at once; stop the old one"):
             agent.upgrade()
         with (
-            CoflowPort(f"nic:{agent.path}#0", 0, [Host.of_rank(rank) for rank in range(2)], memory=1 << 20),
-            closing(Connection(agent.path)) as successor,
+            CoflowPort(f"nic:{agent.path}#0", 0, [RankAddress.of_rank(rank) for rank in range(2)], memory=1 << 20),
+            closing(AgentConnection(agent.path)) as successor,
             pytest.raises(OfframpError, match="upgrade: a client has coflows or sums, whose state stays here"),
         ):
-            successor.ask(wire.Kind.UPGRADE, wire.UPGRADE.pack(VERSION) + b"net_ring0")
+            successor.ask(wire.ControlMessageType.UPGRADE, wire.UPGRADE.pack(VERSION) + b"net_ring0")
 
 
 def test_where_no_agent_is_there_is_none_to_replace(programs: Path, tmp_path: Path) -> None:

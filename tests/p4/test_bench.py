@@ -19,11 +19,11 @@ from offramp.p4src import p4_root
 from offramp_base.errors import OfframpError
 from offramp_cli import show
 from offramp_cli.app import app
-from offramp_cli.switch.bench_rows import Rows
-from offramp_p4.bench.rates import Rate, measure
+from offramp_cli.switch.bench_rows import BenchRows
+from offramp_p4.bench.rates import MeasuredRate, measure
 from offramp_p4.bench.router import router
 from offramp_p4.bench.veth import measure_veth
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_sim.switchgnn.workloads import switchgnn
 
 pytestmark = pytest.mark.p4
@@ -62,7 +62,7 @@ def test_a_switch_that_forwards_wrongly_is_not_measured() -> None:
             switch.tables["RouterIngress.next_hops"].clear()
         prepared.append(switch)
 
-    spoilt: Workload = replace(plain, prepare=spoil)
+    spoilt: SwitchWorkload = replace(plain, prepare=spoil)
     with pytest.raises(OfframpError, match=r"python over veth: of 16 frames .* did not come back as they should"):
         measure_veth(spoilt, "python", 0.1)
 
@@ -80,10 +80,10 @@ def test_command(tmp_path: Path) -> None:
 
 
 def test_rows_are_printed_one_by_one_and_compared_with_bmv2(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = Rows(show.console(wrap=False))
+    rows = BenchRows(show.console(wrap=False))
     printed = []
     for switch, packets in (("bmv2", 1000), ("native", 250_000)):
-        rows.add(Rate("router, 64 B", switch, "memory", packets, packets, 1.0))
+        rows.add(MeasuredRate("router, 64 B", switch, "memory", packets, packets, 1.0))
         printed.append(capsys.readouterr().out.splitlines())
     heading, first = (line.split() for line in printed[0])
     assert heading[:3] == ["workload", "links", "switch"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from offramp.allreduce import entries
-from offramp.allreduce.compiled import CompiledEndpoint
-from offramp.allreduce.endpoint import Endpoint
+from offramp.allreduce.compiled import CompiledAllReduceEndpoint
+from offramp.allreduce.endpoint import AllReduceEndpoint
 from offramp.allreduce.rank_endpoint import RankEndpoint
 from offramp.p4src import p4_source
 from offramp.switchgnn.leaf_spine import LeafSpine
@@ -19,7 +19,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch, ir, make_switch
 from offramp_p4.frontend import load
 from offramp_sim.allreduce import direct
-from offramp_sim.allreduce.lockstep import Lockstep
+from offramp_sim.allreduce.lockstep import AllReduceLockstep
 from switchgnn_channel import UnrulyChannel
 
 TARGETS = ("v1model-python", "v1model-native", "tna-python", "tna-native")
@@ -89,7 +89,7 @@ class Tree:
         return PacketBatch.of(arrived)
 
 
-ENGINES: tuple[type[RankEndpoint], ...] = (Endpoint, CompiledEndpoint)
+ENGINES: tuple[type[RankEndpoint], ...] = (AllReduceEndpoint, CompiledAllReduceEndpoint)
 """The model, and the agent's endpoint in machine code: each an oracle for the other."""
 
 
@@ -111,12 +111,12 @@ def lockstep(
     pages: int = 1,
     first: int = 0,
     **more: Any,
-) -> Lockstep:
+) -> AllReduceLockstep:
     """Ranks of a network whose links lose, double and delay frames with probability ``trouble`` each."""
     ports = net.ports
     ranks = endpoints(len(ports), engines, seed, segments=segments, pages=pages, retry_s=20, first=first)
     up, down = (UnrulyChannel(seed * 2 + side, trouble, trouble, trouble) for side in range(2))
-    return Lockstep(ranks, ports, more.pop("process", net.process), up=up, down=down, patience=8000, **more)
+    return AllReduceLockstep(ranks, ports, more.pop("process", net.process), up=up, down=down, patience=8000, **more)
 
 
 def equal(got: np.ndarray, expected: np.ndarray) -> bool:

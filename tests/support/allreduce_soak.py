@@ -19,7 +19,7 @@ from allreduce_oracle import exact_sum, random_tensor
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch
-from offramp_sim.allreduce.lockstep import Lockstep
+from offramp_sim.allreduce.lockstep import AllReduceLockstep
 from seeded_campaign import campaign, options
 
 TARGETS = ("v1model-native", "tna-native", "v1model-python", "tna-python")
@@ -82,7 +82,7 @@ def run(seed: int) -> str:
     return "exact"
 
 
-def without(lock: Lockstep, dies_at: int | None, victim: int) -> list[int]:
+def without(lock: AllReduceLockstep, dies_at: int | None, victim: int) -> list[int]:
     """Sum while one rank dies in a turn; which ranks have the sum. All others have said who is missing."""
     everyone, ports = lock.endpoints, lock.ports
     running, known = list(range(len(everyone))), [0] * len(everyone)

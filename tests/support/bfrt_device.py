@@ -13,7 +13,7 @@ from typing import Any
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
 from offramp_p4.ir import Program
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4.runtime.server import Server
 from offramp_p4_tools.bfrt.service import BfrtService
 
@@ -23,7 +23,7 @@ class BfrtDevice:
     """A switch that clients reach at ``address``."""
 
     address: str
-    device: Device
+    device: P4Device
     service: BfrtService
     server: Server
 
@@ -48,7 +48,7 @@ class BfrtDevice:
 @contextmanager
 def bfrt_device(folder: Path, program: Program | None = None, engine: str = "python") -> Iterator[BfrtDevice]:
     """Serve a program, or wait for one that is pushed."""
-    device = Device(0, partial(make_switch, engine=engine))
+    device = P4Device(0, partial(make_switch, engine=engine))
     if program is not None:
         device.load(program)
     service = BfrtService(device)

@@ -21,7 +21,7 @@ from offramp.hermod.endhost.messages import Messages
 from offramp.hermod.factors import CType, Factors
 from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.operator import AllToAll
-from offramp.hermod.operator.exchange import Exchange
+from offramp.hermod.operator.exchange import CoflowExchange
 from offramp.hermod.operator.moe import combine, dispatch
 from offramp.hermod.operator.movers import BatchedMover
 from offramp.workers.group import GlooGroup, Group
@@ -329,7 +329,7 @@ def batches(group: Group) -> list[str]:
         rng = np.random.default_rng(case)
         rows = rng.integers(0, 9, (group.size, group.size)) * (rng.random((group.size, group.size)) < 0.6)
         for schedule in (None, decompose(rows)):
-            exchange = Exchange(rows, 3, schedule)
+            exchange = CoflowExchange(rows, 3, schedule)
             received = exchange.starts(group.rank)[1]
             everyone = [values(3 * int(rows[r].sum()), torch.uint8, (), 10 * case + r) for r in range(group.size)]
             sink = torch.zeros(received[-1], dtype=torch.uint8)

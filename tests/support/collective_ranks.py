@@ -12,13 +12,15 @@ import torch.distributed as dist
 from offramp.themis.executor.executor import Executor
 from offramp.themis.executor.mesh import Mesh
 from offramp.themis.executor.trial import in_rank_order
-from offramp.themis.network import Dimension, Kind, Network
+from offramp.themis.network import Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler
 from offramp.workers.group import Group
 from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
-NETWORK = Network("2x2", (Dimension(Kind.SWITCH, 2, 40e6), Dimension(Kind.IN_NETWORK, 2, 60e6)))
+NETWORK = Network(
+    "2x2", (Dimension(DimensionTopology.SWITCH, 2, 40e6), Dimension(DimensionTopology.IN_NETWORK, 2, 60e6))
+)
 
 
 def values_of(size: int, rank: int, spread: float = 8.0) -> torch.Tensor:
@@ -101,7 +103,7 @@ def disagreement(group: Group, _: Any, report: Callable[[Any], None]) -> list[st
         except OfframpError as error:
             messages.append(str(error))
     try:
-        Mesh(Network("3x2", (Dimension(Kind.RING, 3, 1e9), Dimension(Kind.RING, 2, 1e9))))
+        Mesh(Network("3x2", (Dimension(DimensionTopology.RING, 3, 1e9), Dimension(DimensionTopology.RING, 2, 1e9))))
     except OfframpError as error:
         messages.append(str(error))
     with Executor(mesh, NETWORK, chunks=4) as executor:

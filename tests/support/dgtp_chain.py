@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.dgtp.problem import Problem
-from offramp_sim.dgtp.trace import FlowRun, TaskRun, Trace
+from offramp_sim.dgtp.trace import FlowRun, PlacementTrace, TaskRun
 
 Link = TaskRun | FlowRun
 
 
-def continuous_chain(problem: Problem, machine: Sequence[int], trace: Trace) -> list[Link]:
+def continuous_chain(problem: Problem, machine: Sequence[int], trace: PlacementTrace) -> list[Link]:
     """The links in the order of time, each starting the moment that the one before ends.
 
     Times must be exact. A task was released last by its own iteration before, by a flow, or by a task on the same

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from offramp.dgtp.oes import Dispatcher, Flow, equal_shares
+from offramp.dgtp.oes import RunningFlow, TaskDispatcher, equal_shares
 from offramp.dgtp.problem import Problem
 from offramp_base.errors import OfframpError
 
@@ -27,22 +27,22 @@ def execute_in_slots(problem: Problem, placement: Sequence[int], drawn: Sequence
         raise OfframpError("slots: expected execution times that are whole slots")
     machines = problem.cluster.machines
     ingress, egress = [m.ingress_bps / 8 for m in machines], [m.egress_bps / 8 for m in machines]
-    dispatcher = Dispatcher(problem, machine.tolist(), len(drawn))
+    dispatcher = TaskDispatcher(problem, machine.tolist(), len(drawn))
     running: dict[int, int] = {}  # the slot at whose beginning a task is done
-    flows: list[Flow] = []
+    flows: list[RunningFlow] = []
 
     def begin(tasks: list[tuple[int, int]], started: list[tuple[int, int]], slot: int) -> None:
         running.update({task: slot + int(seconds[task]) for task, _ in tasks})
         for edge, n in started:
             ends = problem.graph.edges[edge]
             source, target = int(machine[ends.source]), int(machine[ends.target])
-            flows.append(Flow(edge, n, source, target, drawn[n][edge], slot))
+            flows.append(RunningFlow(edge, n, source, target, drawn[n][edge], slot))
 
     begin(dispatcher.begin(), [], 0)
     for slot in range(limit + 1):
         while ended := [task for task, end in running.items() if end <= slot] + [f for f in flows if f.left <= 0]:
             for what in ended:
-                if isinstance(what, Flow):
+                if isinstance(what, RunningFlow):
                     flows.remove(what)
                     begin(*dispatcher.flow_done(what.edge), slot)
                 else:

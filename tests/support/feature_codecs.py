@@ -9,11 +9,11 @@ import torch
 
 if TYPE_CHECKING:
     from offramp.codecs.base import Coding
-    from offramp.graph.halo_plan import Message
+    from offramp.graph.halo_plan import HaloMessage
     from offramp.workers.mailbox import Key
 
 
-def decoded(codec: Coding, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
+def decoded(codec: Coding, payload: torch.Tensor, message: HaloMessage, key: Key, width: int) -> torch.Tensor:
     """``(r, width)`` vectors of a payload."""
     out = torch.zeros(1 + int(message.rows.max(initial=0)), width)
     codec.decode(payload, message, key, out)

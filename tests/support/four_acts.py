@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Verdict, outcomes_page
-from offramp.report.outcome import Point
+from offramp.report import Alternative, Fabric, FabricLink, FabricMachine, Outcome, ReportCheck, Verdict, outcomes_page
+from offramp.report.outcome import ProgressPoint
 
 TRACE = "trace.json"
 RACKS = {"leaf1": ("h1", "h2"), "leaf2": ("h3", "h4")}
@@ -24,22 +24,22 @@ def steps(rng: random.Random, median_s: float, count: int = 30) -> tuple[float, 
     return tuple(median_s * (0.96 + rng.expovariate(20)) for _ in range(count))
 
 
-def curve(rng: random.Random, points: int) -> tuple[Point, ...]:
+def curve(rng: random.Random, points: int) -> tuple[ProgressPoint, ...]:
     """A training that learns."""
-    return tuple(Point(k, 2.3 * 0.93**k + rng.random() / 50, 1 - 0.9 * 0.94**k) for k in range(1, points + 1))
+    return tuple(ProgressPoint(k, 2.3 * 0.93**k + rng.random() / 50, 1 - 0.9 * 0.94**k) for k in range(1, points + 1))
 
 
 def racks(by: Mapping[str, int], uncounted: frozenset[str] = frozenset()) -> Fabric:
     """Two racks below a spine; each alternative has sent about so many bytes on a host's link."""
-    nodes = [Node(host, "host", leaf) for leaf, hosts in RACKS.items() for host in hosts]
-    nodes += [Node(name, "switch") for name in (*RACKS, "spine")]
+    nodes = [FabricMachine(host, "host", leaf) for leaf, hosts in RACKS.items() for host in hosts]
+    nodes += [FabricMachine(name, "switch") for name in (*RACKS, "spine")]
     links = [
-        Link((host, leaf), 25_000_000, {name: (size, size * 9 // 10) for name, size in by.items()})
+        FabricLink((host, leaf), 25_000_000, {name: (size, size * 9 // 10) for name, size in by.items()})
         for leaf, hosts in RACKS.items()
         for host in hosts
     ]
     counted = {name: (size * 2, size * 2) for name, size in by.items() if name not in uncounted}
-    links += [Link((leaf, "spine"), 50_000_000, counted) for leaf in RACKS]
+    links += [FabricLink((leaf, "spine"), 50_000_000, counted) for leaf in RACKS]
     return Fabric(tuple(nodes), tuple(links))
 
 
@@ -94,8 +94,8 @@ def four_acts(seed: int = 1) -> list[Outcome]:
             ),
             racks({"p2p": 41_000_000, "switch": 17_000_000}),
             (
-                Check("Both ways compute what one process computes, to the last bit.", True),
-                Check("Hosts sent less where the switch adds.", True),
+                ReportCheck("Both ways compute what one process computes, to the last bit.", True),
+                ReportCheck("Hosts sent less where the switch adds.", True),
             ),
             TRACE,
             ("Four workers with hash partitions; one turn of each after the other.",),
@@ -131,11 +131,16 @@ def four_acts(seed: int = 1) -> list[Outcome]:
                 Alternative("one-path", note="not run: it is the processor alone"),
             ),
             Fabric(
-                (Node("client", "host"), Node("server", "host"), Node("fpga", "card"), Node("nic", "nic")),
                 (
-                    Link(("client", "server"), None, {"processor": (900_000, 4_000_000)}),
-                    Link(("server", "fpga"), 64_000_000_000),
-                    Link(("server", "nic"), 25_000_000_000, {"smartNIC": (700_000, 3_000_000)}),
+                    FabricMachine("client", "host"),
+                    FabricMachine("server", "host"),
+                    FabricMachine("fpga", "card"),
+                    FabricMachine("nic", "nic"),
+                ),
+                (
+                    FabricLink(("client", "server"), None, {"processor": (900_000, 4_000_000)}),
+                    FabricLink(("server", "fpga"), 64_000_000_000),
+                    FabricLink(("server", "nic"), 25_000_000_000, {"smartNIC": (700_000, 3_000_000)}),
                 ),
             ),
             seconds=9.0,
@@ -177,7 +182,7 @@ def four_acts(seed: int = 1) -> list[Outcome]:
                 Alternative("sylvie", note="the job does not allow loss (lossy)"),
             ),
             racks({"gloo": 26_000_000, "allreduce": 17_500_000}),
-            (Check("Test accuracy by allreduce is 0.00 points from the 94.2 % by gloo (at most 0.5).", True),),
+            (ReportCheck("Test accuracy by allreduce is 0.00 points from the 94.2 % by gloo (at most 0.5).", True),),
             TRACE,
             seconds=165.0,
         ),

@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 
 from offramp.device import Status
-from offramp.fpga.card import Engine
+from offramp.fpga.card import CardEngine
 from offramp.fpga.packets import BEAT
-from offramp.fpga.udp import HEADER, MAGIC, Control, Kind, Target
+from offramp.fpga.udp import HEADER, MAGIC, ControlRequest, DatagramType, PacketTarget
 from offramp.leo.functions import kvs, reduce
 from quantpack_model import REGISTERS, dequantised, quantised
 
@@ -39,9 +39,9 @@ class ModelCard:
         """The answer to a datagram, or None where the card says nothing."""
         head = HEADER.decode(datagram[: HEADER.size])
         reply = {"magic": MAGIC, "kind": head["kind"], "session": head["session"], "sequence": head["sequence"]}
-        if head["kind"] == Kind.OPEN:
+        if head["kind"] == DatagramType.OPEN:
             return HEADER.encode(reply | self._opened)
-        if head["kind"] == Kind.CLOSE:
+        if head["kind"] == DatagramType.CLOSE:
             return HEADER.encode(reply)
         number, packet = head["sequence"], datagram[HEADER.size :]
         held = self._places.get(number % self._window)
@@ -57,21 +57,21 @@ class HonestEngines:
     """``kvs_lookup``, ``reduce``, ``control_port`` and, if there, ``quantpack`` as their packets have them."""
 
     def __init__(self, lines: int = 64, *, quantpack: bool = False) -> None:
-        self._registers = {Engine.QUANTPACK << 8 | at: value for at, value in REGISTERS.items() if quantpack}
+        self._registers = {CardEngine.QUANTPACK << 8 | at: value for at, value in REGISTERS.items() if quantpack}
         self._table = np.zeros((lines, kvs.LINE // 8), np.uint64)
 
     def __call__(self, target: int, packet: bytes) -> bytes:
-        if target == Target.CONTROL:
+        if target == PacketTarget.CONTROL:
             what, place = struct.unpack_from("<II", packet)
-            if what == Control.TABLE:
+            if what == ControlRequest.TABLE:
                 content = np.frombuffer(packet, np.uint64, offset=BEAT).reshape(-1, kvs.LINE // 8)
                 self._table[place : place + len(content)] = content
-            if what == Control.GET:
+            if what == ControlRequest.GET:
                 return completed(struct.pack("<I", self._registers.get(place, 0)), 1)
             return completed(b"", 0)
-        if target in (Target.QUANTISE, Target.DEQUANTISE):
-            return quantised(packet) if target == Target.QUANTISE else dequantised(packet)
-        if target == Target.KVS:
+        if target in (PacketTarget.QUANTISE, PacketTarget.DEQUANTISE):
+            return quantised(packet) if target == PacketTarget.QUANTISE else dequantised(packet)
+        if target == PacketTarget.KVS:
             count = struct.unpack_from("<I", packet, 4)[0]
             keys = np.frombuffer(packet, np.uint64, count, BEAT)
             return completed(kvs.lookup(self._table, keys).tobytes(), count)
@@ -79,7 +79,7 @@ class HonestEngines:
         dtype = reduce.DTYPE[kind]
         stride = -(-count * dtype.itemsize // BEAT) * BEAT
         rows = [np.frombuffer(packet, dtype, count, BEAT + stride * row) for row in range(vectors)]
-        return completed(reduce.total(reduce.Type(kind), np.stack(rows)).tobytes(), count)
+        return completed(reduce.total(reduce.ElementType(kind), np.stack(rows)).tobytes(), count)
 
 
 def completed(payload: bytes, elements: int, status: int = Status.OK) -> bytes:

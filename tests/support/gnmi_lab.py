@@ -20,7 +20,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import serve
 from offramp_p4.ports.base import Port
 from offramp_p4.ports.panel import FrontPanel, GatedPort
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4.switch import Switch
 from offramp_p4_tools.gnmi.service import GnmiService
 
@@ -69,7 +69,7 @@ class Bench:
         self.links = {number: MemoryPort(f"link{number}") for number in (*numbers, *ungated)}
         self.ports: dict[int, Port] = {n: GatedPort(link) for n, link in self.links.items() if n in numbers}
         self.ports |= {number: self.links[number] for number in ungated}
-        self.device = Device(0, Switch)
+        self.device = P4Device(0, Switch)
         self.panel = FrontPanel(self.ports, self.device.environment.links)
         self.service = GnmiService(self.device, self.panel)
 
@@ -120,7 +120,7 @@ def refusal(function: Any, *args: Any, **kwargs: Any) -> tuple[str, str]:
 class Whole:
     """A switch that moves frames between Unix sockets."""
 
-    running: serve.Running
+    running: serve.RunningSwitch
     folder: Path
 
     @property

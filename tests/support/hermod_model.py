@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from offramp.hermod.switch.entries import Profile, Rate, Role, SwitchPlan
+from offramp.hermod.switch.entries import GateRole, MeterRate, SwitchPlan, ThresholdProfile
 from offramp_base.wire.ethernet import ipv4_checksum
 
 PORTS = (1, 2, 3, 4)
@@ -19,7 +19,12 @@ CONGESTED = SwitchPlan(
     QUIET.queues,
     2,
     6,
-    {0: Profile(0), 2: Profile(3, drops=True), 4: Profile(5), 6: Profile(1, drops=True)},
+    {
+        0: ThresholdProfile(0),
+        2: ThresholdProfile(3, drops=True),
+        4: ThresholdProfile(5),
+        6: ThresholdProfile(1, drops=True),
+    },
     HOSTS,
     PORTS,
 )
@@ -44,17 +49,17 @@ class Model:
     closed: Counter[int] = field(default_factory=Counter)
     opened: Counter[int] = field(default_factory=Counter)
 
-    def ingress(self, came_from: int, frame: bytes) -> tuple[list[int], int, bytes, Role]:
+    def ingress(self, came_from: int, frame: bytes) -> tuple[list[int], int, bytes, GateRole]:
         """Ports, queue and role of a frame, and the frame as it goes on; no ports: dropped."""
         if len(frame) < 14 or too_short(frame):
-            return [], 0, frame, Role()
+            return [], 0, frame, GateRole()
         dscp = dscp_of(frame)
         if dscp is None:
             queue = self.plan.without_dscp
         else:
             self.by_dscp[dscp] += 1
             queue = self.plan.queues.get(dscp, self.plan.other)
-        role = self.plan.roles.get(-1 if dscp is None else dscp, Role())
+        role = self.plan.roles.get(-1 if dscp is None else dscp, GateRole())
         demoted = self.plan.members is not None and came_from not in self.plan.members
         if demoted:
             self.strangers[came_from] += 1
@@ -64,14 +69,14 @@ class Model:
             demoted = True
             self.policed[came_from, queue] += 1
         if demoted:
-            queue, role, frame = 0, Role(), best_effort(frame)
+            queue, role, frame = 0, GateRole(), best_effort(frame)
         port = self.plan.hosts.get(int.from_bytes(frame[:6], "big"))
         if port is not None and queue and self.exceeds((port,), self.plan.upper, len(frame)):
             self.excess[port] += 1
             return [], queue, frame, role
         return list(self.plan.ports) if port is None else [port], queue, frame, role
 
-    def exceeds(self, cell: tuple[int, ...], rate: Rate | None, size: int) -> bool:
+    def exceeds(self, cell: tuple[int, ...], rate: MeterRate | None, size: int) -> bool:
         """Whether a token bucket has not enough for a frame; it begins full."""
         if rate is None:
             return False
@@ -81,12 +86,12 @@ class Model:
         return level < size
 
     def egress(
-        self, came_from: int, port: int, queue: int, frame: bytes, depth: int = 0, role: Role | None = None
+        self, came_from: int, port: int, queue: int, frame: bytes, depth: int = 0, role: GateRole | None = None
     ) -> bytes | None:
         """The frame that leaves, or None."""
         if port == came_from:
             return None
-        held = self.held(role or Role(), came_from, port)
+        held = self.held(role or GateRole(), came_from, port)
         profile = self.plan.profiles.get(queue)
         if profile is not None and depth > profile.threshold:
             field_ = ecn_of(frame)
@@ -103,7 +108,7 @@ class Model:
         self.sent_bytes[port, queue] += len(frame)
         return frame
 
-    def held(self, role: Role, came_from: int, port: int) -> bool:
+    def held(self, role: GateRole, came_from: int, port: int) -> bool:
         """Turns the gates, and says whether a frame finds one closed."""
         if role.closes:
             self.closed[port] = self.tick

@@ -13,8 +13,8 @@ import numpy as np
 from offramp_base.p4rt.status import RpcError
 from offramp_base.transport.memory import MemoryIO, pair
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.device import P4Device
+from offramp_p4.runtime.service import P4RuntimeService
 from offramp_p4.runtime.streams import StreamEnd
 
 NOTICE_WAIT_S = 0.01
@@ -24,7 +24,7 @@ _END = object()
 class LocalConnection:
     """:class:`offramp_base.p4rt.connection.GrpcConnection` by plain calls."""
 
-    def __init__(self, service: Service, name: str = "in-process switch") -> None:
+    def __init__(self, service: P4RuntimeService, name: str = "in-process switch") -> None:
         self.name = name
         self._service = service
 
@@ -45,7 +45,7 @@ class LocalConnection:
 
 
 class _LocalStream:
-    def __init__(self, service: Service, requests: Iterator[Any]) -> None:
+    def __init__(self, service: P4RuntimeService, requests: Iterator[Any]) -> None:
         self._responses: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._device = service.device
         self._end = service.open_stream(self._responses.put)
@@ -81,7 +81,7 @@ class _LocalStream:
 class MemoryPorts:
     """Gives a device ports without sockets; deterministic as long as one thread sends."""
 
-    def __init__(self, device: Device, ports: Sequence[int]) -> None:
+    def __init__(self, device: P4Device, ports: Sequence[int]) -> None:
         self._device = device
         self._ends = {number: pair() for number in ports}
         self._lock = threading.Lock()

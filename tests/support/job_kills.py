@@ -26,10 +26,10 @@ import numpy as np
 
 import job_rank
 from offramp.job.kinds.full_graph import CHECKPOINT
-from offramp.job.network import Way
+from offramp.job.network import ReductionNetwork
 from offramp.job.run import run_job
 from offramp.job.settings import JobSettings
-from offramp.job.snapshot import Snapshot
+from offramp.job.snapshot import SwitchSnapshot
 from offramp.job.switches import with_switch
 from offramp_sim.lab.start import possible_mode, start
 from offramp_sim.lab.state import STATE, end, read_state
@@ -61,13 +61,15 @@ class Campaign:
         command = (sys.executable, job_rank.__file__, str(STEPS), str(PAUSE_S))
         sums = JobSettings(command=command, all_reduce=1_000_000, segments=4, restarts=RESTARTS)
         train = JobSettings(train=folder / "train.yaml", hosts="h[1-2]", restarts=RESTARTS, port=29600)
-        self.jobs = {"sums": (sums, Way.SWITCH), "train": (train, "switchgnn")}
+        self.jobs = {"sums": (sums, ReductionNetwork.SWITCH), "train": (train, "switchgnn")}
         self.usual: dict[str, tuple[float, bytes]] = {}
 
-    def states(self) -> dict[str, Snapshot]:
-        snapshots: dict[str, Snapshot] = {}
+    def states(self) -> dict[str, SwitchSnapshot]:
+        snapshots: dict[str, SwitchSnapshot] = {}
         for switch in self.cluster.switches:
-            with_switch(switch, lambda session, name=switch.name: snapshots.__setitem__(name, Snapshot.take(session)))
+            with_switch(
+                switch, lambda session, name=switch.name: snapshots.__setitem__(name, SwitchSnapshot.take(session))
+            )
         return snapshots
 
     def run(self, what: str) -> tuple[float, int, bytes]:

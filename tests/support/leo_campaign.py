@@ -24,8 +24,8 @@ from leo_faults import trial
 from leo_lab import batch, program
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.functions import ADD
-from offramp.leo.runtime.process import Plan, ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.process import ResponderPlan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.selection import Policy
 
 SIGNALS = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT)
@@ -39,7 +39,7 @@ _FLOWS = [
     [(Trip("echo"),), (Trip("echo", remote="acc"),), (Trip("echo"), Trip("echo", previous=True, length=0))],
     [(Trip(ADD, once=True),), None, None],
 ]
-_PLAN = Plan(
+_PLAN = ResponderPlan(
     "offramp.leo.runtime.service:prepare",
     {"longest": 64},
     {"acc": "model:service_us=20"},
@@ -67,7 +67,9 @@ def _both_sides(transport: str, seed: int) -> Iterator[tuple[ResponderProcess, R
     process = ResponderProcess(_PLAN)
     pid = process.pid
     try:
-        settings = Settings(rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0)
+        settings = RequesterSettings(
+            rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0
+        )
         requester = Requester(program(_FLOWS, "ADDR"), [process], settings=settings)
         try:
             yield process, requester
@@ -133,7 +135,7 @@ def _add(process: ResponderProcess, seed: int) -> None:
     """The requester's process."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    settings = Settings(rows=256, stride=64, token=process.token, seed=seed)
+    settings = RequesterSettings(rows=256, stride=64, token=process.token, seed=seed)
     requester = Requester(program(_FLOWS, "ADDR"), [process.address], settings=settings)
     messages = [np.array([8 * i, 1]).tobytes() for i in range(CELLS)]
     requests = batch(messages, [i % 8 for i in range(CELLS)], [1] * CELLS)

@@ -16,8 +16,8 @@ from offramp.device import Status
 from offramp.leo.native.batch import Completions
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.functions import ADD
-from offramp.leo.runtime.process import Plan, ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.process import ResponderPlan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.selection import Policy
 from offramp.nic.process import AgentProcess
 
@@ -35,7 +35,7 @@ FLOWS = [
 _LIMIT_S = 60.0
 
 
-def plan(seed: int, accelerator: str | None = None) -> Plan:
+def plan(seed: int, accelerator: str | None = None) -> ResponderPlan:
     """A responder whose accelerator fails twice, at times that the seed decides, or is another one."""
     rng = np.random.default_rng(seed)
     faults = "+".join(f"{rng.choice(['kill', 'hang', 'reset'])}@{rng.uniform(0.0, 0.4):.3f}" for _ in range(2))
@@ -43,7 +43,7 @@ def plan(seed: int, accelerator: str | None = None) -> Plan:
         "acc": accelerator or f"faulty:{faults}:model:service_us=20,jitter_us=40,parallelism=4,seed={seed}",
         "other": "model:service_us=50",
     }
-    return Plan("offramp.leo.runtime.service:prepare", {"longest": 64}, devices, memory_bytes=4096, rows=256)
+    return ResponderPlan("offramp.leo.runtime.service:prepare", {"longest": 64}, devices, memory_bytes=4096, rows=256)
 
 
 @dataclass
@@ -84,7 +84,9 @@ def started(
     """Both sides."""
     process = ResponderProcess(plan(seed, accelerator))
     try:
-        settings = Settings(rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0)
+        settings = RequesterSettings(
+            rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0
+        )
         requester = Requester(program(FLOWS, "ADDR"), [process], settings=settings)
         try:
             yield process, requester

@@ -15,10 +15,10 @@ from offramp.leo.native.journal import journal_words
 from offramp.leo.native.ring import ring_size
 from offramp.leo.runtime import service as basic
 from offramp.leo.runtime.dispatcher import Dispatcher
-from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.host import ResponderState
 from offramp.leo.runtime.responder import Responder
-from offramp.leo.transports.connect import Listener
-from offramp.leo.transports.greeting import Hello
+from offramp.leo.transports.connect import RequesterListener
+from offramp.leo.transports.greeting import RequesterHello
 from offramp.leo.transports.link import check_ends
 from offramp_base.native import ring
 from offramp_base.native.ring_end import make_end, ring_words
@@ -72,7 +72,7 @@ class Forged:
         self.requests[HEAD] = head + 40 + 8 * len(padded)
 
 
-def hello(owner: int = 7, **fields: object) -> Hello:
+def hello(owner: int = 7, **fields: object) -> RequesterHello:
     """A greeting that the responder below accepts."""
     usual = {
         "transport": "shm",
@@ -86,21 +86,21 @@ def hello(owner: int = 7, **fields: object) -> Hello:
         "ucx": None,
         "nic": None,
     }
-    return Hello(**(usual | fields))  # type: ignore[arg-type]
+    return RequesterHello(**(usual | fields))  # type: ignore[arg-type]
 
 
 @contextmanager
 def responder() -> Iterator[Responder]:
     """With one-sided operations, an echo, a function in Python and a device."""
     words = journal_words(ROWS)
-    memory = SharedMemory(Host.size(4096, 3, words))
-    host = Host(memory, 4096, 3, words)
+    memory = SharedMemory(ResponderState.size(4096, 3, words))
+    host = ResponderState(memory, 4096, 3, words)
     device = open_device("model:service_us=1", "acc")
     with tempfile.TemporaryDirectory() as folder:
         service = basic.prepare(host, {}, {"longest": STRIDE}, first=True)
         service.python = {"reverse": lambda m: bytes(m)[::-1]}
         service.dispatchers = {"acc": Dispatcher(device)}
-        peer = Responder(service, Listener(f"unix:{folder}/responder"))
+        peer = Responder(service, RequesterListener(f"unix:{folder}/responder"))
         try:
             yield peer
         finally:
@@ -109,7 +109,7 @@ def responder() -> Iterator[Responder]:
             memory.close()
 
 
-def connected(made: Responder, greeting: Hello | None = None) -> Forged:
+def connected(made: Responder, greeting: RequesterHello | None = None) -> Forged:
     """A connection whose rings the test writes."""
     greeting = greeting or hello()
     link = Forged(greeting.ring_bytes, greeting.longest)
@@ -124,12 +124,12 @@ def answers(link: Forged) -> list[tuple[int, int, bytes]]:
     while link.answers[TAIL] < link.answers[HEAD]:
         at = int(link.answers[TAIL])
         entry = link.answers[16 + (at & (size - 1)) // 8 :]
-        if entry[ring.Entry.length] == ring.SKIP:
+        if entry[ring.MessageHeader.length] == ring.SKIP:
             link.answers[TAIL] = at + size - (at & (size - 1))
             continue
-        length = int(entry[ring.Entry.length])
+        length = int(entry[ring.MessageHeader.length])
         content = entry[5:].view(np.uint8)[4:length].tobytes()
-        replies.append((int(entry[ring.Entry.id]), int(entry[ring.Entry.info]) >> 40 & 0xFF, content))
+        replies.append((int(entry[ring.MessageHeader.id]), int(entry[ring.MessageHeader.info]) >> 40 & 0xFF, content))
         link.answers[TAIL] = at + 40 + (length + 7 & ~7)
     return replies
 

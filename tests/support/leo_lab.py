@@ -12,37 +12,41 @@ from typing import Any
 import numpy as np
 
 from offramp.device import Device
-from offramp.leo.native.batch import Batch, Completions
-from offramp.leo.native.dataflow import Program, Trip
+from offramp.leo.native.batch import Completions, RequestBatch
+from offramp.leo.native.dataflow import Dataflow, Trip
 from offramp.leo.native.journal import journal_words
 from offramp.leo.runtime import service as basic
 from offramp.leo.runtime.dispatcher import Dispatcher
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.runtime.responder import Responder
-from offramp.leo.runtime.service import Service
-from offramp.leo.selection import Dependency, Policy, Table, named
-from offramp.leo.transports.connect import Listener
+from offramp.leo.runtime.service import ResponderService
+from offramp.leo.selection import Policy, RequestDependency, Table, named
+from offramp.leo.transports.connect import RequesterListener
 from offramp_base.sealed_memory import SharedMemory
 
 ROWS = 64
 
 
-def program(flows: Sequence[Sequence[tuple[Trip, ...] | None]], dependency: str = "NONE", links: int = 1) -> Program:
+def program(flows: Sequence[Sequence[tuple[Trip, ...] | None]], dependency: str = "NONE", links: int = 1) -> Dataflow:
     """Types with these trips on each path; every trip takes 10 us."""
     base = [[np.nan if flow is None else 1e4 * len(flow) for flow in row] for row in flows]
-    kinds = (Dependency(dependency),) * len(flows)
+    kinds = (RequestDependency(dependency),) * len(flows)
     table = Table.disjoint(base, np.nan_to_num(np.array(base)) / 2, dependency=kinds)
-    return Program(table, tuple(tuple(row) for row in flows), tuple(f"link{i}" for i in range(links)))
+    return Dataflow(table, tuple(tuple(row) for row in flows), tuple(f"link{i}" for i in range(links)))
 
 
-def batch(messages: Sequence[bytes], keys: Sequence[int] | None = None, kinds: Sequence[int] | None = None) -> Batch:
+def batch(
+    messages: Sequence[bytes], keys: Sequence[int] | None = None, kinds: Sequence[int] | None = None
+) -> RequestBatch:
     """Requests of these messages."""
     sizes = np.array([len(m) for m in messages], np.int64)
     payload = np.frombuffer(b"".join(messages) or b"\0", np.uint8)
     zeros = np.zeros(len(messages), np.int64)
     types = zeros if kinds is None else np.array(kinds, np.int64)
-    return Batch(types, zeros if keys is None else np.array(keys, np.int64), payload, np.cumsum(sizes) - sizes, sizes)
+    return RequestBatch(
+        types, zeros if keys is None else np.array(keys, np.int64), payload, np.cumsum(sizes) - sizes, sizes
+    )
 
 
 def serve_while(responder: Responder, call: Callable[[], Any]) -> Any:
@@ -67,16 +71,16 @@ class Lab:
 
     def __init__(
         self,
-        program: Program,
+        program: Dataflow,
         devices: Mapping[str, Device],
         local: Mapping[str, Device],
         python: Mapping[str, Callable[[bytes], bytes]],
-        settings: Settings,
+        settings: RequesterSettings,
         listen: str = "",
     ) -> None:
         words = journal_words(ROWS)
-        self.segment = SharedMemory(Host.size(1 << 16, 2, words))
-        self.host = Host(self.segment, 1 << 16, 2, words)
+        self.segment = SharedMemory(ResponderState.size(1 << 16, 2, words))
+        self.host = ResponderState(self.segment, 1 << 16, 2, words)
         self.devices = devices
         self.python = dict(python)
         self._folder = tempfile.TemporaryDirectory()
@@ -87,10 +91,10 @@ class Lab:
 
     def make(self, address: str) -> Responder:
         """A responder on the same host."""
-        service: Service = basic.prepare(self.host, {}, {"longest": 256}, first=True)
+        service: ResponderService = basic.prepare(self.host, {}, {"longest": 256}, first=True)
         service.python = self.python
         service.dispatchers = {name: Dispatcher(device, timeout_s=0.05) for name, device in self.devices.items()}
-        return Responder(service, Listener(address))
+        return Responder(service, RequesterListener(address))
 
     def crash(self) -> None:
         """End the responder and put another in its place."""
@@ -127,7 +131,7 @@ class Lab:
 
 @contextmanager
 def lab(
-    program: Program,
+    program: Dataflow,
     devices: Mapping[str, Device] | None = None,
     local: Mapping[str, Device] | None = None,
     python: Mapping[str, Callable[[bytes], bytes]] | None = None,
@@ -137,7 +141,7 @@ def lab(
     """A lab that is closed."""
     chosen = {"rows": ROWS, "stride": 256, **settings}
     chosen["policy"] = named(chosen.get("policy", Policy.LOOKAHEAD))
-    opened = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen), listen)
+    opened = Lab(program, devices or {}, local or {}, python or {}, RequesterSettings(**chosen), listen)
     try:
         yield opened
     finally:

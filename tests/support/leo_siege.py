@@ -21,9 +21,9 @@ import numpy as np
 
 from offramp.leo.applications import kvs
 from offramp.leo.applications.load import open_loop
-from offramp.leo.applications.times import Times
+from offramp.leo.applications.times import ApplicationTimes
 from offramp.leo.runtime.process import ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp_base.listening import Token
 from offramp_base.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, frame
 
@@ -68,8 +68,8 @@ def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1
     siege = Siege()
     process = ResponderProcess(kvs.plan({}, keys=10_000))
     try:
-        program = kvs.program(["cpu"], Times(lambda *_: 500.0))
-        requester = Requester(program, [process], settings=Settings(stride=128))
+        program = kvs.program(["cpu"], ApplicationTimes(lambda *_: 500.0))
+        requester = Requester(program, [process], settings=RequesterSettings(stride=128))
         workload = kvs.Ycsb("C", keys=10_000)
         with attacker(process, pace) as attack:
             open_loop(requester, workload, seconds, rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offramp.leo.selection.table import Dependency, Table
+from offramp.leo.selection.table import RequestDependency, Table
 
 
 def random_table(seed: int, *, most_paths: int = 4, most_types: int = 3) -> Table:
@@ -25,7 +25,7 @@ def random_table(seed: int, *, most_paths: int = 4, most_types: int = 3) -> Tabl
         tuple(f"x{i}" for i in range(resources)),
         np.where(closed, np.nan, base),
         load,
-        tuple(list(Dependency)[i] for i in rng.integers(0, 3, kinds)),
+        tuple(list(RequestDependency)[i] for i in rng.integers(0, 3, kinds)),
         tuple(capacity.tolist()),
         tuple((rng.random(kinds) < 0.5).tolist()),
     )

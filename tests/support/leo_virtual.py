@@ -16,10 +16,10 @@ from offramp.leo.devices import open_device
 from offramp.leo.native.clock import Clock
 from offramp.leo.native.journal import journal_words
 from offramp.leo.runtime.dispatcher import Dispatcher
-from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.host import ResponderState
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.runtime.responder import Responder
-from offramp.leo.transports.connect import Listener
+from offramp.leo.transports.connect import RequesterListener
 from offramp_base.sealed_memory import SharedMemory
 
 ROUND_NS = 2000
@@ -40,15 +40,15 @@ class Time:
 def _responder(application: Application, time: Time, stack: ExitStack) -> Responder:
     plan = application.plan
     words = journal_words(plan.rows)
-    segment = SharedMemory(Host.size(plan.memory_bytes, plan.journals, words))
+    segment = SharedMemory(ResponderState.size(plan.memory_bytes, plan.journals, words))
     stack.callback(segment.close)
-    host = Host(segment, plan.memory_bytes, plan.journals, words)
+    host = ResponderState(segment, plan.memory_bytes, plan.journals, words)
     devices = {name: open_device(text, name) for name, text in plan.devices.items()}
     module, _, function = plan.prepare.partition(":")
     prepare: Callable[..., Any] = getattr(importlib.import_module(module), function)
     service = prepare(host, devices, plan.parameters, first=True)
     service.dispatchers.update({name: Dispatcher(device) for name, device in devices.items()})
-    peer = Responder(service, Listener(), time.clock)
+    peer = Responder(service, RequesterListener(), time.clock)
     stack.callback(peer.close)
     return peer
 

@@ -10,8 +10,8 @@ import numpy as np
 from offramp.hermod.build import build
 from offramp.hermod.dag import Flows, Indices
 from offramp.hermod.factors import CType
-from offramp.hermod.traffic import Shape
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp.hermod.traffic import DagShape
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 
@@ -24,7 +24,7 @@ def _own(worker: int, size: float) -> Flows:
 class MiniTraffic:
     """Sizes at one byte a second; EP occupies a stage's sending side, DP both sides."""
 
-    shape: Shape
+    shape: DagShape
     pp: float
     rs: float
     ag: float
@@ -51,7 +51,7 @@ class MiniTraffic:
         return None
 
 
-class OnePort(Fabric):
+class OnePort(BisectionFabric):
     """A full-duplex port for each stage."""
 
     def route(self, flows: Flows, ctype: CType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,7 +61,7 @@ class OnePort(Fabric):
 
 
 def mini(stages: int, per_stage: int, micro_batches: int, *sizes: float) -> MiniTraffic:
-    return MiniTraffic(Shape(stages, micro_batches, stages * per_stage), *sizes)
+    return MiniTraffic(DagShape(stages, micro_batches, stages * per_stage), *sizes)
 
 
 def run(traffic: MiniTraffic, policy: str, iterations: int = 3) -> FlowResult:

@@ -24,7 +24,7 @@ from typing import Any, Final
 from offramp_base.native.compiler import compile_here
 from offramp_base.native.expressions import kind_of, llvm_type
 from offramp_base.native.llvm import AliasTags, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 
 _ROOT: Final = Path(__file__).parents[2]
 _PACKAGES: Final = ("base", "switch", "host", "sim")
@@ -61,7 +61,7 @@ class _Fields(Mapping[str, "tuple[int, int]"]):
         return 0
 
 
-class _Library(Library):
+class _Library(RuntimeLibrary):
     """Functions that the compiled program would supply are declared only."""
 
     def function(self, python: Callable[..., Any], *, exported: bool = False) -> Any:
@@ -97,16 +97,16 @@ def _of_module(name: str, imported: Any) -> Iterator[tuple[str, str]]:
 def _programs(only: str) -> Iterator[tuple[str, str]]:
     """Name and LLVM assembly of P4 programs, without queues and with them."""
     from offramp_p4.frontend import load
-    from offramp_p4.native.architecture import Way, architecture, build
+    from offramp_p4.native.architecture import PacketMode, architecture, build
 
     for path in _PROGRAMS:
         if only not in path:
             continue
         program = load(_ROOT / path)
         objects = architecture(program).objects(program)
-        for way in (Way.BATCH, Way.QUEUED):
+        for way in (PacketMode.BATCH, PacketMode.QUEUED):
             text = build(program, objects, way).text
-            yield path + (" queued" if way is Way.QUEUED else ""), text.replace(str(_ROOT), "")
+            yield path + (" queued" if way is PacketMode.QUEUED else ""), text.replace(str(_ROOT), "")
 
 
 def _normal(text: str) -> str:

@@ -18,14 +18,14 @@ import pytest
 from offramp.device import Status
 from offramp.nic.build import Variant, build, cache_folder, missing
 from offramp.nic.sysroot import make_sysroot
-from offramp.nic.wire import Function
+from offramp.nic.wire import NicFunction
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.local_block import share
 from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_p4.bench.namespace import in_namespace
 from offramp_sim.nic.links import ends
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def where_links_are(work: Callable[[], T]) -> T:
 class Vector(NamedTuple):
     """A request, and what a device must make of it."""
 
-    function: Function
+    function: NicFunction
     status: Status
     message: bytes
     answer: bytes = b""
@@ -137,7 +137,7 @@ def write_vectors(path: Path, vectors: Iterable[Vector]) -> None:
             file.write(b"".join(parts))
 
 
-def write_job(path: Path, job: Job, features: np.ndarray) -> None:
+def write_job(path: Path, job: GraphPlans, features: np.ndarray) -> None:
     """The file that ``offramp-nic-exchange`` reads: plans, values and sums of each worker."""
     sums = job.expected(features)
     workers = len(job.ports)
@@ -150,7 +150,9 @@ def write_job(path: Path, job: Job, features: np.ndarray) -> None:
                 file.write(struct.pack("<I", len(part)) + part)
 
 
-def job_of(seed: int, workers: int = 4, width: int = 40, limit: int = 12, lanes: int = LANES) -> tuple[Job, np.ndarray]:
+def job_of(
+    seed: int, workers: int = 4, width: int = 40, limit: int = 12, lanes: int = LANES
+) -> tuple[GraphPlans, np.ndarray]:
     """A small job of blocks of at most so many vertices, and features for it; where links are cards, on all of them."""
     links = len(os.environ.get("OFFRAMP_NIC_LINKS", "").split())
     workers = min(workers, links or workers)

@@ -11,11 +11,18 @@ from nic_vectors import all_vectors
 from offramp.allreduce.numbers import CODES, EXPONENT_BIAS
 from offramp.allreduce.tensor_sum import WILD
 from offramp.allreduce.wire import ALLREDUCE
-from offramp.allreduce.wire import Kind as Sum
+from offramp.allreduce.wire import AllReducePacketType as Sum
 from offramp.nic import wire
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.local_block import share
-from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind
+from offramp.switchgnn.wire import (
+    DATA_FRAME_BYTES,
+    NO_ID,
+    PREFIX_BYTES,
+    SHORT_FRAME_BYTES,
+    SWITCHGNN,
+    SwitchGnnPacketType,
+)
 
 _MOST = 4096
 
@@ -30,21 +37,23 @@ def write_seeds(name: str, folder: Path) -> None:
 def _packets() -> Iterator[bytes]:
     """An exchange of one block, and one of each kind of packet; see ``smartnic/fuzz/packet.cpp``."""
 
-    def frame(kind: Kind, size: int = 16, **fields: int) -> bytes:
+    def frame(kind: SwitchGnnPacketType, size: int = 16, **fields: int) -> bytes:
         flags = {"is_ack": kind >> 2, "is_fetch": kind >> 1 & 1, "resend": kind & 1}
         header = SWITCHGNN.pack({**fields, **flags}, 1).tobytes()
         return bytes([size]) + header.ljust(size, b"\1")
 
     full = DATA_FRAME_BYTES - PREFIX_BYTES
-    go = [frame(Kind.DONE, src_id=NO_ID, round=number) for number in range(1, 5)]
+    go = [frame(SwitchGnnPacketType.DONE, src_id=NO_ID, round=number) for number in range(1, 5)]
     results = [
-        frame(Kind.DATA, full, src_id=NO_ID, dst_id=vertex, block_id=3, count=2, chunk_id=chunk, round=1)
+        frame(SwitchGnnPacketType.DATA, full, src_id=NO_ID, dst_id=vertex, block_id=3, count=2, chunk_id=chunk, round=1)
         for vertex in (1, 5)
         for chunk in (0, 1)
     ]
     yield b"".join([go[0], *results, go[1]])
-    for kind in Kind:
-        size = full if kind in (Kind.DATA, Kind.RESEND) else SHORT_FRAME_BYTES - PREFIX_BYTES
+    for kind in SwitchGnnPacketType:
+        size = (
+            full if kind in (SwitchGnnPacketType.DATA, SwitchGnnPacketType.RESEND) else SHORT_FRAME_BYTES - PREFIX_BYTES
+        )
         for source, target in ((2, 1), (2, NO_ID), (1, 2)):
             asked = frame(kind, size, src_id=source, dst_id=target, block_id=3, count=1, round=1)
             yield go[0] + asked + asked + go[1]
@@ -53,19 +62,19 @@ def _packets() -> Iterator[bytes]:
 def _messages() -> Iterator[bytes]:
     """The control protocol's messages, and requests to every offload; see ``smartnic/fuzz/control.cpp``."""
     bodies = {
-        wire.Kind.HELLO: wire.HELLO.pack(wire.VERSION),
-        wire.Kind.MAP: wire.MAP.pack(4096),
-        wire.Kind.QUEUE: wire.QUEUE.pack(0, 64, 0),
-        wire.Kind.TABLES: wire.TABLES.pack(0, wire.Function.KVS_LOOKUP, 0, 0, 0, 1024, 16, 0, 0, 0),
-        wire.Kind.TRANSPORT: wire.TRANSPORT.pack(
+        wire.ControlMessageType.HELLO: wire.HELLO.pack(wire.VERSION),
+        wire.ControlMessageType.MAP: wire.MAP.pack(4096),
+        wire.ControlMessageType.QUEUE: wire.QUEUE.pack(0, 64, 0),
+        wire.ControlMessageType.TABLES: wire.TABLES.pack(0, wire.NicFunction.KVS_LOOKUP, 0, 0, 0, 1024, 16, 0, 0, 0),
+        wire.ControlMessageType.TRANSPORT: wire.TRANSPORT.pack(
             0, 0, 0, 0, 0, 256, 64, 4096, 0, 10**6, 10**7, 10**9, 0, 1e11, 0.1, 0.1, 1
         ),
-        wire.Kind.STATS: b"",
-        wire.Kind.COFLOWS: wire.COFLOWS.pack(0, 0, 0, 2, 0, 46, 64, 10**6, 0.1, 1),
-        wire.Kind.RANK: wire.RANK.pack(0, 0, 1, 4, 0x5EED, 1, 4, 128, 10**8, 10**10, 0.1, 1),
+        wire.ControlMessageType.STATS: b"",
+        wire.ControlMessageType.COFLOWS: wire.COFLOWS.pack(0, 0, 0, 2, 0, 46, 64, 10**6, 0.1, 1),
+        wire.ControlMessageType.RANK: wire.RANK.pack(0, 0, 1, 4, 0x5EED, 1, 4, 128, 10**8, 10**10, 0.1, 1),
     }
     for kind, body in bodies.items():
-        yield bytes([0, kind, kind == wire.Kind.MAP, 0]) + body
+        yield bytes([0, kind, kind == wire.ControlMessageType.MAP, 0]) + body
     for vector in all_vectors(1):
         if len(vector.message) < _MOST:
             yield bytes([128, vector.function, 255, 0]) + vector.message

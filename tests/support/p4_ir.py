@@ -10,7 +10,7 @@ from offramp_p4 import ir
 from offramp_p4.engine import core
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.generator import Builder, Generator
-from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout, Memory
+from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, CellLayout, Memory
 from offramp_p4.state import TableState, ValueSetState
 from offramp_p4.types import Bits, Type
 
@@ -31,13 +31,13 @@ class BareTarget:
 
     clears_headers: bool = True
     externs: Mapping[tuple[str, str], Builder] = field(default_factory=lambda: core.BUILDERS)
-    tables: Mapping[ir.Table, TableState] = field(default_factory=dict)
+    tables: Mapping[ir.MatchTable, TableState] = field(default_factory=dict)
     value_sets: Mapping[ir.ValueSet, ValueSetState] = field(default_factory=dict)
 
-    def on_hit(self, g: Generator, table: ir.Table) -> None:
+    def on_hit(self, g: Generator, table: ir.MatchTable) -> None:
         """Nothing."""
 
-    def selector_hash(self, g: Generator, table: ir.Table) -> str:
+    def selector_hash(self, g: Generator, table: ir.MatchTable) -> str:
         """No selectors."""
         return "0"
 
@@ -46,7 +46,7 @@ class BareTarget:
 class Runnable:
     """A compiled block: give values to variables, run, read others."""
 
-    layout: Layout
+    layout: CellLayout
     template: Memory
     function: Callable[[Memory], object]
 
@@ -68,7 +68,7 @@ class Runnable:
 
 
 def compile_body(
-    body: list[ir.Stmt], params: list[ir.Var], tables: Sequence[ir.Table] = (), *, errors: Sequence[str] = ERRORS
+    body: list[ir.Stmt], params: list[ir.Var], tables: Sequence[ir.MatchTable] = (), *, errors: Sequence[str] = ERRORS
 ) -> Runnable:
     """A control with this body, compiled."""
     control = ir.ControlInstance("C", "C", params, [], ir.Block(body))
@@ -84,7 +84,7 @@ def compile_body(
         blocks=[control],
         types={},
     )
-    layout = Layout(program)
+    layout = CellLayout(program)
     layout.place_block(control, [None] * len(params))
     target = BareTarget(tables={t: TableState(t) for t in tables})
     compiled = compile_blocks(program, layout, target, [control])

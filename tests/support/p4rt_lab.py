@@ -13,8 +13,8 @@ from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.native import NativeSwitch
-from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.device import P4Device
+from offramp_p4.runtime.service import P4RuntimeService
 from offramp_p4.runtime.translation import Translations
 from offramp_p4.switch import Switch
 
@@ -23,7 +23,7 @@ ENGINES: dict[str, Callable[..., Any]] = {"python": Switch, "native": NativeSwit
 INSERT, MODIFY, DELETE = v1.Update.INSERT, v1.Update.MODIFY, v1.Update.DELETE
 
 
-class SteppedDevice(Device):
+class SteppedDevice(P4Device):
     """Time stands still unless ``time_ns`` is changed."""
 
     time_ns = 1_000_000_000
@@ -39,7 +39,7 @@ class Lab:
     def __init__(self, engine: str, program: Path, translations: Translations | None = None) -> None:
         make = ENGINES[engine]
         self.device = SteppedDevice(0, lambda p: make(p, cpu_port=CPU_PORT), CPU_PORT, translations)
-        self.service = Service(self.device)
+        self.service = P4RuntimeService(self.device)
         self.program = program
         self.sent: list[tuple[int, bytes]] = []
         self.device.inject = self._inject

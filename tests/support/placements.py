@@ -8,27 +8,27 @@ from fractions import Fraction
 
 import numpy as np
 
-from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Volume
+from offramp.dgtp import DgtpJob, FlowVolume, Machine, MachineCluster, Problem, TaskType
 
 
-def unit_cluster(machines: int, slow: tuple[int, ...] = ()) -> Cluster:
+def unit_cluster(machines: int, slow: tuple[int, ...] = ()) -> MachineCluster:
     """Network cards of one byte a second, or half of it."""
     rates = [Fraction(4 if m in slow else 8) for m in range(machines)]
-    return Cluster(tuple(Machine(f"m{m}", {}, rate, rate) for m, rate in enumerate(rates)))
+    return MachineCluster(tuple(Machine(f"m{m}", {}, rate, rate) for m, rate in enumerate(rates)))
 
 
-def kind(seconds: int) -> Kind:
-    return Kind(Fraction(seconds))
+def kind(seconds: int) -> TaskType:
+    return TaskType(Fraction(seconds))
 
 
 def example_a() -> Problem:
     """Golden example A of the specification: parameter server, two machines."""
-    job = Job(
+    job = DgtpJob(
         workers=1,
         samplers=2,
         sync="ps",
-        gathered=Volume(Fraction(4)),
-        subgraph=Volume(Fraction(3)),
+        gathered=FlowVolume(Fraction(4)),
+        subgraph=FlowVolume(Fraction(3)),
         model_bytes=Fraction(1),
         store=kind(1),
         sampler=kind(1),
@@ -43,12 +43,12 @@ EXAMPLE_A = (0, 1, 0, 1, 0, 1)
 
 def example_b(workers: int, slow: tuple[int, ...] = ()) -> tuple[Problem, list[int]]:
     """Golden example B: a ring, machine i with store, sampler and worker i."""
-    job = Job(
+    job = DgtpJob(
         workers=workers,
         samplers=1,
         sync="ring",
-        gathered=Volume(Fraction(workers)),
-        subgraph=Volume(Fraction(1)),
+        gathered=FlowVolume(Fraction(workers)),
+        subgraph=FlowVolume(Fraction(1)),
         model_bytes=Fraction(workers),
         store=kind(1),
         sampler=kind(1),
@@ -80,22 +80,22 @@ def random_problem(seed: int) -> tuple[Problem, list[int], list[list[Fraction]]]
     def some(low: int, high: int) -> Fraction:
         return Fraction(rng.randint(low, high), rng.choice([1, 2]))
 
-    cluster = Cluster(
+    cluster = MachineCluster(
         tuple(
             Machine(f"m{m}", {}, 8 * some(1, 9), 8 * some(1, 9), {"worker": some(1, 3)} if m else {})
             for m in range(machines)
         )
     )
-    job = Job(
+    job = DgtpJob(
         workers=workers,
         samplers=tuple(rng.randint(1, 2) for _ in range(workers)),
         sync=rng.choice(["ps", "ring"]),
         servers=rng.randint(1, 2),
-        gathered=Volume(Fraction(6)),
-        subgraph=Volume(Fraction(4)),
+        gathered=FlowVolume(Fraction(6)),
+        subgraph=FlowVolume(Fraction(4)),
         model_bytes=Fraction(2),
         pipelined=rng.random() < 0.8,
-        **{name: Kind(Fraction(rng.randint(0, 3))) for name in ("store", "sampler", "worker", "ps", "ring")},
+        **{name: TaskType(Fraction(rng.randint(0, 3))) for name in ("store", "sampler", "worker", "ps", "ring")},
     )
     problem = Problem(job.graph(machines), cluster)
     placement = problem.whole([rng.randrange(machines) for _ in problem.movable]).tolist()
@@ -110,19 +110,19 @@ def packing_problem(seed: int) -> Problem:
     """Few tasks that need two resources, on machines where they may not fit."""
     rng = random.Random(seed)
     machines = rng.randint(1, 3)
-    cluster = Cluster(
+    cluster = MachineCluster(
         tuple(Machine(f"m{m}", {"cpu": rng.randint(0, 6), "gpu": rng.randint(0, 2)}, 8e9, 8e9) for m in range(machines))
     )
-    job = Job(
+    job = DgtpJob(
         workers=rng.randint(1, 3),
         samplers=1,
         sync="ps",
-        gathered=Volume(100.0),
-        subgraph=Volume(100.0),
+        gathered=FlowVolume(100.0),
+        subgraph=FlowVolume(100.0),
         model_bytes=1.0,
-        sampler=Kind(1.0, {"cpu": 2}),
-        worker=Kind(1.0, {"cpu": 1, "gpu": 1}),
-        ps=Kind(1.0, {"cpu": 1}),
+        sampler=TaskType(1.0, {"cpu": 2}),
+        worker=TaskType(1.0, {"cpu": 1, "gpu": 1}),
+        ps=TaskType(1.0, {"cpu": 1}),
     )
     return Problem(job.graph(machines), cluster)
 
@@ -131,24 +131,24 @@ def large_problem() -> Problem:
     """A thousand tasks, 65,000 flows an iteration, on a hundred machines."""
     rng = np.random.default_rng(0)
     rates = rng.choice([10e9, 20e9, 50e9], 100)
-    cluster = Cluster(
+    cluster = MachineCluster(
         tuple(
             Machine(f"m{i}", {"cpu": int(rng.integers(12, 33)), "gpu": int(rng.integers(2, 6))}, rate, rate)
             for i, rate in enumerate(rates)
         )
     )
-    job = Job(
+    job = DgtpJob(
         workers=297,
         samplers=2,
         sync="ps",
         servers=9,
-        gathered=Volume(1e8, 0.05),
-        subgraph=Volume(1e8, 0.05),
+        gathered=FlowVolume(1e8, 0.05),
+        subgraph=FlowVolume(1e8, 0.05),
         model_bytes=0.83e6,
-        store=Kind(0.01),
-        sampler=Kind(0.02, {"cpu": 2}),
-        worker=Kind(0.06, {"cpu": 1, "gpu": 1}),
-        ps=Kind(0.003, {"cpu": 1}),
+        store=TaskType(0.01),
+        sampler=TaskType(0.02, {"cpu": 2}),
+        worker=TaskType(0.06, {"cpu": 1, "gpu": 1}),
+        ps=TaskType(0.003, {"cpu": 1}),
     )
     return Problem(job.graph(100), cluster)
 
@@ -157,17 +157,19 @@ def small_problem(seed: int) -> Problem:
     """Three machines, seven movable tasks: at most 2,187 placements."""
     rng = random.Random(seed)
     rates = [rng.choice([1e9, 2e9, 5e9]) for _ in range(3)]
-    cluster = Cluster(tuple(Machine(f"m{m}", {"cpu": rng.randint(4, 8), "gpu": 2}, r, r) for m, r in enumerate(rates)))
-    job = Job(
+    cluster = MachineCluster(
+        tuple(Machine(f"m{m}", {"cpu": rng.randint(4, 8), "gpu": 2}, r, r) for m, r in enumerate(rates))
+    )
+    job = DgtpJob(
         workers=2,
         samplers=2,
         sync="ps",
-        gathered=Volume(1e7, 0.1),
-        subgraph=Volume(1e7, 0.1),
+        gathered=FlowVolume(1e7, 0.1),
+        subgraph=FlowVolume(1e7, 0.1),
         model_bytes=1e6,
-        store=Kind(0.01),
-        sampler=Kind(0.02, {"cpu": 2}),
-        worker=Kind(0.05, {"cpu": 1, "gpu": 1}),
-        ps=Kind(0.003, {"cpu": 1}),
+        store=TaskType(0.01),
+        sampler=TaskType(0.02, {"cpu": 2}),
+        worker=TaskType(0.05, {"cpu": 1, "gpu": 1}),
+        ps=TaskType(0.003, {"cpu": 1}),
     )
     return Problem(job.graph(3), cluster)

@@ -20,8 +20,8 @@ from offramp_p4.frontend import load
 from offramp_p4.ports.dpdk.library import ports_library
 from offramp_p4.ports.dpdk.port import DpdkPort
 from offramp_p4.ports.dpdk.workers import Workers
-from offramp_p4.stf.control import Control
-from offramp_p4.stf.parse import Command, parse
+from offramp_p4.stf.control import StfControl
+from offramp_p4.stf.parse import StfCommand, parse
 from twins import Twins
 
 _PATIENCE_S = 30.0
@@ -49,7 +49,7 @@ class PortedTwins(Twins):
 
     def _by_ports(self, batch: PacketBatch) -> list[tuple[int, bytes]]:
         number, into, out = int(batch.ports[0]), self._folder / "in.pcap", self._folder / "out.pcap"
-        writer = pcap.Writer(into)
+        writer = pcap.CaptureWriter(into)
         writer.write(0, batch.frames())
         writer.close()
         port = DpdkPort(self._library, f"dpdk:net_pcap0,rx_pcap={into},tx_pcap={out}", number, self._cores)
@@ -72,10 +72,10 @@ class PortedTwins(Twins):
 def run(path: Path, folder: Path, cores: int, spread: str, extra: int) -> int:
     """The packets of an STF file, then as many damaged ones; how many."""
     twins = PortedTwins(load(path.with_suffix(".p4")), folder, cores, spread)
-    controls = [Control(switch) for switch in twins.both]
+    controls = [StfControl(switch) for switch in twins.both]
     sent: list[tuple[int, bytes]] = []
 
-    def kind(command: Command) -> int:
+    def kind(command: StfCommand) -> int:
         return command.numbers[0] if command.name == "packet" else -1
 
     commands = [command for command in parse(path.read_text(), path.name) if command.name != "expect"]

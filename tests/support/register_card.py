@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from offramp.device import Status
-from offramp.fpga.card import Engine
+from offramp.fpga.card import CardEngine
 from offramp.fpga.packets import LINE
-from offramp.fpga.udp import HEADER, MAGIC, Control, Kind, Reply
+from offramp.fpga.udp import HEADER, MAGIC, ControlRequest, DatagramStatus, DatagramType
 
 _ENTRIES = 1 << 31
 
@@ -28,7 +28,7 @@ class RegisterCard:
         silent, busy: whether it answers, and whether another host has it.
     """
 
-    def __init__(self, line: socket.socket, engine: Engine, registers: dict[int, int]) -> None:
+    def __init__(self, line: socket.socket, engine: CardEngine, registers: dict[int, int]) -> None:
         self.line, self.engine, self.registers = line, engine, registers
         self.written: list[tuple[int, int]] = []
         self.lines: dict[int, bytes] = {}
@@ -49,21 +49,21 @@ class RegisterCard:
 
     def _answer(self, head: dict[str, int], packet: bytes, peer: object) -> None:
         assert head["magic"] == MAGIC
-        reply, content = Reply.DONE, b""
-        if head["kind"] == Kind.OPEN:
-            reply = Reply.BUSY if self.busy else reply
-        elif head["kind"] == Kind.REQUEST:
+        reply, content = DatagramStatus.DONE, b""
+        if head["kind"] == DatagramType.OPEN:
+            reply = DatagramStatus.BUSY if self.busy else reply
+        elif head["kind"] == DatagramType.REQUEST:
             content = self._request(packet)
         values = {**head, "outcome": reply, "window": 8, "cycles": 25_000_000, "lines": 0}
         self.line.sendto(HEADER.encode(values) + content, peer)  # type: ignore[arg-type]
 
     def _request(self, packet: bytes) -> bytes:
         what, place = struct.unpack_from("<II", packet)
-        if what == Control.TABLE:
+        if what == ControlRequest.TABLE:
             return self._enter(place, packet[16:])
         assert place >> 8 == self.engine
         offset = place & 0xFF
-        if what == Control.SET:
+        if what == ControlRequest.SET:
             value = struct.unpack_from("<I", packet, 16)[0]
             self.written.append((offset, value))
             self.registers[offset] = value
@@ -86,7 +86,7 @@ def completion(count: int, status: Status = Status.OK) -> bytes:
 
 
 @contextmanager
-def register_card(engine: Engine, registers: dict[int, int]) -> Iterator[tuple[RegisterCard, str]]:
+def register_card(engine: CardEngine, registers: dict[int, int]) -> Iterator[tuple[RegisterCard, str]]:
     """Such a card, and its name as a device."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         line.bind(("127.0.0.1", 0))

@@ -9,7 +9,7 @@ from scapy.fields import BitField, FieldListField, SignedIntField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from offramp.switchgnn.wire import IP_PROTOCOL, LANES, SWITCHGNN, Kind
+from offramp.switchgnn.wire import IP_PROTOCOL, LANES, SWITCHGNN, SwitchGnnPacketType
 from offramp_base.wire.fields import HeaderFormat
 
 
@@ -32,7 +32,7 @@ class SwitchGNN(Packet):
     def guess_payload_class(self, payload: bytes) -> Any:
         """The payload layer where the flags say that there is one."""
         kind = self.is_ack << 2 | self.is_fetch << 1 | self.resend
-        if kind in (Kind.DATA, Kind.RESEND):
+        if kind in (SwitchGnnPacketType.DATA, SwitchGnnPacketType.RESEND):
             return SwitchGNNPayload
         return Packet.guess_payload_class(self, payload)
 

@@ -16,7 +16,7 @@ from offramp.leo.applications.application import Application
 from offramp.leo.applications.remote import open_responder
 from offramp.leo.applications.store import application as store_application
 from offramp.leo.runtime.context import Context
-from offramp.leo.store.client import Client
+from offramp.leo.store.client import StoreClient
 from offramp_base.listening import Token
 from store_lab import a_store
 
@@ -86,7 +86,7 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
 
     def write() -> None:
         mine = random.Random(seed + 1)
-        with Client(address, Token.from_environment()) as client:
+        with StoreClient(address, Token.from_environment()) as client:
             while not stop.is_set():
                 key = mine.randrange(KEYS)
                 begun[key] += 1
@@ -95,7 +95,7 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
                 check.writes += 1
                 time.sleep(mine.choice([0, 0, 1e-3, 5e-3]))
 
-    with Client(address, Token.from_environment()) as other:
+    with StoreClient(address, Token.from_environment()) as other:
         other.set({key_of(key): told(0) for key in range(KEYS)})
         before = _hits(address)
         writer = threading.Thread(target=write)
@@ -142,9 +142,9 @@ def check_device(device: str, seconds: float) -> Found:
 
 def _hits(address: str) -> int:
     """GETs of keys that the store itself has answered."""
-    from offramp.leo.store.client import Connection, encode_info
+    from offramp.leo.store.client import StoreConnection, encode_info
 
-    connection = Connection(address, Token.from_environment())
+    connection = StoreConnection(address, Token.from_environment())
     connection.submit(encode_info(), 1)
     while not (answers := connection.poll()):
         connection.wait(100)

@@ -31,8 +31,8 @@ from offramp_base.p4rt.session import Session
 from offramp_base.transport import FrameIO, open_io
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.embedded import EmbeddedSwitch
-from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.device import P4Device
+from offramp_p4.runtime.service import P4RuntimeService
 from offramp_p4.switch import Switch
 
 CPU_PORT = 510
@@ -153,8 +153,8 @@ class InProcess(Target):
     quiet_s = 0.0
 
     def _start(self) -> None:
-        device = Device(0, lambda program: Switch(program, cpu_port=CPU_PORT), CPU_PORT)
-        self._service = Service(device)
+        device = P4Device(0, lambda program: Switch(program, cpu_port=CPU_PORT), CPU_PORT)
+        self._service = P4RuntimeService(device)
         self._links = MemoryPorts(device, self.ports)
 
     def _connect(self) -> Connection:

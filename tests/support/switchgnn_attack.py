@@ -15,9 +15,9 @@ import numpy as np
 
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.wire import LANES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, Kind, build_frames
+from offramp.switchgnn.wire import LANES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SwitchGnnPacketType, build_frames
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 
@@ -96,7 +96,19 @@ class Attacker:
         rng = self.rng
         if rng.random() < 0.3:
             return rng.bytes(int(rng.integers(0, 200)))
-        kind = int(rng.choice([Kind.DATA, Kind.RESEND, Kind.FETCH, Kind.ACK, Kind.DONE, 0b101, 0b111]))
+        kind = int(
+            rng.choice(
+                [
+                    SwitchGnnPacketType.DATA,
+                    SwitchGnnPacketType.RESEND,
+                    SwitchGnnPacketType.FETCH,
+                    SwitchGnnPacketType.ACK,
+                    SwitchGnnPacketType.DONE,
+                    0b101,
+                    0b111,
+                ]
+            )
+        )
         fields = {
             "src_id": int(rng.choice([NO_ID, *range(14)])),
             "dst_id": int(rng.choice([NO_ID, *range(14)])),
@@ -110,10 +122,14 @@ class Attacker:
             "round": int(rng.integers(12)),
         }
         lanes = rng.integers(-(2**31), 2**31, (1, LANES)).astype(np.int32)
-        return next(build_frames(0, fields, 1, lanes if kind in (Kind.DATA, Kind.RESEND) else None).frames())
+        return next(
+            build_frames(
+                0, fields, 1, lanes if kind in (SwitchGnnPacketType.DATA, SwitchGnnPacketType.RESEND) else None
+            ).frames()
+        )
 
 
-def attacked_job(seed: int) -> Job:
+def attacked_job(seed: int) -> GraphPlans:
     """A small random job, with features of one packet and of two."""
     rng = np.random.default_rng(seed)
     vertices = int(rng.integers(6, 12))
@@ -129,7 +145,7 @@ def attacked_job(seed: int) -> Job:
 
 def turns(
     seed: int,
-    job: Job,
+    job: GraphPlans,
     process: Process,
     ports: Sequence[int],
     *,

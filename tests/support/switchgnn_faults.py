@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from offramp.switchgnn.wire import PREFIX_BYTES, Kind, kinds_of
+from offramp.switchgnn.wire import PREFIX_BYTES, SwitchGnnPacketType, kinds_of
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.lockstep import Channel
 
@@ -79,7 +79,7 @@ class KindLost:
         first: the turn in which that begins.
     """
 
-    def __init__(self, kind: Kind, port: int | None, turns: int, first: int = 0) -> None:
+    def __init__(self, kind: SwitchGnnPacketType, port: int | None, turns: int, first: int = 0) -> None:
         self._kind = kind
         self._port = port
         self._turns = turns

@@ -13,7 +13,7 @@ from offramp.switchgnn.wire import (
     LEVEL_LEAF,
     NO_ID,
     SHORT_FRAME_BYTES,
-    Kind,
+    SwitchGnnPacketType,
     is_newer,
     next_round,
 )
@@ -73,7 +73,7 @@ class ReferenceLeaf(ReferenceSwitch):
     def _serve(self, frame: bytes, header: Header) -> Output:
         if self._from_leaves() and header["src_id"] == NO_ID and is_newer(header["round"], self.round):
             self.round = header["round"]  # another switch would not send it before its round
-        if kind_of(header) == Kind.DATA and header["level"] == LEVEL_LEAF:
+        if kind_of(header) == SwitchGnnPacketType.DATA and header["level"] == LEVEL_LEAF:
             return self._join(frame, header)
         return super()._serve(frame, header)
 
@@ -229,8 +229,8 @@ def is_of_leaf(header: Header) -> bool:
     """Whether a leaf sends such: partial sums and its own DONE are of its level, what it passes on is not."""
     kind, nobody = kind_of(header), header["src_id"] == NO_ID
     done = header["is_ack"] and header["is_fetch"]
-    level = LEVEL_LEAF if kind == Kind.DATA or (done and not nobody) else 0
-    return header["level"] == level and (kind != Kind.DATA or nobody)
+    level = LEVEL_LEAF if kind == SwitchGnnPacketType.DATA or (done and not nobody) else 0
+    return header["level"] == level and (kind != SwitchGnnPacketType.DATA or nobody)
 
 
 def addressed(frame: bytes, leaf: int) -> bytes:
@@ -254,13 +254,13 @@ class ReferenceSpine(ReferenceSwitch):
 
     def _serve(self, frame: bytes, header: Header) -> Output:
         kind = kind_of(header)
-        if kind == Kind.DONE:
+        if kind == SwitchGnnPacketType.DONE:
             if not self._may_say(header["src_id"]):
                 return self._refuse()
             return self._relay(frame, self._done_ports(header["src_id"]))
         if kind not in self._served:
             return self._drop(Disposition.FOREIGN)
-        if kind == Kind.ACK:
+        if kind == SwitchGnnPacketType.ACK:
             return self._relay(frame, self._ack_ports(header), Disposition.ACKNOWLEDGED)
         owner = self._owners.get(header["dst_id"])
         return self._relay(frame, [] if owner is None else [self._network.downlink(self._network.racks[owner])])

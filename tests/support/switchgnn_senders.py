@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offramp.switchgnn.wire import PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind, kind_of_flags
+from offramp.switchgnn.wire import PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, SwitchGnnPacketType, kind_of_flags
 from offramp_base.wire.batch import PacketBatch
 
 
@@ -19,5 +19,5 @@ def _worker(frame: bytes) -> int:
         return 0
     header = SWITCHGNN.decode(frame[PREFIX_BYTES:])
     kind = kind_of_flags(header["is_ack"], header["is_fetch"], header["resend"])
-    worker: int = header["src_id"] if kind == Kind.DONE else header["src_id"] // 2
+    worker: int = header["src_id"] if kind == SwitchGnnPacketType.DONE else header["src_id"] // 2
     return worker if worker < 3 else 0

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.themis.network import Collective, Network, coordinates
-from offramp.themis.schedule import Stage
+from offramp.themis.schedule import ChunkOperation
 from offramp_base.errors import OfframpError
 
 Array = npt.NDArray[np.generic]
 
 
-def apply(network: Network, stages: list[Stage], inputs: list[Array]) -> list[Array]:
+def apply(network: Network, stages: list[ChunkOperation], inputs: list[Array]) -> list[Array]:
     """The arrays of all NPUs after a chunk's stages.
 
     Args:
@@ -34,7 +34,9 @@ def apply(network: Network, stages: list[Stage], inputs: list[Array]) -> list[Ar
     return [held[place].reshape(-1, held[place].shape[-1]) for place in places]
 
 
-def _stage(stage: Stage, axis: int, held: dict[tuple[int, ...], Array], place: tuple[int, ...], size: int) -> Array:
+def _stage(
+    stage: ChunkOperation, axis: int, held: dict[tuple[int, ...], Array], place: tuple[int, ...], size: int
+) -> Array:
     peers = [held[(*place[: stage.dim], c, *place[stage.dim + 1 :])] for c in range(size)]
     here = place[stage.dim]
     present = peers[0].shape[axis]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
-from offramp.themis.network import Collective, Kind, Network
+from offramp.themis.network import Collective, DimensionTopology, Network
 from offramp.themis.schedule import active
 from offramp_base.errors import OfframpError
 
@@ -20,7 +20,9 @@ def closed_form_ps(network: Network, collective: Collective, size: float) -> flo
         OfframpError: an all-to-all, or an in-network dimension: the polytope is another one.
     """
     dims = active(network)
-    if collective is Collective.ALL_TO_ALL or any(network.dimensions[k].kind is Kind.IN_NETWORK for k in dims):
+    if collective is Collective.ALL_TO_ALL or any(
+        network.dimensions[k].kind is DimensionTopology.IN_NETWORK for k in dims
+    ):
         raise OfframpError(
             "closed form of the bound: expected reduce-scatter, all-gather or all-reduce, not in-network"
         )

@@ -7,14 +7,14 @@ import heapq
 import random
 
 from offramp.themis.network import Network, coordinates
-from offramp.themis.plan import Plan
+from offramp.themis.plan import CollectivePlan
 from offramp_base.errors import OfframpError
 
 Peers = tuple[int, tuple[int, ...]]
 """A dimension and the coordinates along the others: the NPUs that communicate there."""
 
 
-def run_npus(plan: Plan, jitter_ps: int, seed: int = 0, *, enforce: bool = True) -> int:
+def run_npus(plan: CollectivePlan, jitter_ps: int, seed: int = 0, *, enforce: bool = True) -> int:
     """Picoseconds until all NPUs are through, each up to ``jitter_ps`` late after every operation.
 
     An operation begins on an NPU when the NPU's dimension is free, and ends when all peers have begun it and its
@@ -28,7 +28,7 @@ def run_npus(plan: Plan, jitter_ps: int, seed: int = 0, *, enforce: bool = True)
 
 
 class _World:
-    def __init__(self, plan: Plan, jitter_ps: int, draw: random.Random, *, enforce: bool) -> None:
+    def __init__(self, plan: CollectivePlan, jitter_ps: int, draw: random.Random, *, enforce: bool) -> None:
         self.network: Network = plan.network
         self.stages = plan.stages()
         self.orders = plan.orders()

@@ -29,9 +29,9 @@ import torch_recipes
 from offramp.torch import create
 from offramp.torch.dispatcher import every
 from offramp.torch.history import totals
-from offramp.torch.offload import OFFLOADS, Call, DeclinedError, Offload, Request, Result
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, DeclinedError, Offload, Result
 from offramp.torch.offloads.allreduce import InSwitch
-from offramp.torch.place import Place
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import VARIABLE
 from offramp.workers.group import Group
 from offramp_base.errors import OfframpError
@@ -108,53 +108,53 @@ class Counting(Offload):
     """Sums, gathers and exchanges over the control group, counted; faults when the settings ask for them."""
 
     kinds = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "send", "recv")
-    calls: ClassVar[list[Call]] = []
+    calls: ClassVar[list[CollectiveCall]] = []
     fault: ClassVar[str] = ""
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         return (
             super().takes(request) and request.form != "any" and (request.kind, request.form) != ("all_to_all", "list")
         )
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         if self.fault == "open" and place.rank == 1:
             raise OfframpError("no slots are left")
         self.place, self.control = place, place.control
 
-    def _count(self, call: Call) -> None:
+    def _count(self, call: CollectiveCall) -> None:
         self.calls.append(call)
         if self.fault == "decline":
             raise DeclinedError("the values overflow")
         if self.fault == "fail":
             raise OfframpError("the switch has gone")
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         self._count(call)
         total = values.clone()
         dist.all_reduce(total, getattr(dist.ReduceOp, call.request.reduce.replace("AVG", "SUM")), group=self.control)
         return total
 
-    def reduce_scatter(self, values: torch.Tensor, call: Call) -> Result:
+    def reduce_scatter(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         return self.all_reduce(values, call)[self.place.rank].clone()
 
-    def all_gather(self, values: torch.Tensor, call: Call) -> Result:
+    def all_gather(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         self._count(call)
         gathered = values.new_empty((self.place.size, len(values)))
         dist.all_gather_into_tensor(gathered.view(-1), values, group=self.control)
         return gathered
 
-    def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
+    def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: CollectiveCall) -> Result:
         self._count(call)
         dist.all_to_all_single(output, values, call.output_splits or None, call.input_splits or None, self.control)
         return output
 
-    def send(self, values: torch.Tensor, call: Call) -> Result:
+    def send(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         self._count(call)
         return self._later(
             dist.isend(values, group_dst=call.peer, tag=call.input_splits[0], group=self.control), values
         )
 
-    def recv(self, output: torch.Tensor, call: Call) -> Result:
+    def recv(self, output: torch.Tensor, call: CollectiveCall) -> Result:
         self._count(call)
         return self._later(
             dist.irecv(output, group_src=call.peer, tag=call.input_splits[0], group=self.control), output

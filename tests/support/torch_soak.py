@@ -162,9 +162,9 @@ def be_rank(plan: Plan, rank: int, folder: Path, links: str, restarts: int) -> N
     from offramp.allreduce import reducer
     from offramp.torch import create
     from offramp.torch.offloads import allreduce
-    from offramp_base.transport.faulty import Faults, Faulty
+    from offramp_base.transport.faulty import FaultRates, Faulty
 
-    faults = Faults(loss=plan.trouble, duplication=plan.trouble, reordering=plan.trouble)
+    faults = FaultRates(loss=plan.trouble, duplication=plan.trouble, reordering=plan.trouble)
     plain = reducer._open
     reducer._open = lambda link: Fated(  # type: ignore[assignment]
         Faulty(plain(link), seed=plan.seed * 8 + rank, sending=faults, receiving=faults), plan, rank, restarts

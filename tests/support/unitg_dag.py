@@ -11,11 +11,11 @@ import numpy as np
 from offramp.hermod.build import sort_tasks
 from offramp.hermod.dag import ACTIVATION, GRADIENT, REDUCE_SCATTER, Coflow, Compute, Dag, Flows, Task
 from offramp.unitg.coflows import gradient_factors, transfer_factors
-from offramp.unitg.schedule import Op, Place
+from offramp.unitg.schedule import Op, PipelinePosition
 
 
 def unitg_dag(
-    place: Place,
+    place: PipelinePosition,
     iterations: int,
     seconds: tuple[float, float, float],
     activation_bytes: float,
@@ -41,7 +41,7 @@ def unitg_dag(
         parts: dict[int, int] = {}
         for backward in (False, True):
             for stage in range(stages - 1, -1, -1) if backward else range(stages):
-                own = Place(stage, stages, place.microbatches)
+                own = PipelinePosition(stage, stages, place.microbatches)
                 for op in (op for op in own.order() if op.backward == backward):
                     done = tasks.compute(stage, op, it, seconds[backward], last[stage], sent.get((stage, op)))
                     last[stage] = done
@@ -76,7 +76,7 @@ class _Tasks:
         role = GRADIENT if op.backward else ACTIVATION
         return self._add(Coflow(role, transfer_factors(op, stage), it, stage, flows, [after]))
 
-    def average(self, place: Place, it: int, size: float, after: list[int]) -> int:
+    def average(self, place: PipelinePosition, it: int, size: float, after: list[int]) -> int:
         """A part of the gradients to each rank and its sum back: two parts between any two ranks."""
         ranks, part = range(place.stages), size / place.stages
         flows = _flows([(a, b, 2 * part) for a in ranks for b in ranks if a != b])

@@ -7,24 +7,24 @@ from collections.abc import Iterable
 
 from astra_sim_program import TYPES
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import Node, Trace
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace
 from offramp.themis.kinds import Collective
 from offramp.themis.network import Network
-from offramp_sim.themis.workload import Exchange, Workload
+from offramp_sim.themis.workload import LayerCollective, TrainingWorkload
 
 
 class WorkloadTrace:
     """One iteration of a workload on a fitted network, in nodes of whole microseconds."""
 
-    def __init__(self, workload: Workload, network: Network) -> None:
+    def __init__(self, workload: TrainingWorkload, network: Network) -> None:
         self.workload, self.sizes = workload, workload.group_sizes(network)
         self.dims, self.count = workload.dims(network), len(network.dimensions)
-        self.nodes: list[Node] = []
+        self.nodes: list[ChakraNode] = []
         self.before: set[int] = set()
         self.open: set[int] = set()
         self.by_layer: dict[str, set[int]] = {}
 
-    def trace(self) -> Trace:
+    def trace(self) -> ChakraTrace:
         layers = self.workload.layers
         for layer in layers:
             if layer.awaits is not None:
@@ -42,7 +42,7 @@ class WorkloadTrace:
             self._communicate(layer.weight)
             if layer.await_input:
                 self._wait(gradients)
-        return Trace(self.nodes)
+        return ChakraTrace(self.nodes)
 
     def _compute(self, ps: int) -> None:
         if ps:
@@ -50,7 +50,7 @@ class WorkloadTrace:
             self._node("compute", schema.COMPUTE, ps // 1_000_000, {"is_cpu_op": False})
             self.before = {self.nodes[-1].id}
 
-    def _communicate(self, exchanges: Iterable[Exchange]) -> set[int]:
+    def _communicate(self, exchanges: Iterable[LayerCollective]) -> set[int]:
         numbers = set()
         for each in exchanges:
             dims, size = self.dims[each.scope], each.size
@@ -72,4 +72,4 @@ class WorkloadTrace:
         self.open -= numbers
 
     def _node(self, name: str, kind: int, micros: int, facts: dict[str, object]) -> None:
-        self.nodes.append(Node(len(self.nodes) + 1, name, kind, sorted(self.before), micros, facts))  # type: ignore[arg-type]
+        self.nodes.append(ChakraNode(len(self.nodes) + 1, name, kind, sorted(self.before), micros, facts))  # type: ignore[arg-type]

@@ -16,8 +16,8 @@ from offramp_sim.reproduce import catalogue
 from offramp_sim.reproduce.claims.claim import Claim, judge
 from offramp_sim.reproduce.claims.table import CLAIMS, claims_of
 from offramp_sim.reproduce.claims.text import as_markdown, claimed, panel
-from offramp_sim.reproduce.item import Comparison, Evidence, Item, Reproduction, range_in
-from offramp_sim.reproduce.referee.case import Case, Row, cases_of, run_case
+from offramp_sim.reproduce.item import Evidence, Item, PaperComparison, Reproduction, range_in
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase, cases_of, run_case
 from offramp_sim.reproduce.referee.search import search
 from offramp_sim.reproduce.referee.verdict import Ruling
 
@@ -62,7 +62,7 @@ def _marked(name: str) -> object:
 @pytest.mark.parametrize("name", [_marked(name) for name in sorted({claim.item for claim in CLAIMS})])
 def test_claimed_numbers_have_these_names(name: str) -> None:
     (item,) = catalogue.find(name)
-    row = run_case((Case(name, min(item.sizes), 0), None))
+    row = run_case((ItemCase(name, min(item.sizes), 0), None))
     assert not row.error
     assert {claim.number for claim in claims_of(name)} <= set(row.values)
 
@@ -72,10 +72,10 @@ def _invented(scale: float, seed: int, *, link: int = 10, cache: int = 1) -> Rep
         raise OfframpError("no such cache")
     factor = 1.5 + seed / 10 - (link == 40) * (0.7 if cache == 1 else 0.1)
     comparisons = [
-        Comparison("ahead", "1.2x", f"{factor:.2f}x"),
-        Comparison("chosen so", "5", "5", evidence=Evidence.ASSUMED, source="the 5"),
-        Comparison("change", "-20 %", f"{-10 * cache - link:+d} %"),
-        Comparison("far", "-35 %", f"{-10 * cache - link:+d} %"),
+        PaperComparison("ahead", "1.2x", f"{factor:.2f}x"),
+        PaperComparison("chosen so", "5", "5", evidence=Evidence.ASSUMED, source="the 5"),
+        PaperComparison("change", "-20 %", f"{-10 * cache - link:+d} %"),
+        PaperComparison("far", "-35 %", f"{-10 * cache - link:+d} %"),
     ]
     return Reproduction(comparisons, (), {}, "")
 
@@ -87,7 +87,7 @@ ITEM = Item(
 
 
 @pytest.fixture
-def rows(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[CaseResult]:
     monkeypatch.setattr(catalogue, "items", lambda: [ITEM])
     return [run_case((case, None)) for case in cases_of(ITEM, ITEM.sizes, range(3))]
 
@@ -97,7 +97,7 @@ def _claim(number: str = "ahead", **changes: object) -> Claim:
     return Claim("invented/figure1", number, "docs/index.md", "", **fields)  # type: ignore[arg-type]
 
 
-def test_a_claim_is_judged_where_it_is_made(rows: list[Row]) -> None:
+def test_a_claim_is_judged_where_it_is_made(rows: list[CaseResult]) -> None:
     everywhere = judge(_claim(), ITEM, rows)
     assert everywhere.ruling is Ruling.TURNS
     assert everywhere.turns == ("scale 1, seed 0, link 40", "scale 1, seed 1, link 40")
@@ -111,14 +111,14 @@ def test_a_claim_is_judged_where_it_is_made(rows: list[Row]) -> None:
     assert judge(_claim(most=1.6), ITEM, rows).turns[0] == "scale 1, seed 2"
 
 
-def test_what_is_no_claim_or_no_number_says_so(rows: list[Row]) -> None:
+def test_what_is_no_claim_or_no_number_says_so(rows: list[CaseResult]) -> None:
     assert judge(_claim("chosen so"), ITEM, rows).ruling is Ruling.NO_CLAIM
     assert judge(_claim("nobody's"), ITEM, rows).ruling is Ruling.MISSING
-    failed = [Row(Case("invented/figure1", 1.0, 0), error="no memory")]
+    failed = [CaseResult(ItemCase("invented/figure1", 1.0, 0), error="no memory")]
     assert judge(_claim(), ITEM, failed).ruling is Ruling.MISSING
 
 
-def test_judgements_as_a_table_and_a_picture(rows: list[Row]) -> None:
+def test_judgements_as_a_table_and_a_picture(rows: list[CaseResult]) -> None:
     judged = [judge(_claim(), ITEM, rows), judge(_claim(where={"link": (10,)}), ITEM, rows)]
     text = as_markdown(judged, [])
     assert "## docs/index.md\n" in text
@@ -131,10 +131,10 @@ def test_judgements_as_a_table_and_a_picture(rows: list[Row]) -> None:
     assert panel([judge(_claim("nobody's"), ITEM, rows)]) is None
 
 
-def test_a_search_moves_options_together_and_counts_its_runs(rows: list[Row]) -> None:
-    asked: list[Case] = []
+def test_a_search_moves_options_together_and_counts_its_runs(rows: list[CaseResult]) -> None:
+    asked: list[ItemCase] = []
 
-    def run(cases: list[Case]) -> list[Row]:
+    def run(cases: list[ItemCase]) -> list[CaseResult]:
         asked.extend(cases)
         return [run_case((case, None)) for case in cases]
 

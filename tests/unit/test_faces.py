@@ -33,6 +33,7 @@ FACES = {
 PUBLIC_MODULES = {
     "offramp.gnn.links": "pairs of vertices, which the face of offramp.gnn names",
     "offramp.gnn.loggers": "logs of runs, which the face of offramp.gnn names",
+    "offramp.leo.functions.reduce": "a function of devices, as kvs",
     "offramp.leo.functions.kvs": "a function of devices: its tables and messages, one module for each",
 }
 """Modules that programs may import although they are no packages, and what for."""

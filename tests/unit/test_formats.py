@@ -15,7 +15,7 @@ from offramp.p4src import p4_source
 from offramp_base.errors import OfframpError
 from offramp_base.wire import ethernet
 from offramp_base.wire.fields import HeaderFormat
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,7 +55,7 @@ def test_headers_in_cpp_have_width_first_byte_and_the_bits_behind() -> None:
 
 
 def test_a_structure_packs_as_cpp_lays_it_out() -> None:
-    layout = Structure("Mix", "A test.", a="u32", b="byte[4]", c="u64", d="f64", e="u16[4]")
+    layout = StructFormat("Mix", "A test.", a="u32", b="byte[4]", c="u64", d="f64", e="u16[4]")
     assert layout.pack(1, b"abcd", 2, 0.5, 3, 4, 5, 6)[:8] == b"\x01\0\0\0abcd"
     assert layout.size == 32
     text = "\n".join(load("cpp").structure(layout))
@@ -73,7 +73,7 @@ def test_a_structure_packs_as_cpp_lays_it_out() -> None:
 )
 def test_structures_without_gaps_or_unknown_types(members: dict[str, str], why: str) -> None:
     with pytest.raises(OfframpError, match=why):
-        Structure("Bad", "A test.", **members)
+        StructFormat("Bad", "A test.", **members)
 
 
 def test_the_constants_that_only_p4_writes_by_hand() -> None:

@@ -126,7 +126,14 @@ def known(name: str, word: str) -> bool:
 
 @pytest.mark.parametrize("suffix", [".py", "others"])
 def test_what_comments_name_exists(suffix: str) -> None:
-    paths = [*sources(), *(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py"))]
+    paths = [
+        *sources(),
+        *(
+            path.relative_to(ROOT).as_posix()
+            for folder in ("tests", "examples")
+            for path in (ROOT / folder).rglob("*.py")
+        ),
+    ]
     tails = {"/".join(parts[i:]) for path in paths for parts in [path.split("/")] for i in range(len(parts))}
     missing = []
     for name in sources():

@@ -15,7 +15,7 @@ from native_digest import compare
 from offramp_base.native.arrays import RecordArrays
 from offramp_base.native.library import compiled_all
 from offramp_base.native.llvm import AliasTags, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 from offramp_base.native.records import At, Record, Within, offset
 from offramp_base.native.subset import Doubles, Ints, Words, native
 
@@ -129,7 +129,7 @@ def test_a_moved_record_keeps_what_is_within() -> None:
 def test_what_does_not_fit_is_refused_when_it_is_compiled(function: ctypes._FuncPointer) -> None:
     module = ll.Module("test")
     with pytest.raises(AssertionError, match=r"state\.(total is int|best: Base has no field)"):
-        Library(module, AliasTags(module)).function(function)
+        RuntimeLibrary(module, AliasTags(module)).function(function)
 
 
 def test_digests_name_what_differs(capsys: pytest.CaptureFixture[str]) -> None:

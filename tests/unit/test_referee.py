@@ -11,9 +11,9 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_sim.reproduce import catalogue
-from offramp_sim.reproduce.item import ITEMS, Comparison, Evidence, Item, Reproduction, number_in
+from offramp_sim.reproduce.item import ITEMS, Evidence, Item, PaperComparison, Reproduction, number_in
 from offramp_sim.reproduce.referee import run as referee_run
-from offramp_sim.reproduce.referee.case import Case, Row, cases_of, run_case
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase, cases_of, run_case
 from offramp_sim.reproduce.referee.picture import panel
 from offramp_sim.reproduce.referee.rows import RowFile
 from offramp_sim.reproduce.referee.run import RefereeSettings, examine
@@ -24,11 +24,11 @@ def _invented(scale: float, seed: int, *, link: int = 10) -> Reproduction:
     if scale > 3:
         raise OfframpError("too large for this machine")
     comparisons = [
-        Comparison("always ahead", "1.3x", f"{1.1 + scale / 10 + seed / 100:.2f}x"),
-        Comparison("ahead on slow links", "-20 %", f"{-20 + (link > 10) * 30:+d} %"),
-        Comparison("chosen so", "5", "5.0", evidence=Evidence.FITTED, source="the 5"),
-        Comparison("seconds", None, f"{scale:.1f} s"),
-        Comparison("in words", "yes", "yes"),
+        PaperComparison("always ahead", "1.3x", f"{1.1 + scale / 10 + seed / 100:.2f}x"),
+        PaperComparison("ahead on slow links", "-20 %", f"{-20 + (link > 10) * 30:+d} %"),
+        PaperComparison("chosen so", "5", "5.0", evidence=Evidence.FITTED, source="the 5"),
+        PaperComparison("seconds", None, f"{scale:.1f} s"),
+        PaperComparison("in words", "yes", "yes"),
     ]
     return Reproduction(comparisons, (), {}, "")
 
@@ -64,9 +64,9 @@ def test_a_sweep_that_is_cut_off_resumes_and_runs_again_what_failed(item: Item, 
     settings = RefereeSettings(True, (1.0, 4.0), 1, processes=1, rows=tmp_path / "rows.jsonl")
     first = examine(item, settings, 1.0, 0, None)
     (tmp_path / "rows.jsonl").open("a").write('{"case": {"item": "inv')  # as a crash leaves it
-    ran: list[Case] = []
+    ran: list[ItemCase] = []
 
-    def noted(work: tuple[Case, Path | None]) -> Row:
+    def noted(work: tuple[ItemCase, Path | None]) -> CaseResult:
         ran.append(work[0])
         return run_case(work)
 
@@ -79,7 +79,7 @@ def test_a_sweep_that_is_cut_off_resumes_and_runs_again_what_failed(item: Item, 
 
 def test_rows_of_something_else_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    RowFile(path, "offramp 1").put(Row(Case("invented/figure1", 1.0, 0)))
+    RowFile(path, "offramp 1").put(CaseResult(ItemCase("invented/figure1", 1.0, 0)))
     with pytest.raises(OfframpError, match=r"rows\.jsonl: written by another version \(offramp 1, this is offramp 2\)"):
         RowFile(path, "offramp 2")
     for text in ("", "[]\n", "a graph\n", json.dumps({"schema": "offramp.train/1"})):

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from offramp_base.bfrt import messages
 from offramp_base.p4rt.messages import RPC
-from offramp_base.p4rt.schema import ANY, Package, build
+from offramp_base.p4rt.schema import ANY, ProtoPackage, build
 
 _, _NAMESPACES = build(
-    [Package("google.rpc", RPC, [ANY]), Package("bfrt_proto", messages.BFRT, ["offramp/google.rpc"])]
+    [ProtoPackage("google.rpc", RPC, [ANY]), ProtoPackage("bfrt_proto", messages.BFRT, ["offramp/google.rpc"])]
 )
 bf = _NAMESPACES["bfrt_proto"]
 """Messages of ``bfrt_proto``: ``bf.TableEntry(...)``."""

@@ -11,7 +11,7 @@ from multiprocessing import reduction
 from offramp_base.errors import OfframpError
 
 
-class Block:
+class AnonymousMemory:
     """Shared memory without a name (memfd_create(2)), so that no kill can leave it behind.
 
     It can be an argument of a process of :mod:`multiprocessing`, which gets a file descriptor of its own.
@@ -40,11 +40,11 @@ class Block:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def __reduce__(self) -> tuple[Callable[..., Block], tuple[object]]:
+    def __reduce__(self) -> tuple[Callable[..., AnonymousMemory], tuple[object]]:
         return _received, (reduction.DupFd(self._descriptor),)
 
 
-def _received(descriptor: object) -> Block:
-    block = Block.__new__(Block)
+def _received(descriptor: object) -> AnonymousMemory:
+    block = AnonymousMemory.__new__(AnonymousMemory)
     block._descriptor = descriptor.detach()  # type: ignore[attr-defined]
     return block

@@ -24,7 +24,7 @@ _begun: list[int] = []
 """The signal that has ended the command."""
 
 
-class Ended(BaseException):
+class EndedBySignal(BaseException):
     """A signal has ended the command; this is not an error of the operation under way.
 
     Attributes:
@@ -42,7 +42,7 @@ def status_of(number: int) -> int:
 
 
 def raise_when_signalled() -> None:
-    """Let the signals of :data:`ENDING` raise :exc:`Ended` in the main thread."""
+    """Let the signals of :data:`ENDING` raise :exc:`EndedBySignal` in the main thread."""
 
     def end(number: int, _: FrameType | None) -> None:
         if _begun:
@@ -53,14 +53,14 @@ def raise_when_signalled() -> None:
         limit = threading.Timer(UNWIND_S, leave, [number])  # for when it is the supervisor that was killed
         limit.daemon = True
         limit.start()
-        raise Ended(number)
+        raise EndedBySignal(number)
 
     for number in ENDING:
         signal.signal(number, end)
 
 
 def leave_if_signalled() -> None:
-    """End here and now if a signal has arrived, even if unwinding has turned :exc:`Ended` into another exception."""
+    """End at once if a signal has arrived, even if :exc:`EndedBySignal` has become another exception on its way."""
     if _begun:
         leave(_begun[0])
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from offramp_base.gnmi import messages
-from offramp_base.p4rt.schema import ANY, Package, build
+from offramp_base.p4rt.schema import ANY, ProtoPackage, build
 
 POOL, _NAMESPACES = build(
     [
-        Package("gnmi_ext", messages.EXTENSIONS, []),
-        Package("gnmi", messages.GNMI, [ANY, "offramp/gnmi_ext"]),
+        ProtoPackage("gnmi_ext", messages.EXTENSIONS, []),
+        ProtoPackage("gnmi", messages.GNMI, [ANY, "offramp/gnmi_ext"]),
     ]
 )
 """The descriptor pool, for text and JSON formats."""

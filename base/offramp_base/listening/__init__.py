@@ -9,8 +9,8 @@ greeting is read, greetings have limits in size, time and number, and nobody wai
 from offramp_base.listening.access import Access
 from offramp_base.listening.address import Address, parse_address
 from offramp_base.listening.connect import connect
-from offramp_base.listening.limits import Limits
+from offramp_base.listening.limits import ConnectionLimits
 from offramp_base.listening.listener import Greeting, Listener
 from offramp_base.listening.token import Token
 
-__all__ = ["Access", "Address", "Greeting", "Limits", "Listener", "Token", "connect", "parse_address"]
+__all__ = ["Access", "Address", "ConnectionLimits", "Greeting", "Listener", "Token", "connect", "parse_address"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """Bounds on connections whose greeting is not complete.
 
     Attributes:

@@ -18,7 +18,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening.access import Access
 from offramp_base.listening.address import Address, parse_address
 from offramp_base.listening.handshake import ANSWER_BYTES, LENGTH, REFUSAL, ServerHandshake, frame
-from offramp_base.listening.limits import Limits
+from offramp_base.listening.limits import ConnectionLimits
 from offramp_base.listening.objects import parse_object
 from offramp_base.listening.sockets import BACKLOG, bind, remove, trusted_user
 
@@ -128,11 +128,11 @@ class Listener:
         address: str | Address,
         access: Access,
         protocol: str,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
         clock: Any = time.monotonic,
     ) -> None:
         self._access, self._protocol, self._clock = access, protocol, clock
-        self._limits = limits or Limits()
+        self._limits = limits or ConnectionLimits()
         place = parse_address(address) if isinstance(address, str) else address
         self._socket = bind(place, access, protocol)
         self._socket.listen(BACKLOG)

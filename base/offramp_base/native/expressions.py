@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.native import records, subset
 from offramp_base.native.llvm import F64, I1, I8, I32, I64, PTR, Value, const, i64, ll
-from offramp_base.native.records import Place, Record
+from offramp_base.native.records import FieldPlace, Record
 
 if TYPE_CHECKING:
-    from offramp_base.native.lowering import Library
+    from offramp_base.native.lowering import RuntimeLibrary
 
 ELEMENTS: Final[dict[str, tuple[Any, int, bool]]] = {  # LLVM type, bytes, signed
     "Bytes": (I8, 1, False),
@@ -66,7 +66,7 @@ def _is_pointer(kind: Kind) -> bool:
     return not isinstance(kind, str) or kind in ELEMENTS
 
 
-class Expressions:
+class NativeExpressions:
     """Places and values within one function.
 
     Attributes:
@@ -75,7 +75,7 @@ class Expressions:
         variables: address and type by name.
     """
 
-    def __init__(self, library: Library, python: Callable[..., object], function: Value) -> None:
+    def __init__(self, library: RuntimeLibrary, python: Callable[..., object], function: Value) -> None:
         self.library, self.llvm = library, function
         self.globals: dict[str, Any] = python.__globals__
         self.entry = function.append_basic_block("entry")
@@ -125,7 +125,7 @@ class Expressions:
             assert kind == place.kind, f"{ast.unparse(target)} is {place.kind}, not {kind}"
         self.library.tags.mark(self.b.store(value, address), "Doubles" if kind == "float" else "Words")
 
-    def _field(self, e: ast.Attribute) -> tuple[Value, Place]:
+    def _field(self, e: ast.Attribute) -> tuple[Value, FieldPlace]:
         """The record, and the place of the field in it."""
         base, kind = self.value(e.value)
         assert not isinstance(kind, str), f"{ast.unparse(e)}: {kind} has no fields"
@@ -191,7 +191,7 @@ class Expressions:
             word = self.b.gep(base, [word], source_etype=I64)
         return word, place.kind
 
-    def _word(self, base: Value, place: Place) -> Value:
+    def _word(self, base: Value, place: FieldPlace) -> Value:
         double = place.kind == "float"
         address = self.b.gep(base, [i64(place.offset)], source_etype=I64)
         return self.library.tags.mark(

@@ -70,13 +70,13 @@ def machine_code(marked: Sequence[Callable[..., Any]]) -> MachineCode:
     try:
         from offramp_base.native.compiler import MachineCode
         from offramp_base.native.llvm import AliasTags, ll
-        from offramp_base.native.lowering import Library
+        from offramp_base.native.lowering import RuntimeLibrary
     except ImportError:
         raise OfframpError(f"{marked[0].__name__} needs the package llvmlite: pip install llvmlite") from None
 
     def translate() -> str:
         module = ll.Module(marked[0].__module__)
-        library = Library(module, AliasTags(module))
+        library = RuntimeLibrary(module, AliasTags(module))
         for python in marked:
             library.function(python, exported=True)
         return str(module)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from offramp_base.native.expressions import Expressions, kind_of, llvm_type
+from offramp_base.native.expressions import NativeExpressions, kind_of, llvm_type
 from offramp_base.native.llvm import AliasTags, Value, i64, ll
 
 
@@ -21,7 +21,7 @@ def _definition(function: Callable[..., object]) -> ast.FunctionDef:
     return node
 
 
-class Library:
+class RuntimeLibrary:
     """The run-time system in one module: functions are translated when they are first asked for.
 
     Args:
@@ -57,7 +57,7 @@ class Library:
             function.linkage = "internal"
             if mark == "inlined":
                 function.attributes.add("alwaysinline")
-            _Body(self, python, node, function).write()
+            _FunctionBody(self, python, node, function).write()
         function = self._functions[python]
         if exported:
             function.linkage = "external"
@@ -76,10 +76,12 @@ def _annotation(node: ast.expr | None) -> str:
     return str(node.value)
 
 
-class _Body(Expressions):
+class _FunctionBody(NativeExpressions):
     """The statements of one function."""
 
-    def __init__(self, library: Library, python: Callable[..., object], node: ast.FunctionDef, function: Value) -> None:
+    def __init__(
+        self, library: RuntimeLibrary, python: Callable[..., object], node: ast.FunctionDef, function: Value
+    ) -> None:
         super().__init__(library, python, function)
         self.node = node
         self.loops: list[tuple[Any, Any]] = []

@@ -40,7 +40,7 @@ Within = Annotated[_T, _WITHIN]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldPlace:
     """The place of a field in its record.
 
     Attributes:
@@ -60,7 +60,7 @@ class Place:
 class Offset(int):
     """The index of a word in a record; attributes are the words of a record in place."""
 
-    place: Place
+    place: FieldPlace
 
     def __getattr__(self, name: str) -> Offset:
         kind = self.place.kind
@@ -69,16 +69,16 @@ class Offset(int):
         raise AttributeError(name)
 
 
-def _offset(index: int, place: Place) -> Offset:
+def _offset(index: int, place: FieldPlace) -> Offset:
     offset = Offset(index)
     offset.place = place
     return offset
 
 
-class _Word:
+class _FieldDescriptor:
     """The descriptor of a field."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: FieldPlace) -> None:
         self._place = place
         self._offset = _offset(place.offset, place)
 
@@ -108,7 +108,7 @@ class Record:
     """
 
     WORDS: ClassVar[int] = 0
-    PLACES: ClassVar[dict[str, Place]] = {}
+    PLACES: ClassVar[dict[str, FieldPlace]] = {}
 
     def __init__(self, words: Any) -> None:
         self.words = words[: self.WORDS]
@@ -119,7 +119,7 @@ class Record:
         for name, hint in inspect.get_annotations(cls, globals=names, eval_str=True).items():
             place = cls.PLACES[name] = _place(hint, cls.WORDS)
             cls.WORDS += place.words
-            setattr(cls, name, _Word(place))
+            setattr(cls, name, _FieldDescriptor(place))
 
     def __getitem__(self, index: int) -> Self:
         raise NotImplementedError
@@ -131,15 +131,15 @@ class Record:
         raise NotImplementedError
 
 
-def _place(hint: Any, offset: int) -> Place:
+def _place(hint: Any, offset: int) -> FieldPlace:
     if get_origin(hint) is Annotated:
         inner, mark = get_args(hint)
         if isinstance(mark, int):
-            return Place(offset, mark, inner.__name__)
-        return Place(offset, 1, inner if issubclass(inner, Record) else inner.__name__, mark)
+            return FieldPlace(offset, mark, inner.__name__)
+        return FieldPlace(offset, 1, inner if issubclass(inner, Record) else inner.__name__, mark)
     if issubclass(hint, Record):
-        return Place(offset, hint.WORDS, hint)
-    return Place(offset, 1, hint.__name__, _ADDRESS if issubclass(hint, Pointer) else "")
+        return FieldPlace(offset, hint.WORDS, hint)
+    return FieldPlace(offset, 1, hint.__name__, _ADDRESS if issubclass(hint, Pointer) else "")
 
 
 def offset(field: object) -> int:

@@ -36,7 +36,7 @@ class RingEnd(Record):
     reserved: Annotated[Words, 7]
 
 
-class Entry(Record):
+class MessageHeader(Record):
     """The header of a message; the meaning of its words, except the length, is up to the ring's users."""
 
     length: int  # of the message, bytes; SKIP: go on at the beginning
@@ -53,7 +53,7 @@ FAULTS: Final[dict[int, str]] = {
     BAD_LENGTH: "a message of an impossible length",
 }
 
-ENTRY_BYTES: Final = 8 * Entry.WORDS
+ENTRY_BYTES: Final = 8 * MessageHeader.WORDS
 SKIP: Final = -1
 NOTHING: Final = -1
 
@@ -127,9 +127,9 @@ def front(end: RingEnd) -> int:
 
 
 @inlined
-def entry(end: RingEnd, place: int) -> Entry:
+def entry(end: RingEnd, place: int) -> MessageHeader:
     """The words of an entry."""
-    return Entry(Words(end.entries) + (place >> 3))
+    return MessageHeader(Words(end.entries) + (place >> 3))
 
 
 @inlined
@@ -139,14 +139,14 @@ def message(end: RingEnd, place: int) -> Bytes:
 
 
 @inlined
-def take_words(end: RingEnd, place: int, into: Entry) -> None:
+def take_words(end: RingEnd, place: int, into: MessageHeader) -> None:
     """Copy the five words of the entry in front, each of which the producer may rewrite."""
     words = Words(entry(end, place))
     into.length = end.front
-    into.id = observe(words + offset(Entry.id))
-    into.key = observe(words + offset(Entry.key))
-    into.stamp = observe(words + offset(Entry.stamp))
-    into.info = observe(words + offset(Entry.info))
+    into.id = observe(words + offset(MessageHeader.id))
+    into.key = observe(words + offset(MessageHeader.key))
+    into.stamp = observe(words + offset(MessageHeader.stamp))
+    into.info = observe(words + offset(MessageHeader.info))
 
 
 @native

@@ -20,7 +20,7 @@ RING_HEADER_WORDS: Final = 2 * LINE_WORDS
 """Words before a ring's entries in shared memory: a cache line for each of its two words."""
 
 
-class End:
+class RingSide:
     """One side of a ring: a producer's or a consumer's.
 
     Attributes:
@@ -74,9 +74,9 @@ def ring_words(size: int) -> int:
     return RING_HEADER_WORDS + size // 8
 
 
-def make_end(size: int, words: Words | None = None, longest: int | None = None) -> End:
+def make_end(size: int, words: Words | None = None, longest: int | None = None) -> RingSide:
     """An end of a ring of ``size`` bytes that lies in ``words``, or in memory of its own."""
     count = ring_words(size)
     memory = np.zeros(count, np.int64) if words is None else words[:count]
     tail = memory[LINE_WORDS : LINE_WORDS + 1]
-    return End(memory[:1], tail, memory[RING_HEADER_WORDS:count], longest)
+    return RingSide(memory[:1], tail, memory[RING_HEADER_WORDS:count], longest)

@@ -75,7 +75,7 @@ class Doubles(Pointer[float]):
     """Double-precision numbers."""
 
 
-class Field:
+class PacketScalar:
     """A scalar at a fixed place of a packet's memory, which the layout of the program decides."""
 
     def __init__(self, name: str) -> None:
@@ -88,10 +88,10 @@ class Memory:
     def __init__(self, address: int) -> None:
         raise NotImplementedError
 
-    def __getitem__(self, field: Field) -> int:
+    def __getitem__(self, field: PacketScalar) -> int:
         raise NotImplementedError
 
-    def __setitem__(self, field: Field, value: int) -> None:
+    def __setitem__(self, field: PacketScalar, value: int) -> None:
         raise NotImplementedError
 
     def __add__(self, size: int) -> Self:

@@ -16,7 +16,7 @@ MAX_MESSAGE = 256 << 20
 MAX_METADATA = 16 << 20  # every update of a failing batch has its status in the trailing metadata
 
 
-class Stream(Protocol):
+class ResponseStream(Protocol):
     """The responses of a StreamChannel."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -37,7 +37,7 @@ class Connection(Protocol):
     def read(self, request: Any, timeout_s: float) -> Iterator[Any]:
         """Read: ReadResponse messages."""
 
-    def stream(self, requests: Iterator[Any]) -> Stream:
+    def stream(self, requests: Iterator[Any]) -> ResponseStream:
         """StreamChannel: sends ``requests`` as they come."""
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class GrpcConnection:
         """Read: ReadResponse messages."""
         return _translated(self._read(request, timeout=timeout_s))
 
-    def stream(self, requests: Iterator[Any]) -> Stream:
+    def stream(self, requests: Iterator[Any]) -> ResponseStream:
         """StreamChannel: sends ``requests`` as they come."""
         return _GrpcStream(self._stream(requests))
 

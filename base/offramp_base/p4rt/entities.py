@@ -22,7 +22,7 @@ _F = v1.FieldMatch
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _EntityField:
     """A match field or parameter; ``what`` is its name in messages, made once because there are many entries."""
 
     id: int
@@ -31,7 +31,7 @@ class _Field:
     what: str
 
 
-def field_match(field: _Field, value: MatchValue) -> Any | None:
+def field_match(field: _EntityField, value: MatchValue) -> Any | None:
     """One FieldMatch, or None where the value means "don't care" (section 9.1.1).
 
     Raises:
@@ -77,8 +77,8 @@ class EntityFactory:
 
     def __init__(self, index: P4InfoIndex) -> None:
         self.index = index
-        self._keys: dict[str, tuple[int, dict[str, _Field]]] = {}
-        self._params: dict[str, tuple[int, dict[str, _Field]]] = {}
+        self._keys: dict[str, tuple[int, dict[str, _EntityField]]] = {}
+        self._params: dict[str, tuple[int, dict[str, _EntityField]]] = {}
 
     def table_entry(
         self,
@@ -184,17 +184,19 @@ class EntityFactory:
             for k, f in fields.items()
         ]
 
-    def _match_fields(self, table: str) -> tuple[int, dict[str, _Field]]:
+    def _match_fields(self, table: str) -> tuple[int, dict[str, _EntityField]]:
         info = self.index.tables[table]
         fields = {
-            f.name: _Field(f.id, f.bitwidth, f.match_type, f"{info.preamble.name}: key {f.name}")
+            f.name: _EntityField(f.id, f.bitwidth, f.match_type, f"{info.preamble.name}: key {f.name}")
             for f in info.match_fields
         }
         return info.preamble.id, fields
 
-    def _parameters(self, action: str) -> tuple[int, dict[str, _Field]]:
+    def _parameters(self, action: str) -> tuple[int, dict[str, _EntityField]]:
         info = self.index.actions[action]
-        fields = {p.name: _Field(p.id, p.bitwidth, 0, f"{info.preamble.name}: parameter {p.name}") for p in info.params}
+        fields = {
+            p.name: _EntityField(p.id, p.bitwidth, 0, f"{info.preamble.name}: parameter {p.name}") for p in info.params
+        }
         return info.preamble.id, fields
 
 

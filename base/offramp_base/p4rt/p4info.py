@@ -76,7 +76,7 @@ def load(path: Path | str) -> Any:
         raise OfframpError(f"{path}: {error}") from None
 
 
-class Kind:
+class NamedObjects:
     """The objects of one kind by name, alias or id."""
 
     def __init__(self, word: str, objects: Iterable[Any]) -> None:
@@ -114,24 +114,24 @@ class Kind:
 
 
 class P4InfoIndex:
-    """A P4Info message and its :class:`Kind` collections as attributes: ``index.tables["t"]``."""
+    """A P4Info message and its :class:`NamedObjects` collections as attributes: ``index.tables["t"]``."""
 
-    tables: Kind
-    actions: Kind
-    action_profiles: Kind
-    counters: Kind
-    direct_counters: Kind
-    meters: Kind
-    direct_meters: Kind
-    controller_packet_metadata: Kind
-    value_sets: Kind
-    registers: Kind
-    digests: Kind
+    tables: NamedObjects
+    actions: NamedObjects
+    action_profiles: NamedObjects
+    counters: NamedObjects
+    direct_counters: NamedObjects
+    meters: NamedObjects
+    direct_meters: NamedObjects
+    controller_packet_metadata: NamedObjects
+    value_sets: NamedObjects
+    registers: NamedObjects
+    digests: NamedObjects
 
     def __init__(self, info: Any) -> None:
         self.message = info
         for attribute, word in KINDS.items():
-            setattr(self, attribute, Kind(word, getattr(info, attribute)))
+            setattr(self, attribute, NamedObjects(word, getattr(info, attribute)))
 
 
 def no_field(obj: Any, fields: Iterable[str], name: str, word: str) -> OfframpError:

@@ -52,7 +52,7 @@ class Namespace:
         return iter(self._classes.items())
 
 
-class Package:
+class ProtoPackage:
     """One package: its table turned into a file descriptor. ``imports`` are the files it refers to."""
 
     def __init__(self, package: str, table: str, imports: list[str]) -> None:
@@ -118,7 +118,7 @@ class Package:
             enum.value.add(name=key, number=int(number))
 
 
-def build(packages: Iterable[Package]) -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
+def build(packages: Iterable[ProtoPackage]) -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
     """A pool of its own with ``google.protobuf.Any`` and the packages, in an order that their imports allow."""
     any_file = descriptor_pb2.FileDescriptorProto()
     any_pb2.DESCRIPTOR.CopyToProto(any_file)
@@ -146,12 +146,12 @@ def message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
     return message
 
 
-def _p4runtime() -> list[Package]:
+def _p4runtime() -> list[ProtoPackage]:
     return [
-        Package("google.rpc", messages.RPC, [ANY]),
-        Package("stratum", messages.STRATUM, []),
-        Package("p4.config.v1", messages.CONFIG, [ANY]),
-        Package("p4.v1", messages.V1, [ANY, "offramp/google.rpc", "offramp/p4.config.v1"]),
+        ProtoPackage("google.rpc", messages.RPC, [ANY]),
+        ProtoPackage("stratum", messages.STRATUM, []),
+        ProtoPackage("p4.config.v1", messages.CONFIG, [ANY]),
+        ProtoPackage("p4.v1", messages.V1, [ANY, "offramp/google.rpc", "offramp/p4.config.v1"]),
     ]
 
 

@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check_value, from_text, from_texts
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import Declared, declared
-from offramp_base.settings.source import Source, read_source
+from offramp_base.settings.source import SourceFile, read_source
 
 
 class Given(NamedTuple):
@@ -43,12 +43,12 @@ def read_settings(path: Path, classes: Sequence[type]) -> dict[str, Given]:
     }
 
 
-def _unknown(source: Source, key: str, known: dict[str, Declared]) -> bool:
+def _unknown(source: SourceFile, key: str, known: dict[str, Declared]) -> bool:
     near = get_close_matches(key, list(known), 1, 0.0)
     raise source.error((key,), "no such field" + (f"; the nearest is {near[0]}" if near else ""))
 
 
-def _taken(source: Source, each: Declared, value: Any) -> Any:
+def _taken(source: SourceFile, each: Declared, value: Any) -> Any:
     try:
         return from_document(each, value)
     except SettingsError as error:

@@ -23,7 +23,7 @@ Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """One file: its data, and the line of each part of it.
 
     Attributes:
@@ -48,7 +48,7 @@ class Source:
         return OfframpError(f"{self.name}:{self.line(place)}: {where + ': ' if where else ''}{problem}")
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> SourceFile:
     """Read a YAML file, or a TOML file (``.toml``), of which only the lines of top-level keys are known.
 
     Raises:
@@ -61,7 +61,7 @@ def read_source(path: Path) -> Source:
     return _toml_source(text, str(path)) if path.suffix == ".toml" else parse_source(text, str(path))
 
 
-def _toml_source(text: str, name: str) -> Source:
+def _toml_source(text: str, name: str) -> SourceFile:
     try:
         data = parse_toml(text)
     except OfframpError as error:
@@ -74,7 +74,7 @@ def _toml_source(text: str, name: str) -> Source:
         # Within a string of several lines the text before the line is not a document.
         if key in data and (key,) not in lines_by_place and _is_toml("".join(lines[: number - 1])):
             lines_by_place[(key,)] = number
-    return Source(name, data, lines_by_place)
+    return SourceFile(name, data, lines_by_place)
 
 
 def _is_toml(text: str) -> bool:
@@ -85,7 +85,7 @@ def _is_toml(text: str) -> bool:
     return True
 
 
-def parse_source(text: str, name: str) -> Source:
+def parse_source(text: str, name: str) -> SourceFile:
     """Parse the text of a YAML file called ``name``.
 
     Raises:
@@ -97,16 +97,16 @@ def parse_source(text: str, name: str) -> Source:
     try:
         loader = BoundedLoader(text)
         node = loader.get_single_node()
-        data = None if node is None else _Reader(name, lines, loader).value(node, ())
+        data = None if node is None else _SourceReader(name, lines, loader).value(node, ())
     except yaml.YAMLError as error:
         raise OfframpError(f"{name}:{line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
         raise OfframpError(f"{name}:1: not YAML: a character that does not exist") from None
-    return Source(name, data, lines)
+    return SourceFile(name, data, lines)
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SourceReader:
     name: str
     lines: dict[Place, int]
     loader: BoundedLoader

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from offramp_base.errors import OfframpError
 from offramp_base.transport import ring
-from offramp_base.transport.base import LinkStats, Outgoing
+from offramp_base.transport.base import LinkStats, OutgoingFrames
 from offramp_base.transport.interface import (
     MIN_FRAME,
     SOL_PACKET,
@@ -17,7 +17,7 @@ from offramp_base.transport.interface import (
     make_promiscuous,
     packet_socket,
 )
-from offramp_base.transport.mmsg import Message, long_enough
+from offramp_base.transport.mmsg import PreparedFrames, long_enough
 from offramp_base.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class AfPacketSocket:
         self.socket = packet_socket(ifname)
         try:
             self.socket.setblocking(False)
-            self._ring = ring.Ring(self.socket, longest_frame(self.socket, ifname), ring_bytes)
+            self._ring = ring.PacketRing(self.socket, longest_frame(self.socket, ifname), ring_bytes)
             self.socket.setsockopt(SOL_PACKET, _IGNORE_OUTGOING, 1)
             make_promiscuous(self.socket, index)
             # Bound last: before this the socket hears nothing, so no frame of another interface slips in.
@@ -74,23 +74,23 @@ class AfPacketSocket:
         self.stats.received += len(batch)
         return batch
 
-    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Outgoing:
+    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> OutgoingFrames:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
         rows, short = long_enough(batch, rows, MIN_FRAME)
         self.stats.dropped += short
         self.stats.unfit += short
-        return Message(batch, rows)
+        return PreparedFrames(batch, rows)
 
-    def send(self, message: Outgoing, start: int = 0) -> int:
+    def send(self, message: OutgoingFrames, start: int = 0) -> int:
         """Hand frames to the kernel; returns how many it took. Raises OSError when the interface is gone."""
         try:
-            done = cast("Message", message).send(self.socket, start)
+            done = cast("PreparedFrames", message).send(self.socket, start)
         except OSError as error:
             if error.errno == errno.ENOBUFS:
                 return 0
             raise
         self.stats.sent += done
-        self.stats.sent_bytes += cast("Message", message).size(start, start + done)
+        self.stats.sent_bytes += cast("PreparedFrames", message).size(start, start + done)
         return done
 
     def refresh(self) -> None:

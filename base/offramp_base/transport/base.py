@@ -66,12 +66,12 @@ class FrameIO(Protocol):
         """Release the link."""
 
 
-class Outgoing(Protocol):
+class OutgoingFrames(Protocol):
     """Frames that a :class:`FrameSocket` has prepared for sending."""
 
     def __len__(self) -> int: ...
 
-    def part(self, start: int, end: int) -> Outgoing:
+    def part(self, start: int, end: int) -> OutgoingFrames:
         """The frames from number ``start`` to before ``end``."""
 
 
@@ -98,10 +98,10 @@ class FrameSocket(Protocol):
             OSError: nothing is left, and the link is gone.
         """
 
-    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Outgoing:
+    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> OutgoingFrames:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
 
-    def send(self, message: Outgoing, start: int = 0) -> int:
+    def send(self, message: OutgoingFrames, start: int = 0) -> int:
         """Hand over frames from number ``start`` on; returns how many were taken.
 
         Raises:

@@ -31,7 +31,7 @@ from offramp_base.transport.bundles import (
     HEADER_WORDS,
     IOVEC_WORDS,
     Arrived,
-    Leaving,
+    BundledFrames,
     lay_out,
     make_messages,
     measure,
@@ -108,10 +108,10 @@ class BundleSocket(AfPacketSocket):
 
 
 class _Places:
-    """The indices of the words of a :class:`Leaving` and its arrays, for that many frames."""
+    """The indices of the words of a :class:`BundledFrames` and its arrays, for that many frames."""
 
     def __init__(self, count: int) -> None:
-        self.rows = Leaving.WORDS
+        self.rows = BundledFrames.WORDS
         self.firsts = self.rows + count
         self.headers = self.firsts + count + 1
         self.iovecs = self.headers + HEADER_WORDS * count
@@ -143,7 +143,7 @@ class Bundles:
         words = self._words = np.zeros(places.end, np.int64)  # one piece of memory: this is done for every message
         words[places.rows : places.firsts] = np.arange(count) if rows is None else rows
         start = address(words)
-        words[: Leaving.short] = (
+        words[: BundledFrames.short] = (
             address(data),
             data.strides[0],
             address(lengths),
@@ -158,8 +158,8 @@ class Bundles:
             start + 8 * places.firsts,
         )
         kept = _functions()["make_messages"](start)
-        messages = int(words[Leaving.messages])
-        self.short = int(words[Leaving.short])
+        messages = int(words[BundledFrames.messages])
+        self.short = int(words[BundledFrames.short])
         self._rows = words[places.rows : places.rows + kept]
         self._firsts = words[places.firsts : places.firsts + messages + 1]
         self._headers = words[places.headers : places.headers + HEADER_WORDS * messages].view(HEADER)

@@ -49,7 +49,7 @@ class Arrived(Record):
     odd: int
 
 
-class Leaving(Record):
+class BundledFrames(Record):
     """Frames for one link, and the messages that they become."""
 
     data: Bytes
@@ -170,7 +170,7 @@ def lay_out(arrived: Arrived, start: int, into: Bytes, lengths: Ints, answered: 
 
 
 @native
-def make_messages(leaving: Leaving) -> int:
+def make_messages(leaving: BundledFrames) -> int:
     """Lay frames out as messages: runs of one length in bundles, others alone. Returns how many frames are in them.
 
     ``rows`` loses the frames that are too short for Ethernet.
@@ -213,7 +213,7 @@ def make_messages(leaving: Leaving) -> int:
 
 
 @native
-def _run(leaving: Leaving, start: int, end: int, length: int) -> int:
+def _run(leaving: BundledFrames, start: int, end: int, length: int) -> int:
     """Frames of a bundle that begins with number ``start``; 0: that goes alone."""
     if length > leaving.room:
         return 0

@@ -13,7 +13,7 @@ from offramp_base.wire.batch import PacketBatch
 
 
 @dataclass(frozen=True)
-class Faults:
+class FaultRates:
     """Probability of each fault for each frame, 0 to 1.
 
     Attributes:
@@ -38,11 +38,11 @@ class Faulty:
     """A FrameIO around another one: frames suffer ``sending`` going out and ``receiving`` coming in."""
 
     def __init__(
-        self, inner: FrameIO, *, seed: int, sending: Faults | None = None, receiving: Faults | None = None
+        self, inner: FrameIO, *, seed: int, sending: FaultRates | None = None, receiving: FaultRates | None = None
     ) -> None:
         self._inner = inner
-        self._sending = sending or Faults()
-        self._receiving = receiving or Faults()
+        self._sending = sending or FaultRates()
+        self._receiving = receiving or FaultRates()
         # One generator for each direction: what is lost on the way out does not depend on what comes in.
         self._out, self._in = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
 
@@ -64,7 +64,7 @@ class Faulty:
         self._inner.close()
 
 
-def apply_faults(batch: PacketBatch, faults: Faults, rng: np.random.Generator) -> PacketBatch:
+def apply_faults(batch: PacketBatch, faults: FaultRates, rng: np.random.Generator) -> PacketBatch:
     """The frames of ``batch`` after ``faults``; four random numbers are drawn for every frame."""
     if not len(batch):
         return batch

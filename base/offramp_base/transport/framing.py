@@ -28,7 +28,7 @@ Rows of a batch are as wide as its longest frame: very many very short ones besi
 """
 
 
-class Message(NamedTuple):
+class FramedMessage(NamedTuple):
     """A message in two pieces, for sendmsg(2).
 
     Attributes:
@@ -57,7 +57,7 @@ def pack(batch: PacketBatch) -> Iterator[bytes]:
         yield message.head + message.payload
 
 
-def messages(batch: PacketBatch) -> Iterator[Message]:
+def messages(batch: PacketBatch) -> Iterator[FramedMessage]:
     """The messages that carry ``batch``, in order.
 
     Raises:
@@ -112,10 +112,12 @@ def rows_of(lengths: npt.NDArray[np.int32], payload: npt.NDArray[np.uint8]) -> P
     return PacketBatch(np.zeros(count, np.int32), lengths, data)
 
 
-def _message(batch: PacketBatch) -> Message:
+def _message(batch: PacketBatch) -> FramedMessage:
     width = batch.data.shape[1]
     if int(batch.lengths.min()) == width:
         payload = np.ascontiguousarray(batch.data).reshape(-1)
     else:
         payload = batch.data[np.arange(width) < batch.lengths[:, None]]
-    return Message(len(batch).to_bytes(4, "big") + batch.lengths.astype(">u2").tobytes(), payload.data, len(batch))
+    return FramedMessage(
+        len(batch).to_bytes(4, "big") + batch.lengths.astype(">u2").tobytes(), payload.data, len(batch)
+    )

@@ -44,7 +44,7 @@ LIBC.recvmmsg.restype = ctypes.c_int
 LIBC.recvmmsg.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_void_p)
 
 
-class Message:
+class PreparedFrames:
     """Frames ready to be handed to the kernel, any number of times; ``rows`` of the batch, or all."""
 
     def __init__(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
@@ -56,9 +56,9 @@ class Message:
     def __len__(self) -> int:
         return len(self._headers)
 
-    def part(self, start: int, end: int) -> Message:
+    def part(self, start: int, end: int) -> PreparedFrames:
         """The frames from number ``start`` to before ``end``."""
-        view = object.__new__(Message)
+        view = object.__new__(PreparedFrames)
         view._data, view._iovecs, view._headers = self._data, self._iovecs[start:end], self._headers[start:end]
         return view
 

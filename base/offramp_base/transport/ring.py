@@ -51,7 +51,7 @@ _HEADER = np.dtype(
 )
 
 
-class Ring:
+class PacketRing:
     """The receive ring of a packet socket that is not bound yet, for frames of up to ``width`` bytes.
 
     Attributes:

@@ -17,10 +17,10 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from offramp_base.listening.token import NONCE_BYTES
 from offramp_base.numerals import whole_number
-from offramp_base.transport.base import LinkStats, Outgoing
+from offramp_base.transport.base import LinkStats, OutgoingFrames
 from offramp_base.transport.datagrams import SOL_UDP, UDP_GRO, Datagrams, Inbox
 from offramp_base.transport.framing import MAX_FRAME
-from offramp_base.transport.udp_guard import First, Guard, Local, Named, Proved
+from offramp_base.transport.udp_guard import DatagramGuard, First, Local, NamedPeerGuard, Proved
 from offramp_base.transport.udp_join import JOINING, prove, refusal
 from offramp_base.wire.batch import PacketBatch
 
@@ -57,7 +57,7 @@ class UdpSocket:
         self.socket, self.name = sock, name
         self.stats = stats or LinkStats()
         self._inbox = Inbox()
-        self._guard: Guard | None = None  # the kernel knows the peer
+        self._guard: DatagramGuard | None = None  # the kernel knows the peer
         self._heard = self._joining = self._was_refused = False
         self._peer: bytes | None = None
         self._longest_run = 0
@@ -139,7 +139,7 @@ class UdpSocket:
         host = where.rpartition(":")[0]
         link = cls(sock, f"udp:{host}:{sock.getsockname()[1]}", stats)
         if named is not None:
-            link._guard = Named()
+            link._guard = NamedPeerGuard()
             link._meet(named)
         elif insecure:
             link._guard = First()
@@ -187,7 +187,7 @@ class UdpSocket:
         """Frames (``rows`` of the batch) made ready for :meth:`send`."""
         return Datagrams(batch, rows, self._longest_run)
 
-    def send(self, message: Outgoing, start: int = 0) -> int:
+    def send(self, message: OutgoingFrames, start: int = 0) -> int:
         """Hand frames from number ``start`` on to the kernel; how many it took.
 
         Raises:

@@ -37,7 +37,7 @@ _COOKIE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GuardVerdict:
     """The guard's decision on a datagram.
 
     Attributes:
@@ -56,10 +56,10 @@ class Verdict:
         return not (self.frame or self.meets or self.reply.startswith(COOKIE))
 
 
-_STRANGER: Final = Verdict()
+_STRANGER: Final = GuardVerdict()
 
 
-class Guard(Protocol):
+class DatagramGuard(Protocol):
     """Decides about datagrams of others than the peer, and about the peer's first one.
 
     Attributes:
@@ -68,7 +68,7 @@ class Guard(Protocol):
 
     proved: bool
 
-    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> GuardVerdict:
         """The decision on a datagram from ``sender``, a struct sockaddr; ``peer`` is the peer, if there is one."""
 
 
@@ -77,16 +77,16 @@ def is_join(datagram: bytes) -> bool:
     return datagram.startswith(MAGIC) and len(datagram) in (JOIN_BYTES, ASK_BYTES, PROOF_BYTES_ALL)
 
 
-class Named:
+class NamedPeerGuard:
     """The peer was named; on a network that lets others forge its address, they can pose as it."""
 
     proved = True
 
-    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> GuardVerdict:
         """Frames of the peer alone."""
         if sender != peer:
             return _STRANGER
-        return Verdict(frame=not is_join(datagram), meets=True)
+        return GuardVerdict(frame=not is_join(datagram), meets=True)
 
 
 class First:
@@ -94,10 +94,10 @@ class First:
 
     proved = False
 
-    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> GuardVerdict:
         """Frames of the first one."""
         met = peer in (None, sender)
-        return Verdict(frame=met and not is_join(datagram), meets=met)
+        return GuardVerdict(frame=met and not is_join(datagram), meets=met)
 
 
 class Local:
@@ -113,20 +113,20 @@ class Local:
         self._trusted = trusted or LocalSockets().trusted
         self._joined: bytes | None = None
 
-    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> GuardVerdict:
         """A host that joins takes precedence over one that only sends."""
         if not datagram.startswith(MAGIC) or not is_join(datagram):
             met = sender == peer or (peer is None and self._trusted(sender) is True)
-            return Verdict(frame=met, meets=met)
+            return GuardVerdict(frame=met, meets=met)
         if datagram.startswith(ASK):
-            return Verdict(reply=say(REFUSED, HAS_NO_TOKEN))
+            return GuardVerdict(reply=say(REFUSED, HAS_NO_TOKEN))
         if not datagram.startswith(JOIN) or self._trusted(sender) is not True:
             return _STRANGER
         taken = peer is not None and peer == self._joined and peer != sender
         if taken and self._trusted(peer or b"") is not None:
-            return Verdict(reply=say(REFUSED, TAKEN))
+            return GuardVerdict(reply=say(REFUSED, TAKEN))
         self._joined = sender
-        return Verdict(meets=True)
+        return GuardVerdict(meets=True)
 
 
 class Proved:
@@ -139,15 +139,15 @@ class Proved:
         self._key = secrets.token_bytes(32)
         self._last = (b"", b"")  # sender and proof
 
-    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
+    def judge(self, sender: bytes, datagram: bytes, peer: bytes | None) -> GuardVerdict:
         """Answer questions and proofs; datagrams from others are not frames."""
         if not is_join(datagram):
-            return Verdict(frame=True) if sender == peer else _STRANGER
+            return GuardVerdict(frame=True) if sender == peer else _STRANGER
         if datagram.startswith(JOIN):
-            return Verdict(reply=say(REFUSED, NEEDS_TOKEN))
+            return GuardVerdict(reply=say(REFUSED, NEEDS_TOKEN))
         nonce = datagram[KIND_BYTES : KIND_BYTES + NONCE_BYTES]
         if datagram.startswith(ASK) and len(datagram) == ASK_BYTES:
-            return Verdict(reply=say(COOKIE, self._cookie(sender, nonce, 0)))
+            return GuardVerdict(reply=say(COOKIE, self._cookie(sender, nonce, 0)))
         if not datagram.startswith(PROOF) or len(datagram) != PROOF_BYTES_ALL:
             return _STRANGER
         cookie, proof = datagram[KIND_BYTES + NONCE_BYTES : -PROOF_BYTES], datagram[-PROOF_BYTES:]
@@ -158,7 +158,7 @@ class Proved:
         if not repeated:
             self._key = secrets.token_bytes(32)  # no cookie serves twice
             self._last = (sender, datagram)
-        return Verdict(meets=True, reply=say(WELCOME, self._token.proof(LABELS[1], nonce, cookie)))
+        return GuardVerdict(meets=True, reply=say(WELCOME, self._token.proof(LABELS[1], nonce, cookie)))
 
     def _cookie(self, sender: bytes, nonce: bytes, age: int) -> bytes:
         when = int(self._clock() / _COOKIE_S) - age

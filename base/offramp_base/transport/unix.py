@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
-from offramp_base.transport.framing import MAX_MESSAGE, Message, messages, unpack
+from offramp_base.transport.framing import MAX_MESSAGE, FramedMessage, messages, unpack
 from offramp_base.transport.host_link import CLOSED, STALL_S, HostLink, check_path
 from offramp_base.wire.batch import PacketBatch
 
@@ -53,7 +53,7 @@ class UnixIO(HostLink):
             self._send(message)
             self.stats.sent += message.frames
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: FramedMessage) -> None:
         deadline = time.monotonic() + STALL_S
         while not self._try_send(message):
             self._wait(select.POLLIN | select.POLLOUT, 1.0)
@@ -62,7 +62,7 @@ class UnixIO(HostLink):
             else:
                 self._check_stall(deadline)
 
-    def _try_send(self, message: Message) -> bool:
+    def _try_send(self, message: FramedMessage) -> bool:
         try:
             return self._socket.sendmsg((message.head, message.payload)) > 0
         except BlockingIOError:

@@ -22,7 +22,7 @@ MAX_WIDTH = 56
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BitField:
     """A big-endian unsigned field of ``width`` bits that starts ``offset`` bits into its header."""
 
     name: str
@@ -73,7 +73,7 @@ class HeaderFormat:
         for field, width in widths.items():
             if not 1 <= width <= MAX_WIDTH:
                 raise OfframpError(f"header {name}: field {field}: expected 1 to {MAX_WIDTH} bits, got {width}")
-            fields.append(Field(field, width, offset))
+            fields.append(BitField(field, width, offset))
             offset += width
         if offset % 8:
             raise OfframpError(f"header {name}: expected whole bytes, got {offset} bits")
@@ -81,7 +81,7 @@ class HeaderFormat:
         self.size = offset // 8
 
     @cached_property
-    def by_name(self) -> dict[str, Field]:
+    def by_name(self) -> dict[str, BitField]:
         """Each field by its name."""
         return {field.name: field for field in self.fields}
 
@@ -151,7 +151,7 @@ class HeaderFormat:
         number = int.from_bytes(data[: self.size], "big")
         return {name: number >> behind & mask for name, (behind, mask) in self._places.items()}
 
-    def _field(self, name: str) -> Field:
+    def _field(self, name: str) -> BitField:
         field = self.by_name.get(name)
         if field is None:
             raise OfframpError(f"header {self.name}: no field {name}")

@@ -70,7 +70,7 @@ class _MalformedError(Exception):
 class _Codec(NamedTuple):
     """A type's way into the tree, and out of it."""
 
-    encode: Callable[[Any, _Writer], Any]
+    encode: Callable[[Any, _MessageWriter], Any]
     decode: Callable[[Any, _Arrays], Any]
     accepts: Callable[[Any], bool]
 
@@ -81,7 +81,7 @@ def pack(value: Any, kind: Any) -> bytearray:
     Raises:
         OfframpError: it is not of that type, or the type does not travel.
     """
-    writer = _Writer()
+    writer = _MessageWriter()
     try:
         tree = [_name(kind), _codec(kind).encode(value, writer)]
     except _MalformedError as fault:
@@ -164,7 +164,7 @@ def _name(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
 
 
-class _Writer:
+class _MessageWriter:
     """The arrays of a message; one that is met twice travels once."""
 
     def __init__(self) -> None:
@@ -266,7 +266,7 @@ def _scalar(python: type, accepted: tuple[type, ...], check: Callable[[Any], boo
     def accepts(value: Any) -> bool:
         return isinstance(value, accepted) and not (isinstance(value, bool) and python is not bool)
 
-    def encode(value: Any, _: _Writer) -> Any:
+    def encode(value: Any, _: _MessageWriter) -> Any:
         if not accepts(value):
             _fail(f"{_shown(value)}, expected {python.__name__}")
         return decode(python(value), None)
@@ -320,7 +320,7 @@ def _range(value: Any) -> range:
 
 
 def _union(arms: Sequence[_Codec]) -> _Codec:
-    def encode(value: Any, writer: _Writer) -> Any:
+    def encode(value: Any, writer: _MessageWriter) -> Any:
         for number, arm in enumerate(arms):
             if arm.accepts(value):
                 return [number, arm.encode(value, writer)]
@@ -351,7 +351,7 @@ def _array(scalar: Any) -> _Codec:
 def _csr() -> _Codec:
     import scipy.sparse as sp
 
-    def encode(value: sp.csr_matrix, writer: _Writer) -> Any:
+    def encode(value: sp.csr_matrix, writer: _MessageWriter) -> Any:
         if not sp.issparse(value) or value.format != "csr":
             _fail(f"{type(value).__name__}, expected a CSR matrix")
         return [list(map(int, value.shape)), *(writer.add(part) for part in (value.data, value.indices, value.indptr))]
@@ -377,7 +377,7 @@ def _csr() -> _Codec:
 
 
 def _tuple(parts: Sequence[_Codec]) -> _Codec:
-    def encode(value: Any, writer: _Writer) -> Any:
+    def encode(value: Any, writer: _MessageWriter) -> Any:
         if not isinstance(value, tuple) or len(value) != len(parts):
             _fail(f"{type(value).__name__}, expected a tuple of {len(parts)}")
         return [part.encode(each, writer) for part, each in zip(parts, value, strict=True)]
@@ -389,7 +389,7 @@ def _tuple(parts: Sequence[_Codec]) -> _Codec:
 
 
 def _sequence(make: Callable[[Iterable[Any]], Any], inner: Any) -> _Codec:
-    def encode(value: Any, writer: _Writer) -> Any:
+    def encode(value: Any, writer: _MessageWriter) -> Any:
         if not isinstance(value, list | tuple):
             _fail(f"{type(value).__name__}, expected a sequence")
         return [_codec(inner).encode(each, writer) for each in value]
@@ -401,7 +401,7 @@ def _sequence(make: Callable[[Iterable[Any]], Any], inner: Any) -> _Codec:
 
 
 def _mapping(key: Any, inner: Any) -> _Codec:
-    def encode(value: Any, writer: _Writer) -> Any:
+    def encode(value: Any, writer: _MessageWriter) -> Any:
         if not isinstance(value, Mapping):
             _fail(f"{type(value).__name__}, expected a mapping")
         return [[_codec(key).encode(k, writer), _codec(inner).encode(v, writer)] for k, v in value.items()]
@@ -418,7 +418,7 @@ def _record(kind: Any) -> _Codec:
     names = tuple(f.name for f in fields(kind) if f.init) if is_dataclass(kind) else kind._fields
     hints = hints_of(kind)
 
-    def encode(value: Any, writer: _Writer) -> Any:
+    def encode(value: Any, writer: _MessageWriter) -> Any:
         if type(value) is not kind:
             _fail(f"{type(value).__name__}, expected {kind.__name__}")
         fields = {}

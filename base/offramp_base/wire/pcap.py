@@ -21,7 +21,7 @@ _LINK_TYPE: Final = 0x03FFFFFF
 """Bits of the last field that say what kind of link it was; those above are about a frame check sequence."""
 
 
-class Writer:
+class CaptureWriter:
     """A capture that grows; what was written is in the file at once.
 
     Raises:

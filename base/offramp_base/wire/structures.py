@@ -27,7 +27,7 @@ def type_and_count(member: str) -> tuple[str, int]:
     return match[1], int(match[2] or 0)
 
 
-class Structure:
+class StructFormat:
     """A layout whose members have names, packed and unpacked as by :class:`struct.Struct`.
 
     ``ci/formats`` writes the same for C++.

@@ -18,10 +18,10 @@ from offramp.job.answer import Circumstances, verdict
 from offramp.job.kind import kind_of
 from offramp.job.load import processors
 from offramp.job.outcome import fabric_of
-from offramp.job.record import Record, read_record
-from offramp.job.run import RunResult
+from offramp.job.record import RunRecord, read_record
+from offramp.job.run import JobRunResult
 from offramp.job.training import result_of
-from offramp.report import Alternative, Check, Outcome
+from offramp.report import Alternative, Outcome, ReportCheck
 from offramp.report.units import si
 from offramp.train import TrainSettings
 from offramp_cli.demo.laboratory import RANKS
@@ -53,8 +53,8 @@ class Turns:
         difference: where a turn's results differ from the reference first; empty while none does.
     """
 
-    runs: list[RunResult] = field(default_factory=list)
-    records: list[Record] = field(default_factory=list)
+    runs: list[JobRunResult] = field(default_factory=list)
+    records: list[RunRecord] = field(default_factory=list)
     difference: str = ""
 
     def alternative(self, name: str) -> Alternative:
@@ -128,10 +128,10 @@ def outcome_of(turns: Mapping[str, Turns], fabric: Any) -> Outcome:
     )
 
 
-def checks(turns: Mapping[str, Turns]) -> list[Check]:
+def checks(turns: Mapping[str, Turns]) -> list[ReportCheck]:
     """Checks of equality; and of bytes, if links count them."""
     claims = [
-        Check(
+        ReportCheck(
             f"By {way}, loss and accuracies of all epochs equal one process's to the last bit{mine.difference}.",
             not mine.difference,
         )
@@ -141,7 +141,7 @@ def checks(turns: Mapping[str, Turns]) -> list[Check]:
     for way, mine in turns.items():
         if way != PLAIN and plain and mine.sent:
             claim = f"Hosts sent {si(mine.sent, 'B')} by {way}, less than the {si(plain, 'B')} by {PLAIN}."
-            claims.append(Check(claim, mine.sent < plain))
+            claims.append(ReportCheck(claim, mine.sent < plain))
     return claims
 
 

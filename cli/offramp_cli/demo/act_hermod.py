@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from offramp.job.answer import Circumstances, verdict
 from offramp.job.load import processors, tasks_of_others
-from offramp.report import Alternative, Fabric, Link, Node, Outcome, Verdict
+from offramp.report import Alternative, Fabric, FabricLink, FabricMachine, Outcome, Verdict
 from offramp.report.units import duration
 from offramp_base import OfframpError
-from offramp_sim.hermod.lab import Scenario, measure
+from offramp_sim.hermod.lab import LabScenario, measure
 from offramp_sim.hermod.lab.modelled import model
 from offramp_sim.hermod.lab.namespace import require
 
@@ -37,7 +37,7 @@ _COUNTED: Final = "The switch counts bytes of frames to ranks; their endpoints c
 
 def play(scene: Scene) -> Outcome:
     """Measure where namespaces can be made, else model."""
-    scenario = Scenario(rate_bps=_RATE_BPS, busy_s=_BUSY_S, seed=scene.settings.seed, rounds=_ROUNDS)
+    scenario = LabScenario(rate_bps=_RATE_BPS, busy_s=_BUSY_S, seed=scene.settings.seed, rounds=_ROUNDS)
     lacks = lacking(scene.settings.mode)
     ways = {ONE_QUEUE: replace(scenario, priorities=False), BY_PRIORITY: scenario}
     modelled = {way: model(each)[TOKENS] for way, each in ways.items()}
@@ -70,7 +70,7 @@ def of_models(modelled: Mapping[str, float], lacks: str) -> Outcome:
     return Outcome("hermod", "", "", Verdict("unknown", f"{claim} in one queue."), "coflow", alternatives)
 
 
-def measured(scene: Scene, ways: Mapping[str, Scenario], modelled: Mapping[str, float]) -> Outcome:
+def measured(scene: Scene, ways: Mapping[str, LabScenario], modelled: Mapping[str, float]) -> Outcome:
     """The outcome of real processes, by turns."""
     seconds: dict[str, list[float]] = defaultdict(list)
     sent: dict[str, Sequence[tuple[int, int]]] = {}
@@ -110,8 +110,9 @@ def measured(scene: Scene, ways: Mapping[str, Scenario], modelled: Mapping[str, 
 def fabric_of(sent: Mapping[str, Sequence[tuple[int, int]]]) -> Fabric:
     """Four ranks at one switch, and the bytes of the last turn to each and from each."""
     ranks = range(len(next(iter(sent.values()))))
-    nodes = (*(Node(f"r{rank}", "host", "switch") for rank in ranks), Node("switch", "switch"))
+    nodes = (*(FabricMachine(f"r{rank}", "host", "switch") for rank in ranks), FabricMachine("switch", "switch"))
     links = tuple(
-        Link(("switch", f"r{rank}"), _RATE_BPS, {way: sizes[rank] for way, sizes in sent.items()}) for rank in ranks
+        FabricLink(("switch", f"r{rank}"), _RATE_BPS, {way: sizes[rank] for way, sizes in sent.items()})
+        for rank in ranks
     )
     return Fabric(nodes, links)

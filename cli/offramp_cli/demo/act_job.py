@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp.job import JobSettings
 from offramp.job.report import report, write
-from offramp.report import Check, Outcome
+from offramp.report import Outcome, ReportCheck
 from offramp.report.units import percent, si
 from offramp_base import parse_json
 from offramp_base.documents import read_text
@@ -73,7 +73,7 @@ def accuracy(folder: Path) -> float:
     return float(parse_json(read_text(folder / ACCURACY))["accuracy"])
 
 
-def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[Check]:
+def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[ReportCheck]:
     """Checks of the runs; of bytes only if links count them."""
     plain = content["plain"]
     claims = []
@@ -81,10 +81,10 @@ def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[
         if way != plain:
             apart = 100 * abs(value - accuracies[plain])
             text = f"Test accuracy by {way} is {apart:.2f} points from the {percent(accuracies[plain])} by {plain}"
-            claims.append(Check(f"{text} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
+            claims.append(ReportCheck(f"{text} (at most {ACCURACY_POINTS}).", apart <= ACCURACY_POINTS))
     sent = {way: sum(up for up, _ in each["bytes_by_link"].values()) for way, each in content["measured"].items()}
     if SWITCH in sent and sent[plain]:
         ours, theirs = sent[SWITCH], sent[plain]
         claim = f"Hosts sent {si(ours, 'B')} where the switches add, and {si(theirs, 'B')} by {plain}."
-        claims.append(Check(claim, ours < theirs))
+        claims.append(ReportCheck(claim, ours < theirs))
     return claims

@@ -27,13 +27,13 @@ from offramp.leo.applications.named import open_application
 from offramp.leo.selection import Policy
 from offramp.nic import AgentProcess
 from offramp.nic.build import AGENT, cache_folder
-from offramp.report import Alternative, Check, Outcome, Verdict
+from offramp.report import Alternative, Outcome, ReportCheck, Verdict
 from offramp.report.units import duration
 from offramp_base import OfframpError
 from offramp_base.ending.children import stop_group
 
 if TYPE_CHECKING:
-    from offramp.leo.applications.compare import Run
+    from offramp.leo.applications.compare import ApplicationRun
     from offramp_cli.demo.acts import Scene
 
 CPU, FPGA, NIC = "cpu", "fpga", "nic"
@@ -48,7 +48,7 @@ _RTL_S: Final = 15.0
 
 
 @dataclass
-class Path:
+class DeviceMeasurement:
     """Measurements of one set of devices.
 
     Attributes:
@@ -110,14 +110,17 @@ def play(scene: Scene) -> Outcome:
     return outcome_of(paths, rtl, notes, others)
 
 
-def paths_of(devices: Sequence[str]) -> list[Path]:
+def paths_of(devices: Sequence[str]) -> list[DeviceMeasurement]:
     """Each device alone; all that are really here together; and all, if one is a model."""
     here = (CPU, *(each for each in devices if each != FPGA))
     together = [here, (CPU, *devices)]
-    return [*(Path((each,)) for each in (CPU, *devices)), *(Path(each) for each in together if len(each) > 1)]
+    return [
+        *(DeviceMeasurement((each,)) for each in (CPU, *devices)),
+        *(DeviceMeasurement(each) for each in together if len(each) > 1),
+    ]
 
 
-def _measure(run: Run, paths: Sequence[Path], seed: int, scene: Scene) -> None:
+def _measure(run: ApplicationRun, paths: Sequence[DeviceMeasurement], seed: int, scene: Scene) -> None:
     """All paths by turns, with requests at one rate."""
     closed_s: dict[str, float] = {}
     for path in paths:
@@ -139,14 +142,16 @@ def _measure(run: Run, paths: Sequence[Path], seed: int, scene: Scene) -> None:
             scene.stage.advance(path.name, number * len(paths) + k + 1, _ROUNDS * len(paths))
 
 
-def outcome_of(paths: Sequence[Path], rtl: Mapping[str, Any], notes: Sequence[str], others: float | None) -> Outcome:
+def outcome_of(
+    paths: Sequence[DeviceMeasurement], rtl: Mapping[str, Any], notes: Sequence[str], others: float | None
+) -> Outcome:
     """The outcome."""
     alternatives = tuple(each.alternative() for each in paths)
     compared = [each for each in alternatives if each.name == NAMES[CPU] or (each.taken and each.measured_s)]
     wrong = sum(each.wrong for each in paths)
-    claims = [Check(f"All answers over all paths are right ({wrong} wrong).", wrong == 0)]
+    claims = [ReportCheck(f"All answers over all paths are right ({wrong} wrong).", wrong == 0)]
     if rtl:
-        claims.append(Check(f"All {rtl['count']} look-ups in the RTL are right.", rtl["wrong"] == 0))
+        claims.append(ReportCheck(f"All {rtl['count']} look-ups in the RTL are right.", rtl["wrong"] == 0))
     rate = (
         f"Requests come at {_LOAD:.0%} of the rate that the processor alone sustains, or the device where it is less."
     )

@@ -14,9 +14,9 @@ from offramp_base import OfframpError
 
 if TYPE_CHECKING:
     from offramp.report import Outcome
-    from offramp_cli.demo.laboratory import Laboratory
+    from offramp_cli.demo.laboratory import DemoLaboratory
     from offramp_cli.demo.settings import DemoSettings
-    from offramp_cli.demo.stage import Stage
+    from offramp_cli.demo.stage import DemoStage
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Scene:
     """
 
     settings: DemoSettings
-    stage: Stage
-    laboratory: Laboratory
+    stage: DemoStage
+    laboratory: DemoLaboratory
     out: Path
 
     def again(self, turns: int, most: int, budget_s: float) -> bool:

@@ -22,27 +22,27 @@ SCHEMA: Final = "offramp.demo/1"
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class DemoOutput(Result):
     """The destination of the report."""
 
     out: Annotated[Path, Field("Folder for logs, the report and traces", group=OUTPUT, filled=True)] = Path("out/demo")
 
 
-@command(DemoSettings, Outputs, example="demo --act gnn --steps 10 --out report")
-def demo(settings: DemoSettings, outputs: Outputs) -> None:
+@command(DemoSettings, DemoOutput, example="demo --act gnn --steps 10 --out report")
+def demo(settings: DemoSettings, outputs: DemoOutput) -> None:
     """Show what offloading does, in four acts: a GNN in switches, coflows by priority, LEO's paths, a planned job."""
     from offramp.job.load import processors, tasks_of_others
-    from offramp_cli.demo.laboratory import Laboratory
-    from offramp_cli.demo.stage import Stage
+    from offramp_cli.demo.laboratory import DemoLaboratory
+    from offramp_cli.demo.stage import DemoStage
     from offramp_cli.demo.summary import summary
 
     outputs.out.mkdir(parents=True, exist_ok=True)
-    stage, begun = Stage(), time.monotonic()
+    stage, begun = DemoStage(), time.monotonic()
     others, here = tasks_of_others(), processors()
     load = "" if others is None else f", {others:.1f} tasks of others want them"
     stage.console.print(f"this machine: {here} processors{load}")
     outcomes = []
-    with Laboratory(settings.mode, settings.rate, stage) as laboratory:
+    with DemoLaboratory(settings.mode, settings.rate, stage) as laboratory:
         scene = Scene(settings, stage, laboratory, outputs.out)
         for number, name in enumerate(settings.acts, 1):
             outcomes.append(played(name, ACTS[name], scene, number, len(settings.acts)))

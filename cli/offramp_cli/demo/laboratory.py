@@ -13,7 +13,7 @@ from offramp_base.ending.left import temporary_folder
 
 if TYPE_CHECKING:
     from offramp.cluster import Cluster
-    from offramp_cli.demo.stage import Stage
+    from offramp_cli.demo.stage import DemoStage
     from offramp_sim.lab import Lab
 
 RANKS: Final = 4
@@ -30,7 +30,7 @@ links:
 
 
 @dataclass
-class Laboratory:
+class DemoLaboratory:
     """Started once, ended with the block.
 
     Attributes:
@@ -42,7 +42,7 @@ class Laboratory:
 
     mode: str
     rate_bps: int
-    stage: Stage
+    stage: DemoStage
     lacks: str = ""
     _lab: Lab | None = None
     _stack: ExitStack = field(default_factory=ExitStack)

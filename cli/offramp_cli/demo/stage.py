@@ -29,7 +29,7 @@ _LOOK_S: Final = 0.1
 class StageConsole(Console):
     """A console whose status is the present part of an act: two live displays would be in each other's way."""
 
-    stage: Stage
+    stage: DemoStage
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, and note when."""
@@ -44,7 +44,7 @@ class StageConsole(Console):
 class _Status:
     """A name of a part of an act, for a while."""
 
-    def __init__(self, stage: Stage, name: str) -> None:
+    def __init__(self, stage: DemoStage, name: str) -> None:
         self._stage, self._name = stage, name
 
     def __enter__(self) -> Self:
@@ -59,7 +59,7 @@ class _Status:
         self._stage.part(name)
 
 
-class Stage:
+class DemoStage:
     """The display of acts.
 
     Args:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class DgsOutput(Result):
     """Results of a run."""
 
     save_masks: Annotated[
@@ -28,10 +28,10 @@ class Outputs(Result):
 
 @command(
     "offramp.dgs.settings:DgsSettings",
-    Outputs,
+    DgsOutput,
     example="train dgs --graph karate --workers 2 --epochs 5 --fanout 5,5 --json -",
 )
-def dgs(settings: DgsSettings, outputs: Outputs) -> None:
+def dgs(settings: DgsSettings, outputs: DgsOutput) -> None:
     """Train on mini-batches whose remote neighbours and features are sampled by explanations of the model (DGS)."""
     from offramp.dgs import save_masks, train_dgs
     from offramp.report.console import epoch_progress

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from offramp.dgtp import Problem, Search
     from offramp.dgtp.exploration import Exploration
     from offramp.dgtp.replacement import Moves
-    from offramp.dgtp.search import Found
-    from offramp.dgtp.setup_file import Setup
-    from offramp_sim.dgtp import Comparison
+    from offramp.dgtp.search import SearchResult
+    from offramp.dgtp.setup_file import PlacementSetup
+    from offramp_sim.dgtp import PlacementComparison
 
 
 _OTHERS: Final = ("fifo", "mrtf", "omcoflow")
@@ -70,7 +70,7 @@ class PlacementSettings:
         Field(
             "Iterations of the comparison, whose volumes the search does not see; 100, or fewer for large jobs",
             least=1,
-            group="Comparison",
+            group="PlacementComparison",
         ),
     ] = None
     policy: Annotated[
@@ -84,7 +84,7 @@ class PlacementSettings:
 
 
 @dataclass(frozen=True)
-class Outputs(Plotted):
+class PlacementOutput(Plotted):
     """Results of a search."""
 
     plot: Annotated[
@@ -98,10 +98,10 @@ class Outputs(Plotted):
     PlacementSettings,
     "offramp.dgtp.search:Search",
     "offramp.dgtp.exploration:Exploration",
-    Outputs,
+    PlacementOutput,
     example="simulate dgtp testbed-1 --search paper --steps 100 --json -",
 )
-def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: Outputs) -> None:
+def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: PlacementOutput) -> None:
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""
     begun = time.monotonic()
     from offramp.dgtp.search import search
@@ -145,12 +145,12 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
     _write(setup, best_walk, numbers, how.seed, outputs)
 
 
-def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[Found, Moves]:
+def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[SearchResult, Moves]:
     """Find a placement near that of an earlier plan."""
     from offramp.dgtp import read_plan
     from offramp.dgtp.draws import draw
     from offramp.dgtp.replacement import carried_over, moves_of, place_again
-    from offramp.dgtp.search import Found, default_iterations
+    from offramp.dgtp.search import SearchResult, default_iterations
     from offramp_sim.dgtp import FastCluster
 
     assert settings.keep is not None
@@ -159,10 +159,10 @@ def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[F
     judge = FastCluster(problem, draw(problem.graph, iterations, how.seed))
     limit = math.inf if how.within is None else how.within
     machine = place_again(problem, before, judge, moves=settings.moves, seed=how.seed, within=limit)
-    return Found(machine, judge.makespan(machine), iterations, ()), moves_of(problem, before, known, machine)
+    return SearchResult(machine, judge.makespan(machine), iterations, ()), moves_of(problem, before, known, machine)
 
 
-def _load(setup: str, seed: int) -> Setup:
+def _load(setup: str, seed: int) -> PlacementSetup:
     from offramp.dgtp.setup_file import read_setup
     from offramp_sim.dgtp import make_setup
 
@@ -196,7 +196,9 @@ def _compared(problem: Problem, settings: PlacementSettings, within: float | Non
     return _Compared(iterations, ("oes",), _OTHERS)
 
 
-def _numbers(setup: Setup, placement: Found, best: Comparison, how: Search, compared: _Compared) -> dict[str, Any]:
+def _numbers(
+    setup: PlacementSetup, placement: SearchResult, best: PlacementComparison, how: Search, compared: _Compared
+) -> dict[str, Any]:
     if not best.reached:
         raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that does")
     known, reached, iterations = best.known, best.reached, compared.iterations
@@ -227,7 +229,7 @@ def _numbers(setup: Setup, placement: Found, best: Comparison, how: Search, comp
     }
 
 
-def _show(console: Console, setup: Setup, placement: Found, numbers: dict[str, Any]) -> None:
+def _show(console: Console, setup: PlacementSetup, placement: SearchResult, numbers: dict[str, Any]) -> None:
     from offramp.report.units import number
     from offramp_cli.dgtp.tables import machines_table, policies_table
 
@@ -257,7 +259,9 @@ def _show(console: Console, setup: Setup, placement: Found, numbers: dict[str, A
         console.print(f"Not compared, because this job is large: {left}. --policy NAME compares one anyway.")
 
 
-def _write(setup: Setup, placement: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:
+def _write(
+    setup: PlacementSetup, placement: SearchResult, numbers: dict[str, Any], seed: int, outputs: PlacementOutput
+) -> None:
     if outputs.plot is not None:
         from offramp.dgtp.draws import draw
         from offramp_sim.dgtp import FastCluster, draw_gantt

@@ -34,14 +34,14 @@ def _parameter(text: str) -> tuple[str, int]:
 
 
 @dataclass(frozen=True)
-class Board:
+class BoardSettings:
     """The board of a command."""
 
-    board: Annotated[str, Field("Board", choices=_boards)] = "ulx3s"
+    board: Annotated[str, Field("BoardSettings", choices=_boards)] = "ulx3s"
 
 
 @dataclass(frozen=True)
-class BuildSettings(Board):
+class BuildSettings(BoardSettings):
     """Settings of a bitstream build."""
 
     seed: Annotated[int, Field("Random seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
@@ -56,7 +56,7 @@ class BuildSettings(Board):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlashSettings(Board):
+class FlashSettings(BoardSettings):
     """A bitstream, and the board to load it into."""
 
     bitstream: Annotated[Path, Field("Bitstream that offramp fpga build has made", position=True)]

@@ -57,7 +57,7 @@ class ComposeSettings:
 @command(ComposeSettings, Result, example="hermod compose --job a=mixtral-8x22b --job b=gpt3-13b --json switch.json")
 def compose(settings: ComposeSettings, result: Result) -> None:
     """Give jobs that share switches DSCPs of their own, and queues by a policy; --json is the switches' plan."""
-    from offramp.hermod import Codec, load_job
+    from offramp.hermod import DscpCodec, load_job
     from offramp.hermod.plan_file import SCHEMA, plan_document
     from offramp.hermod.tenants import Tenant, switch_plan
     from offramp.hermod.tenants import compose as composed
@@ -69,7 +69,7 @@ def compose(settings: ComposeSettings, result: Result) -> None:
     tenants = []
     for name, source in settings.job.items():
         job = load_job(source)
-        codec = Codec(job.micro_batches, job.model.layers, job.interleaved)
+        codec = DscpCodec(job.micro_batches, job.model.layers, job.interleaved)
         tenants.append(Tenant(name, codec, settings.weight.get(name, 1.0)))
     plans = composed(tenants, settings.policy, settings.queues, settings.control)
     table = show.table("job", "priorities", "DSCPs", "queues", "hosts", left=("job", "hosts"))

@@ -13,7 +13,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp_sim.hermod.lab import LabResult, Scenario
+    from offramp_sim.hermod.lab import LabResult, LabScenario
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AbuseSettings:
 @command(
     "offramp_sim.hermod.lab:Scenario", AbuseSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -"
 )
-def demo(scenario: Scenario, abuse: AbuseSettings, outputs: Plotted) -> None:
+def demo(scenario: LabScenario, abuse: AbuseSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue; needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
@@ -50,13 +50,13 @@ def demo(scenario: Scenario, abuse: AbuseSettings, outputs: Plotted) -> None:
     outputs.write("offramp.hermod.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 
-def _ordered(console: Any, scenario: Scenario) -> list[LabResult]:
+def _ordered(console: Any, scenario: LabScenario) -> list[LabResult]:
     outcomes = [_run(console, replace(scenario, priorities=on)) for on in (True, False)]
     _show(console, *outcomes)
     return outcomes
 
 
-def _abused(console: Any, scenario: Scenario, abuse: AbuseSettings) -> list[LabResult]:
+def _abused(console: Any, scenario: LabScenario, abuse: AbuseSettings) -> list[LabResult]:
     """Run the job alone, then under each abuse, without protection and with it."""
     from offramp_sim.hermod.lab import abuses
 
@@ -67,7 +67,7 @@ def _abused(console: Any, scenario: Scenario, abuse: AbuseSettings) -> list[LabR
     return outcomes
 
 
-def _run(console: Any, scenario: Scenario) -> LabResult:
+def _run(console: Any, scenario: LabScenario) -> LabResult:
     from offramp_sim.hermod.lab import measure
 
     with console.status(scenario.title):

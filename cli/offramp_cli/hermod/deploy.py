@@ -21,10 +21,10 @@ from offramp_cli.hermod.plan import parse_dscps
 from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
-    from offramp.hermod.deploy.limits import Limits
+    from offramp.hermod import QueuePlan
+    from offramp.hermod.deploy.limits import LineLimits
     from offramp.hermod.deploy.sonic.target import SonicTarget
-    from offramp.hermod.deploy.target import Target
-    from offramp.hermod.queues import QueuePlan
+    from offramp.hermod.deploy.target import DeployTarget
     from offramp.hermod.switch.entries import SwitchPlan
 
 _ACTIONS = ("dry_run", "check", "read_back", "undo")
@@ -87,7 +87,7 @@ class DeploySettings:
     target: Annotated[
         str,
         Field(
-            "Target of the plan",
+            "DeployTarget of the plan",
             choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"},
         ),
     ]
@@ -116,7 +116,8 @@ class DeploySettings:
     job_ports: Annotated[
         str | None,
         Field(
-            "p4, sonic: ports whose DSCPs are trusted, all by default; frames of others are best effort", group="Limits"
+            "p4, sonic: ports whose DSCPs are trusted, all by default; frames of others are best effort",
+            group="LineLimits",
         ),
     ] = None
     rate_bps: Annotated[
@@ -141,7 +142,9 @@ class DeploySettings:
     lowest_share: Annotated[
         float, Field("With --rate: share of the line that is reserved for the lowest queue; 0: none", least=0, below=1)
     ] = 0.05
-    switch: Annotated[str, Field("P4Runtime server, HOST:PORT or unix:PATH", group="Target p4")] = "127.0.0.1:9559"
+    switch: Annotated[str, Field("P4Runtime server, HOST:PORT or unix:PATH", group="DeployTarget p4")] = (
+        "127.0.0.1:9559"
+    )
     device_id: Annotated[int, Field("P4Runtime device")] = 0
     election_id: Annotated[int, Field("P4Runtime election id; the controller with the highest may write")] = 1
     ports: Annotated[
@@ -247,7 +250,7 @@ def _carried(settings: DeploySettings) -> Path:
     return settings.out / f"{settings.name.lower()}.plan.json"
 
 
-def _act(opened: Target, settings: DeploySettings, result: Result, **more: Any) -> None:
+def _act(opened: DeployTarget, settings: DeploySettings, result: Result, **more: Any) -> None:
     outcome: dict[str, Any] = {"name": opened.name, **more}
     code = 0
     if settings.dry_run:
@@ -279,12 +282,12 @@ def _show(deployed: dict[str, Any]) -> None:
         typer.echo(json.dumps(deployed, indent=2))
 
 
-def _limits(settings: DeploySettings) -> Limits | None:
-    from offramp.hermod.deploy.limits import Limits
+def _limits(settings: DeploySettings) -> LineLimits | None:
+    from offramp.hermod.deploy.limits import LineLimits
 
     if settings.rate_bps is None:
         return None
-    return Limits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
+    return LineLimits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
 
 
 def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
@@ -304,7 +307,7 @@ def _switch_plan(plan: QueuePlan, settings: DeploySettings) -> SwitchPlan:
 
 
 @contextmanager
-def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
+def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[DeployTarget]:
     from offramp.hermod.deploy import P4Target
     from offramp_base import Session
 
@@ -313,21 +316,21 @@ def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
 
 
 def _sonic(plan: QueuePlan, settings: DeploySettings) -> SonicTarget:
-    from offramp.hermod.deploy.sonic.device import Device, is_sonic
-    from offramp.hermod.deploy.sonic.files import Files
+    from offramp.hermod.deploy.sonic.device import SonicDevice, is_sonic
+    from offramp.hermod.deploy.sonic.files import SonicFiles
     from offramp.hermod.deploy.sonic.target import SonicTarget
 
     name, members = settings.name, None
     if settings.job_ports is not None:
         members = [port.strip() for port in settings.job_ports.split(",") if port.strip()]
     here = settings.config_db is None and is_sonic()
-    store = Device() if here else Files(settings.out, name, settings.config_db)
+    store = SonicDevice() if here else SonicFiles(settings.out, name, settings.config_db)
     carried = None if Path(settings.plan).resolve() == _carried(settings).resolve() else _carried(settings)
     options: dict[str, Any] = {"members": members, "limits": _limits(settings), "take": settings.replace}
     return SonicTarget(store, plan, list(settings.interface), name, carried=carried, **options)
 
 
-def _linux(plan: QueuePlan, settings: DeploySettings) -> Target:
+def _linux(plan: QueuePlan, settings: DeploySettings) -> DeployTarget:
     from offramp.hermod.deploy.linux.guard import GuardTarget
     from offramp.hermod.deploy.linux.several import HostTarget, LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget

@@ -42,11 +42,11 @@ class QueueSettings:
 @command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")
 def plan(settings: QueueSettings, result: Result) -> None:
     """Plan which DSCP each coflow of a job carries, and which switch queue it goes into."""
-    from offramp.hermod import Codec, load_job, plan_queues
+    from offramp.hermod import DscpCodec, load_job, plan_queues
     from offramp.hermod.plan_file import SCHEMA, plan_document
 
     described = load_job(settings.job)
-    codec = Codec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)
+    codec = DscpCodec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)
     control, apart = list(settings.control), settings.apart
     job = described.as_json()
     planned = plan_queues(codec, settings.queues, settings.classes, control, settings.scheme, apart=apart, job=job)

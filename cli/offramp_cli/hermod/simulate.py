@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp_cli.hermod.simulate_packets import PacketLevel
-    from offramp_sim.hermod.flow import FlowResult, Loaded, Setup
+    from offramp_sim.hermod.flow import FlowResult, Loaded, SimulationSetup
 
 _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 
@@ -105,7 +105,7 @@ class HermodSettings:
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class HermodOutput(Result):
     """Results of a simulation."""
 
     plot: Annotated[
@@ -120,13 +120,15 @@ class Outputs(Result):
 
 
 @command(
-    HermodSettings, Outputs, example="simulate hermod --job mixtral-8x22b --gpus 64 --policies fair,hermod --json -"
+    HermodSettings,
+    HermodOutput,
+    example="simulate hermod --job mixtral-8x22b --gpus 64 --policies fair,hermod --json -",
 )
-def hermod(settings: HermodSettings, outputs: Outputs) -> None:
+def hermod(settings: HermodSettings, outputs: HermodOutput) -> None:
     """Simulate a training job's coflows under several policies: iteration time and gain, and a timeline."""
     from rich.progress import Progress
 
-    from offramp_sim.hermod.flow import Setup
+    from offramp_sim.hermod.flow import SimulationSetup
     from offramp_sim.hermod.flow.policies import NAMES
     from offramp_sim.hermod.flow.study import one
 
@@ -136,7 +138,9 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     settings = _on_cluster(settings)
     kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed", "sample")
     choices = {name: getattr(settings, name) for name in kept if getattr(settings, name) is not None}
-    setup = Setup(overhead_s=settings.overhead_us * 1e-6, bidirectional=bool(settings.bidirectional), **choices)
+    setup = SimulationSetup(
+        overhead_s=settings.overhead_us * 1e-6, bidirectional=bool(settings.bidirectional), **choices
+    )
     packet_level = _packet_level(settings, setup)
     if packet_level is not None:
         setup = packet_level.setup
@@ -185,7 +189,7 @@ def _on_cluster(settings: HermodSettings) -> HermodSettings:
     return replace(settings, **{k: network[k] if v is None else v for k, v in choices.items()})  # type: ignore[arg-type]
 
 
-def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:
+def _packet_level(settings: HermodSettings, setup: SimulationSetup) -> PacketLevel | None:
     if settings.level == "flow":
         return None
     from offramp_cli.hermod.simulate_packets import PacketLevel
@@ -203,7 +207,7 @@ class _Source:
     tokens: int
 
 
-def _source(settings: HermodSettings, setup: Setup, *, one_by_one: bool) -> _Source:
+def _source(settings: HermodSettings, setup: SimulationSetup, *, one_by_one: bool) -> _Source:
     from offramp.hermod.chakra import is_trace
 
     folder = Path(settings.job)
@@ -218,7 +222,7 @@ def _source(settings: HermodSettings, setup: Setup, *, one_by_one: bool) -> _Sou
     return _job(settings.job, settings.gpus, settings.nic_gbps, setup, one_by_one=one_by_one)
 
 
-def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup, *, one_by_one: bool) -> _Source:
+def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: SimulationSetup, *, one_by_one: bool) -> _Source:
     from offramp.hermod import load_job
     from offramp_sim.hermod.flow import prepare
 
@@ -240,7 +244,7 @@ def _is_workload(path: Path) -> bool:
     return path.is_file() and path.suffix not in (".yaml", ".yml", ".toml") and is_workload(read_text(path, 16 << 20))
 
 
-def _on_network(name: str, network_name: str, bidirectional: bool | None, setup: Setup) -> _Source:
+def _on_network(name: str, network_name: str, bidirectional: bool | None, setup: SimulationSetup) -> _Source:
     from offramp.hermod.chakra import is_trace
     from offramp.themis import load_network
     from offramp_sim.hermod.flow import prepare_workload
@@ -260,7 +264,7 @@ def _on_network(name: str, network_name: str, bidirectional: bool | None, setup:
     return _Source(loaded, title, {"traces" if is_trace(Path(name)) else "workload": name} | facts, 0)
 
 
-def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
+def _traces(folder: Path, nic_gbps: float | None, setup: SimulationSetup) -> _Source:
     from offramp.hermod.chakra import load_dag
     from offramp_sim.hermod.flow import prepare_traces
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base import SettingsError
 from offramp_cli import show
-from offramp_sim.hermod import Faults, PacketResult, Wire, parse_pause, simulate_packets
-from offramp_sim.hermod.flow import FlowResult, Loaded, Setup
+from offramp_sim.hermod import PacketResult, RunFaults, WireProperties, parse_pause, simulate_packets
+from offramp_sim.hermod.flow import FlowResult, Loaded, SimulationSetup
 from offramp_sim.hermod.flow.network import SEPARATE
 from offramp_sim.hermod.flow.study import one
 from offramp_sim.hermod.fluid import fluid
@@ -31,13 +31,13 @@ class PacketLevel:
         outcomes: results at both levels, by policy.
     """
 
-    setup: Setup
-    wire: Wire
-    faults: Faults
+    setup: SimulationSetup
+    wire: WireProperties
+    faults: RunFaults
     outcomes: dict[str, tuple[PacketResult, FlowResult]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setup: Setup, packets: int, engine: str, loss: float, pauses: list[str]) -> PacketLevel:
+    def of(cls, setup: SimulationSetup, packets: int, engine: str, loss: float, pauses: list[str]) -> PacketLevel:
         """Check the options.
 
         Raises:
@@ -48,8 +48,8 @@ class PacketLevel:
                 "all_to_all", "the packet level sends all flows at once, as fluid does", setup.all_to_all
             )
         chosen = replace(setup, granularity=SEPARATE, queues=setup.queues or _QUEUES)
-        faults = Faults(loss, tuple(map(parse_pause, pauses)))
-        return cls(chosen, Wire(packets, engine=engine), faults)
+        faults = RunFaults(loss, tuple(map(parse_pause, pauses)))
+        return cls(chosen, WireProperties(packets, engine=engine), faults)
 
     def run(self, loaded: Loaded, policy: str, report: Callable[[float], None]) -> PacketResult:
         """Run one policy at both levels."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from offramp.cluster import Cluster
     from offramp.job import JobPlan, JobSettings
-    from offramp.job.planner import Choice
-    from offramp.job.run import RunResult
+    from offramp.job.planner import PlannerChoice
+    from offramp.job.run import JobRunResult
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class PlanSettings(Where):
+class JobPlanSettings(Where):
     """A job, and where it should run."""
 
     job: Annotated[Path, Field("A job file, YAML or TOML", position=True)]
@@ -51,7 +51,7 @@ class PlanSettings(Where):
 
 
 @dataclass(frozen=True)
-class RunSettings(PlanSettings):
+class JobRunSettings(JobPlanSettings):
     """A job, where it should run, and how."""
 
     by: Annotated[str | None, Field("Use this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
@@ -60,8 +60,8 @@ class RunSettings(PlanSettings):
     out: Annotated[Path, Field("Folder for logs, reports and a trace", group=OUTPUT, filled=True)] = Path("job-out")
 
 
-@command(PlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
-def plan(settings: PlanSettings, result: Result) -> None:
+@command(JobPlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
+def plan(settings: JobPlanSettings, result: Result) -> None:
     """Show what could be offloaded for a job on a cluster, how long a step takes with each, and the choice."""
     from offramp.job import JobSettings
 
@@ -72,8 +72,8 @@ def plan(settings: PlanSettings, result: Result) -> None:
     result.write("offramp.job.plan/1", {"name": job.name, **plan_document(chosen), "taken": str(chosen.taken.way)})
 
 
-@command(RunSettings, Result, example="job run job.yaml --on lab")
-def run(settings: RunSettings, result: Result) -> None:
+@command(JobRunSettings, Result, example="job run job.yaml --on lab")
+def run(settings: JobRunSettings, result: Result) -> None:
     """Plan a job, deploy what it needs to switches and hosts, run it, and remove everything again."""
     from dataclasses import replace
 
@@ -143,7 +143,7 @@ def plan_document(plan: JobPlan) -> dict[str, Any]:
 
 def carry_out(
     console: Console, job: JobSettings, cluster: Cluster, plan: JobPlan, ways: Sequence[str], out: Path
-) -> dict[str, RunResult]:
+) -> dict[str, JobRunResult]:
     """Run a job in each of these ways, each in its own folder; ``out`` gets the plan, and a trace of the first."""
     from offramp.job.watch import PLAN
     from offramp_base.ending.files import write_text
@@ -167,7 +167,7 @@ def _forced(plan: JobPlan, way: str) -> JobPlan:
     return replace(plan, choices=tuple(replace(each, taken=each.way == way) for each in plan.choices))
 
 
-def _run(console: Console, job: JobSettings, cluster: Cluster, choice: Choice, folder: Path) -> RunResult:
+def _run(console: Console, job: JobSettings, cluster: Cluster, choice: PlannerChoice, folder: Path) -> JobRunResult:
     from rich.markup import escape
 
     from offramp.job import run_job

@@ -77,7 +77,7 @@ class ApplicationSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequesterSettings(ApplicationSettings):
+class ApplicationPathSettings(ApplicationSettings):
     """Requests to an application, and the paths that they take."""
 
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""

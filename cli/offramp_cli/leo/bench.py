@@ -13,11 +13,11 @@ from offramp_cli.result import Result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.leo.store.bench import BenchSettings, Row
+    from offramp.leo.store.bench import ContenderResult, StoreBenchSettings
 
 
-@command("offramp.leo.store.bench:BenchSettings", Result, example="leo bench --peers --rounds 5 --json -")
-def bench(settings: BenchSettings, result: Result) -> None:
+@command("offramp.leo.store.bench:StoreBenchSettings", Result, example="leo bench --peers --rounds 5 --json -")
+def bench(settings: StoreBenchSettings, result: Result) -> None:
     """Measure the key-value store over TCP on loopback: rates, processor time, latency; every answer is checked."""
     from offramp.leo.store.bench import ratios, run
     from offramp_cli.stages import stages
@@ -36,7 +36,7 @@ def bench(settings: BenchSettings, result: Result) -> None:
         raise OfframpError(f"{wrong} requests got wrong answers")
 
 
-def _report(console: Console, rows: list[Row]) -> None:
+def _report(console: Console, rows: list[ContenderResult]) -> None:
     headings = ("workload", "depth", "server", "requests/s", "per processor s", "median", "99 %")
     table = show.table(*headings, left=("workload", "server"))
     for row in rows:

@@ -9,15 +9,15 @@ from offramp_cli.command import command
 from offramp_cli.result import Result
 
 
-@command("offramp_sim.leo.cache:CacheSettings", Result, example="leo cache --writes 0.05 --hot 256")
+@command("offramp_sim.leo.cache:CacheLoadSettings", Result, example="leo cache --writes 0.05 --hot 256")
 def cache(settings: object, result: Result) -> None:
     """Measure a store whose hot keys the P4 switch answers, beside the store alone, and check every answer."""
     from offramp.report.units import duration, percent
     from offramp_cli.stages import stages
-    from offramp_sim.leo import CacheSettings
+    from offramp_sim.leo import CacheLoadSettings
     from offramp_sim.leo.cache import run_cache
 
-    assert isinstance(settings, CacheSettings)
+    assert isinstance(settings, CacheLoadSettings)
     console = show.console()
     with stages(console) as stage:
         stage("switch and store start")

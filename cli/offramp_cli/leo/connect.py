@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.application import RequesterSettings
+from offramp_cli.leo.application import ApplicationPathSettings
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConnectSettings(RequesterSettings):
+class ConnectSettings(ApplicationPathSettings):
     """An application, the address that serves it, and the number of requests."""
 
     to: Annotated[str, Field("Address of the responder, HOST:PORT or unix:PATH")] = "127.0.0.1:7878"
@@ -31,12 +31,12 @@ class ConnectSettings(RequesterSettings):
 @command(ConnectSettings, Result, example="leo connect kvs --to 127.0.0.1:7878 --requests 10000 --json -")
 def connect(settings: ConnectSettings, result: Result) -> None:
     """Send requests to a served application over all its paths, and check every answer."""
-    from offramp.leo.applications.remote import Load, request_from
+    from offramp.leo.applications.remote import RequesterLoad, request_from
     from offramp.leo.selection import named
     from offramp_cli.stages import stages
 
     transport = settings.transport or ("shm" if settings.to.startswith("unix:") else "tcp")
-    load = Load(
+    load = RequesterLoad(
         settings.requests,
         settings.seconds,
         settings.window,

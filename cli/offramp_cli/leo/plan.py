@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Files:
+class ApplicationFiles:
     """The files of an application and a host."""
 
     files: Annotated[
@@ -38,7 +38,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class PlanSettings(Files):
+class LeoPlanSettings(ApplicationFiles):
     """The parts of the plan to show."""
 
     cores: Annotated[int | None, Field("Cores of each host that serve, in place of the file's number", least=1)] = None
@@ -46,7 +46,7 @@ class PlanSettings(Files):
 
 
 @dataclass(frozen=True)
-class Checked(Files):
+class Checked(ApplicationFiles):
     """The configuration that is checked."""
 
     code: Code = ()
@@ -71,8 +71,8 @@ def validate(given: Checked) -> None:
     )
 
 
-@command(PlanSettings, Plotted, example="leo plan kvs on-path --steps --json -")
-def plan(settings: PlanSettings, outputs: Plotted) -> None:
+@command(LeoPlanSettings, Plotted, example="leo plan kvs on-path --steps --json -")
+def plan(settings: LeoPlanSettings, outputs: Plotted) -> None:
     """Show an application on a host: physical links, T and toll of each dataflow, the rate of all paths together."""
     from offramp.leo.config import load_config, resolve
     from offramp.leo.selection.capacity import capacity

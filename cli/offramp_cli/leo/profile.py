@@ -13,7 +13,7 @@ from offramp_base import Field, SettingsError
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.application import parse_pair
-from offramp_cli.leo.plan import Files
+from offramp_cli.leo.plan import ApplicationFiles
 from offramp_cli.result import OUTPUT, Result, write_file
 from offramp_cli.stages import stages
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ProfileSettings(Files):
+class ProfileSettings(ApplicationFiles):
     """The configuration to measure, and the devices to measure it on."""
 
     link: Annotated[
@@ -43,7 +43,7 @@ class ProfileSettings(Files):
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class ProfileOutput(Result):
     """Results of a profile."""
 
     out: Annotated[
@@ -52,8 +52,8 @@ class Outputs(Result):
     ] = None
 
 
-@command(ProfileSettings, Outputs, example="leo profile kvs on-path --seconds 0.1 --out profile.yaml")
-def profile(settings: ProfileSettings, outputs: Outputs) -> None:
+@command(ProfileSettings, ProfileOutput, example="leo profile kvs on-path --seconds 0.1 --out profile.yaml")
+def profile(settings: ProfileSettings, outputs: ProfileOutput) -> None:
     """Measure bandwidth, message rate and latency of each link, and the time of each function, on this machine."""
     from offramp.leo.config import load_config
     from offramp.leo.profile.machine import measure_machine

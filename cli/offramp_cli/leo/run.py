@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 from offramp_base import Field, OfframpError
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.application import RequesterSettings
+from offramp_cli.leo.application import ApplicationPathSettings
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.leo.applications.compare import Comparison
+    from offramp.leo.applications.compare import PathComparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(RequesterSettings):
+class LeoRunSettings(ApplicationPathSettings):
     """An application, the paths to run it over, and how to measure it."""
 
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
@@ -30,8 +30,8 @@ class RunSettings(RequesterSettings):
     keys: Annotated[int, Field("For kvs: keys in the store, such as a small device can hold; 0: 100,000", least=0)] = 0
 
 
-@command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
-def run(settings: RunSettings, result: Result) -> None:
+@command(LeoRunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
+def run(settings: LeoRunSettings, result: Result) -> None:
     """Run an application between two processes: over each path alone, then over all, with a path chosen per request."""
     from offramp.leo.applications.compare import compare
     from offramp.leo.selection import named
@@ -59,7 +59,7 @@ def run(settings: RunSettings, result: Result) -> None:
         raise OfframpError(f"{wrong} requests got wrong answers")
 
 
-def _report_energy(console: Console, comparison: Comparison) -> None:
+def _report_energy(console: Console, comparison: PathComparison) -> None:
     from offramp.report.energy import energy_or_why
 
     _, reason = energy_or_why()
@@ -70,7 +70,7 @@ def _report_energy(console: Console, comparison: Comparison) -> None:
     console.print(f"energy of the machine's processors for a request: {each}", soft_wrap=True)
 
 
-def _report(console: Console, comparison: Comparison, request_bytes: int) -> None:
+def _report(console: Console, comparison: PathComparison, request_bytes: int) -> None:
     import numpy as np
 
     from offramp.report.units import duration

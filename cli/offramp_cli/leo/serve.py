@@ -27,7 +27,7 @@ class NoSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(ApplicationSettings):
+class ServedApplication(ApplicationSettings):
     """The application to serve; without one, the key-value store."""
 
     names: Annotated[
@@ -47,12 +47,12 @@ _STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_by
 
 
 @command(
-    Served,
+    ServedApplication,
     "offramp.leo.store.settings:StoreSettings",
     "offramp.leo.kvcache.settings:CacheSettings",
     example="leo serve --resp 127.0.0.1:6379 --folder data",
 )
-def serve(served: Served, settings: object, cache: object) -> None:
+def serve(served: ServedApplication, settings: object, cache: object) -> None:
     """Serve an application to requesters (leo connect), or the key-value store to clients, until Ctrl-C."""
     from offramp.leo import StoreSettings
     from offramp.leo.kvcache.settings import CacheSettings
@@ -80,7 +80,7 @@ def _expect_usual(settings: object, names: Iterable[str]) -> None:
             )
 
 
-def _serve_application(served: Served, settings: StoreSettings) -> None:
+def _serve_application(served: ServedApplication, settings: StoreSettings) -> None:
     from offramp.leo.applications.remote import open_responder, serve_application
 
     out = show.console(wrap=False)

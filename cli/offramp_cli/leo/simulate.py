@@ -18,7 +18,7 @@ from offramp_cli.stages import stages
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp_sim.leo import Load, Study
+    from offramp_sim.leo import RequestLoad, Study
 
 
 _RULES = ("lookahead", "outstanding", "min", "paper-literal", "greedy-intra", "greedy-e2e")
@@ -51,7 +51,7 @@ def parse_tenant(text: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class LeoSettings:
+class LeoSimulationSettings:
     """Paths, rules and loads to simulate."""
 
     files: Annotated[
@@ -70,7 +70,7 @@ class LeoSettings:
     ] = ()
     cores: Annotated[int | None, Field("Serving cores of each host", least=1)] = None
     load: Annotated[
-        tuple[float, ...], Field("Open loop: million requests per second; repeatable", group="Load", above=0)
+        tuple[float, ...], Field("Open loop: million requests per second; repeatable", group="RequestLoad", above=0)
     ] = ()
     window: Annotated[tuple[int, ...], Field("Closed loop: requests in flight; repeatable", least=1)] = ()
     requests: Annotated[int, Field("Requests in each run", least=1, most=10_000_000)] = 20000
@@ -99,8 +99,10 @@ class LeoSettings:
     seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 
-@command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
-def leo(settings: LeoSettings, outputs: Plotted) -> None:
+@command(
+    LeoSimulationSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -"
+)
+def leo(settings: LeoSimulationSettings, outputs: Plotted) -> None:
     """Choose paths by several rules, in open and closed loop, and compare throughput and latency."""
     console = show.console()
     seed = settings.seed
@@ -112,7 +114,7 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
         return
     from offramp_sim.figures import draw
     from offramp_sim.leo import Study, parse_rule, run_study
-    from offramp_sim.leo.study import Tenants, misread, panels
+    from offramp_sim.leo.study import TenantWeights, misread, panels
 
     routes, mix = _routes(list(settings.files), settings.cores)
     names = settings.policy or _RULES
@@ -120,7 +122,7 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
     tenants = settings.tenant or ((1.0, 1.0),)
     loads = _loads(settings, mix, tenants)
     weights = tuple(weight for _, weight in tenants)
-    study = Study(routes, misread(routes.table, settings.wrong, seed), rules, loads, Tenants(weights), seed)
+    study = Study(routes, misread(routes.table, settings.wrong, seed), rules, loads, TenantWeights(weights), seed)
     with stages(console) as stage:
         stage("simulating")
         rows = run_study(study)
@@ -143,8 +145,10 @@ def _routes(files: list[str], cores: int | None) -> tuple[Any, list[float]]:
     return resolved.routes, mix_of(resolved)
 
 
-def _loads(settings: LeoSettings, mix: list[float], tenants: Sequence[tuple[float, float]]) -> tuple[Load, ...]:
-    from offramp_sim.leo import Load
+def _loads(
+    settings: LeoSimulationSettings, mix: list[float], tenants: Sequence[tuple[float, float]]
+) -> tuple[RequestLoad, ...]:
+    from offramp_sim.leo import RequestLoad
 
     common: dict[str, Any] = {
         "requests": settings.requests,
@@ -154,9 +158,9 @@ def _loads(settings: LeoSettings, mix: list[float], tenants: Sequence[tuple[floa
         "mix": tuple(mix),
         "shares": tuple(share for share, _ in tenants),
     }
-    open_loop = [Load(rate_mrps=rate, burst=settings.burst, **common) for rate in settings.load]
+    open_loop = [RequestLoad(rate_mrps=rate, burst=settings.burst, **common) for rate in settings.load]
     windows = settings.window or (() if open_loop else (16, 32, 64, 128))
-    return tuple(open_loop + [Load(window=window, **common) for window in windows])
+    return tuple(open_loop + [RequestLoad(window=window, **common) for window in windows])
 
 
 def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:

@@ -25,7 +25,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class Package:
+class AgentPackage:
     """Outputs of a build."""
 
     package: Annotated[bool, Field("Also make a .deb package")] = False
@@ -41,7 +41,7 @@ class Socket:
 
 
 @dataclass(frozen=True)
-class Agent(Socket):
+class AgentSettings(Socket):
     """Settings of an agent that runs."""
 
     port: Annotated[
@@ -62,8 +62,8 @@ class Agent(Socket):
     telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
 
 
-@command("offramp.nic.build:Variant", Build, Package, example="nic build --package")
-def build(variant: Variant, where: Build, extra: Package) -> None:
+@command("offramp.nic.build:Variant", Build, AgentPackage, example="nic build --package")
+def build(variant: Variant, where: Build, extra: AgentPackage) -> None:
     """Build the agent from its sources."""
     import subprocess
 
@@ -86,14 +86,14 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
         out.print(f"package {deb}")
 
 
-@command(Agent, Build, example="nic run --port eth1 --cores 2")
-def run(agent: Agent, where: Build) -> None:
+@command(AgentSettings, Build, example="nic run --port eth1 --cores 2")
+def run(agent: AgentSettings, where: Build) -> None:
     """Run the agent until Ctrl-C; build it first if need be."""
     _run(agent, where)
 
 
-@command(Agent, Build, example="nic upgrade --port eth1 --cores 2")
-def upgrade(agent: Agent, where: Build) -> None:
+@command(AgentSettings, Build, example="nic upgrade --port eth1 --cores 2")
+def upgrade(agent: AgentSettings, where: Build) -> None:
     """Replace the agent at the socket, keep its clients, and run until Ctrl-C; build it first if need be.
 
     The ports must be those of the running agent, on interfaces; cores and their options may differ.
@@ -103,7 +103,7 @@ def upgrade(agent: Agent, where: Build) -> None:
     _run(agent, where, "--take-over")
 
 
-def _run(agent: Agent, where: Build, *more: str) -> None:
+def _run(agent: AgentSettings, where: Build, *more: str) -> None:
     from offramp.nic import agent_program
 
     words = ["--socket", agent.socket, "--cores", str(agent.cores), "--compression", agent.compression]
@@ -131,10 +131,10 @@ def metrics(where: Socket, to: Metrics) -> None:
     import sys
     from contextlib import closing
 
-    from offramp.nic import Connection
+    from offramp.nic import AgentConnection
     from offramp.nic.metrics import metrics as text_of
 
-    with closing(Connection(where.socket)) as connection:
+    with closing(AgentConnection(where.socket)) as connection:
         text = text_of(connection.stats())
     if to.out is None:
         sys.stdout.write(text)
@@ -155,9 +155,9 @@ def stats(where: Socket, result: Result) -> None:
 
     from rich.table import Table
 
-    from offramp.nic import Connection
+    from offramp.nic import AgentConnection
 
-    with closing(Connection(where.socket)) as connection:
+    with closing(AgentConnection(where.socket)) as connection:
         numbers = connection.stats()
     out = show.console()
     counts = Table(box=None, show_header=False)

@@ -39,7 +39,7 @@ def _choices() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class BenchSettings:
+class NicBenchSettings:
     """Settings of the measurement."""
 
     link: Annotated[
@@ -65,8 +65,8 @@ class BenchSettings:
                 raise SettingsError("link", "does not go with {queues}", link)
 
 
-@command(BenchSettings, Result, example="nic bench --link veth --json -")
-def bench(settings: BenchSettings, result: Result) -> None:
+@command(NicBenchSettings, Result, example="nic bench --link veth --json -")
+def bench(settings: NicBenchSettings, result: Result) -> None:
     """Measure the agent beside the transport in Python and DPDK's testpmd, in one run (root: network namespaces)."""
     from rich.progress import track
 
@@ -99,16 +99,16 @@ def bench(settings: BenchSettings, result: Result) -> None:
     result.write("offramp.nic.bench/1", {"method": METHOD, "rates": numbers, "limits_unknown": unknown})
 
 
-def _bench_queues(settings: BenchSettings, result: Result) -> None:
+def _bench_queues(settings: NicBenchSettings, result: Result) -> None:
     """Measure one queue and several, alternating; medians, and the range of ratios of neighbouring measurements."""
     import statistics
 
     from rich.progress import track
 
     from offramp_sim.nic import measure_queues
-    from offramp_sim.nic.scaling import LINKS, Case
+    from offramp_sim.nic.scaling import LINKS, ScalingCase
 
-    cases = Case(1, 1), Case(settings.queues, settings.cores)
+    cases = ScalingCase(1, 1), ScalingCase(settings.queues, settings.cores)
     links: list[dict[str, object]] = []
     shown = show.table("link", "by", "thousand frames/s", "times", "least", "most", left=("link", "by"))
     for link in [each for each in settings.link or LINKS if each in LINKS]:

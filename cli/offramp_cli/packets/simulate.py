@@ -91,12 +91,12 @@ class PacketSettings:
 @command(PacketSettings, Result, example="simulate packets --network leaf-spine:4x4x8 --traffic permutation --json -")
 def packets(settings: PacketSettings, outputs: Result) -> None:
     """Simulate flows packet by packet: completion times, fairness, queues, marks and losses of congestion controls."""
-    from offramp_sim.packets import Links, fat_tree, leaf_spine, star
+    from offramp_sim.packets import LinkProperties, fat_tree, leaf_spine, star
     from offramp_sim.packets.control import CONTROLS
     from offramp_sim.packets.flows import pattern
     from offramp_sim.packets.simulate import simulate
 
-    links = Links(
+    links = LinkProperties(
         settings.rate_bps,
         round(settings.delay_ns * 1000),
         settings.buffer,

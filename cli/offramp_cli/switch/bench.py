@@ -14,12 +14,12 @@ from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 from offramp_cli.stages import stages
-from offramp_cli.switch.bench_rows import Rows
+from offramp_cli.switch.bench_rows import BenchRows
 
 if TYPE_CHECKING:
-    from offramp_p4.bench.rates import Rate
-    from offramp_p4.bench.workload import Workload
-    from offramp_p4.settings import Preprocessor
+    from offramp_p4.bench.rates import MeasuredRate
+    from offramp_p4.bench.workload import SwitchWorkload
+    from offramp_p4.settings import PreprocessorSettings
 
 ENGINES = ("native", "python")
 METHOD = (
@@ -29,7 +29,7 @@ METHOD = (
 
 
 @dataclass(frozen=True)
-class BenchSettings:
+class SwitchBenchSettings:
     """Settings of the measurement."""
 
     program: Annotated[
@@ -44,8 +44,10 @@ class BenchSettings:
     seed: Annotated[int, Field("Random seed for packets and table entries", least=0)] = 0
 
 
-@command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")
-def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None:
+@command(
+    SwitchBenchSettings, "offramp_p4.settings:PreprocessorSettings", Result, example="switch bench --seconds 1 --json -"
+)
+def bench(settings: SwitchBenchSettings, macros: PreprocessorSettings, result: Result) -> None:
     """Measure packets and passes per second of both engines, and of bmv2 in the same run.
 
     Each row is printed as soon as it is measured.
@@ -53,9 +55,9 @@ def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None
     from offramp_p4.reference import missing
 
     started = time.monotonic()
-    rates: list[Rate] = []
+    rates: list[MeasuredRate] = []
     out = show.console(wrap=False)
-    rows = Rows(out)
+    rows = BenchRows(out)
     absent = missing()
     if settings.bmv2 and absent:
         rows.skip("bmv2", f"not on PATH: {', '.join(absent)}")
@@ -79,7 +81,7 @@ def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None
     result.write("offramp.switch.bench/1", numbers)
 
 
-def _workloads(settings: BenchSettings, macros: Preprocessor) -> list[Workload]:
+def _workloads(settings: SwitchBenchSettings, macros: PreprocessorSettings) -> list[SwitchWorkload]:
     if settings.program is None:
         from offramp_sim.switchgnn import standard_workloads
 
@@ -90,14 +92,16 @@ def _workloads(settings: BenchSettings, macros: Preprocessor) -> list[Workload]:
     return [program_workload(program, include, macros.defines, size=settings.size, seed=settings.seed)]
 
 
-def _plan(workloads: list[Workload], seconds: float, bmv2: bool, veth: bool) -> list[tuple[str, Callable[[], Rate]]]:
+def _plan(
+    workloads: list[SwitchWorkload], seconds: float, bmv2: bool, veth: bool
+) -> list[tuple[str, Callable[[], MeasuredRate]]]:
     from functools import partial
 
     from offramp_p4.bench.bmv2 import measure_bmv2
     from offramp_p4.bench.rates import measure
     from offramp_p4.bench.veth import measure_veth
 
-    plan: list[tuple[str, Callable[[], Rate]]] = []
+    plan: list[tuple[str, Callable[[], MeasuredRate]]] = []
     for workload in workloads:
         if bmv2:  # before the others, whose rows say how many times as fast they are
             plan.append((f"{workload.name}, bmv2", partial(measure_bmv2, workload, seconds)))

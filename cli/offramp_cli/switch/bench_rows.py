@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp_p4.bench.rates import Rate
+    from offramp_p4.bench.rates import MeasuredRate
 
 _NUMBERS: Final = ("packets/s", "passes/s", "ns/pass", "x bmv2", "load s")
 _WORKLOAD: Final = 24
 _WIDTHS: Final = (12, 12, 10, 8, 7)
 
 
-class Rows:
+class BenchRows:
     """Rows below a heading, each printed at once.
 
     Args:
@@ -37,7 +37,7 @@ class Rows:
         self.skipped[name] = reason
         self._out.print(f"{name}: not measured: {reason}", markup=False)
 
-    def add(self, rate: Rate) -> None:
+    def add(self, rate: MeasuredRate) -> None:
         """Print a measurement; later ones are compared with the last one of bmv2."""
         of = rate.workload, rate.links
         if rate.switch == "bmv2":

@@ -12,11 +12,11 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import Source
+    from offramp_p4.settings import ProgramSource
 
 
 @dataclass(frozen=True)
-class Files:
+class CompileOutput:
     """Files to write."""
 
     out: Annotated[
@@ -31,8 +31,8 @@ class Files:
     ] = None
 
 
-@command("offramp_p4.settings:Source", Files, example="switch compile program.p4 -o program.json")
-def compile(source: Source, files: Files) -> None:  # noqa: A001
+@command("offramp_p4.settings:ProgramSource", CompileOutput, example="switch compile program.p4 -o program.json")
+def compile(source: ProgramSource, files: CompileOutput) -> None:  # noqa: A001
     """Compile a v1model, PSA or PNA program for bmv2, or describe any program's tables.
 
     The JSON runs on simple_switch, psa_switch or pna_nic, and on this switch.

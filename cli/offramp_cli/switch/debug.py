@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from offramp_base import Field, SettingsError
 from offramp_cli.command import command
-from offramp_p4.settings import Preprocessor, parse_packet
+from offramp_p4.settings import PreprocessorSettings, parse_packet
 from offramp_p4.tm.config import MAX_PORT
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebugSettings(Preprocessor):
+class DebugSettings(PreprocessorSettings):
     """The program to debug, if a client's launch request does not name one."""
 
     program: Annotated[str | None, Field("P4-16 source", position=True, shown_default="")] = None
@@ -66,13 +66,13 @@ def debug(settings: DebugSettings) -> None:
 
     Every connection gets its own switch. To debug a running one: offramp switch run --debug ADDRESS.
     """
-    from offramp_p4_tools import Debugger, DebugServer, Launcher
+    from offramp_p4_tools import Debugger, DebugServer, ProgramLauncher
     from offramp_p4_tools.debug.server import serve_standard_streams
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
 
-    def make() -> Launcher:
-        return Launcher(Debugger(), settings.launch())
+    def make() -> ProgramLauncher:
+        return ProgramLauncher(Debugger(), settings.launch())
 
     if settings.listen is None:
         serve_standard_streams(make())

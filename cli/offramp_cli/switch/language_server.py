@@ -11,11 +11,11 @@ from offramp_base.extras import needs
 from offramp_cli.command import command
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import Preprocessor
+    from offramp_p4.settings import PreprocessorSettings
 
 
-@command("offramp_p4.settings:Preprocessor", example="switch language-server -I include")
-def language_server(preprocessor: Preprocessor) -> None:
+@command("offramp_p4.settings:PreprocessorSettings", example="switch language-server -I include")
+def language_server(preprocessor: PreprocessorSettings) -> None:
     """Serve the Language Server Protocol for P4 on standard input and output; editors start this."""
     try:
         from offramp_p4_tools import make_language_server

@@ -14,11 +14,11 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, write_file
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import Source
+    from offramp_p4.settings import ProgramSource
 
 
 @dataclass(frozen=True)
-class Form:
+class P4InfoOutput:
     """Format and destination of a P4Info."""
 
     out: Annotated[
@@ -31,8 +31,8 @@ class Form:
     as_json: Annotated[bool, Field("The same as --format json", key="json", hidden=True)] = False
 
 
-@command("offramp_p4.settings:Source", Form, example="switch p4info program.p4 --out p4info.txtpb")
-def p4info(source: Source, form: Form) -> None:
+@command("offramp_p4.settings:ProgramSource", P4InfoOutput, example="switch p4info program.p4 --out p4info.txtpb")
+def p4info(source: ProgramSource, form: P4InfoOutput) -> None:
     """Print the P4Info of a program, as p4c's --p4runtime-files writes it."""
     from offramp_p4.runtime.p4info import generate
     from offramp_p4.runtime.p4info_files import p4info_bytes

@@ -13,12 +13,12 @@ from offramp_cli.command import command
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import Source
+    from offramp_p4.settings import ProgramSource
     from offramp_p4.tna.resources import ResourceReport
 
 
-@command("offramp_p4.settings:Source", Result, example="switch resources program_tna.p4 --json -")
-def resources(source: Source, result: Result) -> None:
+@command("offramp_p4.settings:ProgramSource", Result, example="switch resources program_tna.p4 --json -")
+def resources(source: ProgramSource, result: Result) -> None:
     """Estimate stages, memories, ALUs and PHV of a TNA program; exit code 1 if it cannot fit."""
     from offramp_p4.tna.resources import estimate
 

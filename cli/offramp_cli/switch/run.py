@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from offramp_p4 import Settings
-    from offramp_p4.serve import Running
+    from offramp_p4.serve import RunningSwitch
     from offramp_p4.tm.settings import TrafficSettings
 
 _LOG_LEVELS: Final = {
@@ -32,10 +32,10 @@ _FAULTS: Final = ("dropped", "malformed", "missed", "strangers")
 
 
 @dataclass(frozen=True)
-class Start:
+class StartSettings:
     """Settings of the command alone."""
 
-    no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Program")] = False
+    no_p4: Annotated[bool, Field("StartSettings without a program; a controller pushes it", group="Program")] = False
     translation: Annotated[
         Path | None,
         Field(
@@ -51,11 +51,11 @@ class Start:
 
 @command(
     "offramp_p4.settings:Settings",
-    Start,
+    StartSettings,
     "offramp_p4.tm.settings:TrafficSettings",
     example="switch run program.p4 -i 0@veth0 -i 1@veth1",
 )
-def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
+def run(settings: Settings, start: StartSettings, traffic: TrafficSettings) -> None:
     """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
     Options that bmv2's simple_switch_grpc has too have the same names, and may follow -- as there.
@@ -93,7 +93,7 @@ def _like_bmv2(args: list[str]) -> list[str]:
 run.rewrite = _like_bmv2
 
 
-def _announce(running: Running) -> None:
+def _announce(running: RunningSwitch) -> None:
     out = show.console(wrap=False)
     pipeline = running.device.pipeline
     out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one over P4Runtime'}")
@@ -111,7 +111,7 @@ def _announce(running: Running) -> None:
         out.print(f"port {running.device.cpu_port:<5} CPU: packet-in and packet-out")
 
 
-def _summary(running: Running) -> None:
+def _summary(running: RunningSwitch) -> None:
     ports = sorted(running.ports.items())
     faults = [name for name in _FAULTS if any(getattr(port.stats, name) for _, port in ports)]
     table = show.table("port", "link", "received", "sent", *faults, left=("port", "link"))
@@ -131,7 +131,7 @@ def _summary(running: Running) -> None:
         show.print_table(out, queues)
 
 
-def _queues(running: Running) -> Table | None:
+def _queues(running: RunningSwitch) -> Table | None:
     """Counts of the queues that have been used; None without a traffic manager."""
     from offramp_p4.paced import PacedSwitch
 

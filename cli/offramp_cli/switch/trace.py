@@ -18,7 +18,7 @@ from offramp_p4.settings import parse_packet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from offramp_p4.settings import Source
+    from offramp_p4.settings import ProgramSource
     from offramp_p4.trace import PacketTrace
 
 
@@ -45,8 +45,10 @@ class TraceSettings:
             raise SettingsError("every", "expected with {packet}")
 
 
-@command("offramp_p4.settings:Source", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233")
-def trace(source: Source, settings: TraceSettings, result: Result) -> None:
+@command(
+    "offramp_p4.settings:ProgramSource", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233"
+)
+def trace(source: ProgramSource, settings: TraceSettings, result: Result) -> None:
     """Run packets and show a tree for each: parser states, tables, actions, registers, copies, drops.
 
     The JSON has a line for each packet, or with --all for each of its paths.

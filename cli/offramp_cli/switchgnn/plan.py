@@ -31,7 +31,7 @@ def _lanes() -> list[str]:
 
 
 @dataclass(frozen=True)
-class PlanSettings:
+class SwitchGnnPlanSettings:
     """The graph, the partition and the switch of a plan."""
 
     graph: Annotated[str, Field("digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME", position=True)]
@@ -74,7 +74,7 @@ class PlanSettings:
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class PlanOutput(Result):
     """Results of a plan."""
 
     calibrate: Annotated[
@@ -85,8 +85,8 @@ class Outputs(Result):
     save_partition: Annotated[Path | None, Field("Write the worker of each vertex to this file", written=True)] = None
 
 
-@command(PlanSettings, Outputs, example="plan karate --workers 2 --memory 64KB --json -")
-def plan(settings: PlanSettings, outputs: Outputs) -> None:
+@command(SwitchGnnPlanSettings, PlanOutput, example="plan karate --workers 2 --memory 64KB --json -")
+def plan(settings: SwitchGnnPlanSettings, outputs: PlanOutput) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
     from offramp.freed_memory import keep_freed_memory
     from offramp.graph import Boundary
@@ -144,7 +144,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
 
 
 def _between_racks(
-    settings: PlanSettings, graph: Graph, boundary: Boundary, blocks: Option, racks: Sequence[int]
+    settings: SwitchGnnPlanSettings, graph: Graph, boundary: Boundary, blocks: Option, racks: Sequence[int]
 ) -> dict[str, Any]:
     """Vectors and copies that travel between racks, and the copies if METIS had cut straight into workers."""
     from offramp.graph.partition import partition
@@ -160,14 +160,14 @@ def _between_racks(
     }
 
 
-def _compared(settings: PlanSettings, boundary: Boundary, *, free: bool) -> bool:
+def _compared(settings: SwitchGnnPlanSettings, boundary: Boundary, *, free: bool) -> bool:
     """Whether all schemes are compared: as the settings say, or where one is to be chosen, or where it is quick."""
     from offramp_cli.switchgnn.schemes import MAX_CUT_EDGES
 
     return settings.compare if settings.compare is not None else free or boundary.C <= MAX_CUT_EDGES
 
 
-def _adopted(settings: PlanSettings, planner: Planner, cut: Scheme, features: int) -> int:
+def _adopted(settings: SwitchGnnPlanSettings, planner: Planner, cut: Scheme, features: int) -> int:
     """Let the planner take over what still fits of the settings' earlier plan; returns how many blocks stay."""
     from offramp.switchgnn.chunks import aggregator_bytes
     from offramp.switchgnn.plan_file import load_plan
@@ -187,7 +187,7 @@ def _adopted(settings: PlanSettings, planner: Planner, cut: Scheme, features: in
     return update.kept
 
 
-def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
+def _given(settings: SwitchGnnPlanSettings, features: int, rates: Rates) -> dict[str, Any]:
     """The settings as they were given, ready for JSON."""
     names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
     values = {name: getattr(settings, name) for name in names}
@@ -196,8 +196,8 @@ def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any
 
 def _schemes(
     console: Console,
-    settings: PlanSettings,
-    outputs: Outputs,
+    settings: SwitchGnnPlanSettings,
+    outputs: PlanOutput,
     planner: Planner,
     numbers: dict[str, Any],
     *,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from offramp.themis import Network, Plan, make_plan
+from offramp.themis import CollectivePlan, Network, make_plan
 from offramp.themis.network import Collective
-from offramp.themis.themis import Options
+from offramp.themis.themis import ThemisOptions
 from offramp_base import OfframpError, SettingsError
 from offramp_base.progress import counted
 from offramp_cli import show
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CollectiveCase:
     """One collective on a network."""
 
     network: Network
     collective: Collective
     size: int
     chunks: int
-    options: Options
+    options: ThemisOptions
 
     @property
     def demand(self) -> Demand:
@@ -43,7 +43,7 @@ class Case:
 
 
 def report(
-    console: Console, case: Case, schedulers: Sequence[str], changes: Sequence[str], plot: Path | None
+    console: Console, case: CollectiveCase, schedulers: Sequence[str], changes: Sequence[str], plot: Path | None
 ) -> dict[str, Any]:
     """Simulate, print and draw; returns the numbers, ready for JSON."""
     from offramp.themis import best_bound
@@ -81,7 +81,7 @@ def report(
     return numbers
 
 
-def _numbers(case: Case, plan: Plan) -> dict[str, Any]:
+def _numbers(case: CollectiveCase, plan: CollectivePlan) -> dict[str, Any]:
     from offramp_sim.themis import utilisation
     from offramp_sim.themis.metrics import utilisation_by_dimension
 
@@ -97,8 +97,8 @@ def _numbers(case: Case, plan: Plan) -> dict[str, Any]:
 
 def _table(
     console: Console,
-    case: Case,
-    plans: Sequence[Plan],
+    case: CollectiveCase,
+    plans: Sequence[CollectivePlan],
     rows: dict[str, dict[str, Any]],
     bound_s: float,
     ideal_s: float,
@@ -123,7 +123,7 @@ def _table(
     )
 
 
-def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) -> dict[str, Any]:
+def _changing(console: Console, plans: Sequence[CollectivePlan], profile: SpeedProfile) -> dict[str, Any]:
     from offramp.report.units import duration
     from offramp_sim.themis import run_adaptive
     from offramp_sim.themis.speeds import run_static
@@ -142,11 +142,11 @@ def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) ->
 
 
 def _change(text: str, dims: int) -> Any:
-    from offramp_sim.themis.speeds import Change
+    from offramp_sim.themis.speeds import SpeedChange
 
     try:
         at, factors = text.split("=")
-        change = Change(round(float(at) * 1e6), tuple(float(f) for f in factors.split(",")))
+        change = SpeedChange(round(float(at) * 1e6), tuple(float(f) for f in factors.split(",")))
     except ValueError:
         raise SettingsError(
             "change", f"expected microseconds, = and {dims} factors with commas between", text

@@ -11,7 +11,7 @@ from offramp_base import SettingsError
 from offramp_base.extras import needs
 from offramp_cli import show
 from offramp_cli.stages import stages
-from offramp_cli.themis.collective import Case
+from offramp_cli.themis.collective import CollectiveCase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 MOST_RANKS = 32
 
 
-def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *, namespaces: bool) -> dict[str, Any]:
+def report(
+    console: Console, case: CollectiveCase, schedulers: Sequence[str], seed: int, *, namespaces: bool
+) -> dict[str, Any]:
     """Run all-reduces of float32 values; returns the numbers, ready for JSON.
 
     Raises:
@@ -38,10 +40,10 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
     expect_workers(case.network.npus)
     if find_spec("torch") is None:
         raise SettingsError("execute", needs("torch"))
-    from offramp.themis.executor.trial import Trial, TrialResult, measure
+    from offramp.themis.executor.trial import TrialResult, TrialSettings, measure
 
     # Exact sums travel as 8 bytes a value.
-    trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
+    trial = TrialSettings(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
     outcomes: list[TrialResult] = []
     with stages(console) as stage:
         stage("starting the ranks")

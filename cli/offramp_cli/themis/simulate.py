@@ -118,8 +118,8 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     from offramp.themis import load_network
     from offramp.themis.network import Collective
     from offramp.themis.plan import CHUNKS, schedulers
-    from offramp.themis.system_file import System, read_system
-    from offramp.themis.themis import Options
+    from offramp.themis.system_file import SystemFile, read_system
+    from offramp.themis.themis import ThemisOptions
     from offramp_cli.themis import collective as collectives
     from offramp_cli.themis import execute as executed
     from offramp_cli.themis import traced, training
@@ -128,7 +128,7 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     network = load_network(given.network)
     if given.bidirectional is not None:
         network = network.with_rings(bidirectional=given.bidirectional)
-    system = System(CHUNKS) if given.system is None else read_system(given.system)
+    system = SystemFile(CHUNKS) if given.system is None else read_system(given.system)
     if given.kind_of_delays == "serial":
         network = system.on(network)
     elif given.kind_of_delays == "nccl":
@@ -151,7 +151,7 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     else:
         what = Collective.named(given.collective)
         settings |= {"collective": what.value, "bytes": given.size, "threshold": given.threshold}
-        case = collectives.Case(network, what, given.size, chunks, Options(given.threshold))
+        case = collectives.CollectiveCase(network, what, given.size, chunks, ThemisOptions(given.threshold))
         numbers = collectives.report(console, case, chosen, given.change, outputs.plot)
         if given.execute:
             numbers["executed"] = executed.report(console, case, chosen, given.seed, namespaces=given.namespaces)

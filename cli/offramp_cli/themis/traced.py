@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis import Network
-from offramp.themis.system_file import System
+from offramp.themis.system_file import SystemFile
 from offramp_base.progress import counted
 from offramp_cli import show
 from offramp_cli.stages import stages
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    console: Console, network: Network, place: Path, system: System, schedulers: Sequence[str], chunks: int
+    console: Console, network: Network, place: Path, system: SystemFile, schedulers: Sequence[str], chunks: int
 ) -> dict[str, Any]:
     """Simulate an iteration with every scheduler; returns the numbers, ready for JSON."""
     from offramp.report.units import duration

@@ -28,7 +28,7 @@ def report(
     """Simulate training with every scheduler and with an ideal network; returns the numbers, ready for JSON."""
     from offramp.report.units import duration, percent
     from offramp_sim.themis import load_workload, train
-    from offramp_sim.themis.workload import Scope
+    from offramp_sim.themis.workload import CommunicationScope
 
     workload = load_workload(name, network).scaled(compute)
     fitted = workload.fitted(network)
@@ -44,7 +44,7 @@ def report(
                 "utilisation": breakdown.utilisation(fitted),
             }
     title = f"{iterations} iterations of {workload.name} on {network.name}: {network.npus} NPUs"
-    scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]
+    scopes = [scope for scope in CommunicationScope if any(row["exposed_s"][scope.value] for row in rows.values())]
     parts_of = ("forward", "backward", *(f"wait {scope}" for scope in scopes))
     table = show.table("", "time", "speed-up", *parts_of, "utilised", title=title, whole=True)
     slowest = rows[str(schedulers[0])]["seconds"]

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.torchgt import TorchGtResult, TorchGtSettings
-    from offramp.torchgt.results import Epoch
+    from offramp.torchgt.results import TorchGtEpoch
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class TorchGtOutput(Result):
     """Results of a run."""
 
     coflows: Annotated[
@@ -33,10 +33,10 @@ class Outputs(Result):
 
 @command(
     "offramp.torchgt.settings:TorchGtSettings",
-    Outputs,
+    TorchGtOutput,
     example="train torchgt --graph karate --clusters 2 --block 4 --epochs 5 --json -",
 )
-def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
+def torchgt(settings: TorchGtSettings, outputs: TorchGtOutput) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""
     from offramp.workers import expect_workers
 
@@ -61,7 +61,7 @@ def run(console: Console, settings: TorchGtSettings) -> TorchGtResult | None:
     with stages(console) as stage:
         stage("sequences and patterns")
 
-        def show(epoch: Epoch) -> None:
+        def show(epoch: TorchGtEpoch) -> None:
             stage.advance(f"epoch {epoch.epoch} of {settings.epochs}", epoch.epoch, settings.epochs)
             console.print(epoch_line(epoch, settings.epochs), soft_wrap=True)
 
@@ -88,13 +88,13 @@ def _summary(console: Console, result: TorchGtResult) -> None:
 
 
 def _export(console: Console, result: TorchGtResult, settings: TorchGtSettings, folder: Path) -> dict[str, Any]:
-    from offramp.torchgt.coflows import Step, export_step, priorities
+    from offramp.torchgt.coflows import StepExchanges, export_step, priorities
 
     layer = sum(w.size for name, w in result.weights.items() if name.startswith("layers.0."))
     others = sum(w.size for name, w in result.weights.items() if not name.startswith("layers."))
     last = result.epochs[-1]
     seconds = (last.seconds - last.communication_seconds - last.reduction_seconds) / last.steps
-    step = Step.of(settings, max(result.tokens), layer, others, max(0.0, seconds))
+    step = StepExchanges.of(settings, max(result.tokens), layer, others, max(0.0, seconds))
     paths = export_step(step, folder)
     document = priorities(step)
     write_text(folder / "plan.json", json.dumps(document, indent=2) + "\n")

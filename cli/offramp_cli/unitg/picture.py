@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_sim.figures import draw
-from offramp_sim.unitg import Bar
+from offramp_sim.unitg import StageActivity
 from offramp_sim.unitg.picture import panel
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def draw_run(result: UnitgResult, path: Path) -> None:
     for record in result.stages:
         stage = record.place.stage
         bars += [
-            Bar(stage, "language model", 1000 * (m.start - start), 1000 * (m.end - start))
+            StageActivity(stage, "language model", 1000 * (m.start - start), 1000 * (m.end - start))
             for m in record.modules
             if start <= m.start and m.end <= end
         ]
         for done in record.spans:
             if done.step in steps:
                 name = "backward" if done.op.backward else "forward"
-                bars.append(Bar(stage, name, 1000 * (done.start - start), 1000 * (done.end - start)))
+                bars.append(StageActivity(stage, name, 1000 * (done.start - start), 1000 * (done.end - start)))
     title = f"{result.settings['graph_name']}, {result.settings['mode']}: {len(steps)} iterations"
     draw([panel(title, len(result.stages), bars, "milliseconds", _GAP_MS)], "UniTG", path)

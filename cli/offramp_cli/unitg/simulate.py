@@ -13,7 +13,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp_sim.unitg import Scenario
+    from offramp_sim.unitg import UnitgScenario
 
 
 def _policies() -> tuple[str, ...]:
@@ -32,12 +32,12 @@ class Compared:
 
 
 @command(
-    "offramp_sim.unitg.scenario:Scenario",
+    "offramp_sim.unitg.scenario:UnitgScenario",
     Compared,
     Plotted,
     example="simulate unitg --stages 4 --policy sequential --policy interleaved --json -",
 )
-def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
+def unitg(scenario: UnitgScenario, compared: Compared, outputs: Plotted) -> None:
     """Simulate UniTG: the time to train both models, by when the language model may run."""
     from offramp_sim.unitg import draw_outcomes, simulate
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasureSettings:
     """Whether both models are measured instead of trained."""
 
     measure: Annotated[
@@ -37,11 +37,11 @@ class Measured:
 
 @command(
     "offramp.unitg.settings:UnitgSettings",
-    Measured,
+    MeasureSettings,
     Plotted,
     example="train unitg --graph karate --stages 2 --epochs 5 --json -",
 )
-def unitg(settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
+def unitg(settings: UnitgSettings, measured: MeasureSettings, outputs: Plotted) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
     if outputs.plot is not None and measured.measure:
         raise SettingsError("plot", "goes without {measure} only")
@@ -108,14 +108,14 @@ def _show(console: Console, result: UnitgResult) -> None:
             console.print(f"the language model of stage {record.place.stage + 1} ended early: {record.progress.fault}")
 
 
-def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
-    from offramp.unitg.measure import Task, measure
+def _measure(console: Console, settings: UnitgSettings, measured: MeasureSettings, outputs: Plotted) -> None:
+    from offramp.unitg.measure import MeasurementTask, measure
     from offramp_cli.stages import stages as show_stages
 
     with show_stages(console) as stage:
         stage("measuring")
         rounds = measured.measure
-        task = Task(rounds, measured.lm_steps or None)
+        task = MeasurementTask(rounds, measured.lm_steps or None)
         outcome = measure(settings.load(), settings, task, lambda done: stage.advance("round", done, rounds))
     if outcome is None:
         return

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.verdict import PacketVerdict
-from offramp.fpga.card import SCHEME, CardRegisters, Engine
+from offramp.fpga.card import SCHEME, CardEngine, CardRegisters
 from offramp_base.errors import OfframpError
 
 VERSION: Final = 0x4152_0001
@@ -28,7 +28,7 @@ _LOOKS: Final = 100
 """Most looks at a page that is being emptied: the card takes 256 cycles, less than it takes to ask."""
 
 
-class _Job(NamedTuple):
+class _CardJob(NamedTuple):
     """Registers of a job; one without ranks is none."""
 
     number: int
@@ -53,7 +53,7 @@ class CardControl:
     """Segments of a packet."""
 
     def __init__(self, name: str, timeout_s: float) -> None:
-        self._card = CardRegisters(name.removeprefix(SCHEME), Engine.ALLREDUCE, VERSION, timeout_s)
+        self._card = CardRegisters(name.removeprefix(SCHEME), CardEngine.ALLREDUCE, VERSION, timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +96,7 @@ class CardControl:
             )
         for page in range(first, first + pages):
             self._clear(page)
-        self._write(place, _Job(job, ranks, first, pages))
+        self._write(place, _CardJob(job, ranks, first, pages))
         return list(range(first, first + pages))
 
     def release(self, job: int) -> None:
@@ -109,16 +109,16 @@ class CardControl:
         """Counts of the packets' outcomes since the card was reset, by name; frames of other protocols are left out."""
         return {verdict.name.lower(): self._card.read(at) for verdict, at in COUNTS.items()}
 
-    def _jobs(self) -> list[_Job]:
+    def _jobs(self) -> list[_CardJob]:
         jobs = []
         for base in range(0, JOBS * JOB_BYTES, JOB_BYTES):
             number, ranks, pages = (
                 self._card.read(REGISTERS[f"{name}0"] + base) for name in ("NUMBER", "RANKS", "PAGES")
             )
-            jobs.append(_Job(number, ranks, pages & 0xFF, pages >> 8 & 0xFF))
+            jobs.append(_CardJob(number, ranks, pages & 0xFF, pages >> 8 & 0xFF))
         return jobs
 
-    def _write(self, place: int, job: _Job) -> None:
+    def _write(self, place: int, job: _CardJob) -> None:
         values = {"NUMBER0": job.number, "PAGES0": job.pages << 8 | job.first, "RANKS0": job.ranks}
         for name, value in values.items():  # the ranks last: from then on it is a job
             self._card.write(REGISTERS[name] + JOB_BYTES * place, value)

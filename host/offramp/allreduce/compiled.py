@@ -46,8 +46,8 @@ class _Running:
     sums: Array
 
 
-class CompiledEndpoint:
-    """One rank, as :class:`offramp.allreduce.endpoint.Endpoint` is, which explains the arguments.
+class CompiledAllReduceEndpoint:
+    """One rank, as :class:`offramp.allreduce.endpoint.AllReduceEndpoint` is, which explains the arguments.
 
     Raises:
         OfframpError: the library is not available; numbers that packets have no room for.

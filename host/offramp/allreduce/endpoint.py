@@ -18,8 +18,8 @@ from offramp.allreduce.tensor_sum import Array, Indices, TensorSum, check_ranks,
 from offramp.allreduce.wire import (
     LANES,
     PAGE,
-    Kind,
-    Parsed,
+    AllReducePackets,
+    AllReducePacketType,
     blank_frames,
     parse_frames,
     set_field,
@@ -30,7 +30,11 @@ from offramp_base.wire.batch import PacketBatch
 
 _TAGS = 2**32 - 1
 """Chunk numbers on the wire are 1 to this, round and round; 0 is an empty slot."""
-_AGAIN, _RESULT, _PULL = int(Kind.AGAIN), int(Kind.RESULT), int(Kind.PULL)  # arrays compare faster with plain numbers
+_AGAIN, _RESULT, _PULL = (
+    int(AllReducePacketType.AGAIN),
+    int(AllReducePacketType.RESULT),
+    int(AllReducePacketType.PULL),
+)  # arrays compare faster with plain numbers
 _REORDERED = 16
 """A chunk is taken for lost once this many that were sent after it have returned."""
 _MOST_REPEATS = 256
@@ -59,7 +63,7 @@ class Stats:
     foreign: int = 0
 
 
-class Endpoint:
+class AllReduceEndpoint:
     """One rank: give it what arrived, send what it has to send.
 
     Args:
@@ -244,12 +248,12 @@ class Endpoint:
 
     # --- receiving -----------------------------------------------------------------------------------------
 
-    def _numbers(self, packets: Parsed) -> Indices:
+    def _numbers(self, packets: AllReducePackets) -> Indices:
         """Chunk numbers, from those modulo :data:`_TAGS` and the window."""
         ahead = (packets.field("chunk") - 1 - self._base) % _TAGS
         return np.asarray(self._base + ahead - _TAGS * (ahead > _TAGS // 2))
 
-    def _take_results(self, packets: Parsed) -> None:
+    def _take_results(self, packets: AllReducePackets) -> None:
         number = self._numbers(packets)
         fresh = (number >= self._base) & (number < self._next)
         slots = number % self._slots
@@ -271,7 +275,7 @@ class Endpoint:
         self._find_lost(int(self._stamps[slots].max()))
         self._advance()
 
-    def _deliver(self, number: Indices, packets: Parsed) -> None:
+    def _deliver(self, number: Indices, packets: AllReducePackets) -> None:
         lanes = packets.lanes()
         exponents, flags = packets.field("exponent"), packets.field("flags")
         for at, (collective, start) in enumerate(zip(self._running, self._starts, strict=False)):
@@ -312,7 +316,7 @@ class Endpoint:
         lost = missing[self._stamps[missing % self._slots] < newest - _REORDERED].tolist()
         self._repeat(lost[:_MOST_REPEATS])
 
-    def _take_pulls(self, packets: Parsed) -> None:
+    def _take_pulls(self, packets: AllReducePackets) -> None:
         self.stats.pulls += len(packets)
         number, present = self._numbers(packets), packets.field("present")
         for each, ranks in zip(number.tolist(), present.tolist(), strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 from offramp.allreduce.wire import MOST_RANKS, SWITCH
 from offramp.cluster.names import some
 from offramp.switchgnn.leaf_spine import LeafSpine
-from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.rows import ActionRows
 from offramp_base.errors import OfframpError
 
 SOURCES = "AllReduceIngress.sources.sources"
@@ -88,7 +88,7 @@ def spine(network: LeafSpine) -> SwitchRole:
 
 def role_rows(
     role: SwitchRole, job: int, pages: Sequence[int], group: int, prefix: str = ""
-) -> tuple[list[Rows], list[tuple[int, int]]]:
+) -> tuple[list[ActionRows], list[tuple[int, int]]]:
     """The entries of a job, and the ``(port, instance)`` replicas of its group.
 
     Args:
@@ -123,6 +123,6 @@ def role_rows(
         n = len(pages)
         down = {"port": np.full(n, role.uplink), "job": np.full(n, job)}
         down |= {"rank": np.full(n, SWITCH), "page": np.arange(n)}
-        rows.append(Rows(prefix + SOURCES, _ACTIONS + "descend", down, {"group": np.full(n, group)}))
-    rows.append(Rows(prefix + SOURCES, _ACTIONS + action, keys, params))
+        rows.append(ActionRows(prefix + SOURCES, _ACTIONS + "descend", down, {"group": np.full(n, group)}))
+    rows.append(ActionRows(prefix + SOURCES, _ACTIONS + action, keys, params))
     return rows, [(member.port, instance) for instance, member in enumerate(role.members, 1)]

@@ -19,9 +19,9 @@ from offramp.allreduce.endpoint import Stats
 from offramp.allreduce.tensor_sum import require_in_place
 from offramp.device import Status
 from offramp.nic import wire
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.link import LINK_COUNTS, parse_nic_link
-from offramp.nic.rings import Rings, Submission
+from offramp.nic.rings import ClientRings, Submission
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport.base import LinkStats
@@ -85,11 +85,11 @@ class NicRank:
         self._memory = SharedMemory(wire.queue_bytes(_ENTRIES) + 64 + _ANSWER, f"offramp-rank-{rank}")
         self._message_at = -(-wire.queue_bytes(_ENTRIES) // 64) * 64
         self._answer_at = self._message_at + 64
-        self._rings = Rings(self._memory, 0, _ENTRIES)
+        self._rings = ClientRings(self._memory, 0, _ENTRIES)
         self._tensors: SharedMemory | None = None
         self._tensor_region = 0
         try:
-            self._connection = Connection(path)
+            self._connection = AgentConnection(path)
         except OfframpError:
             self._rings.close()
             self._memory.close()
@@ -100,7 +100,7 @@ class NicRank:
             self._rings.connect(bell)
             times = round(1e9 * retry_s), round(1e9 * timeout_s)
             body = wire.RANK.pack(number, port, rank, world, job, pages, segments, max(1, flight), *times, loss, seed)
-            self._connection.ask(wire.Kind.RANK, body)
+            self._connection.ask(wire.ControlMessageType.RANK, body)
         except OfframpError:
             self.close()
             raise
@@ -121,7 +121,7 @@ class NicRank:
         message = wire.SUM.pack(form.code, self._tensor_region, array.size, values_at, 0)
         self._memory.view[self._message_at : self._message_at + len(message)] = message
         places = self._region, self._message_at, len(message), self._region, self._answer_at, _ANSWER
-        self._rings.submit(Submission(self._number, wire.Function.ALLREDUCE, *places))
+        self._rings.submit(Submission(self._number, wire.NicFunction.ALLREDUCE, *places))
         self._running = array, summed
 
     def finish(self, timeout_s: float) -> None:

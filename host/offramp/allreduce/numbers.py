@@ -31,7 +31,7 @@ _COUNTS = (1 << _FIELD) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class NumberFormat:
     """The wire format of a type of elements, among ``ranks``.
 
     Attributes:
@@ -73,7 +73,7 @@ def name_of(code: int) -> str:
     return _NAMES.get(code, f"type {code}")
 
 
-def format_of(dtype: np.dtype[Any], ranks: int) -> Format:
+def format_of(dtype: np.dtype[Any], ranks: int) -> NumberFormat:
     """The format in which elements of ``dtype`` are summed over ``ranks``.
 
     Raises:
@@ -82,10 +82,10 @@ def format_of(dtype: np.dtype[Any], ranks: int) -> Format:
     code = CODES.get(dtype.name)
     if code is None:
         raise OfframpError(f"all_reduce: type {dtype.name}: expected {', '.join(CODES)}")
-    return Format(dtype, code, "float" in dtype.name, 31 - (ranks - 1).bit_length())
+    return NumberFormat(dtype, code, "float" in dtype.name, 31 - (ranks - 1).bit_length())
 
 
-def carried(form: Format) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def carried(form: NumberFormat) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """Types in which machine code takes elements, and gives sums: float32 and float64 for elements of 16 bits."""
     if form.floating and form.dtype.itemsize < np.dtype(np.float32).itemsize:
         return np.dtype(np.float32), np.dtype(np.float64)
@@ -111,7 +111,7 @@ def exponents(chunks: Array) -> tuple[Array, Array]:
     return np.where(greatest > 0, exponent + EXPONENT_BIAS, 0).astype(np.int64), wild
 
 
-def quantise(chunks: Array, biased: Array, form: Format) -> Array:
+def quantise(chunks: Array, biased: Array, form: NumberFormat) -> Array:
     """``(n, k)`` floating-point numbers at the exponents of their rows as whole numbers: int64 where there are limbs.
 
     Infinities and NaNs are 0.
@@ -137,7 +137,7 @@ def quantise(chunks: Array, biased: Array, form: Format) -> Array:
     return scaled if form.limbs(0) == 1 else scaled.astype(np.int64)
 
 
-def dequantise(sums: Array, biased: Array, form: Format) -> Array:
+def dequantise(sums: Array, biased: Array, form: NumberFormat) -> Array:
     """The sums of :func:`quantise`, int32 or int64 ``(n, k)``, as float64 or float32, rounded once."""
     shift = np.where(biased > 0, (biased - EXPONENT_BIAS) - form.total_bits, 0).astype(np.int32)
     if form.dtype == np.float32 and int(shift.min(initial=0)) >= -_EXACT and int(shift.max(initial=0)) <= _EXACT:

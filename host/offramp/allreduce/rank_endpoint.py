@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RankEndpoint(Protocol):
-    """One rank, without any transport; :class:`offramp.allreduce.endpoint.Endpoint` explains each member."""
+    """One rank, without any transport; :class:`offramp.allreduce.endpoint.AllReduceEndpoint` explains each member."""
 
     rank: int
 
@@ -49,7 +49,7 @@ class RankEndpoint(Protocol):
 
 
 def make_endpoint(rank: int, ranks: int, job: int, **settings: Any) -> RankEndpoint:
-    """The endpoint of a rank; arguments are those of :class:`offramp.allreduce.endpoint.Endpoint`.
+    """The endpoint of a rank; arguments are those of :class:`offramp.allreduce.endpoint.AllReduceEndpoint`.
 
     Raises:
         OfframpError: numbers that packets have no room for.
@@ -57,9 +57,9 @@ def make_endpoint(rank: int, ranks: int, job: int, **settings: Any) -> RankEndpo
     from offramp.switchgnn.worker_library import available
 
     if available():
-        from offramp.allreduce.compiled import CompiledEndpoint
+        from offramp.allreduce.compiled import CompiledAllReduceEndpoint
 
-        return CompiledEndpoint(rank, ranks, job, **settings)
-    from offramp.allreduce.endpoint import Endpoint
+        return CompiledAllReduceEndpoint(rank, ranks, job, **settings)
+    from offramp.allreduce.endpoint import AllReduceEndpoint
 
-    return Endpoint(rank, ranks, job, **settings)
+    return AllReduceEndpoint(rank, ranks, job, **settings)

@@ -57,7 +57,7 @@ SWITCH_IP = 0x0A00_FFFE
 Lanes = npt.NDArray[np.int32]
 
 
-class Kind(IntEnum):
+class AllReducePacketType(IntEnum):
     """Kinds of packets, which :data:`MEANING` explains."""
 
     DATA = 0
@@ -107,7 +107,7 @@ def set_lanes(frames: Bytes, lanes: npt.NDArray[np.generic]) -> None:
 
 
 @dataclass(frozen=True)
-class Parsed:
+class AllReducePackets:
     """The all-reduce packets of a batch, and how many of its frames were none.
 
     Attributes:
@@ -136,12 +136,12 @@ class Parsed:
         """``(n, segments · 64)`` int32 payload."""
         return self.frames[:, HEADER_BYTES:].view(">i4").astype(np.int32)
 
-    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Parsed:
+    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> AllReducePackets:
         """The packets that a mask or indices pick."""
-        return Parsed(self.frames[which], 0)
+        return AllReducePackets(self.frames[which], 0)
 
 
-_PULL = int(Kind.PULL)  # arrays compare faster with plain numbers
+_PULL = int(AllReducePacketType.PULL)  # arrays compare faster with plain numbers
 _WORD_BITS = 32
 _PLACES = {
     f.name: (f.offset // _WORD_BITS, _WORD_BITS - f.offset % _WORD_BITS - f.width, f.mask) for f in ALLREDUCE.fields
@@ -159,7 +159,7 @@ _TOLD_AT, _TOLD = np.array(list(_TOLD_BYTES)), np.array(list(_TOLD_BYTES.values(
 _KIND_AT = PREFIX_BYTES + ALLREDUCE.by_name["kind"].first
 
 
-def parse_frames(batch: PacketBatch, segments: int) -> Parsed:
+def parse_frames(batch: PacketBatch, segments: int) -> AllReducePackets:
     """Recognise the whole all-reduce packets of ``batch``; others are counted, never an error."""
     data, lengths, size = batch.data, batch.lengths, frame_bytes(segments)
     if data.shape[1] < size:
@@ -169,5 +169,5 @@ def parse_frames(batch: PacketBatch, segments: int) -> Parsed:
     ours = (data[:, _TOLD_AT] == _TOLD).all(axis=1) & (kind <= _PULL)
     ours &= lengths >= np.where(kind == _PULL, HEADER_BYTES, size)
     if ours.all():
-        return Parsed(data[:, :size], 0)
-    return Parsed(data[ours, :size], len(batch) - int(np.count_nonzero(ours)))
+        return AllReducePackets(data[:, :size], 0)
+    return AllReducePackets(data[ours, :size], len(batch) - int(np.count_nonzero(ours)))

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp.bfrt.connection import Connection as Connection
+    from offramp.bfrt.connection import BfrtConnection as BfrtConnection
     from offramp.bfrt.info import BfrtInfo as BfrtInfo
     from offramp.bfrt.session import BfrtSession as BfrtSession
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
+            "BfrtConnection": "offramp.bfrt.connection",
             "BfrtInfo": "offramp.bfrt.info",
             "BfrtSession": "offramp.bfrt.session",
-            "Connection": "offramp.bfrt.connection",
         },
     )

@@ -19,7 +19,7 @@ MAX_MESSAGE = 256 << 20
 MAX_ANSWER = 64 << 20
 
 
-class Connection:
+class BfrtConnection:
     """A channel to ``host:port`` or ``unix:PATH``."""
 
     def __init__(self, address: str) -> None:

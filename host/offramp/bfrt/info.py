@@ -15,7 +15,7 @@ _WIDTHS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "bool": 1}
 
 
 @dataclass(frozen=True)
-class Field:
+class BfrtFieldInfo:
     """A field of a key or of data; ``width`` is in bits, None for text."""
 
     name: str
@@ -37,7 +37,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Table:
+class BfrtTableInfo:
     """A table: match table, counter, register, or a fixed part of the chip.
 
     Attributes:
@@ -51,12 +51,12 @@ class Table:
     name: str
     id: int
     size: int
-    key: Mapping[str, Field]
-    data: Mapping[str, Field]
+    key: Mapping[str, BfrtFieldInfo]
+    data: Mapping[str, BfrtFieldInfo]
     actions: Mapping[str, int]
-    params: Mapping[str, Mapping[str, Field]]
+    params: Mapping[str, Mapping[str, BfrtFieldInfo]]
 
-    def fields_of(self, action: str | None) -> Mapping[str, Field]:
+    def fields_of(self, action: str | None) -> Mapping[str, BfrtFieldInfo]:
         """The data fields of an entry with this action.
 
         Raises:
@@ -72,7 +72,7 @@ class Table:
 class BfrtInfo:
     """The tables of one device by name."""
 
-    def __init__(self, tables: Iterable[Table]) -> None:
+    def __init__(self, tables: Iterable[BfrtTableInfo]) -> None:
         self._tables = {table.name: table for table in tables}
 
     @classmethod
@@ -82,7 +82,7 @@ class BfrtInfo:
         Raises:
             OfframpError: not JSON of that kind.
         """
-        tables: list[Table] = []
+        tables: list[BfrtTableInfo] = []
         for text in texts:
             try:
                 tables += [_table(entry) for entry in parse_json(text)["tables"]] if text else []
@@ -92,7 +92,7 @@ class BfrtInfo:
                 raise OfframpError(f"bf-rt.json: expected BF-RT's description of tables: {error!r}") from None
         return cls(tables)
 
-    def __getitem__(self, name: str) -> Table:
+    def __getitem__(self, name: str) -> BfrtTableInfo:
         if name not in self._tables:
             raise _unknown("BF-RT table", name, self._tables)
         return self._tables[name]
@@ -105,16 +105,16 @@ class BfrtInfo:
     def __contains__(self, name: object) -> bool:
         return name in self._tables
 
-    def by_id(self, identifier: int) -> Table | None:
+    def by_id(self, identifier: int) -> BfrtTableInfo | None:
         """The table with an id."""
         return next((t for t in self._tables.values() if t.id == identifier), None)
 
 
-def _table(entry: Mapping[str, Any]) -> Table:
+def _table(entry: Mapping[str, Any]) -> BfrtTableInfo:
     actions = entry.get("action_specs", [])
     if not isinstance(entry["name"], str) or type(entry["id"]) is not int:
         raise TypeError("a table's name is text, its id a number")
-    return Table(
+    return BfrtTableInfo(
         entry["name"],
         entry["id"],
         entry["size"],
@@ -125,14 +125,14 @@ def _table(entry: Mapping[str, Any]) -> Table:
     )
 
 
-def _fields(entries: Iterable[Mapping[str, Any]]) -> dict[str, Field]:
+def _fields(entries: Iterable[Mapping[str, Any]]) -> dict[str, BfrtFieldInfo]:
     return {e["name"]: _field(e) for e in entries}
 
 
-def _field(entry: Mapping[str, Any]) -> Field:
+def _field(entry: Mapping[str, Any]) -> BfrtFieldInfo:
     kind = entry["type"]["type"]
     width = entry["type"].get("width") if kind == "bytes" else _WIDTHS.get(kind)
-    return Field(entry["name"], entry["id"], kind, width, entry.get("repeated", False))
+    return BfrtFieldInfo(entry["name"], entry["id"], kind, width, entry.get("repeated", False))
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> OfframpError:

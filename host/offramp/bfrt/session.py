@@ -8,8 +8,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from offramp.bfrt.connection import Connection
-from offramp.bfrt.info import BfrtInfo, Field
+from offramp.bfrt.connection import BfrtConnection
+from offramp.bfrt.info import BfrtFieldInfo, BfrtInfo
 from offramp_base.bfrt.schema import bf
 from offramp_base.errors import OfframpError
 
@@ -30,7 +30,7 @@ class BfrtSession:
     def __init__(
         self, address: str, program: str, *, client_id: int = 0, device_id: int = 0, timeout_s: float = 5.0
     ) -> None:
-        self._connection = Connection(address)
+        self._connection = BfrtConnection(address)
         self._program, self._client, self._device = program, client_id, device_id
         self._timeout_s = timeout_s
         self._info: BfrtInfo | None = None
@@ -135,14 +135,16 @@ class BfrtSession:
         self._connection.unary("SetForwardingPipelineConfig", request, max(self._timeout_s, 60.0))
 
 
-def _named(what: str, fields: Mapping[str, Field], values: Mapping[str, Any]) -> list[tuple[Field, Any]]:
+def _named(
+    what: str, fields: Mapping[str, BfrtFieldInfo], values: Mapping[str, Any]
+) -> list[tuple[BfrtFieldInfo, Any]]:
     strangers = values.keys() - fields.keys()
     if strangers:
         raise OfframpError(f"{what} {min(strangers)}: expected {', '.join(fields)}")
     return [(fields[name], value) for name, value in values.items()]
 
 
-def _data_field(field: Field, value: Value) -> Any:
+def _data_field(field: BfrtFieldInfo, value: Value) -> Any:
     message = bf.DataField(field_id=field.id)
     if field.repeated:
         if isinstance(value, int | str):

@@ -15,13 +15,13 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp.cluster.model import Agent as Agent
+    from offramp.cluster.model import Cable as Cable
+    from offramp.cluster.model import CableEnd as CableEnd
     from offramp.cluster.model import Card as Card
     from offramp.cluster.model import Cluster as Cluster
-    from offramp.cluster.model import Dimension as Dimension
-    from offramp.cluster.model import End as End
-    from offramp.cluster.model import Host as Host
-    from offramp.cluster.model import Link as Link
-    from offramp.cluster.model import Switch as Switch
+    from offramp.cluster.model import ClusterDimension as ClusterDimension
+    from offramp.cluster.model import ClusterHost as ClusterHost
+    from offramp.cluster.model import ClusterSwitch as ClusterSwitch
     from offramp.cluster.read import is_cluster as is_cluster
     from offramp.cluster.read import parse_cluster as parse_cluster
     from offramp.cluster.read import read_cluster as read_cluster
@@ -30,13 +30,13 @@ else:
         __name__,
         {
             "Agent": "offramp.cluster.model",
+            "Cable": "offramp.cluster.model",
+            "CableEnd": "offramp.cluster.model",
             "Card": "offramp.cluster.model",
             "Cluster": "offramp.cluster.model",
-            "Dimension": "offramp.cluster.model",
-            "End": "offramp.cluster.model",
-            "Host": "offramp.cluster.model",
-            "Link": "offramp.cluster.model",
-            "Switch": "offramp.cluster.model",
+            "ClusterDimension": "offramp.cluster.model",
+            "ClusterHost": "offramp.cluster.model",
+            "ClusterSwitch": "offramp.cluster.model",
             "is_cluster": "offramp.cluster.read",
             "parse_cluster": "offramp.cluster.read",
             "read_cluster": "offramp.cluster.read",

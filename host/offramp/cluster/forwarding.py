@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from offramp.cluster.model import Cluster, Host
+from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.routes import next_links
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -36,7 +36,7 @@ def ports_of_hosts(cluster: Cluster) -> dict[str, dict[int, int]]:
     return ports
 
 
-def mac_of(cluster: Cluster, host: Host) -> int:
+def mac_of(cluster: Cluster, host: ClusterHost) -> int:
     """The address of a host's first interface.
 
     Raises:

@@ -62,7 +62,7 @@ class Card:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class ClusterHost:
     """A machine that runs ranks.
 
     Attributes:
@@ -98,7 +98,7 @@ class Host:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch:
+class ClusterSwitch:
     """A switch; memory and queues are what jobs may use of it."""
 
     name: Annotated[str, Field("Name of the switch")]
@@ -137,7 +137,7 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class CableEnd:
     """One end of a link: a node, and the number of a switch's port or the name of a host's interface."""
 
     node: str
@@ -148,7 +148,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Cable:
     """A cable, full duplex.
 
     Attributes:
@@ -157,22 +157,22 @@ class Link:
         delay_ns: each way.
     """
 
-    a: End
-    b: End
+    a: CableEnd
+    b: CableEnd
     rate_bps: int
     delay_ns: float = 0.0
 
-    def far(self, node: str) -> End:
+    def far(self, node: str) -> CableEnd:
         """The end that is not at ``node``."""
         return self.b if self.a.node == node else self.a
 
-    def near(self, node: str) -> End:
+    def near(self, node: str) -> CableEnd:
         """The end at ``node``."""
         return self.a if self.a.node == node else self.b
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dimension:
+class ClusterDimension:
     """A dimension along which ranks are joined, the innermost first (Themis)."""
 
     type: Annotated[str, Field("How its ranks are joined", choices=KINDS)]
@@ -205,26 +205,26 @@ class Cluster:
     """
 
     name: str
-    hosts: tuple[Host, ...] = ()
-    switches: tuple[Switch, ...] = ()
-    links: tuple[Link, ...] = ()
-    dimensions: tuple[Dimension, ...] = ()
+    hosts: tuple[ClusterHost, ...] = ()
+    switches: tuple[ClusterSwitch, ...] = ()
+    links: tuple[Cable, ...] = ()
+    dimensions: tuple[ClusterDimension, ...] = ()
     origin: str = ""
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
-    def by_name(self) -> dict[str, Host | Switch]:
+    def by_name(self) -> dict[str, ClusterHost | ClusterSwitch]:
         """Hosts and switches."""
-        nodes: list[Host | Switch] = [*self.hosts, *self.switches]
+        nodes: list[ClusterHost | ClusterSwitch] = [*self.hosts, *self.switches]
         return {each.name: each for each in nodes}
 
     @cached_property
-    def links_of(self) -> dict[str, tuple[Link, ...]]:
+    def links_of(self) -> dict[str, tuple[Cable, ...]]:
         """The links at each node, in the file's order."""
         return {name: tuple(each for each in self.links if name in (each.a.node, each.b.node)) for name in self.by_name}
 
     @property
-    def ranks(self) -> list[Host]:
+    def ranks(self) -> list[ClusterHost]:
         """The host of each rank, in order."""
         return [host for host in self.hosts for _ in range(host.processes)]
 

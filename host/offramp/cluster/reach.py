@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import join
 from typing import Final
 
-from offramp.cluster.model import Host, Switch
+from offramp.cluster.model import ClusterHost, ClusterSwitch
 from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
 
@@ -17,12 +17,14 @@ NAMESPACE: Final = "namespace:"
 _SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 
 
-def is_here(host: Host) -> bool:
+def is_here(host: ClusterHost) -> bool:
     """Whether a host is this machine, or a laboratory's namespace on it, so that it has our files."""
     return host.reach == "local" or host.reach.startswith(NAMESPACE)
 
 
-def command_on(host: Host | Switch, words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
+def command_on(
+    host: ClusterHost | ClusterSwitch, words: Sequence[str], environment: Mapping[str, str] | None = None
+) -> list[str]:
     """The command that runs ``words`` on a host, or on a switch, as its file says.
 
     Args:
@@ -44,7 +46,7 @@ def command_on(host: Host | Switch, words: Sequence[str], environment: Mapping[s
     return [*_enter(host), *here]
 
 
-def _enter(host: Host | Switch) -> list[str]:
+def _enter(host: ClusterHost | ClusterSwitch) -> list[str]:
     owner = str(host.reach).removeprefix(NAMESPACE)
     if not is_process(owner):
         raise OfframpError(f"{host.name}: its laboratory has ended: offramp lab up makes another one")

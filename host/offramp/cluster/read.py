@@ -11,14 +11,25 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, Agent, Card, Cluster, Dimension, End, Host, Link, Switch
+from offramp.cluster.model import (
+    FASTEST_BPS,
+    MOST_HOSTS,
+    Agent,
+    Cable,
+    CableEnd,
+    Card,
+    Cluster,
+    ClusterDimension,
+    ClusterHost,
+    ClusterSwitch,
+)
 from offramp.cluster.names import expand
 from offramp.cluster.spread import crossing_dimensions
 from offramp_base.errors import OfframpError
 from offramp_base.settings.document import from_document
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import REQUIRED, Field, declared
-from offramp_base.settings.source import Place, Source, parse_source, read_source
+from offramp_base.settings.source import Place, SourceFile, parse_source, read_source
 from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
 
 T = TypeVar("T")
@@ -59,18 +70,18 @@ def parse_cluster(text: str, name: str = "cluster.yaml") -> Cluster:
     return cluster_of(parse_source(text, name), Path(name).stem)
 
 
-def cluster_of(source: Source, stem: str) -> Cluster:
+def cluster_of(source: SourceFile, stem: str) -> Cluster:
     """A cluster from the content of a file.
 
     Raises:
         OfframpError: as :func:`read_cluster`.
     """
-    return _Reader(source).cluster(stem)
+    return _ClusterReader(source).cluster(stem)
 
 
 @dataclass
-class _Reader:
-    source: Source
+class _ClusterReader:
+    source: SourceFile
     lines: dict[str, Place] = field(default_factory=dict)
 
     def cluster(self, stem: str) -> Cluster:
@@ -88,7 +99,7 @@ class _Reader:
             hosts=tuple(hosts),
             switches=tuple(switches),
             dimensions=tuple(
-                self._record(("dimensions", i), Dimension, row) for i, row in self._rows(data, "dimensions")
+                self._record(("dimensions", i), ClusterDimension, row) for i, row in self._rows(data, "dimensions")
             ),
             origin=self.source.name,
         )
@@ -134,7 +145,7 @@ class _Reader:
                 raise self.source.error(place, f"{name[:60]}: expected letters, digits, dots and hyphens")
         return names
 
-    def _host(self, place: Place, row: dict[str, Any], name: str, k: int) -> Host:
+    def _host(self, place: Place, row: dict[str, Any], name: str, k: int) -> ClusterHost:
         lists: dict[str, Any] = {}
         for part, kind in (("agents", Agent), ("cards", Card)):
             rows = self._rows(row, part, place)
@@ -146,13 +157,13 @@ class _Reader:
         if hardware is not None and not isinstance(hardware, str | dict):
             raise self.source.error((*place, "hardware"), "expected the name of a model, or a model")
         rest = {key: value for key, value in row.items() if key not in ("agents", "cards", "hardware")}
-        host = self._record(place, Host, {**rest, "name": name})
+        host = self._record(place, ClusterHost, {**rest, "name": name})
         if host.address and k:
             host = replace(host, address=self._counted((*place, "address"), host.address, k))
         return replace(host, hardware=hardware, **lists)
 
-    def _switch(self, place: Place, row: dict[str, Any], name: str, k: int) -> Switch:
-        switch = self._record(place, Switch, {**row, "name": name})
+    def _switch(self, place: Place, row: dict[str, Any], name: str, k: int) -> ClusterSwitch:
+        switch = self._record(place, ClusterSwitch, {**row, "name": name})
         if (switch.cert is None) != (switch.key is None):
             raise self.source.error(place, "cert and key: expected both or neither")
         if k and switch.control and not switch.control.startswith("unix:"):
@@ -189,7 +200,7 @@ class _Reader:
 
     # --- links ---------------------------------------------------------------------------------------------
 
-    def _links(self, cluster: Cluster) -> list[Link]:
+    def _links(self, cluster: Cluster) -> list[Cable]:
         taken: dict[tuple[str, int | str], int] = {}
         rows = [(i, row, *self._ends(cluster, i, row)) for i, row in self._rows(self.source.data, "links")]
         # Ports that the file numbers come first, so that those it does not number find others.
@@ -197,12 +208,12 @@ class _Reader:
             for end in (end for pair in ends for end in pair):
                 if end.port != "":
                     self._take(taken, i, end)
-        links: list[Link] = []
+        links: list[Cable] = []
         for i, _, ends, fields in rows:
             for a, b in ends:
                 if len(links) >= _MOST_LINKS:
                     raise self.source.error(("links", i), f"more than {_MOST_LINKS} links")
-                link = Link(
+                link = Cable(
                     self._numbered(cluster, taken, i, a),
                     self._numbered(cluster, taken, i, b),
                     fields.rate_bps,
@@ -212,7 +223,7 @@ class _Reader:
                 links.append(link)
         return links
 
-    def _ends(self, cluster: Cluster, i: int, row: object) -> tuple[list[tuple[End, End]], _LinkFields]:
+    def _ends(self, cluster: Cluster, i: int, row: object) -> tuple[list[tuple[CableEnd, CableEnd]], _LinkFields]:
         place = ("links", i)
         if not isinstance(row, dict):
             raise self.source.error(place, "expected fields by name: ends, rate, delay")
@@ -230,7 +241,7 @@ class _Reader:
                 raise self.source.error((*place, "ends"), f"a loop: both ends are at {a.node}")
         return pairs, fields
 
-    def _side(self, cluster: Cluster, place: Place, text: object) -> list[End]:
+    def _side(self, cluster: Cluster, place: Place, text: object) -> list[CableEnd]:
         nodes, _, port = str(text).partition(":")
         ends = []
         for name in self._names(place, nodes):
@@ -238,34 +249,34 @@ class _Reader:
             if node is None:
                 raise self.source.error(place, f"{name}: no such host or switch")
             number: int | str = port
-            if port and isinstance(node, Switch):
+            if port and isinstance(node, ClusterSwitch):
                 if not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= node.ports:
                     raise self.source.error(place, f"port {port[:20]} of {name}: expected 1 to {node.ports}")
                 number = int(port)
             elif port and not _INTERFACE.fullmatch(port):
                 raise self.source.error(place, f"interface {port[:20]} of {name}: expected a name such as eth0")
-            ends.append(End(name, number))
+            ends.append(CableEnd(name, number))
         return ends
 
-    def _take(self, taken: dict[tuple[str, int | str], int], i: int, end: End) -> None:
+    def _take(self, taken: dict[tuple[str, int | str], int], i: int, end: CableEnd) -> None:
         if (end.node, end.port) in taken:
             first = self.source.line(("links", taken[end.node, end.port]))
             raise self.source.error(("links", i, "ends"), f"{end} has a link already, in line {first}")
         taken[end.node, end.port] = i
 
-    def _numbered(self, cluster: Cluster, taken: dict[tuple[str, int | str], int], i: int, end: End) -> End:
+    def _numbered(self, cluster: Cluster, taken: dict[tuple[str, int | str], int], i: int, end: CableEnd) -> CableEnd:
         """The end, on the lowest free port or interface where the file names none."""
         if end.port != "":
             return end
         node = cluster.by_name[end.node]
-        if isinstance(node, Switch):
+        if isinstance(node, ClusterSwitch):
             free = next((n for n in range(1, node.ports + 1) if (end.node, n) not in taken), None)
             if free is None:
                 raise self.source.error(("links", i), f"{end.node}: all of its {node.ports} ports have links already")
-            numbered = End(end.node, free)
+            numbered = CableEnd(end.node, free)
         else:
             number = next(n for n in range(_MOST_LINKS) if (end.node, f"eth{n}") not in taken)
-            numbered = End(end.node, f"eth{number}")
+            numbered = CableEnd(end.node, f"eth{number}")
         self._take(taken, i, numbered)
         return numbered
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from offramp.cluster.model import Cluster, Link, Switch
+from offramp.cluster.model import Cable, Cluster, ClusterSwitch
 from offramp_base.errors import OfframpError
 
 
@@ -19,7 +19,7 @@ def distances(cluster: Cluster, target: str) -> dict[str, int]:
     waiting = deque([target])
     while waiting:
         name = waiting.popleft()
-        if name != target and not isinstance(cluster.by_name[name], Switch):
+        if name != target and not isinstance(cluster.by_name[name], ClusterSwitch):
             continue
         for link in cluster.links_of[name]:
             other = link.far(name).node
@@ -29,10 +29,10 @@ def distances(cluster: Cluster, target: str) -> dict[str, int]:
     return hops
 
 
-def next_links(cluster: Cluster, target: str) -> dict[str, Link]:
+def next_links(cluster: Cluster, target: str) -> dict[str, Cable]:
     """The link by which each node sends to ``target``; of several equally short ones a hash of both names decides."""
     far = distances(cluster, target)
-    links: dict[str, Link] = {}
+    links: dict[str, Cable] = {}
     for name in far:
         if name == target:
             continue
@@ -40,7 +40,7 @@ def next_links(cluster: Cluster, target: str) -> dict[str, Link]:
             link
             for link in cluster.links_of[name]
             if far.get(link.far(name).node, len(far)) == far[name] - 1
-            and (link.far(name).node == target or isinstance(cluster.by_name[link.far(name).node], Switch))
+            and (link.far(name).node == target or isinstance(cluster.by_name[link.far(name).node], ClusterSwitch))
         ]
         links[name] = ways[zlib.crc32(target.encode()) % len(ways)]
     return links
@@ -55,7 +55,7 @@ class Route:
         nodes: nodes between them, ends included.
     """
 
-    links: tuple[Link, ...]
+    links: tuple[Cable, ...]
     nodes: tuple[str, ...]
 
     @property

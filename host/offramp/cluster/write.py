@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from offramp.cluster.model import Agent, Card, Cluster, Dimension, Host, Switch
+from offramp.cluster.model import Agent, Card, Cluster, ClusterDimension, ClusterHost, ClusterSwitch
 from offramp_base.settings.field import REQUIRED, declared
 from offramp_base.settings.units import BITS_PER_SECOND, Unit, nanoseconds_shown
 
@@ -49,7 +49,7 @@ def _exact(unit: Unit, value: int) -> str | int:
         return value
 
 
-def _fields(each: Host | Switch | Agent | Card | Dimension) -> dict[str, Any]:
+def _fields(each: ClusterHost | ClusterSwitch | Agent | Card | ClusterDimension) -> dict[str, Any]:
     """The fields of an object that differ from their defaults, by key."""
     fields: dict[str, Any] = {}
     for one in declared(type(each)):
@@ -63,7 +63,7 @@ def _fields(each: Host | Switch | Agent | Card | Dimension) -> dict[str, Any]:
     return fields
 
 
-def _host(host: Host) -> dict[str, Any]:
+def _host(host: ClusterHost) -> dict[str, Any]:
     fields = _fields(host)
     for part in ("agents", "cards"):
         if getattr(host, part):

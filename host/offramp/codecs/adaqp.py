@@ -12,14 +12,14 @@ from offramp.codecs.base import FeatureCodec
 from offramp.codecs.sylvie import label_of
 from offramp.sylvie import tensors
 from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
-from offramp.sylvie.message import Layout
+from offramp.sylvie.message import MessageLayout
 from offramp.sylvie.quantiser import row_bytes
 from offramp.sylvie.streams import stream
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.codecs.base import CodecSettings
-    from offramp.graph.halo_plan import HaloPlan, Message
+    from offramp.graph.halo_plan import HaloMessage, HaloPlan
     from offramp.sylvie.model import Bytes
     from offramp.sylvie.widths import Widths
     from offramp.workers.mailbox import Key
@@ -51,7 +51,7 @@ class AdaqpCodec(FeatureCodec):
         self._rank, self._seed, self._tradeoff, self._period = rank, seed, tradeoff, period
         self._chosen: dict[tuple[int, int, int, bool], tuple[int, Widths]] = {}
 
-    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+    def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
         """The table of widths and a message of Sylvie's format.
 
         Raises:
@@ -59,12 +59,12 @@ class AdaqpCodec(FeatureCodec):
         """
         label = label_of(key, self._rank, message.peer)
         widths = self._widths(x, message, key)
-        layout = Layout(widths, x.shape[1], BASE, compact=True)
+        layout = MessageLayout(widths, x.shape[1], BASE, compact=True)
         parts = tensors.encode(layout, x, message.rows, label, stream(self._seed, *label, key.bin))
         return torch.cat([torch.from_numpy(_table(widths)).to(parts.device), parts])
 
     def decode(
-        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+        self, payload: torch.Tensor, message: HaloMessage, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
         """Write float32 values, quantised as the table before the message says.
 
@@ -77,10 +77,10 @@ class AdaqpCodec(FeatureCodec):
         codes = np.unpackbits(payload.numpy()[:size], bitorder="little").reshape(-1, _CODE_BITS) @ (1, 2)
         if len(codes) < count or (codes[:count] >= len(WIDTHS)).any():
             raise OfframpError(f"{label}: cut off or damaged in its table of widths")
-        layout = Layout(np.array(WIDTHS, np.uint8)[codes[:count]], out.shape[1], BASE, compact=True)
+        layout = MessageLayout(np.array(WIDTHS, np.uint8)[codes[:count]], out.shape[1], BASE, compact=True)
         tensors.decode(layout, payload[size:], label, out, message.rows, add=add)
 
-    def _widths(self, x: torch.Tensor, message: Message, key: Key) -> Widths:
+    def _widths(self, x: torch.Tensor, message: HaloMessage, key: Key) -> Widths:
         place = message.peer, message.bin, key.layer, key.backward
         since, widths = self._chosen.get(place, (-self._period, None))
         if widths is None or key.step - since >= self._period:

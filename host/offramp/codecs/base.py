@@ -11,7 +11,7 @@ from offramp_base.registry import Registry
 if TYPE_CHECKING:
     import torch
 
-    from offramp.graph.halo_plan import HaloPlan, Message
+    from offramp.graph.halo_plan import HaloMessage, HaloPlan
     from offramp.workers.mailbox import Key
 
 UNCOMPRESSED: Final = 32
@@ -42,12 +42,12 @@ class Coding(ABC):
     """
 
     @abstractmethod
-    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+    def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
         """``x[message.rows]``, features or their gradients, to uint8."""
 
     @abstractmethod
     def decode(
-        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+        self, payload: torch.Tensor, message: HaloMessage, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
         """Write the vectors of a uint8 payload to ``out[message.rows]``, or add them to these.
 

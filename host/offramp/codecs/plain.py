@@ -12,7 +12,7 @@ from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.codecs.base import CodecSettings
-    from offramp.graph.halo_plan import HaloPlan, Message
+    from offramp.graph.halo_plan import HaloMessage, HaloPlan
     from offramp.workers.mailbox import Key
 
 
@@ -27,12 +27,12 @@ class PlainCodec(FeatureCodec):
     def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
 
-    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:  # noqa: ARG002
+    def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:  # noqa: ARG002
         """The bytes of the values."""
         return x[message.rows].to(self._dtype).contiguous().view(torch.uint8).view(-1)
 
     def decode(
-        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+        self, payload: torch.Tensor, message: HaloMessage, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
         """Write the same values that were encoded.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
 
-    from offramp.graph.halo_plan import Message
+    from offramp.graph.halo_plan import HaloMessage
     from offramp.workers.mailbox import Key
 
 
@@ -30,7 +30,7 @@ class SampledCodec(Coding):
         self._inner, self._rank = inner, rank
         self._probability, self._seed = probability, seed
 
-    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+    def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
         """The rows that are drawn."""
         user = self._rank if key.backward else message.peer
         drawn = self._drawn(message, key, user)
@@ -39,7 +39,7 @@ class SampledCodec(Coding):
         return self._inner.encode(vectors, part, key)
 
     def decode(
-        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+        self, payload: torch.Tensor, message: HaloMessage, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
         """The vectors that were drawn; the others are zeros."""
         user = message.peer if key.backward else self._rank
@@ -53,7 +53,7 @@ class SampledCodec(Coding):
         """Set the bits of the rows that are drawn."""
         self._inner.set_bits(bits)
 
-    def _drawn(self, message: Message, key: Key, user: int) -> npt.NDArray[np.bool_]:
+    def _drawn(self, message: HaloMessage, key: Key, user: int) -> npt.NDArray[np.bool_]:
         step = mix_word(mix_word(self._seed + GOLDEN * key.step) + user)
         words = mix(message.ids.astype(np.uint64) ^ np.uint64(step))
         return words >> np.uint64(11) < np.uint64(self._probability * 2**53)

@@ -9,7 +9,7 @@ import numpy as np
 
 from offramp.codecs.base import FeatureCodec
 from offramp.sylvie import tensors
-from offramp.sylvie.message import Label, Layout, read_label
+from offramp.sylvie.message import Label, MessageLayout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
 from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from offramp.codecs.base import CodecSettings
-    from offramp.graph.halo_plan import HaloPlan, Message
+    from offramp.graph.halo_plan import HaloMessage, HaloPlan
     from offramp.sylvie.widths import Doubles, Widths
     from offramp.workers.mailbox import Key
 
@@ -48,13 +48,13 @@ class SylvieCodec(FeatureCodec):
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
-        self._layouts: dict[tuple[str, int, int, int, int], Layout] = {}
+        self._layouts: dict[tuple[str, int, int, int, int], MessageLayout] = {}
         self._importance = {
             **{("sent", *_name(m)): p for m, p in _pools(plan, plan.sends)},
             **{("received", *_name(m)): p for m, p in _pools(plan, plan.receives)},
         }
 
-    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+    def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
         """A message of Sylvie's format, header and all.
 
         Raises:
@@ -66,7 +66,7 @@ class SylvieCodec(FeatureCodec):
         return tensors.encode(layout, x, message.rows, label, seed)
 
     def decode(
-        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+        self, payload: torch.Tensor, message: HaloMessage, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
         """Write float32 values, which differ from the encoded ones by less than a step of the quantiser.
 
@@ -81,15 +81,15 @@ class SylvieCodec(FeatureCodec):
         """Base width of the messages."""
         self.base = bits
 
-    def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
+    def _layout(self, message: HaloMessage, end: str, width: int, base: int) -> MessageLayout:
         place = end, *_name(message), width, base
         layout = self._layouts.get(place)
         if layout is None or layout.rows != len(message.rows):  # of a sample, another number each time
             widths = self._widths(message, end, base)
-            layout = self._layouts[place] = Layout(widths, width, base, compact=self._compact and base != PLAIN)
+            layout = self._layouts[place] = MessageLayout(widths, width, base, compact=self._compact and base != PLAIN)
         return layout
 
-    def _widths(self, message: Message, end: str, base: int) -> Widths:
+    def _widths(self, message: HaloMessage, end: str, base: int) -> Widths:
         if not self._joint:
             return fixed_widths(len(message.rows), base)
         return joint_widths(self._importance[end, *_name(message)], base)
@@ -126,11 +126,11 @@ class Q8(_FixedWidth):
     bits = 8
 
 
-def _name(message: Message) -> tuple[int, int]:
+def _name(message: HaloMessage) -> tuple[int, int]:
     return message.peer, message.bin
 
 
-def _pools(plan: HaloPlan, messages: Sequence[Message]) -> list[tuple[Message, Doubles]]:
+def _pools(plan: HaloPlan, messages: Sequence[HaloMessage]) -> list[tuple[HaloMessage, Doubles]]:
     """The importance of each message's rows among all rows of the same pair of workers."""
     pools = []
     for peer in sorted({message.peer for message in messages}):

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from offramp.dgs.results import DgsEpoch, Progress
-from offramp.g3.block import Block
+from offramp.dgs.results import DgsEpoch, DgsProgress
+from offramp.g3.block import BipartiteBlock
 from offramp.models import make_model, model_widths
 from offramp.models.base import Model
 from offramp.models.neighbourhood import as_features
@@ -35,11 +35,11 @@ class ModelEvaluator:
         closed = sp.csr_matrix(edges + sp.eye(n, dtype=np.float32, format="csr"))
         closed.sort_indices()
         self._graph = graph
-        self.view = Block(closed, everyone, everyone, graph.degrees, torch.float32)
+        self.view = BipartiteBlock(closed, everyone, everyone, graph.degrees, torch.float32)
         self.features = as_features(graph.features)
         self.model: Model = make_model(settings, model_widths(settings, graph.width, graph.classes)).eval()
 
-    def __call__(self, progress: Progress) -> DgsEpoch:
+    def __call__(self, progress: DgsProgress) -> DgsEpoch:
         """The epoch with the accuracies of the weights at its end."""
         graph = self._graph
         nn.utils.vector_to_parameters(torch.from_numpy(progress.weights), self.model.parameters())

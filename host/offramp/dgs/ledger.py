@@ -10,7 +10,7 @@ KINDS = ("requests", "structure", "features", "masks", "explanation", "synchroni
 
 
 @dataclass
-class Ledger:
+class TrafficLedger:
     """Bytes sent to other workers.
 
     Attributes:
@@ -41,17 +41,17 @@ class Ledger:
         """All bytes but gradients, which every sampler sends alike."""
         return sum(getattr(self, kind) for kind in KINDS)
 
-    def __add__(self, other: Ledger) -> Ledger:
+    def __add__(self, other: TrafficLedger) -> TrafficLedger:
         """The bytes of both ledgers together."""
-        return Ledger(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return TrafficLedger(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
-    def __sub__(self, other: Ledger) -> Ledger:
+    def __sub__(self, other: TrafficLedger) -> TrafficLedger:
         """The bytes sent since ``other`` was recorded."""
-        return Ledger(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return TrafficLedger(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
-    def copy(self) -> Ledger:
+    def copy(self) -> TrafficLedger:
         """A ledger of the same counts that later messages do not change."""
-        return self + Ledger()
+        return self + TrafficLedger()
 
     def as_dict(self) -> dict[str, int]:
         """Field names and values, and the total."""

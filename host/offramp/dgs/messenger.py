@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.dgs.ledger import Ledger, ring_bytes
+from offramp.dgs.ledger import TrafficLedger, ring_bytes
 from offramp.dgs.wire import DGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.dgs.records import Record
+    from offramp.dgs.records import SamplingRecord
     from offramp.workers.group import Group
 
 _LENGTH_BYTES = 8
@@ -28,10 +28,10 @@ class Messenger:
     """
 
     def __init__(self, group: Group) -> None:
-        self.ledger = Ledger()
+        self.ledger = TrafficLedger()
         self._group = group
 
-    def all_to_all(self, records: Sequence[Sequence[Record]]) -> list[bytes]:
+    def all_to_all(self, records: Sequence[Sequence[SamplingRecord]]) -> list[bytes]:
         """Records for each worker in rank order, against those from each; those for itself are not sent."""
         rank, size = self._group.rank, self._group.size
         messages = [b"".join(record.encode() for record in mine) for mine in records]

@@ -17,7 +17,7 @@ _NAMES: Final = {SAMPLE: "SAMPLE", NEIGHBOURS: "NEIGHBOURS", PULL: "PULL", ROWS:
 
 
 @dataclass(frozen=True)
-class Record:
+class SamplingRecord:
     """A record; which fields mean something depends on its kind.
 
     Attributes:
@@ -67,7 +67,7 @@ class Record:
         return len(self.values), self.width, 0, [np.packbits(chosen), self.values.astype(VALUE)]
 
 
-def decode(message: bytes) -> list[Record]:
+def decode(message: bytes) -> list[SamplingRecord]:
     """The records of a message, in order.
 
     Raises:
@@ -80,14 +80,14 @@ def decode(message: bytes) -> list[Record]:
         head = DGS.decode(message[at : at + DGS.size])
         if head["magic"] != MAGIC or head["kind"] not in _NAMES:
             raise OfframpError(f"message of DGS: no record at byte {at}")
-        body = _Body(message, at + DGS.size, _NAMES[head["kind"]])
+        body = _MessageBody(message, at + DGS.size, _NAMES[head["kind"]])
         common: dict[str, Any] = {name: head[name] for name in ("kind", "source", "layer", "batch", "version")}
-        records.append(Record(**common, **_contents(head, body)))
+        records.append(SamplingRecord(**common, **_contents(head, body)))
         at = body.at
     return records
 
 
-def _contents(head: dict[str, int], body: _Body) -> dict[str, Any]:
+def _contents(head: dict[str, int], body: _MessageBody) -> dict[str, Any]:
     rows, columns = head["rows"], head["columns"]
     match head["kind"]:
         case kind if kind in {SAMPLE, PULL}:
@@ -104,7 +104,7 @@ def _contents(head: dict[str, int], body: _Body) -> dict[str, Any]:
             return {"columns": np.flatnonzero(bits), "width": columns, "values": body.take(VALUE, rows)}
 
 
-class _Body:
+class _MessageBody:
     """The rest of a message, taken array by array."""
 
     def __init__(self, message: bytes, at: int, name: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from offramp.dgs.ledger import Ledger
+from offramp.dgs.ledger import TrafficLedger
 from offramp.report.units import si
 from offramp.workers.epochs import EpochRecord, RunResult, ScoredEpoch
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Progress(EpochRecord):
+class DgsProgress(EpochRecord):
     """An epoch as the workers report it; seconds are those of the slowest worker, counts are of all workers together.
 
     Attributes:
@@ -34,7 +34,7 @@ class Progress(EpochRecord):
         weights: weights of the model at the end.
     """
 
-    ledger: Ledger
+    ledger: TrafficLedger
     sampling_s: float
     computing_s: float
     explaining_s: float
@@ -50,7 +50,7 @@ class Progress(EpochRecord):
 class DgsEpoch(ScoredEpoch):
     """One epoch: what was reported, and accuracies by all neighbours and all features."""
 
-    reported: Progress
+    reported: DgsProgress
 
     def progress(self) -> list[str]:
         """The parts of an epoch's line: those of every trainer, then the seconds and bytes of sampling."""
@@ -76,9 +76,9 @@ class DgsResult(RunResult[DgsEpoch]):
     masks: list[Masks | None]
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> TrafficLedger:
         """Bytes of all workers and epochs."""
-        return sum((epoch.reported.ledger for epoch in self.epochs), Ledger())
+        return sum((epoch.reported.ledger for epoch in self.epochs), TrafficLedger())
 
     @property
     def test_accuracy(self) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
 
 
-class Request(NamedTuple):
+class DrawRequest(NamedTuple):
     """Vertices whose neighbours are drawn.
 
     Attributes:
@@ -66,12 +66,14 @@ class Rule:
     def begin(self, frontier: IntArray, batch: int, layer: int, messenger: Messenger) -> None:
         """Agree before the draws of a layer; ``frontier`` are the vertices that this worker draws for."""
 
-    def pick(self, request: Request) -> SampledNeighbours:
+    def pick(self, request: DrawRequest) -> SampledNeighbours:
         """``fanout`` neighbours of each row."""
         fanout = self.settings.fanout[request.layer - 1]
         return sampling.uniform(request.graph, request.rows, request.ids, fanout, self.stream(*request[3:]))
 
-    def weighted(self, request: Request, weights: npt.NDArray[np.float64], remote_shift: int = 0) -> SampledNeighbours:
+    def weighted(
+        self, request: DrawRequest, weights: npt.NDArray[np.float64], remote_shift: int = 0
+    ) -> SampledNeighbours:
         """``fanout`` neighbours of each row in proportion to ``(n,)`` weights of all vertices.
 
         ``remote_shift`` more of them are of other workers than the weights alone would give.
@@ -100,7 +102,7 @@ class Everything(Rule):
 
     complete = True
 
-    def pick(self, request: Request) -> SampledNeighbours:
+    def pick(self, request: DrawRequest) -> SampledNeighbours:
         """All neighbours of each row."""
         return sampling.every(request.graph, request.rows)
 
@@ -109,7 +111,7 @@ class Everything(Rule):
 class Inside(Rule):
     """ClusterGCN: all neighbours of the requester's own part, none else."""
 
-    def pick(self, request: Request) -> SampledNeighbours:
+    def pick(self, request: DrawRequest) -> SampledNeighbours:
         """All neighbours that the requester owns."""
         return _only(request, self.shard.owner == request.requester)
 
@@ -129,7 +131,7 @@ class Masked(Rule):
         table = self._weights.setdefault(requester, np.ones(len(self.shard.owner)))
         table[ids] = weights
 
-    def pick(self, request: Request) -> SampledNeighbours:
+    def pick(self, request: DrawRequest) -> SampledNeighbours:
         """Neighbours in proportion to the masks, epsilon of them moved to other workers."""
         table = self._weights.get(request.requester)
         if table is None:
@@ -150,7 +152,7 @@ class FastGcn(Rule):
         """Sum q over workers."""
         self._q = _summed(self.shard, np.arange(len(self.shard.vertices)), messenger)
 
-    def pick(self, request: Request) -> SampledNeighbours:
+    def pick(self, request: DrawRequest) -> SampledNeighbours:
         """Neighbours in proportion to q."""
         return self.weighted(request, self._q)
 
@@ -187,7 +189,7 @@ class Ladies(Rule):
         size = len(self._norms) if fanout == ALL else fanout * int(shard.batch_sizes(step).sum())
         self._chosen[draw(self._norms, size, self.stream(shard.workers, batch, layer))] = True
 
-    def pick(self, request: Request) -> SampledNeighbours:
+    def pick(self, request: DrawRequest) -> SampledNeighbours:
         """All neighbours in the layer's set."""
         return _only(request, self._chosen)
 
@@ -196,7 +198,7 @@ class Ladies(Rule):
         return 1 / self._norms[neighbours]
 
 
-def _only(request: Request, allowed: npt.NDArray[np.bool_]) -> SampledNeighbours:
+def _only(request: DrawRequest, allowed: npt.NDArray[np.bool_]) -> SampledNeighbours:
     """All neighbours of each row that are among the ``allowed`` vertices, ``(n,)``."""
     all_of = sampling.every(request.graph, request.rows)
     keep = allowed[all_of.neighbours]

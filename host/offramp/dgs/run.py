@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from offramp.dgs.evaluator import ModelEvaluator
 from offramp.dgs.mask_file import load_masks
 from offramp.dgs.masks import Masks
-from offramp.dgs.results import DgsEpoch, DgsResult, Progress
+from offramp.dgs.results import DgsEpoch, DgsProgress, DgsResult
 from offramp.dgs.shard import Shard, split
-from offramp.dgs.sidecar import Explanations, Handle, Inline, Sidecar, open_sidecar
+from offramp.dgs.sidecar import Explanations, Inline, Sidecar, SidecarHandle, open_sidecar
 from offramp.dgs.trainer import MiniBatchTrainer
 from offramp.graph.partition import partition
 from offramp.workers.epochs import RankResult, run_epochs
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offramp.graph.data import Graph
     from offramp.workers.group import Group
 
-Job = tuple[Shard, Handle | None]
+Job = tuple[Shard, SidecarHandle | None]
 """A worker's part of the graph, and its end of its sidecar."""
 
 
@@ -56,11 +56,11 @@ def train_dgs(
         shards = prepare(graph, settings)
         evaluate, epochs = ModelEvaluator(graph, settings), []
 
-        def report(progress: Progress) -> None:
+        def report(progress: DgsProgress) -> None:
             epochs.append(evaluate(progress))
             on_epoch(epochs[-1])
 
-        done: RankResult[Progress, Masks | None]
+        done: RankResult[DgsProgress, Masks | None]
         if launcher.starts:  # its processes may not start any themselves
             jobs = [(shard, stack.enter_context(open_sidecar(shard))) for shard in shards]
             done = launcher.run(train_rank, jobs, Job, report)
@@ -93,20 +93,22 @@ def prepare(graph: Graph, settings: DgsSettings) -> list[Shard]:
     return split(graph, owner, settings, masks)
 
 
-def train_shard(group: Group, shard: Shard, report: Callable[[Any], None]) -> RankResult[Progress, Masks | None] | None:
+def train_shard(
+    group: Group, shard: Shard, report: Callable[[Any], None]
+) -> RankResult[DgsProgress, Masks | None] | None:
     """Open the sidecar of a rank that has a process of its own, and train as :func:`train_rank`."""
     with open_sidecar(shard) as handle:
         return train_rank(group, (shard, handle), report)
 
 
-def train_rank(group: Group, job: Job, report: Callable[[Any], None]) -> RankResult[Progress, Masks | None] | None:
+def train_rank(group: Group, job: Job, report: Callable[[Any], None]) -> RankResult[DgsProgress, Masks | None] | None:
     """One worker's whole run; rank 0 reports every epoch and returns everyone's masks."""
     shard, handle = job
     trainer = MiniBatchTrainer(shard, group, _explanations(shard, handle))
     return run_epochs(trainer, group, report, lambda: trainer.masks, Masks | None)
 
 
-def _explanations(shard: Shard, handle: Handle | None) -> Explanations | None:
+def _explanations(shard: Shard, handle: SidecarHandle | None) -> Explanations | None:
     if not shard.explains:
         return None
     return Inline(shard) if handle is None else Sidecar(shard, handle)

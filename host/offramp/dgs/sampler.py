@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from offramp.dgs.minibatch import MiniBatch, SampledView
-from offramp.dgs.records import Record, decode
-from offramp.dgs.rules import SAMPLERS, Masked, Request
+from offramp.dgs.records import SamplingRecord, decode
+from offramp.dgs.rules import SAMPLERS, DrawRequest, Masked
 from offramp.dgs.sampling import Numbering, SampledNeighbours
 from offramp.dgs.selection import Floats, select, spread
-from offramp.dgs.server import Server
+from offramp.dgs.server import MaskServer
 from offramp.dgs.wire import COUNT, ID, MASKS, PULL, SAMPLE, VALUE
 from offramp.graph.csr import IntArray, entries_of
 from offramp_base.errors import OfframpError
@@ -28,20 +28,20 @@ Received = Callable[[IntArray, Floats, IntArray | None], None]
 """Called with remote vertices, their values and the columns that these are of; None: all."""
 
 
-class Sampler:
+class BatchSampler:
     """One worker's batches; all workers make theirs together, as each answers what others ask for."""
 
     def __init__(self, shard: Shard, messenger: Messenger, device: torch.device | None = None) -> None:
         """``device``: of the batches' tensors; main memory by default."""
         self._shard, self._messenger, self._device = shard, messenger, device
         self._rule = SAMPLERS.get(shard.settings.sampler)(shard)
-        self._server = Server(shard, self._rule)
+        self._server = MaskServer(shard, self._rule)
         self._number = Numbering(len(shard.owner))
         self._row = np.full(len(shard.owner), -1, np.int64)
         self._row[shard.vertices] = np.arange(len(shard.vertices))
         self._columns: IntArray | None = None
         self._version = 0
-        self._news: list[list[Record]] = [[] for _ in range(shard.workers)]
+        self._news: list[list[SamplingRecord]] = [[] for _ in range(shard.workers)]
         self._rule.prepare(messenger)
 
     def publish(self, version: int, masks: Masks | None, columns: IntArray | None) -> None:
@@ -63,7 +63,7 @@ class Sampler:
         for peer in range(shard.workers):
             shared = nodes[shard.known_to[peer]] if len(nodes) and shard.everything is None else np.empty(0, np.float32)
             self._news[peer].append(
-                Record(MASKS, shard.worker, version=version, values=shared, columns=chosen, width=width)
+                SamplingRecord(MASKS, shard.worker, version=version, values=shared, columns=chosen, width=width)
             )
         if masks is not None:
             assert isinstance(self._rule, Masked)
@@ -87,15 +87,16 @@ class Sampler:
     def _draw(self, frontier: IntArray, batch: int, layer: int) -> SampledNeighbours:
         shard = self._shard
         if shard.everything is not None:
-            return self._rule.pick(Request(shard.everything, frontier, frontier, shard.worker, batch, layer))
+            return self._rule.pick(DrawRequest(shard.everything, frontier, frontier, shard.worker, batch, layer))
         places = [np.flatnonzero(shard.owner[frontier] == peer) for peer in range(shard.workers)]
         requests = [
-            [Record(SAMPLE, shard.worker, layer, batch, ids=frontier[mine])] if len(mine) else [] for mine in places
+            [SamplingRecord(SAMPLE, shard.worker, layer, batch, ids=frontier[mine])] if len(mine) else []
+            for mine in places
         ]
         replies = self._ask(requests, "requests")
         own = frontier[places[shard.worker]]
         drawn = [SampledNeighbours(np.empty(0, np.int64), np.empty(0, np.int64))] * shard.workers
-        drawn[shard.worker] = self._rule.pick(Request(shard.rows, self._row[own], own, shard.worker, batch, layer))
+        drawn[shard.worker] = self._rule.pick(DrawRequest(shard.rows, self._row[own], own, shard.worker, batch, layer))
         for peer, (reply,) in ((peer, peers) for peer, peers in enumerate(replies) if peers):
             assert reply.counts is not None
             assert reply.ids is not None
@@ -136,7 +137,8 @@ class Sampler:
                 f"worker {shard.worker}: vertex {ids[shard.worker][0]} is its own, there is no pull for it"
             )
         requests = [
-            [Record(PULL, shard.worker, batch=batch, version=version, ids=mine)] if len(mine) else [] for mine in ids
+            [SamplingRecord(PULL, shard.worker, batch=batch, version=version, ids=mine)] if len(mine) else []
+            for mine in ids
         ]
         parts = []
         for reply in self._ask(requests, kind):
@@ -147,7 +149,7 @@ class Sampler:
         self._count("rows" if kind == "features" else "rows_explained", rows)
         return parts
 
-    def _ask(self, requests: list[list[Record]], kind: str) -> list[list[Record]]:
+    def _ask(self, requests: list[list[SamplingRecord]], kind: str) -> list[list[SamplingRecord]]:
         """Answers of each worker to requests, behind the news that others have to hear first."""
         self._count_sent(requests, kind)
         messages = self._messenger.all_to_all([[*news, *mine] for news, mine in zip(self._news, requests, strict=True)])
@@ -161,7 +163,7 @@ class Sampler:
                 self._count(kind, VALUE.itemsize * record.values.size)
         return [decode(message) for message in self._messenger.all_to_all(answers)]
 
-    def _count_sent(self, requests: list[list[Record]], kind: str) -> None:
+    def _count_sent(self, requests: list[list[SamplingRecord]], kind: str) -> None:
         for record in self._to_others(self._news):
             assert record.values is not None
             self._count("masks", -(-record.width // 8) + VALUE.itemsize * len(record.values))
@@ -169,7 +171,7 @@ class Sampler:
             assert record.ids is not None
             self._count("explanation" if kind == "explanation" else "requests", ID.itemsize * len(record.ids))
 
-    def _to_others(self, records: list[list[Record]]) -> list[Record]:
+    def _to_others(self, records: list[list[SamplingRecord]]) -> list[SamplingRecord]:
         return [record for peer, mine in enumerate(records) if peer != self._shard.worker for record in mine]
 
     def _count(self, kind: str, number: int) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.dgs import kernels
-from offramp.dgs.records import Record
+from offramp.dgs.records import SamplingRecord
 from offramp.dgs.sampling import machine_code, whole
 from offramp.dgs.wire import PULL, ROWS
 from offramp.graph.csr import IntArray
@@ -56,8 +56,8 @@ def spread(values: Floats, into: Floats, rows: IntArray, columns: IntArray | Non
 
 
 def answer(
-    request: Record, features: Any, vertices: IntArray, columns: IntArray | None, version: int, worker: int
-) -> Record:
+    request: SamplingRecord, features: Any, vertices: IntArray, columns: IntArray | None, version: int, worker: int
+) -> SamplingRecord:
     """The ROWS that answer a PULL.
 
     Args:
@@ -81,4 +81,4 @@ def answer(
         raise OfframpError(f"worker {worker}: vertex {stranger}, asked for by worker {request.source}, is not here")
     chosen = columns if request.version == version else None
     values = select(features, rows, chosen)
-    return Record(ROWS, worker, batch=request.batch, version=request.version, values=values)
+    return SamplingRecord(ROWS, worker, batch=request.batch, version=request.version, values=values)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.dgs.records import Record, decode
-from offramp.dgs.rules import Masked, Request
+from offramp.dgs.records import SamplingRecord, decode
+from offramp.dgs.rules import DrawRequest, Masked
 from offramp.dgs.selection import answer
 from offramp.dgs.wire import MASKS, NEIGHBOURS, PULL, SAMPLE
 from offramp_base.errors import OfframpError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
 
 
-class Server:
+class MaskServer:
     """Answers requests by the latest masks that the requester has sent."""
 
     def __init__(self, shard: Shard, rule: Rule) -> None:
@@ -27,7 +27,7 @@ class Server:
         self._versions = [0] * shard.workers
         self._columns: list[IntArray | None] = [None] * shard.workers
 
-    def answers(self, message: bytes) -> list[Record]:
+    def answers(self, message: bytes) -> list[SamplingRecord]:
         """Answers to the requests of one message, in order.
 
         Raises:
@@ -43,13 +43,13 @@ class Server:
                 replies.append(self.rows(record))
         return replies
 
-    def rows(self, request: Record) -> Record:
+    def rows(self, request: SamplingRecord) -> SamplingRecord:
         """The ROWS that answer a PULL: the requester's columns, or all where its version is not known here."""
         shard, source = self._shard, request.source
         version, columns = self._versions[source], self._columns[source]
         return answer(request, shard.features, shard.vertices, columns, version, shard.worker)
 
-    def _learn(self, masks: Record) -> None:
+    def _learn(self, masks: SamplingRecord) -> None:
         source = masks.source
         assert masks.values is not None
         self._versions[source] = masks.version
@@ -64,15 +64,15 @@ class Server:
             assert isinstance(self._rule, Masked)
             self._rule.learn(source, self._shard.drawn_for[source], masks.values)
 
-    def _neighbours(self, request: Record) -> Record:
+    def _neighbours(self, request: SamplingRecord) -> SamplingRecord:
         shard, ids = self._shard, request.ids
         assert ids is not None
         if (shard.owner[ids] != shard.worker).any():
             stranger = ids[shard.owner[ids] != shard.worker][0]
             raise OfframpError(f"worker {shard.worker}: vertex {stranger} is not here")
         rows = np.searchsorted(shard.vertices, ids)
-        sampled = self._rule.pick(Request(shard.rows, rows, ids, request.source, request.batch, request.layer))
-        return Record(
+        sampled = self._rule.pick(DrawRequest(shard.rows, rows, ids, request.source, request.batch, request.layer))
+        return SamplingRecord(
             NEIGHBOURS,
             shard.worker,
             layer=request.layer,

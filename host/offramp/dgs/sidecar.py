@@ -17,7 +17,7 @@ import numpy.typing as npt
 from offramp.dgs.cache import FeatureCache, Floats, slots
 from offramp.dgs.masks import Masks
 from offramp.graph.csr import IntArray
-from offramp_base.ending.block import Block
+from offramp_base.ending.block import AnonymousMemory
 from offramp_base.ending.children import ends_with_parent, stop
 from offramp_base.errors import OfframpError
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _READY: Final = "ready"
 
 
-class Memory:
+class SidecarMemory:
     """Arrays that the trainer writes and the explanation reads, or the other way round.
 
     Attributes:
@@ -41,7 +41,7 @@ class Memory:
         nodes, features: the masks.
     """
 
-    def __init__(self, shard: Shard, block: Block | None = None) -> None:
+    def __init__(self, shard: Shard, block: AnonymousMemory | None = None) -> None:
         """Place the arrays in ``block``, which other processes share; in memory of this process alone without one."""
         self.places = slots(len(shard.halo), shard.width, shard.settings.seed)
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
@@ -71,7 +71,7 @@ class Explanations(ABC):
         count: explanations begun.
     """
 
-    def __init__(self, shard: Shard, memory: Memory) -> None:
+    def __init__(self, shard: Shard, memory: SidecarMemory) -> None:
         self.cache = FeatureCache(shard.halo, memory.places, memory.rows, memory.known)
         self.memory = memory
         self.seconds = 0.0
@@ -92,7 +92,7 @@ class Inline(Explanations):
     def __init__(self, shard: Shard) -> None:
         from offramp.dgs.interpret import Interpreter
 
-        super().__init__(shard, Memory(shard))
+        super().__init__(shard, SidecarMemory(shard))
         self._interpreter = Interpreter(shard)
         self._masks: Masks | None = None
 
@@ -109,18 +109,18 @@ class Inline(Explanations):
 
 
 @dataclass(frozen=True)
-class Handle:
+class SidecarHandle:
     """The trainer's end of a process beside it: picklable while processes are started."""
 
     connection: Connection
-    block: Block
+    block: AnonymousMemory
 
 
 class Sidecar(Explanations):
     """Explains in a process beside the trainer, which goes on."""
 
-    def __init__(self, shard: Shard, handle: Handle) -> None:
-        super().__init__(shard, Memory(shard, handle.block))
+    def __init__(self, shard: Shard, handle: SidecarHandle) -> None:
+        super().__init__(shard, SidecarMemory(shard, handle.block))
         self._connection = handle.connection
         self._worker, self._version = shard.worker, 0
 
@@ -174,9 +174,9 @@ class SidecarProcess:
 
     def __init__(self, shard: Shard, context: BaseContext | None = None) -> None:
         context = context or multiprocessing.get_context("forkserver")
-        self._block = Block()
+        self._block = AnonymousMemory()
         ours, theirs = context.Pipe()
-        self.handle = Handle(ours, self._block)
+        self.handle = SidecarHandle(ours, self._block)
         arguments = (theirs, shard, self._block)
         self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=arguments, name=f"explanation {shard.worker}", daemon=True
@@ -192,7 +192,7 @@ class SidecarProcess:
 
 
 @contextmanager
-def open_sidecar(shard: Shard) -> Iterator[Handle | None]:
+def open_sidecar(shard: Shard) -> Iterator[SidecarHandle | None]:
     """The worker's end of a sidecar, where its settings ask for one and there is something to explain."""
     if shard.settings.explain != "beside" or not shard.explains:
         yield None
@@ -204,7 +204,7 @@ def open_sidecar(shard: Shard) -> Iterator[Handle | None]:
         process.close()
 
 
-def _serve(connection: Connection, shard: Shard, block: Block) -> None:
+def _serve(connection: Connection, shard: Shard, block: AnonymousMemory) -> None:
     """The process: makes one explanation for each version of the weights, until the trainer is gone."""
     import torch
 
@@ -212,7 +212,7 @@ def _serve(connection: Connection, shard: Shard, block: Block) -> None:
 
     ends_with_parent()
     torch.set_num_threads(1)
-    memory = Memory(shard, block)
+    memory = SidecarMemory(shard, block)
     cache = FeatureCache(shard.halo, memory.places, memory.rows, memory.known)
     interpreter = Interpreter(shard)
     try:

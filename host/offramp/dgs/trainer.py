@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from offramp.dgs.ledger import Ledger
+from offramp.dgs.ledger import TrafficLedger
 from offramp.dgs.messenger import Messenger
-from offramp.dgs.results import Progress
-from offramp.dgs.sampler import Sampler
+from offramp.dgs.results import DgsProgress
+from offramp.dgs.sampler import BatchSampler
 from offramp.dgs.settings import FREE
 from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TIMED = ("sampling", "computing", "explaining", "waiting")
 
 
-class MiniBatchTrainer(EpochLoop[Progress]):
+class MiniBatchTrainer(EpochLoop[DgsProgress]):
     """Data-parallel training: every worker's batch of a step, and the sum of their gradients.
 
     Attributes:
@@ -46,7 +46,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         self.epochs = shard.settings.epochs
         self._messenger = Messenger(group)
         self._device = open_device(self._settings.device, group)
-        self._sampler = Sampler(shard, self._messenger, self._device)
+        self._sampler = BatchSampler(shard, self._messenger, self._device)
         self._explanations = explanations
         self.model = shard.model().to(self._device)
         self._adam = torch.optim.Adam(self.model.parameters(), lr=self._settings.lr)
@@ -58,11 +58,11 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         self.masks: Masks | None = None
         self.batches = 0
         self._pending: int | None = None  # the batch after which masks are due
-        self._counted = Ledger()  # what agreeing has cost before the first batch belongs to the first epoch
+        self._counted = TrafficLedger()  # what agreeing has cost before the first batch belongs to the first epoch
         if shard.masks is not None:
             self._publish(shard.masks)
 
-    def epoch(self, number: int) -> Progress:
+    def epoch(self, number: int) -> DgsProgress:
         """Every training vertex once."""
         self._timers.reset()
         start = time.perf_counter()
@@ -158,7 +158,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
             if explanations is not None and len(theirs):
                 explanations.cache.received(theirs, values, None)
 
-    def _progress(self, number: int, seconds: float, loss: float, vertices: int, edges: int) -> Progress:
+    def _progress(self, number: int, seconds: float, loss: float, vertices: int, edges: int) -> DgsProgress:
         ledger = self._messenger.ledger - self._counted
         self._counted = self._messenger.ledger.copy()
         kinds = list(vars(ledger))
@@ -172,7 +172,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         weights: npt.NDArray[np.float32] = (
             nn.utils.parameters_to_vector(self.model.parameters()).detach().cpu().numpy().copy()
         )
-        return Progress(
+        return DgsProgress(
             epoch=number,
             loss=loss / int(self._shard.train_counts.sum()),
             ledger=type(ledger)(**{kind: int(count) for kind, count in zip(kinds, counts, strict=True)}),

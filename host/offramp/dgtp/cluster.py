@@ -46,7 +46,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class MachineCluster:
     """The machines of a job; each hosts one graph store."""
 
     machines: tuple[Machine, ...]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from offramp.dgtp.taskgraph import TaskGraph
-from offramp.dgtp.volume import FloatArray, Volume
+from offramp.dgtp.volume import FloatArray, FlowVolume
 from offramp_base.errors import OfframpError
 
 
@@ -19,7 +19,7 @@ def draw(graph: TaskGraph, iterations: int, seed: int) -> FloatArray:
     if iterations < 1:
         raise OfframpError(f"iterations {iterations}: expected at least 1")
     rng = np.random.default_rng(seed)
-    volumes = [edge.volume or Volume(0.0) for edge in graph.edges]
+    volumes = [edge.volume or FlowVolume(0.0) for edge in graph.edges]
     mean = np.array([v.mean for v in volumes], np.float64)
     deviation = mean * np.array([v.spread for v in volumes], np.float64)
     empirical = [(i, np.array(v.samples)) for i, v in enumerate(volumes) if v.samples]

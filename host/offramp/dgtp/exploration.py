@@ -101,10 +101,10 @@ def explore(
         visit: is shown the state after every step.
         until: the walk ends at this time of the monotonic clock, or after its steps.
     """
-    return _Walk(problem, start, evaluator, how, seed).run(visit, until)
+    return _ExplorationWalk(problem, start, evaluator, how, seed).run(visit, until)
 
 
-class _Walk:
+class _ExplorationWalk:
     def __init__(self, problem: Problem, start: IntArray, evaluator: Evaluator, how: Exploration, seed: int) -> None:
         self.problem, self.evaluator, self.how = problem, evaluator, how
         self.rng = np.random.default_rng(seed)

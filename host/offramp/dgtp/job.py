@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from offramp.dgtp.taskgraph import Edge, Task, TaskGraph
-from offramp.dgtp.volume import Volume
+from offramp.dgtp.volume import FlowVolume
 from offramp_base.errors import OfframpError
 
 SYNCS: Final = ("ps", "ring")
@@ -18,7 +18,7 @@ KINDS: Final = ("store", "sampler", "worker", "ps", "ring")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TaskType:
     """Tasks of a kind: seconds for an iteration on a machine of speed 1, and the resources that each takes."""
 
     seconds: float = 0
@@ -26,7 +26,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class DgtpJob:
     """A job.
 
     Attributes:
@@ -47,16 +47,16 @@ class Job:
     workers: int
     samplers: int | tuple[int, ...]
     sync: str
-    gathered: Volume
-    subgraph: Volume
+    gathered: FlowVolume
+    subgraph: FlowVolume
     model_bytes: float
     servers: int = 1
     iterations: int = 100
-    store: Kind = field(default_factory=Kind)
-    sampler: Kind = field(default_factory=Kind)
-    worker: Kind = field(default_factory=Kind)
-    ps: Kind = field(default_factory=Kind)
-    ring: Kind = field(default_factory=Kind)
+    store: TaskType = field(default_factory=TaskType)
+    sampler: TaskType = field(default_factory=TaskType)
+    worker: TaskType = field(default_factory=TaskType)
+    ps: TaskType = field(default_factory=TaskType)
+    ring: TaskType = field(default_factory=TaskType)
     shares: tuple[float, ...] | None = None
     ring_order: tuple[int, ...] | None = None
     pipelined: bool = True
@@ -104,17 +104,17 @@ class Job:
         edges = (machines + 1) * samplers + 2 * self.workers * servers
         if tasks > MOST_TASKS or edges > MOST_EDGES:
             raise OfframpError(f"job: {tasks} tasks and {edges} edges: expected at most {MOST_TASKS} and {MOST_EDGES}")
-        build = _Builder(self, machines)
+        build = _TaskGraphBuilder(self, machines)
         (build.servers if self.sync == "ps" else build.around_the_ring)()
         if not self.pipelined:
             build.one_iteration_at_a_time()
         return TaskGraph(tuple(build.tasks), tuple(build.edges))
 
 
-class _Builder:
+class _TaskGraphBuilder:
     """Collects tasks and edges; stores first, then samplers, workers, servers or ring tasks."""
 
-    def __init__(self, job: Job, machines: int) -> None:
+    def __init__(self, job: DgtpJob, machines: int) -> None:
         self.job = job
         self.tasks: list[Task] = []
         self.edges: list[Edge] = []
@@ -140,7 +140,7 @@ class _Builder:
     def servers(self) -> None:
         """Gradients to every server, parameters back to every worker for the next iteration."""
         servers = [self._add("ps", p) for p in range(self.job.servers)]
-        shard = Volume(self.job.model_bytes / len(servers))
+        shard = FlowVolume(self.job.model_bytes / len(servers))
         self.edges += [Edge(w, p, shard) for w in self.workers for p in servers]
         self.edges += [Edge(p, w, shard, lag=1) for p in servers for w in self.workers]
 
@@ -154,7 +154,7 @@ class _Builder:
         tasks = [
             [self._add("ring", f"{self.workers.index(w)}.{s}", follows=w) for s in range(1, steps + 1)] for w in ring
         ]
-        chunk = Volume(self.job.model_bytes / count)
+        chunk = FlowVolume(self.job.model_bytes / count)
         for i, mine in enumerate(tasks):
             upstream = (i - 1) % count
             self.edges.append(Edge(ring[upstream], mine[0], chunk))
@@ -170,7 +170,7 @@ class _Builder:
         self.edges += [Edge(worker, store, None, lag=1) for worker in self.workers for store in stores]
 
 
-def _part(whole: Volume, share: float, total: float) -> Volume:
+def _part(whole: FlowVolume, share: float, total: float) -> FlowVolume:
     """The volume that one store sends: ``share / total`` of ``whole``."""
     samples = tuple(s * share / total for s in whole.samples)
-    return Volume(whole.mean * share / total, whole.spread, samples)
+    return FlowVolume(whole.mean * share / total, whole.spread, samples)

@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from offramp.dgtp.plan import Plan, Role
+from offramp.dgtp.plan import PlacementPlan, ProcessRole
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
@@ -17,13 +17,13 @@ from offramp_base.settings.error import SettingsError
 _PORT: Final = 29500
 
 
-def export(plan: Plan, folder: Path) -> list[Path]:
+def export(plan: PlacementPlan, folder: Path) -> list[Path]:
     """Write ``plan.json``, ``torchrun-MACHINE.sh`` each, ``slurm.sbatch`` with its hosts, and ``fair-queueing.sh``.
 
     Raises:
         OfframpError: the folder cannot be written to.
     """
-    by_machine: dict[str, list[Role]] = {}
+    by_machine: dict[str, list[ProcessRole]] = {}
     for role in plan.roles:
         by_machine.setdefault(role.machine, []).append(role)
     files = {"plan.json": json.dumps(plan.as_json(), indent=2) + "\n"}
@@ -47,7 +47,7 @@ def export(plan: Plan, folder: Path) -> list[Path]:
     return [folder / name for name in files]
 
 
-def _torchrun(node: int, nodes: int, roles: list[Role], master: str) -> str:
+def _torchrun(node: int, nodes: int, roles: list[ProcessRole], master: str) -> str:
     return f"""#!/usr/bin/env bash
 # Run on {roles[0].machine}: {", ".join(f"rank {r.rank} {r.kind} {r.index}" for r in roles)}.
 # Usage: {{this script}} TRAINING_SCRIPT [ARGUMENTS]; offramp.dgtp.my_role() says what each process is.
@@ -59,7 +59,7 @@ exec torchrun --nnodes={nodes} --node-rank={node} --nproc-per-node={len(roles)} 
 """
 
 
-def _slurm(plan: Plan, machines: list[str]) -> str:
+def _slurm(plan: PlacementPlan, machines: list[str]) -> str:
     return f"""#!/usr/bin/env bash
 #SBATCH --job-name=offramp
 #SBATCH --nodes={len(machines)}

@@ -15,7 +15,7 @@ from offramp.dgtp.problem import Problem
 
 
 @dataclass(slots=True)
-class Flow:
+class RunningFlow:
     """A flow under way.
 
     Attributes:
@@ -33,7 +33,7 @@ class Flow:
     arrived: float
 
 
-class Dispatcher:
+class TaskDispatcher:
     """Starts each task as soon as what it needs is there, and one flow at a time for each pair of tasks.
 
     Call :meth:`begin`, then report ends; each call returns what may start now: tasks ``(task, iteration)`` and flows
@@ -96,7 +96,7 @@ class Dispatcher:
         return [(task, n)]
 
 
-def equal_shares(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+def equal_shares(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
     """Each flow gets the smaller of its equal shares of the two network cards (lines 18 to 21 of algorithm 1).
 
     Args:

@@ -20,7 +20,7 @@ _MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ProcessRole:
     """The part of one process in the job.
 
     Attributes:
@@ -42,10 +42,10 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlacementPlan:
     """Roles in the order of their ranks, and what is known of the placement (seconds, bounds, settings)."""
 
-    roles: tuple[Role, ...]
+    roles: tuple[ProcessRole, ...]
     numbers: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Plan:
         return {"format": FORMAT, "ranks": [asdict(role) for role in self.roles], "numbers": dict(self.numbers)}
 
 
-def make_plan(problem: Problem, machine: IntArray, numbers: Mapping[str, Any]) -> Plan:
+def make_plan(problem: Problem, machine: IntArray, numbers: Mapping[str, Any]) -> PlacementPlan:
     """Number the processes of a placement, machine after machine; ring tasks run within their workers."""
     tasks, machines = problem.graph.tasks, problem.cluster.machines
     own = [i for i, task in enumerate(tasks) if task.follows is None]
@@ -64,7 +64,7 @@ def make_plan(problem: Problem, machine: IntArray, numbers: Mapping[str, Any]) -
     for each in tasks:
         index.append(kinds[each.kind])
         kinds[each.kind] += 1
-    roles: list[Role] = []
+    roles: list[ProcessRole] = []
     local, gpus = [0] * len(machines), [0] * len(machines)
     for m, task in placed:
         gpu = None
@@ -73,7 +73,7 @@ def make_plan(problem: Problem, machine: IntArray, numbers: Mapping[str, Any]) -
             gpus[m] += 1
         feeds = (problem.graph.edges[e].target for e in problem.graph.outputs[task] if problem.graph.edges[e].lag == 0)
         roles.append(
-            Role(
+            ProcessRole(
                 rank=rank[task],
                 machine=machines[m].name,
                 address=machines[m].address or machines[m].name,
@@ -85,10 +85,10 @@ def make_plan(problem: Problem, machine: IntArray, numbers: Mapping[str, Any]) -
             )
         )
         local[m] += 1
-    return Plan(tuple(roles), numbers)
+    return PlacementPlan(tuple(roles), numbers)
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> PlacementPlan:
     """A plan that was exported.
 
     Raises:
@@ -102,13 +102,13 @@ def read_plan(path: Path) -> Plan:
         raise OfframpError(f"{path}: expected a plan of format {FORMAT}, found {text.get('format')}")
     try:
         roles = tuple(_role(rank, fields) for rank, fields in enumerate(text["ranks"]))
-        return Plan(roles, dict(text["numbers"]))
+        return PlacementPlan(roles, dict(text["numbers"]))
     except (ValueError, LookupError, TypeError):
         raise OfframpError(f"{path}: expected a plan, as offramp simulate dgtp exports it") from None
 
 
-def _role(rank: int, fields: Mapping[str, Any]) -> Role:
-    role = Role(**{**fields, "feeds": tuple(fields["feeds"])})
+def _role(rank: int, fields: Mapping[str, Any]) -> ProcessRole:
+    role = ProcessRole(**{**fields, "feeds": tuple(fields["feeds"])})
     numbers = (role.local_rank, role.index, *role.feeds, *(() if role.gpu is None else (role.gpu,)))
     if not all(isinstance(word, str) for word in (role.machine, role.address, role.kind)):
         raise TypeError("a name that is not text")
@@ -117,7 +117,7 @@ def _role(rank: int, fields: Mapping[str, Any]) -> Role:
     return role
 
 
-def my_role(environment: Mapping[str, str] | None = None) -> Role:
+def my_role(environment: Mapping[str, str] | None = None) -> ProcessRole:
     """The role of this process, from ``OFFRAMP_PLAN`` and the rank that torchrun (``RANK``) or Slurm gave it.
 
     Raises:

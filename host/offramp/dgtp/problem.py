@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.dgtp.cluster import Cluster
+from offramp.dgtp.cluster import MachineCluster
 from offramp.dgtp.taskgraph import TaskGraph
 from offramp.dgtp.volume import FloatArray
 from offramp_base.errors import OfframpError
@@ -38,7 +38,7 @@ class Problem:
         OfframpError: a task is bound to a machine that does not exist, or what is bound to a machine exceeds it.
     """
 
-    def __init__(self, graph: TaskGraph, cluster: Cluster) -> None:
+    def __init__(self, graph: TaskGraph, cluster: MachineCluster) -> None:
         self.graph, self.cluster = graph, cluster
         tasks, machines = graph.tasks, cluster.machines
         self.resources = sorted({name for task in tasks for name in task.demand})

@@ -18,7 +18,7 @@ import numpy as np
 
 from offramp.dgtp.exploration import Evaluator
 from offramp.dgtp.packing import Classes, classes
-from offramp.dgtp.plan import Plan
+from offramp.dgtp.plan import PlacementPlan
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.refinement import refine
 from offramp_base.errors import OfframpError
@@ -48,7 +48,7 @@ class Moves:
     seconds: float
 
 
-def carried_over(problem: Problem, plan: Plan) -> tuple[IntArray, IntArray]:
+def carried_over(problem: Problem, plan: PlacementPlan) -> tuple[IntArray, IntArray]:
     """``(tasks,)`` machine of each task in the plan, and whether it had one; by kind, number and the machine's name.
 
     A task whose machine has left, or that is new, has :data:`NOWHERE`.

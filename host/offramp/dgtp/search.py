@@ -98,7 +98,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The outcome of a search.
 
     Attributes:
@@ -114,7 +114,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _SearchCase:
     problem: Problem
     drawn: FloatArray
     evaluator: MakeEvaluator
@@ -137,7 +137,7 @@ def search(
     *,
     processes: int | None = None,
     dask: str | None = None,
-) -> Found:
+) -> SearchResult:
     """The best placement found; the same seed finds the same one, however many processes search.
 
     Raises:
@@ -152,7 +152,7 @@ def search_all(
     *,
     processes: int | None = None,
     dask: str | None = None,
-) -> list[Found]:
+) -> list[SearchResult]:
     """Several searches, whose walks share the processes.
 
     Raises:
@@ -170,7 +170,7 @@ def search_all(
         results = tuple(islice(walks, len(mine)))
         best = min(results, key=lambda walk: walk.makespan)
         walked = tuple(walk for case, walk in zip(mine, results, strict=True) if not case.plain)
-        best_of_each.append(Found(best.machine, best.makespan, count, walked))
+        best_of_each.append(SearchResult(best.machine, best.makespan, count, walked))
     return best_of_each
 
 
@@ -231,7 +231,7 @@ def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _
 
 def _cases(
     problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search, at_a_time: int | None, begun: float
-) -> list[_Case]:
+) -> list[_SearchCase]:
     simulation_s = _simulation_s(problem, len(drawn))
     effort = _effort(problem, drawn.size, simulation_s, how)
     walks = _walk_count(problem, how)
@@ -239,10 +239,10 @@ def _cases(
     seconds = math.inf if how.within is None else how.within / turns
     still, walking = replace(how.how, steps=0), replace(how.how, steps=effort.steps)
     if how.method in PLACEMENTS:
-        return [_Case(problem, drawn, evaluator, how.method, still, 0, 0, how.seed)]
+        return [_SearchCase(problem, drawn, evaluator, how.method, still, 0, 0, how.seed)]
     if how.method == "paper":
         return [
-            _Case(
+            _SearchCase(
                 problem, drawn, evaluator, "ifs", walking, 0, 0, how.seed, seconds / _WALKED, begun + seconds / _WALKED
             )
         ]
@@ -255,16 +255,20 @@ def _cases(
         start = starts[i % len(starts)]
         until = begun + seconds * (1 if at_a_time is None else i // at_a_time + 1)
         cases.append(
-            _Case(problem, drawn, evaluator, start, limit, effort.reliefs, effort.trials, how.seed + i, seconds, until)
+            _SearchCase(
+                problem, drawn, evaluator, start, limit, effort.reliefs, effort.trials, how.seed + i, seconds, until
+            )
         )
     others = list(_starts(problem))
     if how.within is not None:  # they would take the walks' time, which have some of them, and who compares has all
         begun_from = {(case.start, case.seed) for case in cases}
         others = [] if simulation_s > _LONG_S else [each for each in others if (each, how.seed) not in begun_from]
-    return [_Case(problem, drawn, evaluator, start, still, 0, 0, how.seed, plain=True) for start in others] + cases
+    return [
+        _SearchCase(problem, drawn, evaluator, start, still, 0, 0, how.seed, plain=True) for start in others
+    ] + cases
 
 
-def _walk(case: _Case) -> Explored:
+def _walk(case: _SearchCase) -> Explored:
     begun = time.monotonic()
     until = min(case.until, begun + case.seconds)
     evaluator = case.evaluator(case.problem, case.drawn)

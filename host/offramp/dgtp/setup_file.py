@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from offramp.cluster import read_cluster
-from offramp.dgtp.cluster import Cluster, Machine
-from offramp.dgtp.job import KINDS, Job, Kind
+from offramp.dgtp.cluster import Machine, MachineCluster
+from offramp.dgtp.job import KINDS, DgtpJob, TaskType
 from offramp.dgtp.problem import Problem
 from offramp.dgtp.quantity import amount, count
 from offramp.dgtp.taskgraph import Edge, Task, TaskGraph
-from offramp.dgtp.volume import Volume
+from offramp.dgtp.volume import FlowVolume
 from offramp_base.documents import parse_yaml, read_text
 from offramp_base.errors import OfframpError
 
@@ -27,7 +27,7 @@ MOST_MACHINES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class PlacementSetup:
     """A placement problem, and the number of iterations that the job will train."""
 
     name: str
@@ -35,7 +35,7 @@ class Setup:
     iterations: int
 
 
-def read_setup(path: Path) -> Setup:
+def read_setup(path: Path) -> PlacementSetup:
     """A setup from a file.
 
     Raises:
@@ -47,7 +47,7 @@ def read_setup(path: Path) -> Setup:
         raise OfframpError(f"{path}: {error}") from None
 
 
-def parse_setup(text: str, name: str = "setup", folder: Path = Path()) -> Setup:
+def parse_setup(text: str, name: str = "setup", folder: Path = Path()) -> PlacementSetup:
     """A setup from the text of a file; ``folder`` is where a cluster file of a relative name is.
 
     Raises:
@@ -59,17 +59,17 @@ def parse_setup(text: str, name: str = "setup", folder: Path = Path()) -> Setup:
     if "cluster" in fields:
         cluster = cluster_of(folder / str(fields["cluster"]))
     else:
-        cluster = Cluster(tuple(_machines(fields["machines"])))
+        cluster = MachineCluster(tuple(_machines(fields["machines"])))
     if ("job" in fields) == ("tasks" in fields):
         raise OfframpError("file: expected either job, or tasks and edges")
     if "job" in fields:
         job = _job(fields["job"])
-        return Setup(name, Problem(job.graph(len(cluster)), cluster), job.iterations)
+        return PlacementSetup(name, Problem(job.graph(len(cluster)), cluster), job.iterations)
     graph = _graph(fields, [machine.name for machine in cluster.machines])
-    return Setup(name, Problem(graph, cluster), count(fields.get("iterations", 100), "iterations", 1))
+    return PlacementSetup(name, Problem(graph, cluster), count(fields.get("iterations", 100), "iterations", 1))
 
 
-def cluster_of(path: Path) -> Cluster:
+def cluster_of(path: Path) -> MachineCluster:
     """The machines of a cluster file: cores as ``cpu``, GPUs as ``gpu``, and the rate of all links of a host.
 
     Raises:
@@ -85,7 +85,7 @@ def cluster_of(path: Path) -> Cluster:
         if host.memory is not None:
             capacity["memory"] = float(host.memory)
         machines.append(Machine(host.name, capacity, rate, rate, dict.fromkeys(KINDS, host.speed), host.where))
-    return Cluster(tuple(machines))
+    return MachineCluster(tuple(machines))
 
 
 def _mapping(value: object, where: str, known: set[str] | None = None) -> Mapping[str, Any]:
@@ -140,22 +140,22 @@ def _machine(fields: Mapping[str, Any], where: str, name: str, address: str) -> 
     return Machine(name, capacity, bandwidth[0], bandwidth[1], faster, address)
 
 
-def _volume(value: object, where: str) -> Volume:
+def _volume(value: object, where: str) -> FlowVolume:
     if not isinstance(value, dict):
-        return Volume(amount(value, where, "B"))
+        return FlowVolume(amount(value, where, "B"))
     fields = _mapping(value, where, {"mean", "spread", "samples"})
     if "samples" in fields:
         samples = _sequence(fields["samples"], f"{where}.samples")
-        return Volume.measured([amount(s, f"{where}.samples", "B") for s in samples])
+        return FlowVolume.measured([amount(s, f"{where}.samples", "B") for s in samples])
     if "mean" not in fields:
         raise OfframpError(f"{where}: expected mean or samples")
-    return Volume(amount(fields["mean"], f"{where}.mean", "B"), amount(fields.get("spread", 0), f"{where}.spread"))
+    return FlowVolume(amount(fields["mean"], f"{where}.mean", "B"), amount(fields.get("spread", 0), f"{where}.spread"))
 
 
-def _kind(value: object, where: str, known: set[str]) -> Kind:
+def _kind(value: object, where: str, known: set[str]) -> TaskType:
     fields = _mapping({} if value is None else value, where)
     demand = {name: v for name, v in fields.items() if name not in known | {"seconds"}}
-    return Kind(amount(fields.get("seconds", 0), f"{where}.seconds"), _resources(demand, where))
+    return TaskType(amount(fields.get("seconds", 0), f"{where}.seconds"), _resources(demand, where))
 
 
 def _flag(value: object, where: str) -> bool:
@@ -164,7 +164,7 @@ def _flag(value: object, where: str) -> bool:
     return value
 
 
-def _job(value: object) -> Job:
+def _job(value: object) -> DgtpJob:
     known = {"sync", "iterations", "gathered", "subgraph", "model", "shares", "ring_order", "pipelined", *KINDS}
     fields = _mapping(value, "job", known)
     for needed in ("worker", "gathered", "subgraph", "model"):
@@ -174,7 +174,7 @@ def _job(value: object) -> Job:
     own = {kind: _mapping(fields.get(kind) or {}, f"job.{kind}") for kind in KINDS}
     each = own["sampler"].get("each", 1)
     shares, order = fields.get("shares"), fields.get("ring_order")
-    return Job(
+    return DgtpJob(
         workers=count(own["worker"].get("count", 1), "job.worker.count", 1),
         samplers=tuple(count(n, "job.sampler.each", 1) for n in each)
         if isinstance(each, list)

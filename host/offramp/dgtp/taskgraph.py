@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from offramp.dgtp.volume import Volume
+from offramp.dgtp.volume import FlowVolume
 from offramp_base.errors import OfframpError
 
 
@@ -41,7 +41,7 @@ class Edge:
 
     source: int
     target: int
-    volume: Volume | None
+    volume: FlowVolume | None
     lag: int = 0
 
 

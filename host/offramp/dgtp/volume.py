@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class FlowVolume:
     """Bytes of a flow: normal around ``mean``, never below 0, or one of ``samples``, each as likely.
 
     ``spread`` is the standard deviation over the mean.
@@ -36,7 +36,7 @@ class Volume:
                 raise OfframpError(f"volume: {value}: expected at least 0")
 
     @classmethod
-    def measured(cls, samples: Sequence[float]) -> Volume:
+    def measured(cls, samples: Sequence[float]) -> FlowVolume:
         """The volume that profiling has measured: the mean of the samples, and the samples.
 
         Raises:

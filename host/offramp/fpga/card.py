@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from offramp.device import Status
 from offramp.fpga.packets import LINE, LINES, answer, control
-from offramp.fpga.session import Refused, Session
-from offramp.fpga.udp import PORT, Control, Target
+from offramp.fpga.session import CardRefused, CardSession
+from offramp.fpga.udp import PORT, ControlRequest, PacketTarget
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _Control = TypeVar("_Control")
 _Answer = TypeVar("_Answer")
 
 
-class Engine(IntEnum):
+class CardEngine(IntEnum):
     """Engine whose registers are accessed: bits 10:8 of a place; a card with none of the last three ignores bit 10."""
 
     KVS_LOOKUP = 0
@@ -87,12 +87,12 @@ class CardRegisters:
         Refused: another host holds the card.
     """
 
-    def __init__(self, at: str, engine: Engine, version: int, timeout_s: float = 5.0) -> None:
+    def __init__(self, at: str, engine: CardEngine, version: int, timeout_s: float = 5.0) -> None:
         self.name = f"device {SCHEME}{at}"
         self._engine, self._timeout_s = engine, timeout_s
         self._line = connect(at)
         self._silent = False  # the card has not answered
-        self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
+        self._session = CardSession(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         try:
             self._until(lambda: self._session.opened)
             self._check(version)
@@ -106,7 +106,7 @@ class CardRegisters:
         Raises:
             OfframpError: no answer, or one that is none.
         """
-        value: int = struct.unpack_from("<I", self._ask(Control.GET, offset, b""))[0]
+        value: int = struct.unpack_from("<I", self._ask(ControlRequest.GET, offset, b""))[0]
         return value
 
     def write(self, offset: int, value: int) -> None:
@@ -115,7 +115,7 @@ class CardRegisters:
         Raises:
             OfframpError: as :meth:`read`.
         """
-        self._ask(Control.SET, offset, struct.pack("<I", value))
+        self._ask(ControlRequest.SET, offset, struct.pack("<I", value))
 
     def write_entries(self, table: int, entries: npt.NDArray[np.uint32]) -> None:
         """Write the first entries of a table, ``(n, 4)`` words each; what follows up to a line's end is zero.
@@ -128,7 +128,7 @@ class CardRegisters:
         for line in range(0, len(content) // LINE, LINES):
             part = content[line * LINE : (line + LINES) * LINE]
             self._request(
-                control(Control.TABLE, _ENTRIES | table << _TABLE_BIT | line, part), f"entries of table {table}"
+                control(ControlRequest.TABLE, _ENTRIES | table << _TABLE_BIT | line, part), f"entries of table {table}"
             )
 
     def close(self) -> None:
@@ -149,15 +149,15 @@ class CardRegisters:
             lacks = f"{self.name}: has no {self._engine.name.lower()} with registers of version {version:#x}"
             raise OfframpError(lacks + (f", but of {actual:#x}" if magic == _MAGIC else ""))
 
-    def _ask(self, what: Control, offset: int, content: bytes) -> bytes:
+    def _ask(self, what: ControlRequest, offset: int, content: bytes) -> bytes:
         reply = self._request(control(what, self._engine << 8 | offset, content), f"register {offset:#04x}")
-        if what == Control.GET and len(reply) < 4:
+        if what == ControlRequest.GET and len(reply) < 4:
             raise OfframpError(f"{self.name}: refuses register {offset:#04x}")
         return reply
 
     def _request(self, packet: bytes, subject: str) -> bytes:
         replies: list[bytes] = []
-        self._session.request(Target.CONTROL, packet, lambda _, reply: replies.append(reply))
+        self._session.request(PacketTarget.CONTROL, packet, lambda _, reply: replies.append(reply))
         self._until(lambda: bool(replies))
         status = answer(replies[0])
         if status is None or status.status != Status.OK:
@@ -170,7 +170,7 @@ class CardRegisters:
             raise OfframpError(f"{self.name}: no answer in {self._timeout_s:g} s")
 
 
-def talk(session: Session, line: socket.socket, done: Callable[[], bool], timeout_s: float) -> bool:
+def talk(session: CardSession, line: socket.socket, done: Callable[[], bool], timeout_s: float) -> bool:
     """Send what is due and take what comes until ``done``; returns whether that was in time. All is sent once at least.
 
     Raises:
@@ -191,7 +191,7 @@ def talk(session: Session, line: socket.socket, done: Callable[[], bool], timeou
     return True
 
 
-def give_back(session: Session, line: socket.socket, timeout_s: float) -> None:
+def give_back(session: CardSession, line: socket.socket, timeout_s: float) -> None:
     """Close a session, and see to it that the card knows, for ``timeout_s`` at most."""
     session.close()
     talk(session, line, lambda: session.closed, timeout_s)
@@ -213,7 +213,7 @@ def with_card(
         try:
             with open_control() as control:
                 return ask(control)
-        except Refused as error:
+        except CardRefused as error:
             if time.monotonic() > deadline:
                 raise OfframpError(f"device {name}: {error}") from None
             time.sleep(random.uniform(0, _RETRY_S))

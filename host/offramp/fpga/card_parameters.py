@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from offramp_base.errors import OfframpError
 
 
-class Rule(NamedTuple):
+class ParameterRule(NamedTuple):
     """The values that a parameter of ``udp_card`` takes, and the block RAM that they cost.
 
     Attributes:
@@ -36,13 +36,13 @@ class Rule(NamedTuple):
 
 
 RULES: Final = {
-    "FLOAT32S": Rule(1, 1),
-    "PAGES": Rule(1, 256, bits=256 * (64 * 32 + 88)),
-    "AGGREGATORS": Rule(16, 65536, bits=32 * 32 + 33 + 16),
-    "VERTICES": Rule(16, 65536, optional=False, bits=96, of="AGGREGATORS"),
-    "EDGES": Rule(16, 65536, optional=False, bits=70, of="AGGREGATORS"),
-    "EBS_LINES": Rule(2, 65536, bits=4 * 512),
-    "QUANTPACK_DEPTH": Rule(2, 4096, bits=2 * 256),
+    "FLOAT32S": ParameterRule(1, 1),
+    "PAGES": ParameterRule(1, 256, bits=256 * (64 * 32 + 88)),
+    "AGGREGATORS": ParameterRule(16, 65536, bits=32 * 32 + 33 + 16),
+    "VERTICES": ParameterRule(16, 65536, optional=False, bits=96, of="AGGREGATORS"),
+    "EDGES": ParameterRule(16, 65536, optional=False, bits=70, of="AGGREGATORS"),
+    "EBS_LINES": ParameterRule(2, 65536, bits=4 * 512),
+    "QUANTPACK_DEPTH": ParameterRule(2, 4096, bits=2 * 256),
 }
 """Parameters by name; the preconditions are those of the modules in ``fpga/rtl``."""
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from offramp.fpga.netlist import CONSTANT, Cell, flatten
+from offramp.fpga.netlist import CONSTANT, NetlistCell, flatten
 from offramp_base.errors import OfframpError
 
 MOST_LEVELS: Final = 8
@@ -133,7 +133,9 @@ def _longest(
     return length, came
 
 
-def _names(end: int, came: list[int], arcs: list[_Arc], through: array[int], cells: list[Cell]) -> tuple[str, ...]:
+def _names(
+    end: int, came: list[int], arcs: list[_Arc], through: array[int], cells: list[NetlistCell]
+) -> tuple[str, ...]:
     names: list[str] = []
     while came[end] >= 0:
         cell = cells[through[came[end]]]
@@ -144,7 +146,7 @@ def _names(end: int, came: list[int], arcs: list[_Arc], through: array[int], cel
     return tuple(reversed(names))
 
 
-def _arcs(cell: Cell, new: Callable[[], int]) -> Iterator[_Arc]:
+def _arcs(cell: NetlistCell, new: Callable[[], int]) -> Iterator[_Arc]:
     for pattern, arcs in _KINDS:
         if pattern.fullmatch(cell.kind):
             yield from arcs(cell, new)
@@ -152,17 +154,17 @@ def _arcs(cell: Cell, new: Callable[[], int]) -> Iterator[_Arc]:
     raise OfframpError(f"{cell.name}: a cell of type {cell.kind}, whose paths are not known")
 
 
-def _lut(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
+def _lut(cell: NetlistCell, _: Callable[[], int]) -> Iterator[_Arc]:
     (out,) = cell.pins["O"]
     yield from (_Arc(bits[0], out, 1, 0) for pin, bits in cell.pins.items() if pin != "O")
 
 
-def _mux(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
+def _mux(cell: NetlistCell, _: Callable[[], int]) -> Iterator[_Arc]:
     (out,) = cell.pins["O"]
     yield from (_Arc(bits[0], out, 0, 0) for pin, bits in cell.pins.items() if pin != "O")
 
 
-def _carry(cell: Cell, new: Callable[[], int]) -> Iterator[_Arc]:
+def _carry(cell: NetlistCell, new: Callable[[], int]) -> Iterator[_Arc]:
     pins = cell.pins
     carried = [new()] + [new() if bit == CONSTANT else bit for bit in pins.get("CO", [CONSTANT] * len(pins["S"]))]
     for pin in ("CI", "CI_TOP", "CYINIT"):
@@ -178,12 +180,12 @@ def _carry(cell: Cell, new: Callable[[], int]) -> Iterator[_Arc]:
             yield _Arc(propagate, out, 1, 0)
 
 
-def _shift(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
+def _shift(cell: NetlistCell, _: Callable[[], int]) -> Iterator[_Arc]:
     address = [bit for pin, bits in cell.pins.items() if re.fullmatch(r"A\d?", pin) for bit in bits]
     yield from (_Arc(bit, out, 1, 0) for out in cell.pins["Q"] for bit in address)
 
 
-def _lut_ram(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
+def _lut_ram(cell: NetlistCell, _: Callable[[], int]) -> Iterator[_Arc]:
     """Reads: ADDRx to DOx, DPRA to DPO, A to SPO."""
     for pin, outs in cell.pins.items():
         if data_pin := re.fullmatch(r"DO([A-H])(\[\d+\])?", pin):
@@ -196,7 +198,7 @@ def _lut_ram(cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
         yield from (_Arc(bit, out, 1, 0) for out in outs for bit in address)
 
 
-def _register(_cell: Cell, _: Callable[[], int]) -> Iterator[_Arc]:
+def _register(_cell: NetlistCell, _: Callable[[], int]) -> Iterator[_Arc]:
     """Paths end here and begin anew."""
     return iter(())
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offramp.fpga.ports import Interface, Port, interface_of
+from offramp.fpga.ports import Interface, ModulePort, interface_of
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 
@@ -30,7 +30,7 @@ class Argument(NamedTuple):
     port: str = ""
 
 
-class Bus(NamedTuple):
+class StreamPair(NamedTuple):
     """The names of an engine's stream pair: a packet goes into ``to``, the answer comes out of ``back``."""
 
     to: str
@@ -43,11 +43,11 @@ def memory_ports(engine: Interface) -> list[str]:
     return [name.removesuffix("_araddr") for name in addresses if name.endswith("_araddr")]
 
 
-def ways(engine: Interface) -> list[Bus]:
+def ways(engine: Interface) -> list[StreamPair]:
     """Pairs of an engine's streams: the first input with the first output, and so on."""
     streams = [port.name.removesuffix("_tdata") for port in engine.ports if port.name.endswith("_tdata")]
     into, out = ([name for name in streams if name.startswith(side)] for side in ("s_axis", "m_axis"))
-    return [Bus(*pair) for pair in zip(into, out, strict=True)]
+    return [StreamPair(*pair) for pair in zip(into, out, strict=True)]
 
 
 def arguments(engine: Interface) -> list[Argument]:
@@ -87,7 +87,7 @@ def write_kernel(name: str, values: Mapping[str, int], folder: Path) -> Path:
     return path
 
 
-def _from_ways(engine: Interface, inside: list[Port]) -> list[str]:
+def _from_ways(engine: Interface, inside: list[ModulePort]) -> list[str]:
     """Wires for the signals of each of the engine's stream pairs, and multiplexers that select the shell's."""
     count = len(ways(engine))
     lines = []
@@ -102,7 +102,7 @@ def _from_ways(engine: Interface, inside: list[Port]) -> list[str]:
     return lines
 
 
-def _shell_wire(port: Port, inside: list[Port]) -> str:
+def _shell_wire(port: ModulePort, inside: list[ModulePort]) -> str:
     return {"clk": "ap_clk", "rst": "rst"}.get(port.name, f"shell_{port.name}" if port in inside else port.name)
 
 
@@ -120,7 +120,7 @@ _REGISTERS: Final = {
 """Connections of an engine's register port by signal; signals not named here go to the shell's of the same name."""
 
 
-def _engine_wire(port: Port, pairs: list[Bus]) -> str:
+def _engine_wire(port: ModulePort, pairs: list[StreamPair]) -> str:
     """The signal inside the kernel to which a port of the engine is connected."""
     bus, _, signal = port.name.rpartition("_")
     if port.name in ("clk", "rst"):

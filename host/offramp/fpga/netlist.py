@@ -10,7 +10,7 @@ CONSTANT: Final = -1
 """The net of a pin that is tied to a constant or to nothing."""
 
 
-class Cell(NamedTuple):
+class NetlistCell(NamedTuple):
     """A primitive: its type, its place in the hierarchy, and the net of each bit of each pin."""
 
     kind: str
@@ -21,22 +21,24 @@ class Cell(NamedTuple):
 class Netlist(NamedTuple):
     """Primitives, how many nets they are tied to, and the nets of the ports."""
 
-    cells: list[Cell]
+    cells: list[NetlistCell]
     nets: int
     ports: list[int]
 
 
 def flatten(netlist: Mapping[str, Any], top: str) -> Netlist:
     """Every primitive under ``top``; nets that ports of modules join are one net."""
-    joined = _Joined()
+    joined = _JoinedNets()
     ports = {port: [joined.new() for _ in each["bits"]] for port, each in netlist["modules"][top]["ports"].items()}
     flat = list(_cells(netlist["modules"], top, "", ports, joined))
     # Names of nets that were joined later are looked up once everything is known.
-    cells = [Cell(kind, name, {pin: joined.all(bits) for pin, bits in pins.items()}) for kind, name, pins in flat]
+    cells = [
+        NetlistCell(kind, name, {pin: joined.all(bits) for pin, bits in pins.items()}) for kind, name, pins in flat
+    ]
     return Netlist(cells, len(joined.parent), joined.all([bit for bits in ports.values() for bit in bits]))
 
 
-class _Joined:
+class _JoinedNets:
     """Nets by number, and which of them are the same."""
 
     def __init__(self) -> None:
@@ -60,8 +62,8 @@ class _Joined:
 
 
 def _cells(
-    modules: Mapping[str, Any], name: str, prefix: str, outside: Mapping[str, list[int]], joined: _Joined
-) -> Iterator[Cell]:
+    modules: Mapping[str, Any], name: str, prefix: str, outside: Mapping[str, list[int]], joined: _JoinedNets
+) -> Iterator[NetlistCell]:
     module = modules[name]
     known: dict[int, int] = {}
 
@@ -84,7 +86,7 @@ def _cells(
         pins = {pin: [net(bit) for bit in bits] for pin, bits in cell["connections"].items()}
         kind = cell["type"]
         if kind not in modules or _primitive(modules[kind]):
-            yield Cell(kind, prefix + label, pins)
+            yield NetlistCell(kind, prefix + label, pins)
         else:
             yield from _cells(modules, kind, f"{prefix}{label}.", pins, joined)
 

@@ -7,7 +7,7 @@ import struct
 from typing import Final, NamedTuple
 
 from offramp.device import Status
-from offramp.fpga.udp import MOST_PACKET, Control
+from offramp.fpga.udp import MOST_PACKET, ControlRequest
 
 BEAT: Final = 16
 HEADER: Final = struct.Struct("<8sQ")
@@ -38,6 +38,6 @@ def answer(packet: bytes) -> Answer | None:
         return None
 
 
-def control(what: Control, place: int = 0, content: bytes = b"") -> bytes:
+def control(what: ControlRequest, place: int = 0, content: bytes = b"") -> bytes:
     """A packet to ``control_port``: lines of the table, a register's value, or nothing."""
     return HEADER.pack(struct.pack("<II", what, place), 0) + content

@@ -17,7 +17,7 @@ _PORT: Final = re.compile(r"(input|output)\s+(?:wire|reg)\s*(\[[^\]]*\])?\s*(\w+
 _COMMENT: Final = re.compile(r"//[^\n]*")
 
 
-class Port(NamedTuple):
+class ModulePort(NamedTuple):
     """``width`` as it is written, in parameters of the module; empty for one bit."""
 
     direction: str
@@ -33,9 +33,9 @@ class Interface(NamedTuple):
     """Parameters with their values, and ports."""
 
     parameters: dict[str, str]
-    ports: tuple[Port, ...]
+    ports: tuple[ModulePort, ...]
 
-    def prefixed(self, port: Port, prefix: str) -> str:
+    def prefixed(self, port: ModulePort, prefix: str) -> str:
         """The port's width, each parameter's name behind ``prefix``."""
         return re.sub(rf"\b({'|'.join(self.parameters)})\b", rf"{prefix}\1", port.width)
 
@@ -45,7 +45,7 @@ class Interface(NamedTuple):
         licence = "// SPDX-License-Identifier: Apache-2.0"
         return [licence, f"module {name} #(", ",\n".join(parameters), ") (", _lines(ports), ");"]
 
-    def instance(self, module: str, name: str, wire: Callable[[Port], str]) -> list[str]:
+    def instance(self, module: str, name: str, wire: Callable[[ModulePort], str]) -> list[str]:
         """Lines that instantiate the module, with each port connected to the signal that ``wire`` names."""
         settings = ", ".join(f".{key}({key})" for key in self.parameters)
         joined = [f"  .{port.name}({wire(port)})" for port in self.ports]
@@ -78,4 +78,4 @@ def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
     if header is None:
         raise OfframpError(f"FPGA module {path.stem}: expected one with parameters")
     parameters = dict(_PARAMETER.findall(header[1])) | {key: str(value) for key, value in values.items()}
-    return Interface(parameters, tuple(Port(*port) for port in _PORT.findall(header[2])))
+    return Interface(parameters, tuple(ModulePort(*port) for port in _PORT.findall(header[2])))

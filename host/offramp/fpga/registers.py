@@ -15,7 +15,7 @@ ADDRESS_BITS: Final = 8
 """Address bits of every engine's AXI-Lite port: 256 bytes of registers."""
 
 
-class Field(NamedTuple):
+class RegisterField(NamedTuple):
     """Bits of a register; ``low`` is the lowest."""
 
     name: str
@@ -25,13 +25,13 @@ class Field(NamedTuple):
     text: str
 
 
-class Register(NamedTuple):
+class CardRegister(NamedTuple):
     """A register, at a byte offset from the engine's first."""
 
     name: str
     offset: int
     text: str
-    fields: tuple[Field, ...]
+    fields: tuple[RegisterField, ...]
 
 
 class RegisterMap(NamedTuple):
@@ -40,7 +40,7 @@ class RegisterMap(NamedTuple):
     name: str
     text: str
     version: int
-    registers: tuple[Register, ...]
+    registers: tuple[CardRegister, ...]
 
 
 def compiled(name: str, properties: Sequence[Any] = ()) -> Any:
@@ -85,12 +85,14 @@ def register_map(name: str) -> RegisterMap:
     return RegisterMap(name, top.get_property("desc") or "", int(reset), registers)
 
 
-def _register(node: Any) -> Register:
+def _register(node: Any) -> CardRegister:
     fields = tuple(
-        Field(field.inst_name, field.low, field.width, field.get_property("sw").name, field.get_property("desc") or "")
+        RegisterField(
+            field.inst_name, field.low, field.width, field.get_property("sw").name, field.get_property("desc") or ""
+        )
         for field in node.fields()
     )
-    return Register(node.inst_name, node.address_offset, node.get_property("desc") or "", fields)
+    return CardRegister(node.inst_name, node.address_offset, node.get_property("desc") or "", fields)
 
 
 def write_verilog(name: str, folder: Path) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.fpga.udp import HEADER, MAGIC, Kind, Reply, Target
+from offramp.fpga.udp import HEADER, MAGIC, DatagramStatus, DatagramType, PacketTarget
 
 LEAST_RTO_S: Final = 0.002
 FIRST_RTO_S: Final = 0.1
@@ -24,18 +24,18 @@ Answered = Callable[[int, bytes], None]
 
 
 @dataclass
-class _Sent:
+class _SentDatagram:
     datagram: bytes
     answered: Answered
     at: float
     times: int = 1
 
 
-class Refused(Exception):
+class CardRefused(Exception):
     """The card serves another host, or has forgotten this session."""
 
 
-class Session:
+class CardSession:
     """Requests of a host to a card, each answered once.
 
     Attributes:
@@ -60,8 +60,8 @@ class Session:
         self._most_rto_s = most_rto_s
         self.opened = self.closed = self._closing = False
         self.window = self.clock_hz = self.lines = self.requests = self.resent = 0
-        self._waiting: deque[tuple[Target, bytes, Answered]] = deque()
-        self._sent: dict[int, _Sent] = {}
+        self._waiting: deque[tuple[PacketTarget, bytes, Answered]] = deque()
+        self._sent: dict[int, _SentDatagram] = {}
         self._next = 0
         self._smooth = self._vary = 0.0
         self._rto = FIRST_RTO_S
@@ -85,7 +85,7 @@ class Session:
     def _fits(self) -> bool:
         return (self._next - self.window) & 0xFFFFFFFF not in self._sent and len(self._sent) < self.window
 
-    def request(self, target: Target, packet: bytes, answered: Answered) -> None:
+    def request(self, target: PacketTarget, packet: bytes, answered: Answered) -> None:
         """Queue a request."""
         self._waiting.append((target, packet, answered))
 
@@ -100,7 +100,7 @@ class Session:
             if self._opens > 1 and not self.opened:
                 self._backoff *= 2
             self._open_at = now
-            datagrams.append(self._message(Kind.OPEN, 0, 0, b""))
+            datagrams.append(self._message(DatagramType.OPEN, 0, 0, b""))
         if not self.opened:
             return datagrams
         late = [sent for sent in self._sent.values() if now - sent.at >= self._wait()]
@@ -112,8 +112,8 @@ class Session:
             self._backoff, self._backed_at = 2 * self._backoff, now
         while self._waiting and self._fits():
             target, packet, answered = self._waiting.popleft()
-            datagram = self._message(Kind.REQUEST, target, self._next, packet)
-            self._sent[self._next] = _Sent(datagram, answered, now)
+            datagram = self._message(DatagramType.REQUEST, target, self._next, packet)
+            self._sent[self._next] = _SentDatagram(datagram, answered, now)
             self._next = (self._next + 1) & 0xFFFFFFFF
             self.requests += 1
             datagrams.append(datagram)
@@ -123,7 +123,7 @@ class Session:
         if self.closed or now - self._closed_at < self._wait():
             return []
         self._closed_at = now
-        return [self._message(Kind.CLOSE, 0, 0, b"")]
+        return [self._message(DatagramType.CLOSE, 0, 0, b"")]
 
     def wakes_at(self) -> float:
         """The latest time for the next call of :meth:`due`."""
@@ -147,20 +147,20 @@ class Session:
             return
         self.heard_at = now
         if self._closing:
-            self.closed |= head["kind"] == Kind.CLOSE  # whatever it says: the session is no more
-        elif head["kind"] == Kind.OPEN:
+            self.closed |= head["kind"] == DatagramType.CLOSE  # whatever it says: the session is no more
+        elif head["kind"] == DatagramType.OPEN:
             self._heard_open(head, now)
-        elif head["kind"] == Kind.REQUEST:
-            if head["outcome"] != Reply.DONE:
-                raise Refused("the card has given the session up")
+        elif head["kind"] == DatagramType.REQUEST:
+            if head["outcome"] != DatagramStatus.DONE:
+                raise CardRefused("the card has given the session up")
             self._heard_answer(head, datagram[HEADER.size :], now)
 
     def _heard_open(self, head: dict[str, int], now: float) -> None:
-        if head["outcome"] == Reply.BUSY:
-            raise Refused("the card serves another host")
-        if head["outcome"] == Reply.NO_SESSION:
-            raise Refused("the card has closed this session")
-        if not self.opened and head["outcome"] == Reply.DONE and head["window"] and head["cycles"]:
+        if head["outcome"] == DatagramStatus.BUSY:
+            raise CardRefused("the card serves another host")
+        if head["outcome"] == DatagramStatus.NO_SESSION:
+            raise CardRefused("the card has closed this session")
+        if not self.opened and head["outcome"] == DatagramStatus.DONE and head["window"] and head["cycles"]:
             self.opened, self.window = True, head["window"]
             self.clock_hz, self.lines = head["cycles"], head["lines"]
             self._backoff = 1.0  # begins anew with the first request (RFC 6298, 5.7)
@@ -194,6 +194,6 @@ class Session:
         self._rto = max(self._smooth + 4 * self._vary, LEAST_RTO_S)
         self._backoff = 1.0
 
-    def _message(self, kind: Kind, target: int, sequence: int, packet: bytes) -> bytes:
+    def _message(self, kind: DatagramType, target: int, sequence: int, packet: bytes) -> bytes:
         values = {"magic": MAGIC, "kind": kind, "target": target, "session": self.number, "sequence": sequence}
         return HEADER.encode(values) + packet

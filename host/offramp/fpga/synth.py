@@ -34,7 +34,7 @@ _CELLS: Final = (
 )
 
 
-class Target(NamedTuple):
+class SynthesisTarget(NamedTuple):
     """A module in ``fpga/synth.toml``, with its parameters and the thesis's numbers."""
 
     module: str
@@ -63,7 +63,7 @@ class Synthesis(NamedTuple):
     depth: Depth
 
 
-def targets() -> dict[str, Target]:
+def targets() -> dict[str, SynthesisTarget]:
     """The modules to synthesise by default, by name.
 
     Raises:
@@ -75,7 +75,7 @@ def targets() -> dict[str, Target]:
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise OfframpError(f"{path}: {error}") from None
     return {
-        name: Target(
+        name: SynthesisTarget(
             entry.get("module", name),
             entry.get("flatten", False),
             entry.get("ultrascale", {}),

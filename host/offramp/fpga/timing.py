@@ -18,14 +18,14 @@ _BUCKET: Final = 9
 """Cycles of ``ebs_bucket``."""
 
 
-class Cycles(NamedTuple):
+class BeatCycles(NamedTuple):
     """Cycles in which beats of requests were taken, and in which beats of answers were given."""
 
     taken: list[int]
     given: list[int]
 
 
-class Packet(NamedTuple):
+class RequestPacket(NamedTuple):
     """A request: 64-bit words after its header, and when its beats are offered, the header first."""
 
     words: int
@@ -62,7 +62,7 @@ class _Stage:
         return self.at[-1]
 
 
-class _Port:
+class _MemoryPort:
     """A memory port and the two places for lines behind it."""
 
     def __init__(self, latency: int) -> None:
@@ -103,7 +103,7 @@ class _Pack:
         return cycle + waits
 
 
-def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64, memory: int = 40) -> Cycles:
+def kvs_lookup(packets: Iterable[RequestPacket], *, width: int = 512, flight: int = 64, memory: int = 40) -> BeatCycles:
     """Cycles of look-ups; a packet's words are its keys.
 
     Args:
@@ -114,7 +114,7 @@ def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64,
     """
     taken: list[int] = []
     pack = _Pack(width // 64)
-    port = _Port(memory)  # both ports do the same
+    port = _MemoryPort(memory)  # both ports do the same
     issued, matched, hit, out = _Stage(), _Stage(), _Stage(), _Stage()
     for word in _words(packets, width // 64, taken):
         at = issued.leave(word.ready, matched.back(flight) + 1)
@@ -128,16 +128,16 @@ def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64,
             out.leave(pack.end(came))
         else:
             pack.word(out.leave(came))
-    return Cycles(taken, pack.given)
+    return BeatCycles(taken, pack.given)
 
 
 def ebs_lookup(
-    packets: Iterable[Packet], reads: Sequence[Read], *, width: int = 512, flight: int = 64, memory: int = 40
-) -> Cycles:
+    packets: Iterable[RequestPacket], reads: Sequence[Read], *, width: int = 512, flight: int = 64, memory: int = 40
+) -> BeatCycles:
     """Cycles of reads of three words each; ``reads`` says what those of all packets do, in order."""
     taken: list[int] = []
     pack = _Pack(width // 64)
-    volume, entry, address = (_Port(memory) for _ in range(3))
+    volume, entry, address = (_MemoryPort(memory) for _ in range(3))
     issued, gone, seen, measured, judged, matched, resolved, charged, answered = (_Stage() for _ in range(9))
     released: dict[int, int] = defaultdict(lambda: _NEVER)
     claims = _Stage()
@@ -182,10 +182,10 @@ def ebs_lookup(
         if read.lines:
             released[read.volume] = first + 1
             claims.at.append(first + 1)
-    return Cycles(taken, pack.given)
+    return BeatCycles(taken, pack.given)
 
 
-def reduce(packets: Iterable[tuple[int, Sequence[int]]], *, inputs: int = 8) -> Cycles:
+def reduce(packets: Iterable[tuple[int, Sequence[int]]], *, inputs: int = 8) -> BeatCycles:
     """Cycles of sums on ``inputs`` inputs: the beats of one vector, and when the request's beats are offered."""
     latency = 2 + 7 * (inputs - 1).bit_length()
     taken: list[int] = []
@@ -196,10 +196,10 @@ def reduce(packets: Iterable[tuple[int, Sequence[int]]], *, inputs: int = 8) -> 
         last = taken[len(taken) - beats :] if beats else []
         given += [cycle + latency + 2 for cycle in last]
         given.append(taken[-1] + latency + 3)
-    return Cycles(taken, given)
+    return BeatCycles(taken, given)
 
 
-class _Word:
+class _ParserWord:
     """A word that ``kvs_parse`` offers, or a packet's end."""
 
     def __init__(self, ready: int, *, end: bool) -> None:
@@ -211,7 +211,7 @@ class _Word:
         self.at = cycle
 
 
-def _words(packets: Iterable[Packet], wide: int, taken: list[int]) -> Iterator[_Word]:
+def _words(packets: Iterable[RequestPacket], wide: int, taken: list[int]) -> Iterator[_ParserWord]:
     """``kvs_parse``: the words of packets, each when the one before it was taken; beats are put into ``taken``."""
     ready = _NEVER
     for packet in packets:
@@ -223,10 +223,10 @@ def _words(packets: Iterable[Packet], wide: int, taken: list[int]) -> Iterator[_
             taken.append(accepted)
             ready = accepted + 1
             for _ in range(min(wide, packet.words - number * wide)):
-                word = _Word(ready, end=False)
+                word = _ParserWord(ready, end=False)
                 yield word
                 at = word.at
                 ready = at + 1
-        word = _Word(at + 1, end=True)
+        word = _ParserWord(at + 1, end=True)
         yield word
         ready = word.at + 1

@@ -40,7 +40,7 @@ MOST_PACKET: Final = 1440
 """Bytes of an engine's packet in a datagram: 90 beats, a frame of 1,504 bytes without its check sequence."""
 
 
-class Kind(IntEnum):
+class DatagramType(IntEnum):
     """The kind of a datagram: a request and its answer have the same."""
 
     OPEN = 1
@@ -48,7 +48,7 @@ class Kind(IntEnum):
     REQUEST = 3
 
 
-class Target(IntEnum):
+class PacketTarget(IntEnum):
     """The destination of a request's packet on the card."""
 
     KVS = 0
@@ -59,7 +59,7 @@ class Target(IntEnum):
     DEQUANTISE = 5
 
 
-class Reply(IntEnum):
+class DatagramStatus(IntEnum):
     """Outcome of a datagram."""
 
     DONE = 0
@@ -69,7 +69,7 @@ class Reply(IntEnum):
     """REQUEST or CLOSE: the session is not this one, or of another host. OPEN: it was closed before."""
 
 
-class Control(IntEnum):
+class ControlRequest(IntEnum):
     """Requests to ``control_port.sv``."""
 
     TABLE = 0

@@ -14,7 +14,7 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp.g3.bins import Bins as Bins
-    from offramp.g3.block import Block as Block
+    from offramp.g3.block import BipartiteBlock as BipartiteBlock
     from offramp.g3.engine import HaloEngine as HaloEngine
     from offramp.g3.schedule import Schedule as Schedule
     from offramp.g3.schedule import schedule_of as schedule_of
@@ -23,7 +23,7 @@ else:
         __name__,
         {
             "Bins": "offramp.g3.bins",
-            "Block": "offramp.g3.block",
+            "BipartiteBlock": "offramp.g3.block",
             "HaloEngine": "offramp.g3.engine",
             "Schedule": "offramp.g3.schedule",
             "schedule_of": "offramp.g3.schedule",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.g3.block import Block
+from offramp.g3.block import BipartiteBlock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.graph.halo_plan import HaloPlan, Message
+    from offramp.graph.halo_plan import HaloMessage, HaloPlan
 
 
 class Bins:
@@ -29,11 +29,11 @@ class Bins:
 
     def __init__(self, plan: HaloPlan, dtype: torch.dtype, device: torch.device | None = None) -> None:
         self._device = device
-        self.blocks = [Block(plan.adjacency, rows, plan.ids, plan.degree, dtype, device) for rows in plan.bins]
+        self.blocks = [BipartiteBlock(plan.adjacency, rows, plan.ids, plan.degree, dtype, device) for rows in plan.bins]
         self.awaits: list[list[int]] = [[] for _ in plan.bins]
         for number, message in enumerate(plan.sends):
             self.awaits[message.bin].append(number)
-        self.sends: list[list[Message]] = [[plan.sends[number] for number in of] for of in self.awaits]
+        self.sends: list[list[HaloMessage]] = [[plan.sends[number] for number in of] for of in self.awaits]
         message_of = np.full(len(plan.ids), -1)
         place = np.zeros(len(plan.ids), np.int64)
         for number, message in enumerate(plan.receives):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 
-class Block(View):
+class BipartiteBlock(View):
     """Targets of one worker, with all in-neighbours in its own or received rows.
 
     Attributes:

@@ -11,14 +11,14 @@ import torch
 from offramp.codecs.plain import PlainCodec
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
-from offramp.g3.tape import Outputs, Tape, leaf
-from offramp.models.base import Inputs, Prepared
+from offramp.g3.tape import StageOutputs, Tape, leaf
+from offramp.models.base import Inputs, PreparedTensors
 from offramp.workers.mailbox import Key
 
 if TYPE_CHECKING:
     from offramp.codecs.base import Coding
     from offramp.g3.schedule import Schedule
-    from offramp.graph.halo_plan import HaloPlan, Message
+    from offramp.graph.halo_plan import HaloMessage, HaloPlan
     from offramp.models.base import Features, Model
     from offramp.workers.mailbox import Mailbox
     from offramp.workers.reduction import Reduce
@@ -75,7 +75,7 @@ class HaloEngine:
         self._bins = Bins(plan, dtype, device)
         self._step = self._training_step = self._came = 0
         self._tapes: list[list[Tape]] = []
-        self._prepared = Prepared(torch.empty(0))
+        self._prepared = PreparedTensors(torch.empty(0))
 
     def forward(self) -> torch.Tensor:
         """Class scores ``(n, classes)`` of the own vertices; in training mode :meth:`backward` must follow."""
@@ -102,7 +102,9 @@ class HaloEngine:
         with torch.set_grad_enabled(training):
             return model.readout(self._leaves)
 
-    def _stage(self, number: int, prepared: Prepared, first: torch.Tensor | None) -> tuple[torch.Tensor, Prepared]:
+    def _stage(
+        self, number: int, prepared: PreparedTensors, first: torch.Tensor | None
+    ) -> tuple[torch.Tensor, PreparedTensors]:
         """State ``number`` of the own rows, and what the next layer prepares: room for the received messages, too."""
         model, bins, training, last = self._model, self._bins, self._model.training, number == self._model.layers
         message, own = (None if part is None else part.detach() for part in prepared)
@@ -112,7 +114,7 @@ class HaloEngine:
         owns: dict[int, torch.Tensor] = {}
         tapes: dict[int, Tape] = {}
         after = message.new_empty(0 if last else self._rows, 0 if last else model.messages[number])
-        held: list[Message] = []
+        held: list[HaloMessage] = []
         for index in self._arrivals(number - 1, message).bins(bins.needs, eager=self._schedule.eager):
             block = bins.blocks[index]
             inputs = Inputs(
@@ -122,8 +124,8 @@ class HaloEngine:
             )
             with torch.set_grad_enabled(training):
                 state = model.combine(number, block, inputs)
-                following = Prepared(*model.prepare(number + 1, state)) if not last else None
-            outputs = Outputs(state, *(following or (None, None)))
+                following = PreparedTensors(*model.prepare(number + 1, state)) if not last else None
+            outputs = StageOutputs(state, *(following or (None, None)))
             if training:
                 tapes[index] = Tape(inputs, outputs)
             states[index] = state.detach()
@@ -137,7 +139,7 @@ class HaloEngine:
         self._post(held, number, after, backward=False)
         self._settle()
         self._tapes.append([tapes[index] for index in sorted(tapes)])
-        return self._rows_of(states), Prepared(after, self._rows_of(owns) if owns else None)
+        return self._rows_of(states), PreparedTensors(after, self._rows_of(owns) if owns else None)
 
     def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
         """Gradients of ``loss``, which was made of the scores.
@@ -180,7 +182,7 @@ class HaloEngine:
         of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
         came: dict[int, torch.Tensor] = {}
         left = [len(users) for users in bins.consumers]
-        held: list[Message] = []
+        held: list[HaloMessage] = []
 
         expected = plan.sends if number < model.layers else []
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
@@ -192,7 +194,7 @@ class HaloEngine:
                 payload, key = came.pop(message_number), labels[message_number][1]
                 self._used.decode(payload, expected[message_number], key, after.message, add=True)
             targets = bins.blocks[index].targets
-            upstream = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
+            upstream = StageOutputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
             of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(upstream, parameters)
             of_messages[index], own, of_first = of_inputs
             if own is not None:
@@ -248,7 +250,9 @@ class HaloEngine:
 
         return Arrivals(self._mailbox, labels, accept)
 
-    def _post(self, messages: list[Message], layer: int, rows: torch.Tensor, *, backward: bool) -> list[Message]:
+    def _post(
+        self, messages: list[HaloMessage], layer: int, rows: torch.Tensor, *, backward: bool
+    ) -> list[HaloMessage]:
         for message in messages:
             key = Key(self._step, layer, backward, message.bin)
             self._mailbox.post(message.peer, key, self._used.encode(rows, message, key))

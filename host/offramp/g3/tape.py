@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp.models.base import Inputs
 
 
-class Outputs(NamedTuple):
+class StageOutputs(NamedTuple):
     """Outputs of a bin's stage, or their gradients: the targets' state, and message and own part for the next layer."""
 
     state: torch.Tensor | None
@@ -29,10 +29,10 @@ class Tape:
     """The graph of one bin's stage, from leaves that are its own."""
 
     inputs: Inputs
-    outputs: Outputs
+    outputs: StageOutputs
 
     def gradients(
-        self, gradients: Outputs, parameters: Sequence[nn.Parameter]
+        self, gradients: StageOutputs, parameters: Sequence[nn.Parameter]
     ) -> tuple[list[torch.Tensor | None], tuple[torch.Tensor, ...]]:
         """Gradients of the inputs (as in :class:`Inputs`) and of the parameters, from those of the outputs."""
         leaves = [tensor for tensor in self.inputs if tensor is not None and tensor.requires_grad]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from offramp.gnn.parts import Partition as Partition
     from offramp.gnn.parts import partition as partition
     from offramp.gnn.stored import open_store as open_store
-    from offramp.gnn.switched import Switch as Switch
+    from offramp.gnn.switched import HaloSwitch as Switch
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
@@ -40,7 +40,7 @@ else:
             "LinkNeighborLoader": "offramp.gnn.link_loader",
             "NeighborLoader": "offramp.gnn.loader",
             "Partition": "offramp.gnn.parts",
-            "Switch": "offramp.gnn.switched",
+            "Switch": "offramp.gnn.switched:HaloSwitch",
             "distribute": "offramp.gnn.module",
             "global_mean": "offramp.gnn.gradients",
             "halo_exchange": "offramp.gnn.module",

@@ -16,13 +16,13 @@ import torch.distributed as dist
 
 from offramp.dgs.sampling import Numbering
 from offramp.gnn.comm import Alone, Comm
-from offramp.gnn.sampling import RowCache, Sampler
+from offramp.gnn.sampling import NeighbourSampler, RowCache
 from offramp.graph.typed import ITS_EDGES, ONE_TYPE
 from offramp.splitmix import mix, mix_word
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.gnn.hops import Neighbourhood
+    from offramp.gnn.hops import DrawnNeighbourhood
     from offramp.gnn.parts import EdgeSet, Partition, VertexSet
     from offramp.gnn.whole import EdgeType
     from offramp.graph.csr import IntArray
@@ -85,7 +85,9 @@ class BatchLoader(ABC):
         self._comm = _channel(part.comm)
         self._seed, self._shuffle, self._prefetch = seed, shuffle, prefetch
         self._samplers = {
-            key: Sampler(part, self._comm, seed, key) for key in part.edges if not key[1].endswith("edge_label_index")
+            key: NeighbourSampler(part, self._comm, seed, key)
+            for key in part.edges
+            if not key[1].endswith("edge_label_index")
         }
         self.caches = {
             field if part.homogeneous else (name, field): self._cache(name, field, cache_bytes)
@@ -132,7 +134,7 @@ class BatchLoader(ABC):
         return RowCache(self._part, self._comm, of.data[field], most_bytes, of.files.get(field), name)
 
     @property
-    def _sampler(self) -> Sampler:
+    def _sampler(self) -> NeighbourSampler:
         """The sampler of the edges of a graph of one type."""
         return self._samplers[ITS_EDGES]
 
@@ -157,7 +159,7 @@ class BatchLoader(ABC):
         words: IntArray = (mix(np.arange(count, dtype=np.uint64) ^ np.uint64(key)) >> np.uint64(2)).astype(np.int64)
         return words
 
-    def _batch_of(self, found: Neighbourhood, of: str | EdgeType, **more: Any) -> Any:
+    def _batch_of(self, found: DrawnNeighbourhood, of: str | EdgeType, **more: Any) -> Any:
         """A batch of what was drawn; ``more`` are fields of the type ``of``, in a graph of one type of the batch."""
         if self._part.homogeneous:
             return self._data(found.nodes[ONE_TYPE], found.pairs[ITS_EDGES], found.edges[ITS_EDGES], **more)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 
 from offramp.codecs.base import CODECS, FeatureCodec
-from offramp.graph.halo_plan import HaloPlan, Message
+from offramp.graph.halo_plan import HaloMessage, HaloPlan
 from offramp.workers.accelerator import to_host
 from offramp.workers.mailbox import Key
 from offramp_base.settings.error import SettingsError
@@ -19,7 +19,7 @@ from offramp_base.settings.error import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from offramp.gnn.halo import ExchangeKey, Halo
+    from offramp.gnn.halo import ExchangeKey, RankHalo
 
 PLAIN: Final = "fp32"
 SCHEDULES: Final = ("sequential", "stale")
@@ -34,10 +34,10 @@ class HaloExchange(Protocol):
 
     exact: bool
 
-    def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """The ``(h, …)`` rows of others, of ``(n, …)`` own rows on each rank."""
 
-    def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """``(n, …)`` sums of the ``(h, …)`` gradients that ranks have of others' rows."""
 
 
@@ -46,11 +46,11 @@ class PlainExchange:
 
     exact = True
 
-    def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
+    def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
         """As :meth:`HaloExchange.fetch`."""
         return halo.start(x)()
 
-    def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
+    def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
         """As :meth:`HaloExchange.give_back`."""
         return halo.start_back(gradient)()
 
@@ -66,11 +66,11 @@ class StaleExchange:
     def __init__(self) -> None:
         self._late: dict[tuple[int, bool], Callable[[], torch.Tensor]] = {}
 
-    def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`HaloExchange.fetch`."""
         return self._turn(key, halo.start(x), backward=False)
 
-    def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`HaloExchange.give_back`."""
         return self._turn(key, halo.start_back(gradient), backward=True)
 
@@ -111,10 +111,10 @@ class CodedExchange:
         self._settings = CodecChoice(codec, seed=seed)
         self._bits = bits
         self._plain = PlainExchange()
-        self._codecs: dict[Halo, tuple[FeatureCodec, HaloPlan]] = {}
+        self._codecs: dict[RankHalo, tuple[FeatureCodec, HaloPlan]] = {}
         CODECS.get(codec)
 
-    def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`HaloExchange.fetch`."""
         if x.dim() < 2 or not x.is_floating_point():
             return self._plain.fetch(x, halo, key)
@@ -123,7 +123,7 @@ class CodedExchange:
         self._exchange(halo, Key(max(key.step, 0), key.number, backward=False, bin=0), own, out)
         return out[halo.owned :].view(halo.rows, *x.shape[1:]).to(x)
 
-    def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`HaloExchange.give_back`."""
         if gradient.dim() < 2:
             return self._plain.give_back(gradient, halo, key)
@@ -133,7 +133,7 @@ class CodedExchange:
         self._exchange(halo, Key(max(key.step, 0), key.number, backward=True, bin=0), rows, out)
         return out.view(halo.owned, *gradient.shape[1:]).to(gradient)
 
-    def _exchange(self, halo: Halo, key: Key, rows: torch.Tensor, out: torch.Tensor) -> None:
+    def _exchange(self, halo: RankHalo, key: Key, rows: torch.Tensor, out: torch.Tensor) -> None:
         comm = halo.comm
         codec, plan = self._codec(halo)
         sends, receives = (plan.receives, plan.sends) if key.backward else (plan.sends, plan.receives)
@@ -146,7 +146,7 @@ class CodedExchange:
         for message in receives:
             codec.decode(parts[message.peer].contiguous(), message, key, out, add=key.backward)
 
-    def _codec(self, halo: Halo) -> tuple[FeatureCodec, HaloPlan]:
+    def _codec(self, halo: RankHalo) -> tuple[FeatureCodec, HaloPlan]:
         if halo not in self._codecs:
             plan = _plan(halo)
             codec = CODECS.get(self._settings.codec).of(self._settings, plan, halo.comm.rank)
@@ -156,7 +156,7 @@ class CodedExchange:
         return self._codecs[halo]
 
 
-def _plan(halo: Halo) -> HaloPlan:
+def _plan(halo: RankHalo) -> HaloPlan:
     """A halo as codecs know it: own rows first, then those of others."""
     leaving, coming = halo.send_rows.cpu().numpy(), halo.ids.cpu().numpy()
     sends, receives = [], []
@@ -164,9 +164,9 @@ def _plan(halo: Halo) -> HaloPlan:
     for peer, (out, into) in enumerate(zip(halo.send_counts, halo.receive_counts, strict=True)):
         rows, ids = leaving[at : at + out], coming[start : start + into]
         if out:
-            sends.append(Message(peer, 0, rows, rows, np.ones(out)))
+            sends.append(HaloMessage(peer, 0, rows, rows, np.ones(out)))
         if into:
-            receives.append(Message(peer, 0, halo.owned + np.arange(start, start + into), ids, np.ones(into)))
+            receives.append(HaloMessage(peer, 0, halo.owned + np.arange(start, start + into), ids, np.ones(into)))
         at, start = at + out, start + into
     size = halo.owned + halo.rows
     degree = np.ones(size, np.int64) if halo.degree is None else halo.degree.cpu().numpy()

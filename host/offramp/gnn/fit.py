@@ -19,7 +19,7 @@ from offramp.gnn.loggers import Log, open_loggers
 from offramp.gnn.metrics import METRICS
 from offramp.gnn.module import distribute
 from offramp.gnn.stored import open_store
-from offramp.gnn.switched import Switch
+from offramp.gnn.switched import HaloSwitch
 from offramp.gnn.weights import make_model, save_weights
 from offramp.workers.accelerator import open_device
 from offramp_base.errors import OfframpError
@@ -80,7 +80,7 @@ def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnR
         switch = None
         if job.address:
             switch = stack.enter_context(
-                Switch(job.address, job.ports, memory=job.settings.memory, timeout_s=job.settings.timeout_s)
+                HaloSwitch(job.address, job.ports, memory=job.settings.memory, timeout_s=job.settings.timeout_s)
             )
         logs: list[Log] = []
         if group.rank == 0:
@@ -89,7 +89,7 @@ def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnR
 
 
 def _train(
-    group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None], logs: Sequence[Log]
+    group: Group, settings: GnnSettings, switch: HaloSwitch | None, report: Callable[[Any], None], logs: Sequence[Log]
 ) -> GnnResult:
     device = open_device(settings.device, group)
     part = open_store(settings.store, group.of_gpus).to(device)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from offramp.gnn.exchanges import HaloExchange
 
 
-class Halo:
+class RankHalo:
     """The rows that one rank and the others exchange; ``n`` own rows, ``h`` rows of others.
 
     Attributes:
@@ -43,7 +43,7 @@ class Halo:
         self.degree: torch.Tensor | None = None
 
     @classmethod
-    def agree(cls, comm: Comm | Alone, own: torch.Tensor, ids: torch.Tensor, counts: Sequence[int]) -> Halo:
+    def agree(cls, comm: Comm | Alone, own: torch.Tensor, ids: torch.Tensor, counts: Sequence[int]) -> RankHalo:
         """Ask the owners for rows; every rank calls this together.
 
         Args:
@@ -81,7 +81,7 @@ class ExchangeKey(NamedTuple):
 
 class _HaloRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, halo: Halo, exchange: HaloExchange, key: ExchangeKey) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor, halo: RankHalo, exchange: HaloExchange, key: ExchangeKey) -> torch.Tensor:
         ctx.halo, ctx.exchange, ctx.key = halo, exchange, key
         return exchange.fetch(x.detach(), halo, key)
 
@@ -90,14 +90,14 @@ class _HaloRows(torch.autograd.Function):
         return ctx.exchange.give_back(gradient, ctx.halo, ctx.key), None, None, None
 
 
-def extend(x: torch.Tensor, halo: Halo, exchange: HaloExchange, key: ExchangeKey) -> torch.Tensor:
+def extend(x: torch.Tensor, halo: RankHalo, exchange: HaloExchange, key: ExchangeKey) -> torch.Tensor:
     """``(n, …)`` own rows to ``(n + h, …)``, with the gradient of both."""
     return torch.cat([x, _HaloRows.apply(x, halo, exchange, key)])  # type: ignore[no-untyped-call]
 
 
 class _HaloSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: torch.Tensor, halo: Halo) -> torch.Tensor:
+    def forward(ctx: Any, values: torch.Tensor, halo: RankHalo) -> torch.Tensor:
         ctx.halo = halo
         return halo.start_back(values)()
 
@@ -106,7 +106,7 @@ class _HaloSums(torch.autograd.Function):
         return ctx.halo.start(gradient)(), None
 
 
-def collect(values: torch.Tensor, halo: Halo) -> torch.Tensor:
+def collect(values: torch.Tensor, halo: RankHalo) -> torch.Tensor:
     """``(n + h, …)`` sums at own vertices and the halo to the ``(n, …)`` sums of all ranks, with their gradient."""
     came: torch.Tensor = _HaloSums.apply(values[halo.owned :], halo)  # type: ignore[no-untyped-call]
     return values[: halo.owned] + came

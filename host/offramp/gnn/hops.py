@@ -12,12 +12,12 @@ from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.dgs.sampling import Numbering
-    from offramp.gnn.sampling import Sampler
+    from offramp.gnn.sampling import NeighbourSampler
     from offramp.gnn.whole import EdgeType
     from offramp.graph.csr import IntArray
 
 
-class Neighbourhood(NamedTuple):
+class DrawnNeighbourhood(NamedTuple):
     """The vertices and edges that were drawn, by type.
 
     Attributes:
@@ -32,12 +32,12 @@ class Neighbourhood(NamedTuple):
 
 
 def neighbourhood(
-    samplers: Mapping[EdgeType, Sampler],
+    samplers: Mapping[EdgeType, NeighbourSampler],
     numberings: Mapping[str, Numbering],
     hops: Mapping[EdgeType, Sequence[int]],
     seeds: Mapping[str, IntArray],
     batch: int,
-) -> Neighbourhood:
+) -> DrawnNeighbourhood:
     """Neighbours of neighbours, hop by hop; each vertex is expanded once, in the hop after the one that drew it.
 
     Args:
@@ -62,7 +62,7 @@ def neighbourhood(
             pairs[key].append(np.stack([local, np.repeat(front, drawn.counts)]))
             edges[key].append(drawn.edges)
         frontier = {name: np.arange(first[name], len(of)) for name, of in nodes.items()}
-    return Neighbourhood(
+    return DrawnNeighbourhood(
         nodes,
         {key: np.concatenate(of, axis=1) for key, of in pairs.items()},
         {key: np.concatenate(of) for key, of in edges.items()},

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from offramp.gnn.exchanges import HaloExchange
-    from offramp.gnn.halo import Halo
+    from offramp.gnn.halo import RankHalo
     from offramp.gnn.parts import EdgeSet, Partition
 
 
@@ -95,7 +95,7 @@ class Distribution(TorchFunctionMode):
             self._note(each)
         return out
 
-    def extended(self, x: torch.Tensor, halo: Halo) -> torch.Tensor:
+    def extended(self, x: torch.Tensor, halo: RankHalo) -> torch.Tensor:
         """Own rows and those of the halo; rows that have come once in this pass are not fetched again."""
         key = id(x), id(halo)
         constant = self._exchange.exact and not x.requires_grad and self._is_given(x)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch.distributed as dist
 
     from offramp.gnn.exchanges import HaloExchange
-    from offramp.gnn.switched import Switch
+    from offramp.gnn.switched import HaloSwitch
 
 WHOLE_ROWS: Final = ("HGTConv",)
 """Layers that number vertices of several types together: they get own rows and halo, and their own rows are kept."""
@@ -51,7 +51,7 @@ def distribute(
     codec: str = PLAIN,
     bits: int | None = None,
     schedule: str = "sequential",
-    propagator: Switch | None = None,
+    propagator: HaloSwitch | None = None,
     seed: int = 0,
     whole_rows: Collection[str] = (),
 ) -> DistributedModule:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from offramp.gnn.comm import Alone, Comm, open_comm
-from offramp.gnn.halo import Halo
+from offramp.gnn.halo import RankHalo
 from offramp.gnn.tags import PAIRS, Tag, mark
 from offramp.gnn.whole import EdgeType, WholeGraph, read_whole
 from offramp.graph.csr import distinct
@@ -46,7 +46,7 @@ class VertexSet:
     name: str
     ids: torch.Tensor
     owner: torch.Tensor
-    halo: Halo
+    halo: RankHalo
     data: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class EdgeSet:
     type: EdgeType
     source: VertexSet
     target: VertexSet
-    halo: Halo
+    halo: RankHalo
     index: torch.Tensor
     ids: torch.Tensor
     data: dict[str, Any] = field(default_factory=dict)
@@ -213,12 +213,12 @@ def _own_edges(targets: npt.NDArray[np.int64], owner: npt.NDArray[np.int64], ran
 
 def make_halo(
     comm: Comm | Alone, own: torch.Tensor, owner: npt.NDArray[np.int64], needed: npt.NDArray[np.int64]
-) -> Halo:
+) -> RankHalo:
     """The halo for vertices of the whole graph that this rank needs, its own among them."""
     remote = distinct(needed[owner[needed] != comm.rank])
     remote = remote[np.argsort(owner[remote], kind="stable")]
     counts = np.bincount(owner[remote], minlength=comm.size).tolist()
-    return Halo.agree(comm, own, torch.from_numpy(remote), counts)
+    return RankHalo.agree(comm, own, torch.from_numpy(remote), counts)
 
 
 def edge_set(
@@ -228,7 +228,7 @@ def edge_set(
     pairs: torch.Tensor,
     ids: torch.Tensor,
     data: dict[str, Any],
-    halo: Halo | None = None,
+    halo: RankHalo | None = None,
 ) -> EdgeSet:
     """Edges between vertices of the whole graph in local numbers; their targets are owned here."""
     halo = halo or source.halo
@@ -236,7 +236,7 @@ def edge_set(
     return EdgeSet(key, source, target, halo, index, ids, data)
 
 
-def local_numbers(vertices: VertexSet, halo: Halo, ids: torch.Tensor) -> torch.Tensor:
+def local_numbers(vertices: VertexSet, halo: RankHalo, ids: torch.Tensor) -> torch.Tensor:
     """Local numbers of own vertices and those of a halo."""
     every = torch.cat([vertices.ids, halo.ids])
     order = torch.argsort(every)

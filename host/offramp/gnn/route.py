@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import torch
 
-from offramp.switchgnn.copies import Copies
+from offramp.switchgnn.copies import RowCopies
 from offramp.switchgnn.pairwise import partial_ids
 from offramp.switchgnn.sum_codec import ExchangeId, FixedPointCodec
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from offramp.gnn.halo import ExchangeKey, Halo
+    from offramp.gnn.halo import ExchangeKey, RankHalo
     from offramp.switchgnn.exchange import Exchange
 
 
 @dataclass(eq=False)
-class Route:
+class ExchangeRoute:
     """The rows of an exchange, there and back, are ``s`` own vertices that leave and ``h`` copies, ascending by id.
 
     Attributes:
@@ -35,15 +35,15 @@ class Route:
         returns: exchanges of gradients of others' rows for their sums, as many.
     """
 
-    halo: Halo
-    copies: Copies
+    halo: RankHalo
+    copies: RowCopies
     own: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
     fetches: list[Exchange] = field(default_factory=list)
     returns: list[Exchange] = field(default_factory=list)
 
     @classmethod
-    def agree(cls, halo: Halo) -> Self:
+    def agree(cls, halo: RankHalo) -> Self:
         """Tell each other what every rank sends; all ranks call this together."""
         comm = halo.comm
         owned = torch.cat(_of_all(halo, torch.tensor([halo.owned]), [1] * comm.size))
@@ -55,7 +55,7 @@ class Route:
         pairs = vertex * comm.size + receiver
         order = np.argsort(pairs)
         owner = np.repeat(np.arange(comm.size, dtype=np.int32), owned.numpy())
-        copies = Copies(comm.size, owner, np.stack([vertex, receiver], axis=1)[order])
+        copies = RowCopies(comm.size, owner, np.stack([vertex, receiver], axis=1)[order])
         # Senders come by rank, and each one's rows for a receiver in the order of the receiver's halo.
         mine = partial_ids(copies)[np.searchsorted(pairs[order], pairs[receiver == comm.rank])]
         own = np.unique(halo.send_rows.cpu().numpy())
@@ -95,7 +95,7 @@ def _suitable(exchanges: Sequence[Exchange], values: npt.NDArray[np.int32]) -> E
     return next((each for each in exchanges if each.plan.width >= values.shape[1]), exchanges[-1])
 
 
-def _of_all(halo: Halo, values: torch.Tensor, counts: Sequence[int]) -> list[torch.Tensor]:
+def _of_all(halo: RankHalo, values: torch.Tensor, counts: Sequence[int]) -> list[torch.Tensor]:
     """Every rank's values, of which there are ``counts``."""
     comm = halo.comm
     every = comm.all_to_all(values.repeat(comm.size), [len(values)] * comm.size, counts)

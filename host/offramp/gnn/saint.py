@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from offramp.gnn.batches import CACHE_BYTES, BatchLoader, only_type
-from offramp.gnn.sampling import Requests, RowCache, find
+from offramp.gnn.sampling import RowCache, VertexRequests, find
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -167,7 +167,7 @@ class _Norms:
         total = len(vertices.owner)
         while met < coverage * total:
             nodes, pairs, ids = sampler.sample(COUNTING + self.steps)
-            np.add.at(nodes_seen, self._local[Requests(self._comm, self._owner, nodes).asked], 1)
+            np.add.at(nodes_seen, self._local[VertexRequests(self._comm, self._owner, nodes).asked], 1)
             np.add.at(edges_seen, self._own_edges(nodes[pairs[1]], ids)[1], 1)
             found = torch.tensor(float(len(nodes)), dtype=torch.float64)
             met += int(self._comm.sum(found))
@@ -185,6 +185,6 @@ class _Norms:
         edge_norm = requests.answer(self._edge_norm[torch.from_numpy(rows)].float())
         return {"node_norm": self._node_norm.rows(nodes), "edge_norm": edge_norm}
 
-    def _own_edges(self, targets: IntArray, ids: npt.NDArray[np.int64]) -> tuple[Requests, IntArray]:
-        requests = Requests(self._comm, self._owner, targets)
+    def _own_edges(self, targets: IntArray, ids: npt.NDArray[np.int64]) -> tuple[VertexRequests, IntArray]:
+        requests = VertexRequests(self._comm, self._owner, targets)
         return requests, find(self._edge_ids, requests.send(ids).numpy())[0]

@@ -33,7 +33,7 @@ _PAGES: Final = 1 << 17
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnNeighbours:
     """Neighbours of some vertices: ``counts`` of each, their ids, and the edges' numbers in the whole graph."""
 
     counts: IntArray
@@ -41,7 +41,7 @@ class Drawn:
     edges: IntArray
 
 
-class Requests:
+class VertexRequests:
     """Vertices that are asked of their owners; answers come back in the order in which vertices were asked.
 
     Args:
@@ -89,7 +89,7 @@ class Requests:
         return each, came[where]
 
 
-class Sampler:
+class NeighbourSampler:
     """Draws neighbours of vertices at their owners, without replacement, by DGS's machine code.
 
     Args:
@@ -116,16 +116,16 @@ class Sampler:
         self._sources: IntArray = edges.index[0].numpy()[order]
         self._edges: IntArray = edges.ids.numpy()[order]
 
-    def draw(self, ids: IntArray, fanout: int, batch: int, hop: int) -> Drawn:
+    def draw(self, ids: IntArray, fanout: int, batch: int, hop: int) -> DrawnNeighbours:
         """``fanout`` neighbours of each vertex, all where there are no more or ``fanout`` is -1."""
-        requests = Requests(self._comm, self.owner, ids)
+        requests = VertexRequests(self._comm, self.owner, ids)
         rows = self._local[requests.asked].astype(np.int64)
         stream = stream_of(self._seed, self._relation, batch, hop)
         found = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
         at = found.neighbours
         values = np.stack([self._known[self._sources[at]], self._edges[at]], axis=1)
         counts, came = requests.answer_lists(found.counts, values)
-        return Drawn(counts, came[:, 0], came[:, 1])
+        return DrawnNeighbours(counts, came[:, 0], came[:, 1])
 
     def walk(self, ids: IntArray, words: IntArray) -> IntArray:
         """A step of random walks against the edges: a neighbour of each vertex, itself where it has none.
@@ -134,7 +134,7 @@ class Sampler:
             ids: ``(w,)`` where the walks are.
             words: ``(w,)`` random numbers, not negative, each of which chooses a neighbour.
         """
-        requests = Requests(self._comm, self.owner, ids)
+        requests = VertexRequests(self._comm, self.owner, ids)
         came = requests.send(words).numpy()
         rows = self._local[requests.asked]
         begin, degree = self._indptr[rows], self._indptr[rows + 1] - self._indptr[rows]
@@ -221,7 +221,7 @@ class RowCache:
         return out
 
     def _fetch(self, ids: IntArray) -> torch.Tensor:
-        requests = Requests(self._comm, self._owner, ids)
+        requests = VertexRequests(self._comm, self._owner, ids)
         self.fetched += len(ids)
         return requests.answer(self._own(requests.asked))
 

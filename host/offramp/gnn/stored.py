@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from offramp.gnn.comm import Alone, Comm, open_comm
-from offramp.gnn.halo import Halo
+from offramp.gnn.halo import RankHalo
 from offramp.gnn.parts import EdgeSet, Partition, VertexSet, count_degrees
 from offramp.graph.store import Manifest, StoredPart, StoredVertices, read_part
 from offramp_base.errors import OfframpError
@@ -73,7 +73,7 @@ def _partition(comm: Comm | Alone, part: StoredPart) -> Partition:
 def _vertices(comm: Comm | Alone, name: str, of: StoredVertices) -> VertexSet:
     ids, halo_ids = torch.from_numpy(np.array(of.ids)), np.array(of.halo_ids)
     counts = np.bincount(of.owner[halo_ids], minlength=comm.size).tolist()
-    halo = Halo.agree(comm, ids, torch.from_numpy(halo_ids), counts)
+    halo = RankHalo.agree(comm, ids, torch.from_numpy(halo_ids), counts)
     return VertexSet(name, ids, _tensor(of.owner), halo, {k: _tensor(v) for k, v in of.fields.items()}, of.fields)
 
 

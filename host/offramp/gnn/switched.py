@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 
 from offramp.gnn.exchanges import PlainExchange
-from offramp.gnn.route import Route
+from offramp.gnn.route import ExchangeRoute
 from offramp.gnn.settings import SWITCH_MEMORY
 from offramp.switchgnn.chunks import MAX_CHUNKS, aggregator_bytes, lanes_for
 from offramp.switchgnn.exchange import Exchange
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from offramp.gnn.comm import Alone, Comm
-    from offramp.gnn.halo import ExchangeKey, Halo
+    from offramp.gnn.halo import ExchangeKey, RankHalo
     from offramp.switchgnn.worker_link import AnyWorker
-    from offramp_base.transport.faulty import Faults
+    from offramp_base.transport.faulty import FaultRates
 
 
-class Switch:
+class HaloSwitch:
     """A switch that carries a model's halo rows; one for each model, a context manager that ends its links.
 
     What the model exchanges is learned from its first forward pass and the backward pass behind it, whose rows go
@@ -74,7 +74,7 @@ class Switch:
         timeout_s: float = 10.0,
         retry_s: float = 1.0,
         target: str = "v1model",
-        faults: Faults | None = None,
+        faults: FaultRates | None = None,
     ) -> None:
         self.worker: AnyWorker | None = None
         self.fabric: SwitchFabric | None = None
@@ -83,8 +83,8 @@ class Switch:
         self._recovery = Recovery(retry_s, max(retry_s, min(Recovery.cap_s, timeout_s / 4)))
         self._stack = ExitStack()
         self._plain = PlainExchange()
-        self._widths: dict[Halo, set[int]] = {}  # of the first pass, in its order
-        self._routes: dict[Halo, Route] = {}
+        self._widths: dict[RankHalo, set[int]] = {}  # of the first pass, in its order
+        self._routes: dict[RankHalo, ExchangeRoute] = {}
         self._loaded = False
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class Switch:
         if seen := comm.introduce(problem.encode()[:MOST_ROW])[0]:
             raise UnreachableError(seen.decode(errors="replace"))
 
-    def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`~offramp.gnn.exchanges.HaloExchange.fetch`."""
         if key.number == 0 and self._widths and not self._loaded:
             self._load(halo.comm)
@@ -125,7 +125,7 @@ class Switch:
             return self._plain.fetch(x, halo, key)
         return self._routes[halo].fetch(x.flatten(1)).view(halo.rows, *x.shape[1:])
 
-    def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+    def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`~offramp.gnn.exchanges.HaloExchange.give_back`.
 
         Raises:
@@ -136,7 +136,7 @@ class Switch:
         sums = self._routes[halo].give_back(gradient.flatten(1), key)
         return sums.view(halo.owned, *gradient.shape[1:])
 
-    def _known(self, halo: Halo, rows: torch.Tensor) -> bool:
+    def _known(self, halo: RankHalo, rows: torch.Tensor) -> bool:
         """Whether the switch has a plan for a halo; before it is loaded, what the halo carries is noted."""
         if not self._loaded and halo.comm.size > 1:
             self._widths.setdefault(halo, set()).add(math.prod(rows.shape[1:]))
@@ -180,15 +180,15 @@ class Switch:
             for exchanges, index in ((route.fetches, number), (route.returns, number + 1)):
                 exchanges.append(Exchange(ExchangePlan.of_rows(rows, index, width), self.worker))
 
-    def _plans(self) -> tuple[list[Plan], list[tuple[Route, int, int]]]:
+    def _plans(self) -> tuple[list[Plan], list[tuple[ExchangeRoute, int, int]]]:
         """Two plans for each halo and number of packets, there and back; their route, width and the first's index."""
         lanes = lanes_for((width for each in self._widths.values() for width in each), TARGETS[self._target].lanes)
         most = min(MAX_CHUNKS, self._memory // aggregator_bytes(lanes))
         plans: list[Plan] = []
-        carried: list[tuple[Route, int, int]] = []
+        carried: list[tuple[ExchangeRoute, int, int]] = []
         blocks = ids = 0
         for halo, widths in self._widths.items():
-            route = Route.agree(halo)
+            route = ExchangeRoute.agree(halo)
             if not route.copies.R:
                 continue
             self._routes[halo] = route

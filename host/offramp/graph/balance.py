@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from offramp.graph.blocks import Block, fitting_parts, plan_blocks, worker_loads
+from offramp.graph.blocks import CutBlock, fitting_parts, plan_blocks, worker_loads
 from offramp.graph.boundary import Boundary
 from offramp.graph.covering import covering_blocks
 from offramp.graph.csr import IntArray, rows_of
@@ -31,7 +31,7 @@ STRENGTHS = (0.1, 0.25, 0.5, 1.0)
 """Weights of the busiest worker's packets against cut edges, which are tried in turn; the best result is kept."""
 
 
-def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float = GROWTH) -> list[Block]:
+def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float = GROWTH) -> list[CutBlock]:
     """Blocks as of :func:`~offramp.graph.blocks.plan_blocks` in which the busiest workers have the least to upload.
 
     A component that does not fit is cut into small pieces, and a block is grown from one piece by adding those with
@@ -62,12 +62,12 @@ def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float
     return min(allowed, key=lambda blocks: busiest(blocks, boundary.owner))
 
 
-def busiest(blocks: list[Block], owner: npt.NDArray[np.int32]) -> int:
+def busiest(blocks: list[CutBlock], owner: npt.NDArray[np.int32]) -> int:
     """Uploads of the busiest worker of each block, summed: what an exchange waits for."""
     return int(worker_loads([block.vertices for block in blocks], owner).max(axis=1).sum()) if blocks else 0
 
 
-def _uploads(blocks: list[Block]) -> int:
+def _uploads(blocks: list[CutBlock]) -> int:
     return sum(len(block.vertices) for block in blocks)
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.graph.blocks import Block
+from offramp.graph.blocks import CutBlock
 
 if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary
 
 
-def bin_blocks(boundary: Boundary, limit: int) -> list[Block]:
+def bin_blocks(boundary: Boundary, limit: int) -> list[CutBlock]:
     """Blocks of at most ``limit`` vertices, each cut edge in one.
 
     An edge can be aggregated when both ends are computed. Workers go through their priority lists at the same pace, so
@@ -31,4 +31,4 @@ def bin_blocks(boundary: Boundary, limit: int) -> list[Block]:
             held = set()
             starts.append(index)
         held.update((u, v))
-    return [Block.of(part) for part in np.split(ordered, starts)]
+    return [CutBlock.of(part) for part in np.split(ordered, starts)]

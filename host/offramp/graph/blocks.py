@@ -29,7 +29,7 @@ MAX_LEVEL = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class CutBlock:
     """Cut edges that are aggregated together.
 
     Attributes:
@@ -43,7 +43,7 @@ class Block:
     level: int = 0
 
     @classmethod
-    def of(cls, edges: IntArray, level: int = 0) -> Block:
+    def of(cls, edges: IntArray, level: int = 0) -> CutBlock:
         """The block of ``edges`` ``(e, 2)``, in any order."""
         if not _ascending(edges):
             edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
@@ -62,7 +62,7 @@ def plan_blocks(
     *,
     splitter: Splitter | None = None,
     owner: npt.NDArray[np.int32] | None = None,
-) -> list[Block]:
+) -> list[CutBlock]:
     """Blocks of at most ``limit`` vertices that hold each of ``cut_edges`` ``(C, 2)`` exactly once.
 
     A component that fits is a block; a larger one is cut into parts, and the edges between parts make up the
@@ -81,18 +81,18 @@ def plan_blocks(
     split = splitter or (lambda indptr, indices, _: fitting_parts(indptr, indices, limit, cut))
     if not _ascending(edges) or (edges[:, 0] > edges[:, 1]).any():
         edges = np.unique(np.sort(edges, axis=1), axis=0)
-    blocks: list[Block] = []
+    blocks: list[CutBlock] = []
     level, total = 0, len(edges)
     while len(edges):
         report("cutting the boundary into blocks", total - len(edges), total)
         if limit == 2:  # every edge is a block of its own, whatever the partitioner says
-            blocks += [Block.of(edge, level) for edge in edges[:, np.newaxis]]
+            blocks += [CutBlock.of(edge, level) for edge in edges[:, np.newaxis]]
             break
         inside, part = _cut_level(edges, limit, split)
         if not inside.any() or level > MAX_LEVEL:
-            blocks += [Block.of(group, level) for group in _greedy(edges, limit)]
+            blocks += [CutBlock.of(group, level) for group in _greedy(edges, limit)]
             break
-        blocks += [Block.of(group, level) for group in _groups(edges[inside], part[inside])]
+        blocks += [CutBlock.of(group, level) for group in _groups(edges[inside], part[inside])]
         edges = edges[~inside]
         level += 1
     return _packed(blocks, limit, owner)
@@ -177,7 +177,7 @@ def _greedy(edges: IntArray, limit: int) -> list[IntArray]:
     return np.split(edges, starts)
 
 
-def _packed(blocks: list[Block], limit: int, owner: npt.NDArray[np.int32] | None) -> list[Block]:
+def _packed(blocks: list[CutBlock], limit: int, owner: npt.NDArray[np.int32] | None) -> list[CutBlock]:
     """First-fit or balanced packing; blocks stay in order of level, then of index."""
     sets = [block.vertices for block in blocks]
     loads = None if owner is None else worker_loads(sets, owner)
@@ -185,6 +185,6 @@ def _packed(blocks: list[Block], limit: int, owner: npt.NDArray[np.int32] | None
     return [
         blocks[members[0]]
         if len(members) == 1
-        else Block.of(np.concatenate([blocks[i].edges for i in members]), blocks[members[0]].level)
+        else CutBlock.of(np.concatenate([blocks[i].edges for i in members]), blocks[members[0]].level)
         for members in bins
     ]

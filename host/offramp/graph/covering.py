@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from offramp.graph.blocks import Block
+from offramp.graph.blocks import CutBlock
 from offramp.graph.csr import IntArray, ranks_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ DIFFERENCE_SETS: Final = (
 """For each order with a plane in use, ascending, the points of one of its lines."""
 
 
-def covering_blocks(boundary: Boundary, limit: int) -> list[Block]:
+def covering_blocks(boundary: Boundary, limit: int) -> list[CutBlock]:
     """Blocks of at most ``limit`` vertices, each cut edge in one, with shares of every worker that differ little.
 
     There are none, an empty list, if ``limit`` is too small for the planes at hand: below a sixteenth of the vertices.
@@ -59,7 +59,7 @@ def covering_blocks(boundary: Boundary, limit: int) -> list[Block]:
     block = ((ends[:, 0] - element[(ends[:, 0] - ends[:, 1]) % points]) % points).astype(np.uint16)
     order = np.argsort(block, kind="stable")
     parts = np.split(boundary.cut_edges[order], np.cumsum(np.bincount(block, minlength=points))[:-1])
-    return [Block.of(part) for part in parts if len(part)]
+    return [CutBlock.of(part) for part in parts if len(part)]
 
 
 def smallest_plane(vertices: int, limit: int) -> tuple[int, ...] | None:

@@ -81,7 +81,7 @@ class _Malformed(Exception):
     """Malformed bytes; the text says what is wrong with them."""
 
 
-class _Reader:
+class _ByteReader:
     """Takes values from bytes; whatever they say, nothing behind their end is read."""
 
     def __init__(self, data: memoryview, at: int = 0) -> None:
@@ -166,7 +166,7 @@ def read_tensors(path: Path) -> Tensors:
         OfframpError: a malformed file.
     """
 
-    def tensors(reader: _Reader) -> Tensors:
+    def tensors(reader: _ByteReader) -> Tensors:
         reader.mark(_TENSORS, "tensors")
         reader.number()
         return reader.tensors()
@@ -200,16 +200,16 @@ def by_pygs_names(of_vertices: Tensors, of_edges: Tensors) -> tuple[Tensors, Ten
     return fields, {f"edge_{name}": values for name, values in of_edges.items()}
 
 
-def _read(path: Path, what: str, parse: Callable[[_Reader], T]) -> T:
+def _read(path: Path, what: str, parse: Callable[[_ByteReader], T]) -> T:
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # arrays keep it
-        return parse(_Reader(memoryview(mapped)))
+        return parse(_ByteReader(memoryview(mapped)))
     except (OSError, ValueError, _Malformed) as error:
         raise OfframpError(f"{path}: expected a {what}: {error}") from None
 
 
-def _types(reader: _Reader) -> DglTypes:
+def _types(reader: _ByteReader) -> DglTypes:
     reader.mark(_GRAPHS, "DGL's mark")
     version, kind, count = (reader.number() for _ in range(3))
     if (version, kind) != (_VERSION, _HETEROGENEOUS):
@@ -247,7 +247,7 @@ def _types(reader: _Reader) -> DglTypes:
     return DglTypes(counts, ends, vertex_data, edge_data)
 
 
-def _meta_graph(reader: _Reader) -> tuple[int, int, Array, Array]:
+def _meta_graph(reader: _ByteReader) -> tuple[int, int, Array, Array]:
     """The graph of types: numbers of types, and the types of vertices that each type of edges joins."""
     reader.mark(_TYPES, "the graph of types")
     rows, columns, sources, targets = _csr(reader)
@@ -256,7 +256,7 @@ def _meta_graph(reader: _Reader) -> tuple[int, int, Array, Array]:
     return rows, columns, sources, targets
 
 
-def _relation(reader: _Reader) -> tuple[int, int, Array, Array]:
+def _relation(reader: _ByteReader) -> tuple[int, int, Array, Array]:
     """``(rows, columns, sources, targets)`` of the first of the forms that are there."""
     reader.mark(_EDGES, "edges")
     saved = reader.number("q")
@@ -280,7 +280,7 @@ def _relation(reader: _Reader) -> tuple[int, int, Array, Array]:
     return relations[0]
 
 
-def _coo(reader: _Reader) -> tuple[int, int, Array, Array]:
+def _coo(reader: _ByteReader) -> tuple[int, int, Array, Array]:
     reader.mark(_ENDS, "ends of edges")
     columns, rows = reader.number("q"), reader.number("q")
     sources, targets, numbers = reader.integers(), reader.integers(), reader.integers()
@@ -290,7 +290,7 @@ def _coo(reader: _Reader) -> tuple[int, int, Array, Array]:
     return rows, columns, _by_number(sources, numbers), _by_number(targets, numbers)
 
 
-def _csr(reader: _Reader) -> tuple[int, int, Array, Array]:
+def _csr(reader: _ByteReader) -> tuple[int, int, Array, Array]:
     reader.mark(_ROWS, "rows of edges")
     columns, rows = reader.number("q"), reader.number("q")
     indptr, indices, numbers = reader.integers(), reader.integers(), reader.integers()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True, eq=False)
-class Message:
+class HaloMessage:
     """Rows that one worker sends to another when a bin is computed; their gradients come back as one.
 
     Attributes:
@@ -58,8 +58,8 @@ class HaloPlan:
     degree: npt.NDArray[np.int64]
     adjacency: sp.csr_matrix
     bins: list[npt.NDArray[np.int64]]
-    sends: list[Message]
-    receives: list[Message]
+    sends: list[HaloMessage]
+    receives: list[HaloMessage]
 
     @property
     def received(self) -> npt.NDArray[np.int64]:
@@ -98,8 +98,8 @@ def plan_halo_features(
     for vertices, parts in zip(own, binned, strict=True):
         for number, rows in enumerate(parts):
             bin_of[vertices[rows]] = number
-    receives: list[list[Message]] = []
-    sends: list[list[Message]] = [[] for _ in range(workers)]
+    receives: list[list[HaloMessage]] = []
+    sends: list[list[HaloMessage]] = [[] for _ in range(workers)]
     states = []
     for worker, vertices in enumerate(own):
         remote = distinct(heads[crossing & (owner[tails] == worker)]) if not isolated else np.zeros(0, np.int64)
@@ -111,8 +111,8 @@ def plan_halo_features(
         receives.append([])
         for sender, number, rows in _runs(owner[remote], bin_of[remote]):
             of = remote[rows]
-            receives[worker].append(Message(sender, number, len(vertices) + rows, of, weights[of]))
-            sends[sender].append(Message(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
+            receives[worker].append(HaloMessage(sender, number, len(vertices) + rows, of, weights[of]))
+            sends[sender].append(HaloMessage(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
     position = np.zeros(graph.vertices, np.int64)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):

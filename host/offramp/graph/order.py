@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from offramp.graph import kernels
-from offramp.graph.blocks import Block
+from offramp.graph.blocks import CutBlock
 from offramp.graph.csr import IntArray
 from offramp_base.errors import OfframpError
 
@@ -14,7 +14,7 @@ METHODS = ("gamr", "degree", "bfs", "random", "id")
 ROOTS = ("max", "random")
 
 
-def order(block: Block, method: str = "gamr", seed: int = 0, root: str = "max") -> IntArray:
+def order(block: CutBlock, method: str = "gamr", seed: int = 0, root: str = "max") -> IntArray:
     """``(k,)`` vertex ids of ``block`` in upload order; see :func:`order_ranks`."""
     return block.vertices[order_ranks(*block.csr(), method, seed, root)]
 

@@ -44,7 +44,7 @@ METIS_ENTRIES = 1 << 25
 
 
 @dataclass
-class _Rows:
+class _RowAdjacency:
     """An adjacency that has only its rows (:class:`~offramp.graph.csr.Adjacency`)."""
 
     indptr: IntArray
@@ -55,7 +55,7 @@ def partition_ends(
     vertices: int, u: npt.ArrayLike, v: npt.ArrayLike, workers: int, method: str, seed: int
 ) -> npt.NDArray[np.int32]:
     """:func:`partition` of the undirected graph with edges ``u[i]``-``v[i]``."""
-    return partition(_Rows(*symmetric_csr(vertices, u, v)), workers, method, seed)
+    return partition(_RowAdjacency(*symmetric_csr(vertices, u, v)), workers, method, seed)
 
 
 def partition(

@@ -91,7 +91,7 @@ def repartition(graph: Adjacency, owner: npt.ArrayLike, workers: int, how: Repar
         OfframpError: an owner that does not fit the graph.
     """
     how = Repartition() if how is None else how
-    search = _Search(graph, owner, workers, how)
+    search = _RepartitionSearch(graph, owner, workers, how)
     reason = "even" if workers == 1 else search.guarded() if how.mode == "guarded" else search.literal()
     if how.mode == "best":
         search.restore()
@@ -99,7 +99,7 @@ def repartition(graph: Adjacency, owner: npt.ArrayLike, workers: int, how: Repar
     return Repartitioned(tracker.owner, tracker.recv, tracker.send, search.steps, reason)
 
 
-class _Search:
+class _RepartitionSearch:
     def __init__(self, graph: Adjacency, owner: npt.ArrayLike, workers: int, how: Repartition) -> None:
         self.how, self._graph, self._workers = how, graph, workers
         self.tracker = RemoteNeighbours(graph, owner, workers)

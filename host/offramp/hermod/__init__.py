@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hermod: coflow priorities from the training DAG, and matchings within a coflow (Wan's thesis, chapter 5).
 
->>> from offramp.hermod import Codec, CType, Factors, plan_queues
->>> codec = Codec(micro_batches=4, layers=8)
+>>> from offramp.hermod import DscpCodec, CType, Factors, plan_queues
+>>> codec = DscpCodec(micro_batches=4, layers=8)
 >>> plan = plan_queues(codec, queues=8)
 >>> experts, gradients = Factors(mid=0, ctype=CType.EP, lid=0), Factors(mid=3, ctype=CType.DP, lid=0)
 >>> plan.queue_of(codec, experts), plan.queue_of(codec, gradients)
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp.hermod.build import job_dag as build_dag
     from offramp.hermod.dag import Dag as Dag
     from offramp.hermod.dag import Flows as Flows
-    from offramp.hermod.dscp import Codec as Codec
+    from offramp.hermod.dscp import DscpCodec as DscpCodec
     from offramp.hermod.factors import CType as CType
     from offramp.hermod.factors import Factors as Factors
     from offramp.hermod.factors import hermod_policy as hermod_policy
@@ -33,8 +33,8 @@ else:
         __name__,
         {
             "CType": "offramp.hermod.factors",
-            "Codec": "offramp.hermod.dscp",
             "Dag": "offramp.hermod.dag",
+            "DscpCodec": "offramp.hermod.dscp",
             "Factors": "offramp.hermod.factors",
             "Flows": "offramp.hermod.dag",
             "Placement": "offramp.hermod.placement",

@@ -6,20 +6,20 @@ from __future__ import annotations
 from offramp.hermod import dag as kinds
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows, Task
 from offramp.hermod.factors import CType, Factors
-from offramp.hermod.job import Job
-from offramp.hermod.pipeline import Step, order
+from offramp.hermod.job import HermodJob
+from offramp.hermod.pipeline import PipelineStep, order
 from offramp.hermod.placement import Placement
-from offramp.hermod.traffic import JobTraffic, Traffic, reversed_flows
+from offramp.hermod.traffic import JobTraffic, TrafficModel, reversed_flows
 from offramp_base.errors import OfframpError
 
 
 def job_dag(
-    job: Job,
+    job: HermodJob,
     iterations: int = 3,
     *,
     tensor_parallel: bool = False,
     seed: int = 0,
-    whole: Job | None = None,
+    whole: HermodJob | None = None,
     bidirectional: bool = False,
 ) -> Dag:
     """The DAG of a job; with ``whole``, of the replicas of it that ``job`` has; its rings go one way or both."""
@@ -27,9 +27,9 @@ def job_dag(
     return build(traffic, iterations, job.jitter, seed)
 
 
-def build(traffic: Traffic, iterations: int, jitter: float = 0.0, seed: int = 0) -> Dag:
+def build(traffic: TrafficModel, iterations: int, jitter: float = 0.0, seed: int = 0) -> Dag:
     """The DAG of any traffic; computation varies by ``jitter``, relative to its length."""
-    builder = _Builder(traffic)
+    builder = _DagBuilder(traffic)
     for it in range(iterations):
         builder.iteration(it)
     tasks = sort_tasks(builder.tasks, builder.submitted)
@@ -77,10 +77,10 @@ def sort_tasks(tasks: list[Task], submitted: list[int]) -> list[Task]:
     return made
 
 
-class _Builder:
+class _DagBuilder:
     """Tasks in the order of the workers' programs; coflows appear when the first worker names them."""
 
-    def __init__(self, traffic: Traffic) -> None:
+    def __init__(self, traffic: TrafficModel) -> None:
         self.traffic, self.shape = traffic, traffic.shape
         shape = self.shape
         self.tasks: list[Task] = []
@@ -117,7 +117,7 @@ class _Builder:
 
     # --- the two passes of a microbatch through a chunk
 
-    def _forward(self, it: int, worker: int, rank: int, step: Step) -> None:
+    def _forward(self, it: int, worker: int, rank: int, step: PipelineStep) -> None:
         virtual = step.chunk * self.shape.ranks + rank
         i, first = step.micro_batch, virtual * self.per_chunk
         if virtual > 0:
@@ -136,7 +136,7 @@ class _Builder:
         if virtual < self.shape.ranks * self.shape.chunks - 1:
             self._feed(self._boundary(it, virtual, i, worker, forward=True), self.tail[worker])
 
-    def _backward(self, it: int, worker: int, rank: int, step: Step) -> None:
+    def _backward(self, it: int, worker: int, rank: int, step: PipelineStep) -> None:
         virtual = step.chunk * self.shape.ranks + rank
         i, first = step.micro_batch, virtual * self.per_chunk
         if virtual < self.shape.ranks * self.shape.chunks - 1:

@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 
 
 def network_of(cluster: Cluster) -> dict[str, float | int]:
-    """``gpus``, ``nic_gbps`` and ``leaf`` of :class:`offramp_sim.hermod.flow.fabric.Fabric`, whose NICs are alike.
+    """Parameters of :class:`offramp_sim.hermod.flow.fabric.BisectionFabric`: ``gpus``, ``nic_gbps`` and ``leaf``.
 
     Raises:
         OfframpError: hosts with no link, links of several rates, or racks of several sizes; names file and line.

@@ -37,7 +37,7 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Codec:
+class DscpCodec:
     """The codes of one job.
 
     Attributes:

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from offramp.hermod.factors import hermod_policy
-from offramp.hermod.models import Model, preset
+from offramp.hermod.models import DecoderTransformer, preset
 from offramp_base.errors import OfframpError
 
 SCHEDULES: Final = ("1f1b", "interleaved")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class HermodJob:
     """One job that owns a cluster (thesis, section 5.2.1).
 
     Attributes:
@@ -33,7 +33,7 @@ class Job:
         OfframpError: degrees that do not divide, or a value out of range.
     """
 
-    model: Model
+    model: DecoderTransformer
     gpus: int
     pp: int
     tp: int = 1
@@ -177,7 +177,7 @@ _TESTBED: Final[dict[str, Any]] = {"nics_per_server": 2}
 """Two 100 Gb/s NICs for 8 GPUs (thesis, section 5.5.1)."""
 
 
-def named_job(name: str, **changes: Any) -> Job:
+def named_job(name: str, **changes: Any) -> HermodJob:
     """A model of table 5.5 with the thesis's parallelism on the thesis's cluster, with changes.
 
     Raises:
@@ -194,4 +194,4 @@ def named_job(name: str, **changes: Any) -> Job:
         **({} if row.simulated else _TESTBED),
         **changes,
     }
-    return Job(row.model, **values)
+    return HermodJob(row.model, **values)

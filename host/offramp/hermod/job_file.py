@@ -16,18 +16,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from offramp.hermod.job import Job, named_job
-from offramp.hermod.models import PRESETS, Model
+from offramp.hermod.job import HermodJob, named_job
+from offramp.hermod.models import PRESETS, DecoderTransformer
 from offramp_base.documents import is_number, parse_toml, read_text
 from offramp_base.errors import OfframpError
 
-_MODEL: Final = {f.name: str(f.type) for f in fields(Model)}
-_JOB: Final = {f.name: str(f.type) for f in fields(Job) if f.name != "model"}
+_MODEL: Final = {f.name: str(f.type) for f in fields(DecoderTransformer)}
+_JOB: Final = {f.name: str(f.type) for f in fields(HermodJob) if f.name != "model"}
 _NEEDED_MODEL: Final = ("layers", "hidden", "heads", "vocabulary", "ffn")
 _LINE: Final = re.compile(r"([A-Za-z_]\w*)\s*:\s*(.*)")
 
 
-def load_job(source: str) -> Job:
+def load_job(source: str) -> HermodJob:
     """A model's name, or a file.
 
     Raises:
@@ -43,7 +43,7 @@ def load_job(source: str) -> Job:
         raise OfframpError(f"job {source}: {error}") from None
 
 
-def job_from(content: dict[str, Any]) -> Job:
+def job_from(content: dict[str, Any]) -> HermodJob:
     """A job from its fields.
 
     Raises:
@@ -56,7 +56,7 @@ def job_from(content: dict[str, Any]) -> Job:
     for name, value in (*described.items(), *changes.items()):
         _check_kind(name, value, {**_MODEL, **_JOB}[name])
     if described:
-        job = Job(_model(content, described), **_with_needed(changes))
+        job = HermodJob(_model(content, described), **_with_needed(changes))
     elif "model" in content:
         job = named_job(str(content["model"]), **changes)
     else:
@@ -66,7 +66,7 @@ def job_from(content: dict[str, Any]) -> Job:
     return job
 
 
-def _model(content: dict[str, Any], described: dict[str, Any]) -> Model:
+def _model(content: dict[str, Any], described: dict[str, Any]) -> DecoderTransformer:
     for name in _NEEDED_MODEL:
         if name not in described:
             raise OfframpError(f"field '{name}' of the model is missing")
@@ -78,7 +78,7 @@ def _model(content: dict[str, Any], described: dict[str, Any]) -> Model:
         raise OfframpError(f"hidden {values['hidden']}: not divisible by heads = {values['heads']}")
     if bool(values.get("experts")) != bool(values.get("top_k")):
         raise OfframpError("experts and top_k: expected both or neither")
-    return Model(str(content.get("model", content.get("name", "custom"))), **values)
+    return DecoderTransformer(str(content.get("model", content.get("name", "custom"))), **values)
 
 
 def _with_needed(changes: dict[str, Any]) -> dict[str, Any]:

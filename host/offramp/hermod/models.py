@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class DecoderTransformer:
     """A decoder-only transformer.
 
     Attributes:
@@ -83,7 +83,7 @@ class Model:
 class Preset:
     """A row of table 5.5: a model and the parallelism that the thesis runs it with."""
 
-    model: Model
+    model: DecoderTransformer
     gpus: int
     pp: int
     tp: int
@@ -93,16 +93,16 @@ class Preset:
     simulated: bool
 
 
-def _qwen(name: str, layers: int) -> Model:
-    return Model(name, layers, 2048, 16, 16, 151936, 1408, experts=64, top_k=4, shared_ffn=5632)
+def _qwen(name: str, layers: int) -> DecoderTransformer:
+    return DecoderTransformer(name, layers, 2048, 16, 16, 151936, 1408, experts=64, top_k=4, shared_ffn=5632)
 
 
-def _mixtral(name: str, hidden: int, heads: int, ffn: int) -> Model:
-    return Model(name, 32, hidden, heads, 8, 32000, ffn, experts=8, top_k=2)
+def _mixtral(name: str, hidden: int, heads: int, ffn: int) -> DecoderTransformer:
+    return DecoderTransformer(name, 32, hidden, heads, 8, 32000, ffn, experts=8, top_k=2)
 
 
-def _gpt(name: str, layers: int, hidden: int, heads: int) -> Model:
-    return Model(name, layers, hidden, heads, heads, 51200, 4 * hidden, gated=False, tied=True)
+def _gpt(name: str, layers: int, hidden: int, heads: int) -> DecoderTransformer:
+    return DecoderTransformer(name, layers, hidden, heads, heads, 51200, 4 * hidden, gated=False, tied=True)
 
 
 PRESETS: Final = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.job import Job
+from offramp.hermod.job import HermodJob
 
 Indices = npt.NDArray[np.int64]
 
@@ -32,7 +32,7 @@ class Placement:
     share: int
 
     @classmethod
-    def of(cls, job: Job) -> Placement:
+    def of(cls, job: HermodJob) -> Placement:
         """Servers in turn, one step further with each stage where the replicas go round."""
         each = max(1, min(job.gpus_per_server, job.gpus) // job.tp)
         servers = max(1, job.workers // each)
@@ -51,14 +51,14 @@ class Placement:
         )
 
 
-def expert_groups(job: Job, stage: int) -> list[Indices]:
+def expert_groups(job: HermodJob, stage: int) -> list[Indices]:
     """The EP groups of a stage, as workers."""
     size = job.expert_workers
     strides = job.dp // size
     return [stage * job.dp + g * size + np.arange(size) for g in range(strides)]
 
 
-def replica_rings(job: Job, stage: int, placement: Placement, *, experts: bool) -> list[Indices]:
+def replica_rings(job: HermodJob, stage: int, placement: Placement, *, experts: bool) -> list[Indices]:
     """Rings of the workers that hold the same parameters, server by server.
 
     The copies of an expert lie on as many servers as there are, so that each GPU of a worker is in a ring of its own.

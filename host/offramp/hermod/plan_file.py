@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from offramp.hermod.dscp import CODES, Codec, Meaning
+from offramp.hermod.dscp import CODES, DscpCodec, Meaning
 from offramp.hermod.factors import CType
 from offramp.hermod.job_file import load_job
 from offramp.hermod.queues import CONTROL, MOST_QUEUES, Priority, QueuePlan, plan_queues
@@ -48,7 +48,7 @@ def load_plan(
     if Path(source).suffix == ".json":
         return read_plan(Path(source), queues, ecn_bytes)
     job = load_job(source)
-    codec = Codec(job.micro_batches, job.model.layers, job.interleaved)
+    codec = DscpCodec(job.micro_batches, job.model.layers, job.interleaved)
     count = MOST_QUEUES if queues is None else queues
     return plan_queues(codec, count, classes, control, scheme, apart=apart, ecn_bytes=ecn_bytes, job=job.as_json())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from offramp.hermod.dscp import CODES, Codec, Meaning, dscp_of
+from offramp.hermod.dscp import CODES, DscpCodec, Meaning, dscp_of
 from offramp.hermod.factors import CType, Factors
 from offramp_base.errors import OfframpError
 
@@ -89,7 +89,7 @@ class QueuePlan:
         """Queue of frames without a DSCP, such as ARP: the highest in use."""
         return max(self.queues.values())
 
-    def queue_of(self, codec: Codec, factors: Factors) -> int:
+    def queue_of(self, codec: DscpCodec, factors: Factors) -> int:
         """The queue of a coflow."""
         return self.queue[self.dscp[codec.code(factors)]]
 
@@ -113,7 +113,7 @@ class QueuePlan:
 
 
 def plan_queues(
-    codec: Codec,
+    codec: DscpCodec,
     queues: int = MOST_QUEUES,
     classes: int | None = None,
     control: Collection[int] = CONTROL,
@@ -179,7 +179,7 @@ def _free(codes: list[int], kept: frozenset[int]) -> dict[int, int]:
     return dict(zip(codes, chosen, strict=True))
 
 
-def _split(codec: Codec, dscp: dict[int, int], classes: int) -> dict[int, int]:
+def _split(codec: DscpCodec, dscp: dict[int, int], classes: int) -> dict[int, int]:
     """Queues by microbatch, or by code where microbatches are fewer than queues; data parallelism below."""
     del dscp
     low = min(2, classes - 1)
@@ -195,7 +195,7 @@ def _split(codec: Codec, dscp: dict[int, int], classes: int) -> dict[int, int]:
     return levels
 
 
-def _share(codec: Codec, meaning: Meaning, high: int, rank: float) -> int:
+def _share(codec: DscpCodec, meaning: Meaning, high: int, rank: float) -> int:
     steps = codec.micro_batches * (2 if codec.interleaved else 1)
     if steps < high:
         return int(rank * high)
@@ -203,7 +203,7 @@ def _share(codec: Codec, meaning: Meaning, high: int, rank: float) -> int:
     return step * high // steps
 
 
-def _msb(codec: Codec, dscp: dict[int, int], classes: int) -> dict[int, int]:
+def _msb(codec: DscpCodec, dscp: dict[int, int], classes: int) -> dict[int, int]:
     del codec
     return {code: value * classes // CODES for code, value in dscp.items()}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from offramp.hermod.job import Job
+from offramp.hermod.job import HermodJob
 
 
-def sizes(job: Job) -> dict[str, Any]:
+def sizes(job: HermodJob) -> dict[str, Any]:
     """Degrees, parameters, bytes a GPU sends, and milliseconds at a GPU's share of the NICs."""
     model = job.model
     attention, ffn = job.layer_seconds()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from offramp.hermod.dscp import CODES, Codec
+from offramp.hermod.dscp import CODES, DscpCodec
 from offramp.hermod.queues import CONTROL, MOST_QUEUES, Priority, QueuePlan, plan_queues
 from offramp_base.errors import OfframpError
 
@@ -32,7 +32,7 @@ class Tenant:
     """
 
     name: str
-    codec: Codec
+    codec: DscpCodec
     weight: float = 1.0
 
 

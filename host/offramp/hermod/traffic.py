@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 
 from offramp.hermod.dag import Amounts, Flows, Indices
-from offramp.hermod.job import Job
+from offramp.hermod.job import HermodJob
 from offramp.hermod.placement import Placement, expert_groups, replica_rings
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DagShape:
     """The numbers that determine the form of the DAG.
 
     Attributes:
@@ -33,11 +33,11 @@ class Shape:
     barrier: bool = False
 
 
-class Traffic(Protocol):
+class TrafficModel(Protocol):
     """Sizes and durations of a DAG."""
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> DagShape:
         """The DAG's form."""
         ...
 
@@ -89,19 +89,19 @@ class JobTraffic:
         bidirectional: whether rings go both ways round, half of what is sent each.
     """
 
-    job: Job
+    job: HermodJob
     placement: Placement
     tensor_parallel: bool = False
     seed: int = 0
-    whole: Job | None = None
+    whole: HermodJob | None = None
     bidirectional: bool = False
     _made: dict[tuple[int, ...], Flows] = field(default_factory=dict)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> DagShape:
         """Degrees of parallelism of the job."""
         job = self.job
-        return Shape(job.pp, job.micro_batches, job.model.layers, job.dp, job.chunks, job.iteration_barrier)
+        return DagShape(job.pp, job.micro_batches, job.model.layers, job.dp, job.chunks, job.iteration_barrier)
 
     def seconds(self) -> tuple[float, float]:
         """Forward time of a layer's two halves."""

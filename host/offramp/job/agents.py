@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offramp.cluster.model import Agent, Cluster, Host
+from offramp.cluster.model import Agent, Cluster, ClusterHost
 from offramp_base.errors import OfframpError
 
 
-def agent_at_link(cluster: Cluster, host: Host) -> Agent | None:
+def agent_at_link(cluster: Cluster, host: ClusterHost) -> Agent | None:
     """The agent whose port is the host's first interface, if there is one."""
     links = cluster.links_of[host.name]
     first = str(links[0].near(host.name).port) if links else None
@@ -50,10 +50,10 @@ class AgentThere:
 
     def holds(self) -> str:
         """The reason why the agent cannot be used; else empty."""
-        from offramp.nic.connection import Connection
+        from offramp.nic.connection import AgentConnection
 
         try:
-            Connection(self.agent.socket).close()
+            AgentConnection(self.agent.socket).close()
         except OfframpError as error:
             return f"{self.name} does not answer: {error}"
         return ""

@@ -42,7 +42,7 @@ class Deadline:
 _abandoned: list[threading.Thread] = []
 
 
-class _Work(threading.Thread, Generic[T]):
+class _BoundedCall(threading.Thread, Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         super().__init__(name="bounded", daemon=True)
         self._work = work
@@ -69,7 +69,7 @@ def within(seconds: float, work: Callable[[], T], stop: Callable[[], None]) -> T
     Raises:
         OfframpError: it has not ended; or whatever the work raises.
     """
-    thread = _Work(work)
+    thread = _BoundedCall(work)
     thread.start()
     try:
         thread.join(seconds)

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from offramp.cluster.model import Cluster, Host, Link, Switch
+from offramp.cluster.model import Cable, Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.reach import command_on
 from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError
@@ -22,12 +22,12 @@ Moved = tuple[int, int]
 """Bytes from the first end of a link, and from its second."""
 Interfaces = Mapping[str, tuple[int, int]]
 """Bytes sent and received by each interface of a node, by its name."""
-Ask = Callable[[Host | Switch], Interfaces]
+Ask = Callable[[ClusterHost | ClusterSwitch], Interfaces]
 
 
-def interfaces_of(node: Host | Switch) -> Interfaces:
+def interfaces_of(node: ClusterHost | ClusterSwitch) -> Interfaces:
     """The counters of a node's interfaces; empty if it does not tell, or if its links are not interfaces."""
-    if node.reach is None or (isinstance(node, Host) and node.reach == "local"):
+    if node.reach is None or (isinstance(node, ClusterHost) and node.reach == "local"):
         return {}
     try:
         done = subprocess.run(command_on(node, _WORDS), check=True, capture_output=True, timeout=_TIMEOUT_S)
@@ -37,7 +37,7 @@ def interfaces_of(node: Host | Switch) -> Interfaces:
         return {}
 
 
-def link_bytes(cluster: Cluster, ask: Ask = interfaces_of, nodes: Collection[str] | None = None) -> dict[Link, Moved]:
+def link_bytes(cluster: Cluster, ask: Ask = interfaces_of, nodes: Collection[str] | None = None) -> dict[Cable, Moved]:
     """The bytes that have crossed each link since its ends are up; links that nobody counts are absent.
 
     Args:
@@ -45,7 +45,7 @@ def link_bytes(cluster: Cluster, ask: Ask = interfaces_of, nodes: Collection[str
         ask: reads the counters of one node.
         nodes: names of those that may be asked; None: all.
     """
-    counted: dict[Link, Moved] = {}
+    counted: dict[Cable, Moved] = {}
     for node in cluster.by_name.values():  # hosts first
         links = [each for each in cluster.links_of[node.name] if each not in counted]
         if not links or (nodes is not None and node.name not in nodes):
@@ -53,14 +53,14 @@ def link_bytes(cluster: Cluster, ask: Ask = interfaces_of, nodes: Collection[str
         interfaces = ask(node)
         for link in links:
             port = link.near(node.name).port
-            name = node.interface_of(port) if isinstance(node, Switch) else str(port)
+            name = node.interface_of(port) if isinstance(node, ClusterSwitch) else str(port)
             if name in interfaces:
                 sent, received = interfaces[name]
                 counted[link] = (sent, received) if link.a.node == node.name else (received, sent)
     return {link: counted[link] for link in cluster.links if link in counted}
 
 
-def since(before: Mapping[Link, Moved], after: Mapping[Link, Moved]) -> dict[Link, Moved]:
+def since(before: Mapping[Cable, Moved], after: Mapping[Cable, Moved]) -> dict[Cable, Moved]:
     """The bytes between two counts; a link whose counters went back, or that is only in one of them, is absent."""
     moved = {
         link: (after[link][0] - first, after[link][1] - second)
@@ -70,7 +70,9 @@ def since(before: Mapping[Link, Moved], after: Mapping[Link, Moved]) -> dict[Lin
     return {link: counts for link, counts in moved.items() if min(counts) >= 0}
 
 
-def of_hosts(hosts: Sequence[Host], cluster: Cluster, moved: Mapping[Link, Moved]) -> dict[str, tuple[int, int]]:
+def of_hosts(
+    hosts: Sequence[ClusterHost], cluster: Cluster, moved: Mapping[Cable, Moved]
+) -> dict[str, tuple[int, int]]:
     """Bytes that each of these hosts has sent and received on all of its counted links."""
     sums: dict[str, tuple[int, int]] = {}
     for host in hosts:

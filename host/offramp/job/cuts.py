@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 
 _FEW: Final = 8
 _MOST_FLOWS: Final = 64
@@ -36,7 +36,7 @@ class Cut:
     rate_bps: int
 
 
-def cuts(cluster: Cluster, hosts: Sequence[Host]) -> list[Cut]:
+def cuts(cluster: Cluster, hosts: Sequence[ClusterHost]) -> list[Cut]:
     """The narrowest cut for each division of the hosts that is looked at; without those of single hosts."""
     network = _Network(cluster, hosts)
     narrowest: dict[frozenset[int], int] = {}
@@ -51,7 +51,7 @@ def cuts(cluster: Cluster, hosts: Sequence[Host]) -> list[Cut]:
 class _Network:
     """Switches, and those hosts that have not just one link to one of them, which counts as its part."""
 
-    def __init__(self, cluster: Cluster, hosts: Sequence[Host]) -> None:
+    def __init__(self, cluster: Cluster, hosts: Sequence[ClusterHost]) -> None:
         self._place = {name: self._home(cluster, name) for name in cluster.by_name}
         self._ranks: dict[str, set[int]] = {place: set() for place in self._place.values()}
         for position, host in enumerate(hosts):
@@ -66,9 +66,9 @@ class _Network:
     @staticmethod
     def _home(cluster: Cluster, name: str) -> str:
         links = cluster.links_of[name]
-        if not isinstance(cluster.by_name[name], Switch) and len(links) == 1:
+        if not isinstance(cluster.by_name[name], ClusterSwitch) and len(links) == 1:
             far = links[0].far(name).node
-            return far if isinstance(cluster.by_name[far], Switch) else name
+            return far if isinstance(cluster.by_name[far], ClusterSwitch) else name
         return name
 
     def inside(self, side: Collection[str]) -> frozenset[int]:

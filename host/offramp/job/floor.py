@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floors of a step's time: what links, cuts, switches and this machine's processors need, whatever a model says.
 
-A kind says what a step by one of its ways has to move (:class:`Traffic`); nothing here knows ways or models. The costs
-of software are measurements (docs/PERFORMANCE.md, on the machine of that page), not limits of physics.
+A kind says what a step by one of its ways has to move (:class:`StepTraffic`); nothing here knows ways or models. The
+costs of software are measurements (docs/PERFORMANCE.md, on the machine of that page), not limits of physics.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from offramp.cluster.reach import is_here
 from offramp.job.cuts import Cut, cuts
 
 if TYPE_CHECKING:
-    from offramp.job.kind import Placed
+    from offramp.job.kind import PlacedJob
 
 Matrix = npt.NDArray[np.float64]
 PASS_S: Final = {"v1model": 75e-9, "tna": 1 / 1.2e9}
@@ -36,7 +36,7 @@ SUMMED_BYTE_S: Final = 1.7e-9
 included."""
 
 
-class Bound(StrEnum):
+class Bottleneck(StrEnum):
     """The bound that decides a prediction."""
 
     MODEL = "model"
@@ -47,7 +47,7 @@ class Bound(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class StepTraffic:
     """The least traffic of a step, in whatever order; ranks are numbered as in the job.
 
     Attributes:
@@ -77,13 +77,13 @@ class Floor:
     """The least seconds of a step's communication, and what needs them."""
 
     seconds: float = 0.0
-    bound: Bound = Bound.MODEL
+    bound: Bottleneck = Bottleneck.MODEL
 
 
 class Floors:
     """Floors of a job on its hosts."""
 
-    def __init__(self, placed: Placed) -> None:
+    def __init__(self, placed: PlacedJob) -> None:
         self._placed = placed
         count = len(placed.hosts)
         self._host = np.repeat(np.arange(count), [host.processes for host in placed.hosts])
@@ -95,7 +95,7 @@ class Floors:
     def _cuts(self) -> list[Cut]:
         return cuts(self._placed.cluster, self._placed.hosts)
 
-    def floor(self, traffic: Traffic, *, measured: bool = False) -> Floor:
+    def floor(self, traffic: StepTraffic, *, measured: bool = False) -> Floor:
         """The largest floor.
 
         Args:
@@ -104,14 +104,14 @@ class Floors:
         """
         between = self._between_hosts(traffic)
         floors = [
-            Floor(self._links_s(traffic, between), Bound.LINKS),
-            Floor(self._cut_s(traffic, between), Bound.CUT),
-            Floor(0.0 if measured else traffic.passes_s, Bound.PASSES),
-            Floor(0.0 if measured else self._processors_s(traffic, between), Bound.PROCESSORS),
+            Floor(self._links_s(traffic, between), Bottleneck.LINKS),
+            Floor(self._cut_s(traffic, between), Bottleneck.CUT),
+            Floor(0.0 if measured else traffic.passes_s, Bottleneck.PASSES),
+            Floor(0.0 if measured else self._processors_s(traffic, between), Bottleneck.PROCESSORS),
         ]
         return max(floors, key=lambda each: each.seconds)
 
-    def _between_hosts(self, traffic: Traffic) -> Matrix:
+    def _between_hosts(self, traffic: StepTraffic) -> Matrix:
         """``(hosts, hosts)`` bytes from each host to each other, and on the diagonal those that stay inside."""
         count = len(self._rate)
         sent = traffic.pair * np.outer(self._ranks, self._ranks)
@@ -126,7 +126,7 @@ class Floors:
         weights = np.zeros(len(self._host)) if of_ranks is None else np.asarray(of_ranks, dtype=np.float64)
         return np.bincount(self._host, weights, minlength=len(self._rate)).astype(np.float64)
 
-    def _links_s(self, traffic: Traffic, between: Matrix) -> float:
+    def _links_s(self, traffic: StepTraffic, between: Matrix) -> float:
         if len(self._rate) < 2 or not self._rate.all():
             return 0.0
         inside = np.diag(between)
@@ -135,7 +135,7 @@ class Floors:
         alone = float((8 * (np.maximum(sent, received) + traffic.across) / self._rate).max())
         return max(alone, 8 * float(sent.sum() + traffic.total) / float(self._rate.sum()))
 
-    def _cut_s(self, traffic: Traffic, between: Matrix) -> float:
+    def _cut_s(self, traffic: StepTraffic, between: Matrix) -> float:
         longest = 0.0
         for cut in self._cuts:
             inside = np.isin(np.arange(len(self._rate)), list(cut.inside))
@@ -149,7 +149,7 @@ class Floors:
                 longest = max(longest, 8 * needs / cut.rate_bps)
         return longest
 
-    def _processors_s(self, traffic: Traffic, between: Matrix) -> float:
+    def _processors_s(self, traffic: StepTraffic, between: Matrix) -> float:
         if not self._here:
             return 0.0
         through_switches = any(host.reach != "local" for host in self._placed.hosts)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from offramp.cluster.forwarding import ports_of_hosts
-from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.names import some
 from offramp.job.agents import AgentThere, agent_at_link
 from offramp.job.network import link_on_interface, socket_of_port
 from offramp.job.switches import ProgramOnSwitch
-from offramp.job.transaction import Step
+from offramp.job.transaction import TransactionStep
 from offramp.job.tree import leaves_of
 from offramp.p4src import p4_text
 from offramp.switchgnn import guard, origin
@@ -72,12 +72,12 @@ class GnnNetwork:
     """
 
     cluster: Cluster
-    hosts: Sequence[Host]
-    switches: tuple[Switch, ...]
+    hosts: Sequence[ClusterHost]
+    switches: tuple[ClusterSwitch, ...]
     racks: LeafSpine | None
 
     @classmethod
-    def of(cls, cluster: Cluster, hosts: Sequence[Host]) -> GnnNetwork:
+    def of(cls, cluster: Cluster, hosts: Sequence[ClusterHost]) -> GnnNetwork:
         """The network between hosts.
 
         Raises:
@@ -117,7 +117,7 @@ class GnnNetwork:
                 self._expect(at, top.name, racks.uplink(leaf, spine))
                 self._expect(top, at.name, racks.downlink(leaf))
 
-    def _expect(self, switch: Switch, far: str, port: int) -> None:
+    def _expect(self, switch: ClusterSwitch, far: str, port: int) -> None:
         links = self.cluster.links_of[switch.name]
         ports = [link.near(switch.name).port for link in links if link.far(switch.name).node == far]
         if port not in ports:
@@ -145,10 +145,10 @@ class GnnNetwork:
             links.append(f"{far.port}@{link}" if self.racks is None else link)
         return links
 
-    def steps(self, plans: Sequence[Plan], number: int) -> list[Step]:
+    def steps(self, plans: Sequence[Plan], number: int) -> list[TransactionStep]:
         """The agents at workers' links, then each switch with its part of the plans."""
         ports = ports_of_hosts(self.cluster)
-        steps: list[Step] = []
+        steps: list[TransactionStep] = []
         for host in self.hosts:
             agent = agent_at_link(self.cluster, host)
             if agent is not None:
@@ -173,9 +173,9 @@ class GnnNetwork:
         return lambda control: control.load_place(entries, plans)
 
 
-def _takes(cluster: Cluster, name: str) -> Switch:
+def _takes(cluster: Cluster, name: str) -> ClusterSwitch:
     switch = cluster.by_name[name]
-    assert isinstance(switch, Switch)
+    assert isinstance(switch, ClusterSwitch)
     if switch.target != "v1model" or not switch.control:
         what = f"target {switch.target}" if switch.target != "v1model" else "no control address"
         raise OfframpError(f"{cluster.place(name)}: {name}: {what}: SwitchGNN among plain frames expects v1model")

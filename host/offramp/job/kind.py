@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar, Final
 
-from offramp.cluster.model import Cluster, Host
+from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.routes import farthest_ns
-from offramp.job.floor import Traffic
+from offramp.job.floor import StepTraffic
 from offramp.job.settings import JobSettings
-from offramp.job.transaction import Step
+from offramp.job.transaction import TransactionStep
 from offramp.job.tree import bottleneck_bps
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
@@ -29,7 +29,7 @@ _ROUNDS: Final = 3
 
 
 @dataclass(frozen=True)
-class Measured:
+class CalibrationResult:
     """The measurements of a calibration.
 
     Attributes:
@@ -45,14 +45,14 @@ class Measured:
         return median(self.seconds[way])
 
 
-Measure = Callable[[Sequence[str], int], Measured | None]
+Measure = Callable[[Sequence[str], int], CalibrationResult | None]
 """Measures these ways on the cluster; with this many bytes, where that matters. None: that was not possible."""
 Once = Callable[[JobSettings, Sequence[str], Path, float], None]
 """Deploys ways, runs the ranks of a job once within this many seconds, and removes everything."""
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedJob:
     """A job on the hosts of a cluster.
 
     Attributes:
@@ -61,11 +61,11 @@ class Placed:
 
     job: JobSettings
     cluster: Cluster
-    hosts: Sequence[Host]
+    hosts: Sequence[ClusterHost]
     decided: Mapping[str, Any] | None = None
 
     @classmethod
-    def on(cls, job: JobSettings, cluster: Cluster) -> Placed:
+    def on(cls, job: JobSettings, cluster: Cluster) -> PlacedJob:
         """Place a job on the hosts that it names.
 
         Raises:
@@ -147,12 +147,12 @@ class Deployment:
         network: text of the file for ``OFFRAMP_NETWORK``; None where ranks need none.
     """
 
-    steps: Sequence[Step] = ()
+    steps: Sequence[TransactionStep] = ()
     network: str | None = None
 
 
 @dataclass(frozen=True)
-class Start:
+class JobStart:
     """One start of a job's ranks.
 
     Attributes:
@@ -166,7 +166,7 @@ class Start:
     rounds: int | None = None
 
 
-class Kind(ABC):
+class JobKind(ABC):
     """A kind of job.
 
     Attributes:
@@ -180,34 +180,34 @@ class Kind(ABC):
     calibration_rounds: ClassVar[int] = 6
 
     @abstractmethod
-    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+    def predict(self, placed: PlacedJob, measure: Measure | None) -> Prediction:
         """Seconds of a step by each way.
 
         Raises:
             OfframpError: a job that cannot run at all, with file and line.
         """
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:  # noqa: ARG002
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:  # noqa: ARG002
         """The least traffic of a step by a way that :meth:`predict` accepts."""
-        return Traffic()
+        return StepTraffic()
 
-    def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
+    def decided(self, placed: PlacedJob, way: str) -> Mapping[str, Any]:  # noqa: ARG002
         """Assumptions of a way's prediction about the ranks' network, by the field of their file."""
         return {}
 
     @abstractmethod
-    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
+    def program(self, placed: PlacedJob, way: str, start: JobStart) -> JobSettings:
         """The job with the command of its ranks by a way."""
 
     def calibrate(
         self,
-        placed: Placed,
+        placed: PlacedJob,
         ways: Sequence[str],
         size: int,  # noqa: ARG002
         folder: Path,
         timeout_s: float,
         once: Once,
-    ) -> Measured:
+    ) -> CalibrationResult:
         """Measure the ways as :data:`Measure` does: by default a few steps of the program by each way, as time allows.
 
         Raises:
@@ -217,7 +217,7 @@ class Kind(ABC):
         def one(way: str, left_s: float) -> float | None:
             mine = folder / way.replace(" ", "-")
             mine.mkdir(exist_ok=True)
-            once(self.program(placed, way, Start(mine, rounds=self.calibration_rounds)), [way], mine, left_s)
+            once(self.program(placed, way, JobStart(mine, rounds=self.calibration_rounds)), [way], mine, left_s)
             return self.step_s(mine)
 
         return measure_each(ways, timeout_s, one)
@@ -226,7 +226,7 @@ class Kind(ABC):
     def step_s(self, folder: Path) -> float | None:
         """Seconds of a step on average, of a run whose ranks wrote into ``folder``; None where they did not."""
 
-    def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
+    def deployment(self, placed: PlacedJob, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
         """All that has to be installed for a run, and where; whatever can be known beforehand is checked.
 
         Args:
@@ -244,11 +244,11 @@ class Kind(ABC):
 PASSED: Final = "the deadline had passed"
 
 
-KINDS: Registry[type[Kind]] = Registry("kind of job", "offramp.jobs", "offramp.job.kinds")
+KINDS: Registry[type[JobKind]] = Registry("kind of job", "offramp.jobs", "offramp.job.kinds")
 """Kinds by the field of a job file that names what runs."""
 
 
-def kind_of(job: JobSettings) -> Kind:
+def kind_of(job: JobSettings) -> JobKind:
     """The kind of a job.
 
     Raises:
@@ -258,7 +258,7 @@ def kind_of(job: JobSettings) -> Kind:
 
 
 @dataclass
-class Epochs:
+class EpochPrediction:
     """Prediction of work that repeats, by a model of each way that running it for a few epochs replaces.
 
     Attributes:
@@ -294,7 +294,7 @@ class Epochs:
         return Prediction(self.ways, times, alone, corrections, self.refused, rounds=rounds, apart_s=apart_s)
 
 
-def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> Measured:
+def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> CalibrationResult:
     """``one`` of each way in turn, as many rounds as there is time for; a way that failed once is left out.
 
     Args:
@@ -325,4 +325,4 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
             else:
                 times[way].append(seconds)
         longest = max(longest, time.monotonic() - begun)
-    return Measured({way: rows for way, rows in times.items() if rows}, failed)
+    return CalibrationResult({way: rows for way, rows in times.items() if rows}, failed)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from offramp.cluster.model import Switch
-from offramp.job.snapshot import Snapshot
+from offramp.cluster.model import ClusterSwitch
+from offramp.job.snapshot import SwitchSnapshot
 from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.ending.owner import is_process
@@ -29,7 +29,7 @@ _JOBS: Final = "jobs.json"
 _PROGRAM: Final = "program"
 
 
-def folder_of(switch: Switch) -> Path:
+def folder_of(switch: ClusterSwitch) -> Path:
     """The folder of a switch's ledger: beside its Unix socket, else in this user's state folder."""
     control = switch.control or ""
     if control.startswith("unix:"):
@@ -39,7 +39,7 @@ def folder_of(switch: Switch) -> Path:
 
 
 @dataclass
-class Ledger:
+class SwitchLedger:
     """The open ledger of a switch; what is changed is kept at once."""
 
     folder: Path
@@ -72,13 +72,13 @@ class Ledger:
         return [number for number, owner in self.jobs.items() if not is_process(owner)]
 
     @property
-    def before(self) -> Snapshot | None:
+    def before(self) -> SwitchSnapshot | None:
         """The state of the switch before the first job; None where no job brought a program."""
         path = self.folder / _BEFORE
-        return Snapshot.load(path) if path.is_file() else None
+        return SwitchSnapshot.load(path) if path.is_file() else None
 
     @before.setter
-    def before(self, snapshot: Snapshot | None) -> None:
+    def before(self, snapshot: SwitchSnapshot | None) -> None:
         if snapshot is None:
             (self.folder / _BEFORE).unlink(missing_ok=True)
         else:
@@ -86,7 +86,7 @@ class Ledger:
 
 
 @contextmanager
-def opened(switch: Switch) -> Iterator[Ledger]:
+def opened(switch: ClusterSwitch) -> Iterator[SwitchLedger]:
     """A switch's ledger, which no other job of this user changes meanwhile.
 
     Raises:
@@ -97,6 +97,6 @@ def opened(switch: Switch) -> Iterator[Ledger]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield Ledger(folder)
+            yield SwitchLedger(folder)
     except OSError as error:
         raise OfframpError(f"switch {switch.name}: ledger {folder}: {error.strerror}") from None

@@ -12,7 +12,7 @@ from typing import Final
 from offramp.cluster.model import Cluster
 from offramp.job import run
 from offramp.job.bounded import Deadline, within
-from offramp.job.kind import Measure, Measured
+from offramp.job.kind import CalibrationResult, Measure
 from offramp.job.later import undo_later
 from offramp.job.settings import JobSettings
 from offramp_base.ending.left import temporary_folder
@@ -26,7 +26,7 @@ def measurer(job: JobSettings, cluster: Cluster, clock: Callable[[], float] = mo
     """Measures on the cluster until the job's deadline, whose time begins now; fails where that is over first."""
     deadline = Deadline(job.deadline_s, clock)
 
-    def measure(ways: Sequence[str], size: int) -> Measured:
+    def measure(ways: Sequence[str], size: int) -> CalibrationResult:
         left_s = deadline.left_s
         if not left_s:
             raise OfframpError(f"the models took all of the {job.deadline_s:g} s that planning may take")
@@ -38,7 +38,7 @@ def measurer(job: JobSettings, cluster: Cluster, clock: Callable[[], float] = mo
 
 def _measured(
     job: JobSettings, cluster: Cluster, ways: Sequence[str], size: int, left_s: float, stopped: Event
-) -> Measured:
+) -> CalibrationResult:
     with temporary_folder() as folder:
         return run.calibrate(job, cluster, ways, size, Path(folder), left_s * _SHARE, stopped=stopped.is_set)
 

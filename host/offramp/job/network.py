@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import yaml
 
-from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.names import some
 from offramp.job.settings import JobSettings
 from offramp_base.errors import OfframpError
 
 
-class Way(StrEnum):
+class ReductionNetwork(StrEnum):
     """The network that carries out a job's all-reduces."""
 
     GLOO = "gloo"
@@ -27,7 +27,7 @@ class Way(StrEnum):
     SYLVIE = "sylvie"
 
 
-SUMS: Final = tuple(Way)
+SUMS: Final = tuple(ReductionNetwork)
 """Ways of a program that sums, gloo first, which offloads nothing."""
 
 
@@ -40,10 +40,10 @@ class Admitted:
 
 
 def network_text(
-    way: Way,
+    way: ReductionNetwork,
     job: JobSettings,
     cluster: Cluster,
-    hosts: Sequence[Host],
+    hosts: Sequence[ClusterHost],
     known: Admitted | None,
     folder: Path,
     decided: Mapping[str, Any],
@@ -52,14 +52,14 @@ def network_text(
 
     ``decided`` are fields that the plan supposes.
     """
-    fields: dict[str, Any] = {"offloads": [] if way is Way.GLOO else [str(way)]}
-    if way is Way.THEMIS:
+    fields: dict[str, Any] = {"offloads": [] if way is ReductionNetwork.GLOO else [str(way)]}
+    if way is ReductionNetwork.THEMIS:
         fields["dimensions"] = cluster.origin
-    elif way is Way.SYLVIE:
+    elif way is ReductionNetwork.SYLVIE:
         fields["bits"] = job.bits
-    elif way is Way.HERMOD:
+    elif way is ReductionNetwork.HERMOD:
         fields["interface"] = "lo" if hosts[0].reach == "local" else interface(cluster, hosts[0])
-    elif way is Way.SWITCH:
+    elif way is ReductionNetwork.SWITCH:
         assert known is not None
         ports = [int(cluster.links_of[host.name][0].far(host.name).port) for host in hosts]
         fields |= {"link": _link(cluster, hosts, folder), "ports": ports, "job": known.number}
@@ -67,7 +67,7 @@ def network_text(
     return str(yaml.safe_dump(fields | dict(decided), sort_keys=False))
 
 
-def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
+def check_links(cluster: Cluster, hosts: Sequence[ClusterHost]) -> None:
     """Whether all ranks can name their links in one file.
 
     Raises:
@@ -87,7 +87,7 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
         raise OfframpError(f"{cluster.origin}: expected switches of one transport: {listed}")
 
 
-def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:
+def _link(cluster: Cluster, hosts: Sequence[ClusterHost], folder: Path) -> str:
     """The link that a rank opens to reach its switch; ``{rank}`` stands for its number."""
     if hosts[0].reach != "local":
         return link_on_interface(cluster, hosts[0])
@@ -98,7 +98,7 @@ def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:
     return f"unix:{folder.absolute()}/port-{{rank}}"
 
 
-def _sockets(cluster: Cluster, hosts: Sequence[Host]) -> list[str]:
+def _sockets(cluster: Cluster, hosts: Sequence[ClusterHost]) -> list[str]:
     """The socket of each host's port of a laboratory without namespaces.
 
     Raises:
@@ -107,7 +107,7 @@ def _sockets(cluster: Cluster, hosts: Sequence[Host]) -> list[str]:
     return [socket_of_port(cluster, host) for host in hosts]
 
 
-def socket_of_port(cluster: Cluster, host: Host) -> str:
+def socket_of_port(cluster: Cluster, host: ClusterHost) -> str:
     """The socket of the port that a host is at, in a laboratory without namespaces.
 
     Raises:
@@ -115,7 +115,7 @@ def socket_of_port(cluster: Cluster, host: Host) -> str:
     """
     far = cluster.links_of[host.name][0].far(host.name)
     switch = cluster.by_name[far.node]
-    control = switch.control if isinstance(switch, Switch) else None
+    control = switch.control if isinstance(switch, ClusterSwitch) else None
     if control is None or not control.startswith("unix:"):
         raise OfframpError(
             f"{cluster.place(host.name)}: {host.name}: is this machine: expected a switch on Unix sockets"
@@ -123,13 +123,13 @@ def socket_of_port(cluster: Cluster, host: Host) -> str:
     return f"{control.removeprefix('unix:').rpartition('/')[0]}/port{far.port}"
 
 
-def link_on_interface(cluster: Cluster, host: Host) -> str:
+def link_on_interface(cluster: Cluster, host: ClusterHost) -> str:
     """The link that a process on a host opens to reach the switch at the host's first interface."""
     switch = cluster.by_name[cluster.links_of[host.name][0].far(host.name).node]
-    return f"{switch.transport if isinstance(switch, Switch) else 'af_packet'}:{interface(cluster, host)}"
+    return f"{switch.transport if isinstance(switch, ClusterSwitch) else 'af_packet'}:{interface(cluster, host)}"
 
 
-def interface(cluster: Cluster, host: Host) -> str | None:
+def interface(cluster: Cluster, host: ClusterHost) -> str | None:
     """A host's first interface; None without links."""
     links = cluster.links_of[host.name]
     return str(links[0].near(host.name).port) if links else None

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from offramp.cluster.model import Cluster, Host
+from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.reach import is_here
 from offramp.job.answer import QUESTION, Circumstances, verdict
 from offramp.job.kind import kind_of
 from offramp.job.load import processors
 from offramp.job.planner import JobPlan
-from offramp.job.record import Record, read_record
-from offramp.job.run import RunResult
+from offramp.job.record import RunRecord, read_record
+from offramp.job.run import JobRunResult
 from offramp.job.settings import JobSettings
-from offramp.report.outcome import Alternative, Fabric, Link, Node, Outcome
+from offramp.report.outcome import Alternative, Fabric, FabricLink, FabricMachine, Outcome
 
 TRACE: Final = "trace.json"
 """File of the last step of the first run, in the folder of the report."""
@@ -32,7 +32,7 @@ def outcome_of(
     job: JobSettings,
     cluster: Cluster,
     plan: JobPlan,
-    runs: Mapping[str, RunResult],
+    runs: Mapping[str, JobRunResult],
     folder: Path,
 ) -> Outcome:
     """The outcome of a job's plan and runs.
@@ -49,7 +49,7 @@ def outcome_of(
     alternatives = []
     for choice in plan.choices:
         way = str(choice.way)
-        record = read_record(kind, folder / way, one_clock=one_clock) if way in runs else Record()
+        record = read_record(kind, folder / way, one_clock=one_clock) if way in runs else RunRecord()
         alternatives.append(
             Alternative(
                 way,
@@ -82,7 +82,7 @@ def outcome_of(
     )
 
 
-def _circumstances(plan: JobPlan, runs: Mapping[str, RunResult]) -> Circumstances:
+def _circumstances(plan: JobPlan, runs: Mapping[str, JobRunResult]) -> Circumstances:
     """Facts about the comparison beside its steps; the load is that of the busiest run."""
     loads = [each.others for each in runs.values() if each.others is not None]
     return Circumstances(
@@ -95,7 +95,7 @@ def _circumstances(plan: JobPlan, runs: Mapping[str, RunResult]) -> Circumstance
     )
 
 
-def _startup_s(run: RunResult, record: Record, unit: str) -> float | None:
+def _startup_s(run: JobRunResult, record: RunRecord, unit: str) -> float | None:
     """Seconds from the start of the ranks to the first step that is counted."""
     if run.begun_ns is not None and record.begin_ns is not None:
         return max(0.0, (record.begin_ns - run.begun_ns) / 1e9)
@@ -104,15 +104,15 @@ def _startup_s(run: RunResult, record: Record, unit: str) -> float | None:
     return None
 
 
-def fabric_of(cluster: Cluster, runs: Mapping[str, RunResult]) -> Fabric:
+def fabric_of(cluster: Cluster, runs: Mapping[str, JobRunResult]) -> Fabric:
     """Hosts, switches, smartNICs and cards of a cluster, and the bytes that crossed its links in each run."""
     nodes = []
     for each in cluster.by_name.values():
-        host = isinstance(each, Host)
+        host = isinstance(each, ClusterHost)
         above = [link.far(each.name).node for link in cluster.links_of[each.name]] if host else []
-        nodes.append(Node(each.name, "host" if host else "switch", above[0] if above else ""))
+        nodes.append(FabricMachine(each.name, "host" if host else "switch", above[0] if above else ""))
     links = tuple(
-        Link(
+        FabricLink(
             (link.a.node, link.b.node),
             link.rate_bps,
             {str(way): run.links[link] for way, run in runs.items() if link in run.links},

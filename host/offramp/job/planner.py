@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from offramp.cluster.model import Cluster
-from offramp.job.floor import Bound, Floors
-from offramp.job.kind import Kind, Measure, Measured, Placed, Prediction, kind_of
+from offramp.job.floor import Bottleneck, Floors
+from offramp.job.kind import CalibrationResult, JobKind, Measure, PlacedJob, Prediction, kind_of
 from offramp.job.settings import JobSettings
 from offramp.report.units import duration
 from offramp_base.errors import OfframpError
@@ -26,7 +26,7 @@ FAR: Final = 2.0
 
 
 @dataclass(frozen=True)
-class Choice:
+class PlannerChoice:
     """The planner's opinion of one way, and all that a run by it has to know.
 
     Attributes:
@@ -46,7 +46,7 @@ class Choice:
     reason: str
     model_s: float | None = None
     correction: float | None = None
-    bound: Bound = Bound.MODEL
+    bound: Bottleneck = Bottleneck.MODEL
     decided: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -60,17 +60,17 @@ class JobPlan:
         reason: why a calibration that was wanted did not; empty where it did, or none was wanted.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[PlannerChoice, ...]
     calibrated: bool = False
     reason: str = ""
 
     @property
-    def taken(self) -> Choice:
+    def taken(self) -> PlannerChoice:
         """The choice that the job uses."""
         return next(each for each in self.choices if each.taken)
 
     @property
-    def plain(self) -> Choice:
+    def plain(self) -> PlannerChoice:
         """The choice without any offload."""
         return self.choices[0]
 
@@ -81,7 +81,7 @@ class JobPlan:
         assert self.taken.step_s is not None
         return self.plain.step_s / self.taken.step_s if self.taken.step_s else 1.0
 
-    def by(self, way: str) -> Choice:
+    def by(self, way: str) -> PlannerChoice:
         """The choice of a way.
 
         Raises:
@@ -95,7 +95,9 @@ class JobPlan:
     @property
     def warning(self) -> str:
         """A line about ways for which software on this machine is the limit; empty: it is not."""
-        slow = [str(each.way) for each in self.choices if each.step_s is not None and each.bound is Bound.PROCESSORS]
+        slow = [
+            str(each.way) for each in self.choices if each.step_s is not None and each.bound is Bottleneck.PROCESSORS
+        ]
         return f"{', '.join(slow)}: the software switch on this machine is the limit, not the links" if slow else ""
 
 
@@ -111,7 +113,7 @@ def make_job_plan(job: JobSettings, cluster: Cluster, measure: Measure | None = 
     Raises:
         OfframpError: hosts that do not reach each other, or a job that cannot run at all.
     """
-    kind, placed, calibration = kind_of(job), Placed.on(job, cluster), _Calibration(measure)
+    kind, placed, calibration = kind_of(job), PlacedJob.on(job, cluster), _Calibration(measure)
     known = kind.predict(placed, None if measure is None else calibration)
     first = known.ways[0]
     if calibration.seconds and first in known.model_s and first not in known.step_s:
@@ -135,7 +137,7 @@ class _Calibration:
     seconds: bool = False
     reason: str = ""
 
-    def __call__(self, ways: Sequence[str], size: int) -> Measured | None:
+    def __call__(self, ways: Sequence[str], size: int) -> CalibrationResult | None:
         assert self.measure is not None
         try:
             measured = self.measure(ways, size)
@@ -146,20 +148,22 @@ class _Calibration:
         return measured
 
 
-def _bounded(kind: Kind, placed: Placed, known: Prediction) -> tuple[Prediction, dict[str, Choice]]:
+def _bounded(kind: JobKind, placed: PlacedJob, known: Prediction) -> tuple[Prediction, dict[str, PlannerChoice]]:
     """The prediction with no time below its floor, and the choices that it allows, without reasons."""
-    floors, times, choices = Floors(placed), dict(known.step_s), dict[str, Choice]()
+    floors, times, choices = Floors(placed), dict(known.step_s), dict[str, PlannerChoice]()
     for way, seconds in known.step_s.items():
         correction = known.corrections.get(way)
         floor = floors.floor(kind.traffic(placed, way), measured=correction is not None)
-        bound = floor.bound if floor.seconds + known.apart_s > seconds * (1 + _ALIKE) else Bound.MODEL
+        bound = floor.bound if floor.seconds + known.apart_s > seconds * (1 + _ALIKE) else Bottleneck.MODEL
         times[way] = max(seconds, floor.seconds + known.apart_s)
         decided = kind.decided(placed, way)
-        choices[way] = Choice(way, times[way], False, "", known.model_s[way], correction, bound, decided)
+        choices[way] = PlannerChoice(way, times[way], False, "", known.model_s[way], correction, bound, decided)
     return replace(known, step_s=times), choices
 
 
-def _choose(job: JobSettings, known: Prediction, possible: Mapping[str, Choice], wanting: float) -> tuple[Choice, ...]:
+def _choose(
+    job: JobSettings, known: Prediction, possible: Mapping[str, PlannerChoice], wanting: float
+) -> tuple[PlannerChoice, ...]:
     first = known.ways[0]
     plain = known.step_s.get(first)
     if plain is None:
@@ -169,7 +173,7 @@ def _choose(job: JobSettings, known: Prediction, possible: Mapping[str, Choice],
     choices = []
     for way in known.ways:
         if way not in known.step_s:
-            choices.append(Choice(way, None, False, known.refused[way]))
+            choices.append(PlannerChoice(way, None, False, known.refused[way]))
             continue
         gain = plain / known.step_s[way] if known.step_s[way] else 1.0
         if way == best:
@@ -182,7 +186,7 @@ def _choose(job: JobSettings, known: Prediction, possible: Mapping[str, Choice],
         else:
             reason = f"{gain:.2f} of {first}'s speed"
         choice = possible[way]
-        if choice.bound is not Bound.MODEL:
+        if choice.bound is not Bottleneck.MODEL:
             reason += f"; its model alone says {duration(choice.model_s or 0.0)}"
         choices.append(replace(choice, taken=way == best, reason=reason))
     return tuple(choices)

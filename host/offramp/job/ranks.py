@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Final
 
-from offramp.cluster.model import Cluster, Host
+from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.reach import command_on, is_here
 from offramp.job.network import interface
 from offramp.job.settings import JobSettings
@@ -33,7 +33,7 @@ _GRACE_SHARE: Final = 0.1
 
 
 @dataclass
-class Ranks:
+class RankProcesses:
     """Starts all ranks, and waits for them; :meth:`stop` ends what still runs.
 
     Attributes:
@@ -46,7 +46,7 @@ class Ranks:
 
     job: JobSettings
     cluster: Cluster
-    hosts: Sequence[Host]
+    hosts: Sequence[ClusterHost]
     network: Path | None
     folder: Path
     attempt: int = 0
@@ -138,7 +138,7 @@ class Ranks:
         names = [host.name for host in self.hosts for _ in range(host.processes)]
         return names[:rank].count(names[rank])
 
-    def _start(self, rank: int, local: int, host: Host) -> subprocess.Popen[bytes]:
+    def _start(self, rank: int, local: int, host: ClusterHost) -> subprocess.Popen[bytes]:
         size = sum(each.processes for each in self.hosts)
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         environment |= {

@@ -11,17 +11,17 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from offramp.job.kind import Kind
+from offramp.job.kind import JobKind
 from offramp.job.steps import COLLECTIVES, PROGRESS, STEP, read_steps
 from offramp.job.training import result_of
-from offramp.report.outcome import Parts, Point
+from offramp.report.outcome import Parts, ProgressPoint
 
 _NS: Final = 1e9
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Record:
+class RunRecord:
     """The records that the ranks of a run wrote.
 
     Attributes:
@@ -33,11 +33,11 @@ class Record:
 
     seconds: tuple[float, ...] = ()
     parts: Mapping[Parts, float] = field(default_factory=dict)
-    curve: tuple[Point, ...] = ()
+    curve: tuple[ProgressPoint, ...] = ()
     begin_ns: int | None = None
 
 
-def read_record(kind: Kind, folder: Path, *, one_clock: bool) -> Record:
+def read_record(kind: JobKind, folder: Path, *, one_clock: bool) -> RunRecord:
     """The record of a run.
 
     Args:
@@ -52,16 +52,16 @@ def read_record(kind: Kind, folder: Path, *, one_clock: bool) -> Record:
     epochs: list[dict[str, Any]] = result_of(folder).get("per_epoch", [])
     curve = tuple(_point(number, row) for number, row in enumerate(epochs, 1))
     if mean_s is None:
-        return Record(curve=curve)
+        return RunRecord(curve=curve)
     rows = epochs[1:] or epochs
     seconds = tuple(float(row["seconds"]) for row in rows)
     if not seconds or not isclose(mean(seconds), mean_s, rel_tol=1e-6):  # a step is something else than an epoch
-        return Record((mean_s,), curve=curve)
-    return Record(seconds, _parts_of_epochs(rows), curve)
+        return RunRecord((mean_s,), curve=curve)
+    return RunRecord(seconds, _parts_of_epochs(rows), curve)
 
 
-def _point(number: int, row: Row) -> Point:
-    return Point(int(row.get("epoch", number)), row.get("loss"), row.get("test_accuracy"))
+def _point(number: int, row: Row) -> ProgressPoint:
+    return ProgressPoint(int(row.get("epoch", number)), row.get("loss"), row.get("test_accuracy"))
 
 
 def _parts_of_epochs(rows: Sequence[Row]) -> dict[Parts, float]:
@@ -72,10 +72,10 @@ def _parts_of_epochs(rows: Sequence[Row]) -> dict[Parts, float]:
     return {"computing": max(0.0, mean(float(row["seconds"]) for row in rows) - sending), "sending": sending}
 
 
-def _of_steps(ranks: Mapping[int, Sequence[Row]], *, one_clock: bool) -> Record:
+def _of_steps(ranks: Mapping[int, Sequence[Row]], *, one_clock: bool) -> RunRecord:
     steps: dict[int, dict[int, Row]] = defaultdict(dict)
     collectives: dict[int, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    points: dict[int, Point] = {}
+    points: dict[int, ProgressPoint] = {}
     for rank, rows in ranks.items():
         for row in rows:
             if row["what"] == STEP:
@@ -83,10 +83,10 @@ def _of_steps(ranks: Mapping[int, Sequence[Row]], *, one_clock: bool) -> Record:
             elif row.get("track") == COLLECTIVES:
                 collectives[row["step"]][rank].append(row)
             elif row.get("track") == PROGRESS and rank == min(ranks):
-                points[row["step"]] = Point(row["step"], row.get("loss"), row.get("accuracy"))
+                points[row["step"]] = ProgressPoint(row["step"], row.get("loss"), row.get("accuracy"))
     counted = {number: each for number, each in sorted(steps.items()) if number > min(steps)}
     parts = [_parts(each, collectives[number], one_clock=one_clock) for number, each in counted.items()]
-    return Record(
+    return RunRecord(
         tuple(max(_seconds(row) for row in each.values()) for each in counted.values()),
         _mean(parts),
         tuple(points[number] for number in sorted(points)),

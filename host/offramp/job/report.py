@@ -16,11 +16,11 @@ from offramp.cluster.write import cluster_text
 from offramp.job.kind import kind_of
 from offramp.job.outcome import outcome_of
 from offramp.job.planner import JobPlan
-from offramp.job.run import RunResult
+from offramp.job.run import JobRunResult
 from offramp.job.settings import JobSettings
 from offramp.job.terms import TERMS
 from offramp.report import sections
-from offramp.report.model import Check, Table
+from offramp.report.model import ReportCheck, ReportTable
 from offramp.report.origin import origin
 from offramp.report.outcome import Outcome
 from offramp.report.outcomes import outcomes_page
@@ -49,7 +49,7 @@ def report(
     job: JobSettings,
     cluster: Cluster,
     plan: JobPlan,
-    outcomes: Mapping[str, RunResult],
+    outcomes: Mapping[str, JobRunResult],
     folder: Path,
     command: str,
 ) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def write(content: Mapping[str, Any], folder: Path) -> tuple[Path, Path]:
 def html(content: Mapping[str, Any], folder: Path) -> str:
     """One page without any outside resource; ``folder`` is where the step's trace lies."""
     outcome = Outcome.from_dict(content["outcome"])
-    checks = tuple(Check(each["claim"], each["holds"]) for each in content.get("checks", []))
+    checks = tuple(ReportCheck(each["claim"], each["holds"]) for each in content.get("checks", []))
     outcome = replace(outcome, checks=(*outcome.checks, *checks))
     command = f"{content['command']}\n\n{content['cluster']}"
     extra = _model_table(content) + sections.terms({way: TERMS[way] for way in _ways(content) if way in TERMS})
@@ -141,4 +141,4 @@ def _model_table(content: Mapping[str, Any]) -> str:
         for row in content["plan"]
     ]
     columns = ["", "what is offloaded, by its model", "calibration measured, times the model"]
-    return f"<h2>What the plan rests on</h2>{sections.card(sections.table(Table('', columns, rows)))}"
+    return f"<h2>What the plan rests on</h2>{sections.card(sections.table(ReportTable('', columns, rows)))}"

@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from offramp.cluster.model import Cluster, Link
+from offramp.cluster.model import Cable, Cluster
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.counters import Moved, link_bytes, of_hosts, since
-from offramp.job.kind import Kind, Measured, Placed, Start, kind_of
+from offramp.job.kind import CalibrationResult, JobKind, JobStart, PlacedJob, kind_of
 from offramp.job.later import undo_later
 from offramp.job.load import tasks_of_others
-from offramp.job.planner import Choice
-from offramp.job.ranks import Ranks
+from offramp.job.planner import PlannerChoice
+from offramp.job.ranks import RankProcesses
 from offramp.job.settings import JobSettings
 from offramp.job.switches import ProgramOnSwitch, answers, release
-from offramp.job.transaction import Step, Transaction
+from offramp.job.transaction import Transaction, TransactionStep
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 from offramp_base.listening.token import Token
@@ -39,7 +39,7 @@ def _silent(what: str, name: str) -> None:
 
 
 @dataclass
-class RunResult:
+class JobRunResult:
     """The result of a run.
 
     Attributes:
@@ -56,7 +56,7 @@ class RunResult:
     attempts: int
     bytes_by_link: dict[str, tuple[int, int]] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
-    links: dict[Link, Moved] = field(default_factory=dict)
+    links: dict[Cable, Moved] = field(default_factory=dict)
     begun_ns: int | None = None
     others: float | None = None
 
@@ -71,7 +71,7 @@ class There:
     """
 
     network: Path | None
-    steps: Sequence[Step]
+    steps: Sequence[TransactionStep]
 
     def lost(self) -> str:
         """The reason that the ranks cannot go on: a switch or an agent that is gone, or was restarted; else empty."""
@@ -87,7 +87,7 @@ def deployed(
     Raises:
         OfframpError: something cannot be put there; what was is taken away.
     """
-    with _deployed(kind_of(job), Placed.on(job, cluster), ways, folder, _number(), note) as there:
+    with _deployed(kind_of(job), PlacedJob.on(job, cluster), ways, folder, _number(), note) as there:
         yield there
 
 
@@ -97,7 +97,7 @@ def _number() -> int:
 
 @contextmanager
 def _deployed(
-    kind: Kind, placed: Placed, ways: Sequence[str], folder: Path, number: int, note: Note
+    kind: JobKind, placed: PlacedJob, ways: Sequence[str], folder: Path, number: int, note: Note
 ) -> Iterator[There]:
     wanted = kind.deployment(placed, ways, number, folder)
     with Transaction(note, partial(undo_later, placed.cluster) if wanted.steps else None) as transaction:
@@ -110,7 +110,9 @@ def _deployed(
         yield There(path, wanted.steps)
 
 
-def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Path, note: Note = _silent) -> RunResult:
+def run_job(
+    job: JobSettings, cluster: Cluster, choice: PlannerChoice | str, folder: Path, note: Note = _silent
+) -> JobRunResult:
     """Run a job as a plan has chosen; what dies has it started again, up to ``restarts`` times.
 
     A rank, a switch or an agent may die at any moment, also while the job is deployed or taken away. The next attempt
@@ -136,7 +138,7 @@ def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Pa
     kind = kind_of(job)
     job = _with_token(job, folder)
     way, decided = (choice, None) if isinstance(choice, str) else (choice.way, choice.decided)
-    placed = replace(Placed.on(job, cluster), decided=decided)
+    placed = replace(PlacedJob.on(job, cluster), decided=decided)
     wait_for_abandoned()  # a calibration may still take its state away from switches
     needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
     numbers: list[int] = []
@@ -149,20 +151,20 @@ def run_job(job: JobSettings, cluster: Cluster, choice: Choice | str, folder: Pa
 
 
 def _attempts(
-    kind: Kind,
-    placed: Placed,
+    kind: JobKind,
+    placed: PlacedJob,
     way: str,
     folder: Path,
-    needed: Sequence[Step],
+    needed: Sequence[TransactionStep],
     numbers: list[int],
     on_step: Note,
     steps: list[str],
-) -> RunResult:
+) -> JobRunResult:
     job = placed.job
     for attempt in range(job.restarts + 1):
         numbers.append(_number())
         try:
-            result = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], on_step)
+            result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step)
         except OfframpError as error:
             if attempt == job.restarts:
                 raise
@@ -175,14 +177,14 @@ def _attempts(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, on_step: Note) -> RunResult:
+def _attempt(kind: JobKind, placed: PlacedJob, way: str, start: JobStart, number: int, on_step: Note) -> JobRunResult:
     """One attempt that ends well."""
     cluster, hosts = placed.cluster, placed.hosts
     program = kind.program(placed, way, start)
-    done: RunResult | None = None
+    done: JobRunResult | None = None
     try:
         with _deployed(kind, placed, [way], start.folder, number, on_step) as there:
-            ranks = Ranks(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
+            ranks = RankProcesses(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
             others = tasks_of_others()
             before, begun_ns = link_bytes(cluster), time.time_ns()
             on_step("start", f"{placed.ranks} ranks")
@@ -194,7 +196,7 @@ def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, on
                 raise
             moved = since(before, link_bytes(cluster))
             by_host = of_hosts(hosts, cluster, moved)
-            done = RunResult(seconds, start.attempt + 1, by_host, links=moved, begun_ns=begun_ns, others=others)
+            done = JobRunResult(seconds, start.attempt + 1, by_host, links=moved, begun_ns=begun_ns, others=others)
     except OfframpError:
         if done is None:
             raise
@@ -204,7 +206,7 @@ def _attempt(kind: Kind, placed: Placed, way: str, start: Start, number: int, on
     return done
 
 
-def _wait_until_back(steps: Sequence[Step]) -> None:
+def _wait_until_back(steps: Sequence[TransactionStep]) -> None:
     """Wait for switches and agents to answer; not forever."""
     deadline = time.monotonic() + _BACK_S
     for step in steps:
@@ -212,11 +214,11 @@ def _wait_until_back(steps: Sequence[Step]) -> None:
             time.sleep(_POLL_S)
 
 
-def _back(step: Step) -> bool:
+def _back(step: TransactionStep) -> bool:
     return answers(step.switch) if isinstance(step, ProgramOnSwitch) else not step.holds()
 
 
-def _release(steps: Sequence[Step], numbers: Sequence[int]) -> None:
+def _release(steps: Sequence[TransactionStep], numbers: Sequence[int]) -> None:
     """Take out of switches what an attempt has left there whose undoing failed.
 
     Raises:
@@ -236,7 +238,7 @@ def calibrate(
     timeout_s: float,
     note: Note = _silent,
     stopped: Callable[[], bool] = lambda: False,
-) -> Measured:
+) -> CalibrationResult:
     """Measure the seconds of a step, or of ``size`` bytes, by each way that works on the cluster.
 
     Args:
@@ -253,7 +255,7 @@ def calibrate(
         OfframpError: it cannot be deployed or run, or takes too long.
     """
     kind = kind_of(job)
-    placed = Placed.on(_with_token(job, folder), cluster)
+    placed = PlacedJob.on(_with_token(job, folder), cluster)
 
     def once(program: JobSettings, chosen: Sequence[str], mine: Path, left_s: float) -> None:
         deadline = Deadline(left_s)
@@ -264,7 +266,7 @@ def calibrate(
             note(what, name)
 
         with _deployed(kind, placed, chosen, mine, _number(), in_time) as there:
-            ranks = Ranks(program, cluster, placed.hosts, there.network, mine, 0, kind.leading)
+            ranks = RankProcesses(program, cluster, placed.hosts, there.network, mine, 0, kind.leading)
             ranks.start()
             ranks.wait(deadline.left_s, stopped=stopped)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Self
 
-from offramp.cluster.model import Cluster, Host
+from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.names import expand
 from offramp.cluster.read import require
 from offramp_base.errors import OfframpError
@@ -101,7 +101,7 @@ class JobSettings:
         path: Path = getattr(self, self.kind)
         return path
 
-    def hosts_of(self, cluster: Cluster) -> list[Host]:
+    def hosts_of(self, cluster: Cluster) -> list[ClusterHost]:
         """The hosts that it runs on, in the cluster's order.
 
         Raises:

@@ -18,7 +18,7 @@ _MOST: Final = 1 << 28
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class SwitchSnapshot:
     """State of a switch; counters are not part of it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Snapshot:
     entities: tuple[tuple[bool, bytes], ...] = ()
 
     @classmethod
-    def take(cls, session: Session) -> Snapshot:
+    def take(cls, session: Session) -> SwitchSnapshot:
         """Read it.
 
         Raises:
@@ -79,7 +79,7 @@ class Snapshot:
             file.write(len(self.config).to_bytes(8, "big") + self.config + message.SerializeToString())
 
     @classmethod
-    def load(cls, path: Path) -> Snapshot:
+    def load(cls, path: Path) -> SwitchSnapshot:
         """Read such a file, which this user wrote."""
         raw = path.read_bytes()[:_MOST]
         end = 8 + int.from_bytes(raw[:8], "big")

@@ -14,9 +14,9 @@ from offramp.allreduce.control import AllReduceControl, with_session
 from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.wire import PAGE
 from offramp.cluster.forwarding import entries
-from offramp.cluster.model import Switch
-from offramp.job.ledger import Ledger, opened
-from offramp.job.snapshot import Snapshot
+from offramp.cluster.model import ClusterSwitch
+from offramp.job.ledger import SwitchLedger, opened
+from offramp.job.snapshot import SwitchSnapshot
 from offramp.p4src import p4_text
 from offramp_base.ending.owner import owner
 from offramp_base.errors import OfframpError
@@ -35,7 +35,7 @@ def page_bytes(segments: int) -> int:
     return PAGE * (segments * _SEGMENT_BYTES + _SLOT_BYTES)
 
 
-def pages_of(switch: Switch, segments: int) -> int:
+def pages_of(switch: ClusterSwitch, segments: int) -> int:
     """Pages that the switch's memory holds, at most as many as the program can number."""
     return min(16, switch.memory // page_bytes(segments))
 
@@ -58,7 +58,7 @@ class ProgramOnSwitch(ABC):
     what: ClassVar[str]
     shared: ClassVar[bool]
     """Whether several jobs have room in the program at once."""
-    switch: Switch
+    switch: ClusterSwitch
     place: str
     ports: dict[int, int]
     job: int
@@ -105,10 +105,10 @@ class ProgramOnSwitch(ABC):
                 raise OfframpError(f"{self.place}: {self.switch.name}: {problem}")
             with_switch(self.switch, lambda session: self._apply(session, ledger))
 
-    def _apply(self, session: Session, ledger: Ledger) -> None:
+    def _apply(self, session: Session, ledger: SwitchLedger) -> None:
         alone = not ledger.jobs
         if alone and ledger.before is None:
-            ledger.before = Snapshot.take(session)
+            ledger.before = SwitchSnapshot.take(session)
         try:
             if alone or not self.runs(session):
                 self.bring(session)
@@ -210,7 +210,7 @@ def _control(session: Session) -> AllReduceControl | None:
 
 
 @contextlib.contextmanager
-def _session(switch: Switch, timeout_s: float) -> Iterator[Session]:
+def _session(switch: ClusterSwitch, timeout_s: float) -> Iterator[Session]:
     """A session that only reads, and is not primary controller."""
     from offramp_base.p4rt.tls import Tls
 
@@ -222,7 +222,7 @@ def _session(switch: Switch, timeout_s: float) -> Iterator[Session]:
         session.close()
 
 
-def with_switch(switch: Switch, ask: Callable[[Session], object]) -> None:
+def with_switch(switch: ClusterSwitch, ask: Callable[[Session], object]) -> None:
     """Be the primary controller of a switch for a moment.
 
     Raises:
@@ -243,7 +243,7 @@ def with_switch(switch: Switch, ask: Callable[[Session], object]) -> None:
     with_session(switch.control or "", ask, _TIMEOUT_S)
 
 
-def answers(switch: Switch) -> bool:
+def answers(switch: ClusterSwitch) -> bool:
     """Whether a switch answers and runs a program, which one that has just started does not."""
     try:
         with opened(switch), _session(switch, _LOOK_S) as session:
@@ -252,7 +252,7 @@ def answers(switch: Switch) -> bool:
         return False
 
 
-def release_ended(switch: Switch) -> list[int]:
+def release_ended(switch: ClusterSwitch) -> list[int]:
     """Remove the state of jobs that were killed; returns their numbers.
 
     Raises:
@@ -262,7 +262,7 @@ def release_ended(switch: Switch) -> list[int]:
         return _release_ended(switch, ledger)
 
 
-def release(switch: Switch, numbers: list[int]) -> None:
+def release(switch: ClusterSwitch, numbers: list[int]) -> None:
     """Take away jobs of this process that could not be taken away when they ended.
 
     Raises:
@@ -274,14 +274,14 @@ def release(switch: Switch, numbers: list[int]) -> None:
             with_switch(switch, lambda session: _leave(session, ledger, left))
 
 
-def _release_ended(switch: Switch, ledger: Ledger) -> list[int]:
+def _release_ended(switch: ClusterSwitch, ledger: SwitchLedger) -> list[int]:
     ended = ledger.ended
     if ended or (ledger.before is not None and not ledger.jobs):
         with_switch(switch, lambda session: _leave(session, ledger, ended))
     return ended
 
 
-def _leave(session: Session, ledger: Ledger, numbers: list[int]) -> None:
+def _leave(session: Session, ledger: SwitchLedger, numbers: list[int]) -> None:
     left = {number: who for number, who in ledger.jobs.items() if number not in numbers}
     if left or ledger.before is None:
         control = _control(session)
@@ -293,7 +293,7 @@ def _leave(session: Session, ledger: Ledger, numbers: list[int]) -> None:
     ledger.jobs = left
 
 
-def _put_back(session: Session, ledger: Ledger) -> None:
+def _put_back(session: Session, ledger: SwitchLedger) -> None:
     before = ledger.before
     assert before is not None
     before.restore(session)

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, ClassVar, Final
 
-from offramp.job.kind import Epochs, Kind, Measure, Placed, Prediction, Start
+from offramp.job.kind import EpochPrediction, JobKind, JobStart, Measure, PlacedJob, Prediction
 from offramp.job.settings import JobSettings
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
@@ -22,7 +22,7 @@ RESULT: Final = "train.json"
 _MOST_BYTES: Final = 256 << 20
 
 
-class Training(Kind):
+class Training(JobKind):
     """A training command; a step is an epoch.
 
     Attributes:
@@ -39,26 +39,26 @@ class Training(Kind):
     settings_class: Any
 
     @abstractmethod
-    def model_s(self, placed: Placed, way: str) -> float:
+    def model_s(self, placed: PlacedJob, way: str) -> float:
         """Seconds of an epoch.
 
         Raises:
             OfframpError: why a way cannot be taken.
         """
 
-    def network_options(self, placed: Placed, way: str) -> dict[str, Any]:  # noqa: ARG002
+    def network_options(self, placed: PlacedJob, way: str) -> dict[str, Any]:  # noqa: ARG002
         """Fields that follow from the cluster."""
         return {}
 
-    def words_of(self, placed: Placed, way: str, start: Start) -> list[str]:  # noqa: ARG002
+    def words_of(self, placed: PlacedJob, way: str, start: JobStart) -> list[str]:  # noqa: ARG002
         """Further words of the command."""
         return []
 
-    def rounds(self, placed: Placed, rounds: int | None) -> dict[str, Any]:  # noqa: ARG002
+    def rounds(self, placed: PlacedJob, rounds: int | None) -> dict[str, Any]:  # noqa: ARG002
         """Fields that make a run as short as a calibration."""
         return {} if rounds is None else {"epochs": rounds}
 
-    def settings(self, placed: Placed, way: str) -> Any:
+    def settings(self, placed: PlacedJob, way: str) -> Any:
         """The settings in the job's file, with the options of the way, for this many ranks.
 
         Raises:
@@ -75,12 +75,12 @@ class Training(Kind):
             place = file_settings[error.field].place if error.field in file_settings else str(path)
             raise OfframpError(f"{place}: {error}") from None
 
-    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+    def predict(self, placed: PlacedJob, measure: Measure | None) -> Prediction:
         """Predict by a model of what travels, or by measured epochs."""
         self.settings(placed, self.ways[0])  # a fault in the file is the job's, not a way's
-        return Epochs(self.ways, lambda way: self.model_s(placed, way), placed.job.compute_s).predict(measure)
+        return EpochPrediction(self.ways, lambda way: self.model_s(placed, way), placed.job.compute_s).predict(measure)
 
-    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
+    def program(self, placed: PlacedJob, way: str, start: JobStart) -> JobSettings:
         """The command, with a result in JSON."""
         job = placed.job
         assert job.file is not None
@@ -106,7 +106,7 @@ def result_of(folder: Path) -> dict[str, Any]:
     return dict(parse_json(read_text(path, _MOST_BYTES))) if path.is_file() else {}
 
 
-def lossless(kind: Training, placed: Placed, way: str) -> None:
+def lossless(kind: Training, placed: PlacedJob, way: str) -> None:
     """Refuse a way that changes what is computed, unless the job allows it.
 
     Raises:

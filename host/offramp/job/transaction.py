@@ -10,7 +10,7 @@ from typing import Protocol, Self
 from offramp_base.errors import OfframpError
 
 
-class Step(Protocol):
+class TransactionStep(Protocol):
     """One thing that is put somewhere; :meth:`apply` leaves nothing behind if it raises."""
 
     @property
@@ -41,12 +41,12 @@ class Transaction:
     def __init__(
         self, note: Callable[[str, str], None] | None = None, signalled: Callable[[], None] | None = None
     ) -> None:
-        self._on_step, self._signalled, self._done = note, signalled, list[Step]()
+        self._on_step, self._signalled, self._done = note, signalled, list[TransactionStep]()
 
     def __enter__(self) -> Self:
         return self
 
-    def apply(self, step: Step) -> None:
+    def apply(self, step: TransactionStep) -> None:
         """Apply a step; if that fails the context should end."""
         self._note("apply", step.name)
         step.apply()

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from offramp.allreduce.entries import Contributor, SwitchRole
-from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.names import some
 from offramp.cluster.routes import next_links, route
 from offramp_base.errors import OfframpError
 
 
-def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
+def roles(cluster: Cluster, hosts: Sequence[ClusterHost]) -> dict[str, SwitchRole]:
     """The role of each switch in a job with one rank on each host: one switch, or leaves below one spine.
 
     Raises:
@@ -42,7 +42,7 @@ def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
     return out
 
 
-def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, str]:
+def leaves_of(cluster: Cluster, hosts: Sequence[ClusterHost], what: str) -> dict[str, str]:
     """The switch at each host's first link, by the host's name.
 
     Args:
@@ -60,7 +60,7 @@ def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, s
             raise OfframpError(f"{cluster.place(host.name)}: {host.name}: {problem}")
         links = cluster.links_of[host.name]
         switch = cluster.by_name[links[0].far(host.name).node] if links else None
-        if not isinstance(switch, Switch):
+        if not isinstance(switch, ClusterSwitch):
             raise OfframpError(f"{cluster.place(host.name)}: {host.name}: its first link leads to no switch")
         leaves[host.name] = switch.name
     return leaves
@@ -81,13 +81,13 @@ def _spine(cluster: Cluster, leaves: list[str]) -> str:
 
 def _check(cluster: Cluster, name: str) -> None:
     switch = cluster.by_name[name]
-    assert isinstance(switch, Switch)
+    assert isinstance(switch, ClusterSwitch)
     if switch.target != "v1model" or not switch.control:
         what = f"target {switch.target}" if switch.target != "v1model" else "no control address"
         raise OfframpError(f"{cluster.place(name)}: {name}: {what}: all-reduce among plain frames expects v1model")
 
 
-def bottleneck_bps(cluster: Cluster, hosts: Sequence[Host]) -> float:
+def bottleneck_bps(cluster: Cluster, hosts: Sequence[ClusterHost]) -> float:
     """The rate of a ring over the hosts in order: of its slowest link, shared by what crosses it one way."""
     used: dict[tuple[str, str], int] = {}
     rates: dict[tuple[str, str], int] = {}

@@ -12,12 +12,12 @@ from statistics import mean
 from typing import Any, Final
 
 from offramp.allreduce.control import AllReduceControl
-from offramp.cluster.model import Agent, Cluster, Switch
+from offramp.cluster.model import Agent, Cluster, ClusterSwitch
 from offramp.cluster.reach import command_on
 from offramp.job.counters import link_bytes, of_hosts
 from offramp.job.network import interface
 from offramp.job.steps import read_paths, read_steps
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -223,7 +223,7 @@ def _queues(cluster: Cluster) -> dict[str, tuple[int, int]]:
 def _agent(agent: Agent) -> AgentLook:
     """Counters of an agent whose socket is on this machine; an agent elsewhere does not answer."""
     try:
-        connection = Connection(agent.socket)
+        connection = AgentConnection(agent.socket)
     except OfframpError:
         return AgentLook(answers=False)
     try:
@@ -236,7 +236,7 @@ def _agent(agent: Agent) -> AgentLook:
         connection.close()
 
 
-def _switch(switch: Switch) -> SwitchLook:
+def _switch(switch: ClusterSwitch) -> SwitchLook:
     session = Session(switch.control or "", device_id=switch.device, timeout_s=_TIMEOUT_S)
     try:
         session.capabilities()

@@ -24,15 +24,15 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp.leo.config.files import load_config as load_config
-    from offramp.leo.native.dataflow import Program as Dataflow
+    from offramp.leo.native.dataflow import Dataflow as Dataflow
     from offramp.leo.native.dataflow import Trip as Trip
     from offramp.leo.native.functions import READ as READ
     from offramp.leo.native.functions import WRITE as WRITE
     from offramp.leo.runtime.context import Context as Context
     from offramp.leo.runtime.context import Reply as Reply
-    from offramp.leo.runtime.requester import Settings as RequesterSettings
+    from offramp.leo.runtime.requester import RequesterSettings as RequesterSettings
     from offramp.leo.selection.table import Table as Table
-    from offramp.leo.store.client import Client as StoreClient
+    from offramp.leo.store.client import StoreClient as StoreClient
     from offramp.leo.store.process import StoreProcess as StoreProcess
     from offramp.leo.store.settings import StoreSettings as StoreSettings
 else:
@@ -40,11 +40,11 @@ else:
         __name__,
         {
             "Context": "offramp.leo.runtime.context",
-            "Dataflow": "offramp.leo.native.dataflow:Program",
+            "Dataflow": "offramp.leo.native.dataflow",
             "READ": "offramp.leo.native.functions",
             "Reply": "offramp.leo.runtime.context",
-            "RequesterSettings": "offramp.leo.runtime.requester:Settings",
-            "StoreClient": "offramp.leo.store.client:Client",
+            "RequesterSettings": "offramp.leo.runtime.requester",
+            "StoreClient": "offramp.leo.store.client",
             "StoreProcess": "offramp.leo.store.process",
             "StoreSettings": "offramp.leo.store.settings",
             "Table": "offramp.leo.selection.table",

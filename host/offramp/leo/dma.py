@@ -20,7 +20,7 @@ MOST: Final = (1 << 32) - 1
 """Most bytes of a copy."""
 
 
-class Region(IntEnum):
+class MemoryRegion(IntEnum):
     """The memory of a device."""
 
     HOST = 0

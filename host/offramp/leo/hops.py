@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 1 << 28
 
 
 @dataclass(frozen=True)
-class Moment:
+class HopMoment:
     """A point in time at which something takes over a request.
 
     Attributes:
@@ -41,7 +41,7 @@ class Moment:
     note: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Recorder:
+class MomentRecorder:
     """Recorder of a process's moments, each written at once: the process may be killed.
 
     Attributes:
@@ -64,10 +64,10 @@ class Recorder:
 
 
 @cache
-def recorder() -> Recorder | None:
+def recorder() -> MomentRecorder | None:
     """The recorder of this process; None if tracing is off."""
     folder = os.environ.get(FOLDER)
-    return None if folder is None else Recorder(Path(folder), os.environ.get(SIDE, "process"))
+    return None if folder is None else MomentRecorder(Path(folder), os.environ.get(SIDE, "process"))
 
 
 def boot() -> str:
@@ -80,7 +80,7 @@ class Noted:
     """Moments that a process recorded, and the clock that it read."""
 
     boot: str
-    moments: Sequence[Moment]
+    moments: Sequence[HopMoment]
 
 
 def read(folder: Path, side: str) -> list[Noted]:
@@ -95,7 +95,7 @@ def read(folder: Path, side: str) -> list[Noted]:
             raise OfframpError(f"{path}: more than {_MOST_BYTES} bytes")
         try:
             first, *rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-            moments = tuple(Moment(int(row["at_ns"]), str(row["where"]), dict(row["note"])) for row in rows)
+            moments = tuple(HopMoment(int(row["at_ns"]), str(row["where"]), dict(row["note"])) for row in rows)
             found.append(Noted(str(first["boot"]), moments))
         except (ValueError, TypeError, KeyError) as error:
             raise OfframpError(f"{path}: no moments: {error}") from None
@@ -124,7 +124,7 @@ def offset_ns(there: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]])
     return (ahead - behind) / 2, (ahead + behind) / 2
 
 
-def pieces(moments: Iterable[Moment], begun_ns: int, ended_ns: int, first: str) -> list[tuple[str, int, int, Any]]:
+def pieces(moments: Iterable[HopMoment], begun_ns: int, ended_ns: int, first: str) -> list[tuple[str, int, int, Any]]:
     """Cut the time of a request into pieces without gaps: who had it, from when, until when, and details.
 
     Args:
@@ -134,7 +134,7 @@ def pieces(moments: Iterable[Moment], begun_ns: int, ended_ns: int, first: str) 
         first: who has it at the beginning.
     """
     inside = sorted((each for each in moments if begun_ns <= each.at_ns < ended_ns), key=lambda each: each.at_ns)
-    steps = [Moment(begun_ns, first), *inside]
+    steps = [HopMoment(begun_ns, first), *inside]
     ends = [*(each.at_ns for each in inside), ended_ns]
     return [(step.where, step.at_ns, end, step.note) for step, end in zip(steps, ends, strict=True)]
 

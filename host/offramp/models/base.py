@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Features = torch.Tensor | FeatureMatrix
 
 
-class Prepared(NamedTuple):
+class PreparedTensors(NamedTuple):
     """The tensors that a layer computes from each vertex's state before it looks at neighbours.
 
     Attributes:
@@ -94,12 +94,12 @@ class Model(nn.Module, ABC):
         """Compute ``h^0`` from the vertices' features, vertex by vertex."""
         return features
 
-    def prepare(self, number: int, h: Features, own: int | None = None) -> Prepared:
+    def prepare(self, number: int, h: Features, own: int | None = None) -> PreparedTensors:
         """The part of layer ``number`` (1 to L) that needs no neighbours, from ``(s, …)`` states ``h^(number - 1)``.
 
         For the first ``own`` vertices, by default all, it also computes what they need themselves.
         """
-        return Prepared(self._message(number, h), self._kept(number, _head(h, own)))
+        return PreparedTensors(self._message(number, h), self._kept(number, _head(h, own)))
 
     @abstractmethod
     def _message(self, number: int, h: Features) -> torch.Tensor:

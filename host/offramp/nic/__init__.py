@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp.nic.build import agent_program as agent_program
     from offramp.nic.build import build as build_agent
     from offramp.nic.build import missing as missing_tools
-    from offramp.nic.connection import Connection as Connection
+    from offramp.nic.connection import AgentConnection as AgentConnection
     from offramp.nic.doctor import checks as checks
     from offramp.nic.process import AgentProcess as AgentProcess
     from offramp.nic.sysroot import make_sysroot as make_sysroot
@@ -24,8 +24,8 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
+            "AgentConnection": "offramp.nic.connection",
             "AgentProcess": "offramp.nic.process",
-            "Connection": "offramp.nic.connection",
             "agent_program": "offramp.nic.build",
             "build_agent": "offramp.nic.build:build",
             "checks": "offramp.nic.doctor",

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from offramp.device import Message
 from offramp.nic import wire
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.memory import Arena
-from offramp.nic.rings import Rings, Submission
+from offramp.nic.rings import ClientRings, Submission
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
@@ -19,7 +19,7 @@ _END_S = 10.0
 _FIRST_LOOKS = 64  # at the ring before the process sleeps until the bell
 
 
-class Reply(NamedTuple):
+class QueueReply(NamedTuple):
     """Outcome of a request; ``status`` is a number of :class:`offramp.device.Status`."""
 
     request: int
@@ -28,7 +28,7 @@ class Reply(NamedTuple):
     busy_ns: int
 
 
-class _Sent(NamedTuple):
+class _SentRequest(NamedTuple):
     function: int
     at: int
     length: int
@@ -37,7 +37,7 @@ class _Sent(NamedTuple):
     most: int
 
 
-class Client:
+class QueueClient:
     """One queue of one agent.
 
     Args:
@@ -46,7 +46,7 @@ class Client:
         memory: bytes for messages and answers.
 
     Raises:
-        OfframpError: as :class:`Connection`.
+        OfframpError: as :class:`AgentConnection`.
     """
 
     def __init__(self, path: str | Path, entries: int = 64, memory: int = 64 << 20) -> None:
@@ -54,7 +54,7 @@ class Client:
         self.entries = entries
         self.shared = SharedMemory(wire.queue_bytes(entries) + 64 + memory)
         self._tables: dict[int, tuple[SharedMemory, tuple[int, ...]]] = {}
-        self._sent: dict[int, _Sent] = {}
+        self._sent: dict[int, _SentRequest] = {}
         self._start = -(-wire.queue_bytes(entries) // 64) * 64
         self._arena = Arena(self._start, self.shared.size)
         try:
@@ -112,11 +112,11 @@ class Client:
             self._arena.give(at, len(message))
             return False
         self.shared.view[at : at + len(message)] = message
-        sent = self._sent[request] = _Sent(function, at, len(message), answer, room, most)
+        sent = self._sent[request] = _SentRequest(function, at, len(message), answer, room, most)
         self._put(request, sent)
         return True
 
-    def replies(self) -> list[Reply]:
+    def replies(self) -> list[QueueReply]:
         """Replies that have arrived, without waiting."""
         found = []
         for done in self.rings.completions():
@@ -128,10 +128,10 @@ class Client:
             length = min(done.length, sent.room)
             message = bytes(self.shared.view[sent.answer : sent.answer + length])
             self._forget(sent)
-            found.append(Reply(done.request, done.status, message, done.busy_ns))
+            found.append(QueueReply(done.request, done.status, message, done.busy_ns))
         return found
 
-    def wait(self, timeout_s: float) -> list[Reply]:
+    def wait(self, timeout_s: float) -> list[QueueReply]:
         """Wait for replies: at least one, unless the time is over or the agent is gone."""
         deadline = time.monotonic() + timeout_s
         looks = 0
@@ -172,8 +172,8 @@ class Client:
         self.shared.close()
 
     def _connect(self) -> None:
-        self.rings = Rings(self.shared, 0, self.entries)
-        self.connection = Connection(self.path)
+        self.rings = ClientRings(self.shared, 0, self.entries)
+        self.connection = AgentConnection(self.path)
         try:
             self.region = self.connection.share(self.shared)
             self.number, bell = self.connection.queue(self.region, 0, self.entries)
@@ -188,14 +188,14 @@ class Client:
         padded = [*rest, 0, 0, 0, 0][:4]
         region = self.connection.share(memory)
         body = wire.TABLES.pack(self.number, function, region, 0, 0, length, *padded)
-        self.connection.ask(wire.Kind.TABLES, body)
+        self.connection.ask(wire.ControlMessageType.TABLES, body)
 
-    def _put(self, request: int, sent: _Sent) -> None:
+    def _put(self, request: int, sent: _SentRequest) -> None:
         self.rings.submit(
             Submission(request, sent.function, self.region, sent.at, sent.length, self.region, sent.answer, sent.room)
         )
 
-    def _again(self, request: int, sent: _Sent) -> bool:
+    def _again(self, request: int, sent: _SentRequest) -> bool:
         """Repeat a request with more room for its answer, if allowed."""
         room = min(2 * sent.room, sent.most)
         if room <= sent.room:
@@ -212,6 +212,6 @@ class Client:
         self._put(request, self._sent[request])
         return True
 
-    def _forget(self, sent: _Sent) -> None:
+    def _forget(self, sent: _SentRequest) -> None:
         self._arena.give(sent.at, sent.length)
         self._arena.give(sent.answer, sent.room)

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
 from offramp.device import Message, Status
-from offramp.hermod.endhost.priorities import Mark, Priorities
+from offramp.hermod.endhost.priorities import CoflowPriority, Priorities
 from offramp.hermod.endhost.transfers import Span
 from offramp.hermod.factors import Factors
 from offramp.nic import wire
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.link import parse_nic_link
 from offramp.nic.memory import Arena
-from offramp.nic.rings import Rings, Submission
+from offramp.nic.rings import ClientRings, Submission
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
@@ -34,7 +34,7 @@ _ENTRIES: Final = 256
 _ANSWER: Final = 256
 
 
-class Host(NamedTuple):
+class RankAddress(NamedTuple):
     """Addresses of a rank.
 
     Attributes:
@@ -66,7 +66,7 @@ class Host(NamedTuple):
 
 
 @dataclass(eq=False)
-class Exchange:
+class PendingCoflow:
     """A coflow that was handed over.
 
     Attributes:
@@ -102,7 +102,7 @@ class CoflowPort:
         self,
         link: str,
         rank: int,
-        hosts: Sequence[Host],
+        hosts: Sequence[RankAddress],
         priorities: Priorities | None = None,
         *,
         memory: int = 64 << 20,
@@ -112,7 +112,7 @@ class CoflowPort:
     ) -> None:
         self.rank, self.size = rank, len(hosts)
         self.priorities = priorities or Priorities.off()
-        self._unfinished: dict[int, Exchange] = {}
+        self._unfinished: dict[int, PendingCoflow] = {}
         self._next = 0
         path, port = parse_nic_link(link)
         ranks = b"".join(host.pack() for host in hosts)
@@ -120,9 +120,9 @@ class CoflowPort:
         self._memory = SharedMemory(first + len(ranks) + 64 + memory, f"offramp-coflows-{rank}")
         self._memory.view[first : first + len(ranks)] = ranks
         self._arena = Arena(-(-(first + len(ranks)) // 64) * 64, self._memory.size)
-        self._rings = Rings(self._memory, 0, _ENTRIES)
+        self._rings = ClientRings(self._memory, 0, _ENTRIES)
         try:
-            self._connection = Connection(path)
+            self._connection = AgentConnection(path)
         except OfframpError:
             self._rings.close()
             self._memory.close()
@@ -134,7 +134,7 @@ class CoflowPort:
             control = self.priorities.control.dscp
             times = first, round(1e9 * retry_s), loss, seed
             body = wire.COFLOWS.pack(number, port, rank, len(hosts), self._region, control, *times)
-            self._connection.ask(wire.Kind.COFLOWS, body)
+            self._connection.ask(wire.ControlMessageType.COFLOWS, body)
         except OfframpError:
             self.close()
             raise
@@ -152,7 +152,7 @@ class CoflowPort:
         incoming: Mapping[int, int],
         factors: Factors | None = None,
         order: Iterable[Span] | None = None,
-    ) -> Exchange:
+    ) -> PendingCoflow:
         """Hand over a coflow.
 
         Args:
@@ -168,7 +168,7 @@ class CoflowPort:
         if self._rings.gone or self._rings.full:
             raise OfframpError("coflows: the agent is gone" if self._rings.gone else "coflows: too many at a time")
         mark = self.priorities.mark(factors)
-        made = Exchange(message)
+        made = PendingCoflow(message)
         outs = {peer: self._put(made, content) for peer, content in outgoing.items() if len(content)}
         made._incoming = {peer: (self._take(made, size), size) for peer, size in incoming.items() if size}
         made.received = {peer: b"" for peer, size in incoming.items() if not size}
@@ -183,12 +183,12 @@ class CoflowPort:
         made._answer = self._take(made, _ANSWER)
         number, self._next = self._next, self._next + 1
         self._unfinished[number] = made
-        function = wire.Function.HERMOD_EXCHANGE
+        function = wire.NicFunction.HERMOD_EXCHANGE
         region = self._region
         self._rings.submit(Submission(number, function, region, at, len(text), region, made._answer, _ANSWER))
         return made
 
-    def wait(self, exchange: Exchange, timeout_s: float = 10.0) -> dict[int, bytes]:
+    def wait(self, exchange: PendingCoflow, timeout_s: float = 10.0) -> dict[int, bytes]:
         """Wait for a coflow; returns the bytes received from each peer.
 
         Raises:
@@ -237,7 +237,7 @@ class CoflowPort:
                 raise OfframpError(f"coflows: {text.decode(errors='replace') or 'the agent refuses it'}")
             exchange.done = True
 
-    def _take(self, exchange: Exchange, size: int) -> int:
+    def _take(self, exchange: PendingCoflow, size: int) -> int:
         at = self._arena.take(size)
         if at is None:
             for place in exchange._places:
@@ -246,12 +246,12 @@ class CoflowPort:
         exchange._places.append((at, size))
         return at
 
-    def _put(self, exchange: Exchange, content: Message) -> tuple[int, int]:
+    def _put(self, exchange: PendingCoflow, content: Message) -> tuple[int, int]:
         at = self._take(exchange, len(content))
         self._memory.view[at : at + len(content)] = content
         return at, len(content)
 
-    def _place(self, mark: Mark, factors: Factors | None) -> int:
+    def _place(self, mark: CoflowPriority, factors: Factors | None) -> int:
         """The coflow's class on the port: its DSCP's queue in the switches, after the class of control frames."""
         plan = self.priorities.plan
         if plan is None or factors is None:

@@ -16,14 +16,14 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import parse_object
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.unreachable import UnreachableError
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 ANSWER_S: Final = 10.0
 MOST_ANSWER: Final = 1 << 20
 """Largest answer in bytes."""
 
 
-class Connection:
+class AgentConnection:
     """A connection to the agent and the requests that it answers.
 
     Attributes:
@@ -48,7 +48,7 @@ class Connection:
             self._socket.close()
             raise UnreachableError(f"agent {self.path}: {error.strerror}; is `offramp nic run` running?") from None
         try:
-            body = self.ask(wire.Kind.HELLO, wire.HELLO.pack(wire.VERSION))[0]
+            body = self.ask(wire.ControlMessageType.HELLO, wire.HELLO.pack(wire.VERSION))[0]
             _, self.cores, _, self.ports = self._unpack(wire.HELLO_REPLY, body[: wire.HELLO_REPLY.size])
         except OfframpError:
             self._socket.close()
@@ -83,12 +83,12 @@ class Connection:
 
     def share(self, memory: SharedMemory) -> int:
         """Make the agent map ``memory``; returns the number of the region."""
-        answer, _ = self.ask(wire.Kind.MAP, wire.MAP.pack(memory.size), memory.fd)
+        answer, _ = self.ask(wire.ControlMessageType.MAP, wire.MAP.pack(memory.size), memory.fd)
         return int(self._unpack(wire.NUMBER, answer)[0])
 
     def queue(self, region: int, offset: int, entries: int) -> tuple[int, socket.socket]:
         """Make the agent serve rings in a region; returns the number of the queue, and its bell."""
-        answer, fd = self.ask(wire.Kind.QUEUE, wire.QUEUE.pack(region, entries, offset))
+        answer, fd = self.ask(wire.ControlMessageType.QUEUE, wire.QUEUE.pack(region, entries, offset))
         if fd is None:
             raise OfframpError(f"agent {self.path}: gave no bell for a queue")
         try:
@@ -101,13 +101,13 @@ class Connection:
 
     def stats(self) -> dict[str, Any]:
         """The agent's statistics."""
-        return parse_object(self.ask(wire.Kind.STATS)[0], f"agent {self.path}: statistics")
+        return parse_object(self.ask(wire.ControlMessageType.STATS)[0], f"agent {self.path}: statistics")
 
     def close(self) -> None:
         """Disconnect; the agent forgets everything of this client."""
         self._socket.close()
 
-    def _unpack(self, layout: Structure, answer: bytes) -> tuple[Any, ...]:
+    def _unpack(self, layout: StructFormat, answer: bytes) -> tuple[Any, ...]:
         if len(answer) != layout.size:
             raise OfframpError(f"agent {self.path}: an answer of {len(answer)} bytes, expected {layout.size}")
         return layout.unpack(answer)

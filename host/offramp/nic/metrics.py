@@ -25,7 +25,7 @@ _PREFIX: Final = "offramp_nic_"
 
 
 def metrics(stats: Mapping[str, Any]) -> str:
-    """Statistics of an agent (:meth:`offramp.nic.connection.Connection.stats`) in Prometheus' text format."""
+    """Statistics of an agent (:meth:`offramp.nic.connection.AgentConnection.stats`) in Prometheus' text format."""
     return "".join(f"{line}\n" for line in _lines(stats))
 
 

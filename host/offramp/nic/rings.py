@@ -36,7 +36,7 @@ class Completed(NamedTuple):
     busy_ns: int
 
 
-class Rings:
+class ClientRings:
     """The client's side of the rings; used by one thread at a time."""
 
     def __init__(self, memory: SharedMemory, offset: int, entries: int) -> None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 MAGIC: Final = 0x43494E4F  # "ONIC"
 VERSION: Final = 1
-HEADER: Final = Structure(
+HEADER: Final = StructFormat(
     "Header", "In front of each message; `length` is the body's.", magic="u32", kind="u32", length="u32"
 )
 REPLY: Final = 0x8000
@@ -25,7 +25,7 @@ MOST_SEGMENTS: Final = 4
 """Most segments of a packet of all-reduce: more do not fit a port's buffers."""
 
 
-class Kind(IntEnum):
+class ControlMessageType(IntEnum):
     """Kinds of messages on the control socket."""
 
     HELLO = 1
@@ -39,8 +39,8 @@ class Kind(IntEnum):
     RANK = 9
 
 
-HELLO: Final = Structure("Hello", "The first message of a client.", version="u32")
-HELLO_REPLY: Final = Structure(
+HELLO: Final = StructFormat("Hello", "The first message of a client.", version="u32")
+HELLO_REPLY: Final = StructFormat(
     "HelloReply",
     "Names of functions follow, one per line.",
     version="u32",
@@ -48,11 +48,11 @@ HELLO_REPLY: Final = Structure(
     most_entries="u32",
     ports="u32",
 )
-MAP: Final = Structure(
+MAP: Final = StructFormat(
     "Map", "Memory that the client shares: a memfd, sealed against shrinking, comes with the message.", size="u64"
 )
-QUEUE: Final = Structure("Queue", "Rings in shared memory.", region="u32", entries="u32", offset="u64")
-TABLES: Final = Structure(
+QUEUE: Final = StructFormat("Queue", "Rings in shared memory.", region="u32", entries="u32", offset="u64")
+TABLES: Final = StructFormat(
     "Tables",
     "Memory that a function of a queue looks things up in.",
     queue="u32",
@@ -63,7 +63,7 @@ TABLES: Final = Structure(
     length="u64",
     parameters="u32[4]",
 )
-TRANSPORT: Final = Structure(
+TRANSPORT: Final = StructFormat(
     "Transport",
     "A worker of SwitchGNN on a port. Times are nanoseconds: until a repeat, at most, until failure, between windows.",
     queue="u32",
@@ -84,7 +84,7 @@ TRANSPORT: Final = Structure(
     duplication="f64",
     seed="u64",
 )
-COFLOWS: Final = Structure(
+COFLOWS: Final = StructFormat(
     "Coflows",
     "An end host of Hermod on a port; the addresses of its ranks are at `offset`, `dscp` is that of control frames.",
     queue="u32",
@@ -98,7 +98,7 @@ COFLOWS: Final = Structure(
     loss="f64",
     seed="u64",
 )
-RANK: Final = Structure(
+RANK: Final = StructFormat(
     "Rank",
     "A rank of all-reduce on a port. Times are nanoseconds: until a repeat, until failure.",
     queue="u32",
@@ -114,13 +114,13 @@ RANK: Final = Structure(
     loss="f64",
     seed="u64",
 )
-UPGRADE: Final = Structure(
+UPGRADE: Final = StructFormat(
     "Upgrade",
     "From a new agent to the one that it takes the place of; the names of its ports follow, one per line.",
     version="u32",
 )
 MOST_RANKS: Final = 4096
-ADDRESS: Final = Structure(
+ADDRESS: Final = StructFormat(
     "Address",
     "Where a rank is; the first number of the IPv4 address's dotted form is its highest byte.",
     mac="byte[6]",
@@ -128,7 +128,7 @@ ADDRESS: Final = Structure(
     ip="u32",
     spare="u32",
 )
-NUMBER: Final = Structure("Number", "What the answer to most messages is.", value="u32")
+NUMBER: Final = StructFormat("Number", "What the answer to most messages is.", value="u32")
 
 
 class Flag(IntEnum):
@@ -139,7 +139,7 @@ class Flag(IntEnum):
     RESUME = 4
 
 
-class Function(IntEnum):
+class NicFunction(IntEnum):
     """Numbers of functions on a queue."""
 
     KVS_LOOKUP = 0
@@ -159,7 +159,7 @@ class Function(IntEnum):
     ALLREDUCE = 64
 
 
-SUBMISSION: Final = Structure(
+SUBMISSION: Final = StructFormat(
     "Submission",
     "A request on a queue; the answer has room for `answer_room` bytes.",
     request="u64",
@@ -173,7 +173,7 @@ SUBMISSION: Final = Structure(
     answer_room="u64",
     spare="u64",
 )
-COMPLETION: Final = Structure(
+COMPLETION: Final = StructFormat(
     "Completion",
     "How a request ended; `length` is the answer's, `busy_ns` how long the agent worked on it.",
     request="u64",
@@ -191,7 +191,7 @@ NO_ROOM: Final = 64
 PENDING: Final = 65
 """Status that never leaves the agent: the request is completed later."""
 
-MEMORY: Final = Structure(
+MEMORY: Final = StructFormat(
     "Memory",
     "A part of a function's tables; behind it, of a write, the content.",
     function="u32",
@@ -199,7 +199,7 @@ MEMORY: Final = Structure(
     offset="u64",
     length="u64",
 )
-EXCHANGE: Final = Structure(
+EXCHANGE: Final = StructFormat(
     "Exchange",
     "A round of SwitchGNN; offsets are those of values, sums and scratch memory.",
     plan="u32",
@@ -210,7 +210,7 @@ EXCHANGE: Final = Structure(
     sums="u64",
     scratch="u64",
 )
-COFLOW: Final = Structure(
+COFLOW: Final = StructFormat(
     "Coflow",
     "A coflow's transfers; the key (8 bytes each), transfers out and in, and pieces follow.",
     message="u32",
@@ -223,7 +223,7 @@ COFLOW: Final = Structure(
     pieces="u32",
     zero="u32",
 )
-SUM: Final = Structure(
+SUM: Final = StructFormat(
     "Sum",
     "A tensor to be summed over the ranks: its type (offramp.allreduce.numbers), where its values are and its sums go.",
     type="u32",
@@ -232,7 +232,7 @@ SUM: Final = Structure(
     values="u64",
     sums="u64",
 )
-TRANSFER: Final = Structure(
+TRANSFER: Final = StructFormat(
     "Transfer",
     "Bytes to or from a peer; a piece's offset is in its transfer.",
     peer="u32",

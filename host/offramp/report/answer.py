@@ -6,14 +6,14 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from offramp.report.model import Table
+from offramp.report.model import ReportTable
 from offramp.report.sections import card, table
 from offramp.report.units import duration, percent, si
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from offramp.report.model import Report, Run
+    from offramp.report.model import Report, TrainingRun
 
 _BEST = " \N{CHECK MARK}"
 _CAPTION = "\N{CHECK MARK} best of the ways that share the graph. Wire: bytes up and down, all links, with headers."
@@ -59,17 +59,17 @@ def answer(report: Report) -> str:
         ]
         for run in report.runs
     ]
-    return _page(text.strip(), card(table(Table("", ["", "training", "wire", "accuracy"], rows)), _CAPTION))
+    return _page(text.strip(), card(table(ReportTable("", ["", "training", "wire", "accuracy"], rows)), _CAPTION))
 
 
 def _page(text: str, shown: str = "") -> str:
     return f'<h2>Should I use the switch for this?</h2><p class="answer">{escape(text)}</p>{shown}'
 
 
-def wire_bytes(run: Run) -> int:
+def wire_bytes(run: TrainingRun) -> int:
     """All bytes on the links of a run, up and down."""
     return int(run.result["wire_bytes_up"] + run.result["wire_bytes_down"])
 
 
-def _each(runs: list[Run], shown: Callable[[Run], str]) -> str:
+def _each(runs: list[TrainingRun], shown: Callable[[TrainingRun], str]) -> str:
     return ", ".join(f"{shown(run)} by {run.name}" for run in runs)

@@ -20,7 +20,7 @@ Format = Callable[[float], str]
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A curve: ``style`` is a class of the style sheet, ``dashed`` for limits and references."""
 
     name: str
@@ -31,7 +31,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Bar:
+class ChartBar:
     """A bar up to ``outer`` in a light shade, filled up to ``inner`` in the full one."""
 
     name: str
@@ -70,7 +70,7 @@ class _Frame:
         )
 
 
-def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: Format, y_form: Format) -> str:
+def line_chart(lines: Sequence[ChartLine], *, x_label: str, y_label: str, x_form: Format, y_form: Format) -> str:
     """Curves over a common x axis; where some coincide, their colours alternate so that all are visible."""
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
@@ -95,7 +95,7 @@ def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: For
 
 
 def bar_chart(
-    groups: Sequence[tuple[str, Sequence[Bar]]], *, x_label: str, y_label: str, y_form: Format, top: float
+    groups: Sequence[tuple[str, Sequence[ChartBar]]], *, x_label: str, y_label: str, y_form: Format, top: float
 ) -> str:
     """Groups of bars side by side on an axis from 0 to at least ``top``."""
     ticks = nice_ticks(0, top)
@@ -115,7 +115,7 @@ def bar_chart(
     return _svg(frame, parts, x_label, y_label)
 
 
-def _dashes(line: Line, solid: Sequence[Line]) -> str:
+def _dashes(line: ChartLine, solid: Sequence[ChartLine]) -> str:
     if line.dashed:
         return ' stroke-width="1.5" stroke-dasharray="6 5"'
     turn = solid.index(line)
@@ -134,7 +134,7 @@ def _rectangle(frame: _Frame, left: float, right: float, value: float, style: st
     )
 
 
-def _hover_points(frame: _Frame, lines: Sequence[Line], x_form: Format, y_form: Format) -> str:
+def _hover_points(frame: _Frame, lines: Sequence[ChartLine], x_form: Format, y_form: Format) -> str:
     return "".join(
         f'<circle class="hover {line.style}" cx="{frame.x(x)}" cy="{frame.y(y)}" r="4">'
         f"<title>{escape(f'{line.name}, {x_form(x)}: {y_form(y)}')}</title></circle>"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from offramp.report.model import Run
+    from offramp.report.model import TrainingRun
     from offramp.workers.epochs import EpochRecord
 
 
@@ -57,7 +57,7 @@ def epoch_line(epoch: EpochRecord, epochs: int) -> str:
     return "  ".join([number, f"loss {epoch.loss:.4f}", *epoch.progress()])
 
 
-def runs_table(runs: Sequence[Run]) -> Table:
+def runs_table(runs: Sequence[TrainingRun]) -> Table:
     """Totals, one column per run."""
     table = Table(box=None, pad_edge=False)
     table.add_column("")

@@ -8,12 +8,12 @@ from html import escape
 from math import hypot
 from typing import TYPE_CHECKING, Final
 
-from offramp.report.layout import Layout, layout_of
+from offramp.report.layout import FabricLayout, layout_of
 from offramp.report.sections import card
 from offramp.report.units import si, tick
 
 if TYPE_CHECKING:
-    from offramp.report.outcome import Fabric, Link, Node, Outcome
+    from offramp.report.outcome import Fabric, FabricLink, FabricMachine, Outcome
     from offramp.report.palette import Palette
 
 _BETWEEN, _HIGH = 16, 34
@@ -61,7 +61,7 @@ def _drawing(fabric: Fabric, ran: Sequence[str], palette: Palette) -> str:
     return f'<svg class="fabric" {size} role="img" aria-label="{label}">{"".join(drawn)}</svg>'
 
 
-def _rack(name: str, members: Sequence[str], plan: Layout) -> str:
+def _rack(name: str, members: Sequence[str], plan: FabricLayout) -> str:
     xs, ys = zip(*(plan.places[each] for each in members), strict=True)
     x, y = min(xs) - plan.column / 2 + 2, min(ys) - 28
     width, height = max(xs) - min(xs) + plan.column - 4, max(ys) - min(ys) + 56
@@ -69,7 +69,7 @@ def _rack(name: str, members: Sequence[str], plan: Layout) -> str:
     return f'<rect class="rack" {box} rx="9"><title>{escape(f"rack {name}")}</title></rect>'
 
 
-def _node(node: Node, plan: Layout) -> str:
+def _node(node: FabricMachine, plan: FabricLayout) -> str:
     (x, y), width, height = plan.places[node.name], plan.column - _BETWEEN, _HIGH
     name = node.name if len(node.name) <= _LETTERS else f"{node.name[: _LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
     rounded = 3 if node.role == "switch" else 9
@@ -80,7 +80,7 @@ def _node(node: Node, plan: Layout) -> str:
     )
 
 
-def _link(link: Link, busiest: int, plan: Layout, ran: Sequence[str], palette: Palette) -> str:
+def _link(link: FabricLink, busiest: int, plan: FabricLayout, ran: Sequence[str], palette: Palette) -> str:
     """The strands of a link, one for each alternative whose bytes are known, and its words."""
     shares = [(name, sum(link.bytes_by[name]) / busiest if busiest else 0.0) for name in ran if name in link.bytes_by]
     strands = [(palette.style(name), _THINNEST + (_THICKEST - _THINNEST) * share) for name, share in shares]
@@ -98,7 +98,7 @@ def _link(link: Link, busiest: int, plan: Layout, ran: Sequence[str], palette: P
     return f'<g class="link"><title>{escape(words)}</title>{"".join(drawn)}{hit}</g>'
 
 
-def _path(link: Link, plan: Layout, offset: float) -> str:
+def _path(link: FabricLink, plan: FabricLayout, offset: float) -> str:
     (x0, y0), (x1, y1) = (plan.places[name] for name in link.ends)
     length = hypot(x1 - x0, y1 - y0) or 1.0
     dx, dy = -(y1 - y0) / length * offset, (x1 - x0) / length * offset
@@ -108,7 +108,7 @@ def _path(link: Link, plan: Layout, offset: float) -> str:
     return f"M{start} L{end}"
 
 
-def _rate(link: Link, plan: Layout) -> str:
+def _rate(link: FabricLink, plan: FabricLayout) -> str:
     (x0, y0), (x1, y1) = (plan.places[name] for name in link.ends)
     if y0 == y1:
         return ""
@@ -118,19 +118,19 @@ def _rate(link: Link, plan: Layout) -> str:
     return f'<text class="rate middle" x="{x:.1f}" y="{y + 4:.1f}">{escape(rate(link))}</text>'
 
 
-def rate(link: Link) -> str:
+def rate(link: FabricLink) -> str:
     """The rate of a link in words."""
     return "no limit" if link.rate_bps is None else tick(link.rate_bps, "bit/s")
 
 
-def _words(link: Link, name: str) -> str:
+def _words(link: FabricLink, name: str) -> str:
     if name not in link.bytes_by:
         return f"{name}: {_UNCOUNTED}"
     first, second = link.bytes_by[name]
     return f"{name}: {si(first, 'B')} from {link.ends[0]}, {si(second, 'B')} from {link.ends[1]}"
 
 
-def _table(links: Sequence[Link], ran: Sequence[str], palette: Palette) -> str:
+def _table(links: Sequence[FabricLink], ran: Sequence[str], palette: Palette) -> str:
     head = "".join(f"<th>{text}</th>" for text in ("link", "rate", *(f"{palette.chip(name)}" for name in ran)))
     rows = []
     for link in links:

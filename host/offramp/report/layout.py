@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from offramp.report.outcome import Fabric, Node
+    from offramp.report.outcome import Fabric, FabricMachine
 
 WIDEST: Final = 112
 """Most pixels from one node to the next."""
@@ -24,7 +24,7 @@ _GAP: Final = 0.4
 
 
 @dataclass(frozen=True)
-class Layout:
+class FabricLayout:
     """Places in pixels.
 
     Attributes:
@@ -41,7 +41,7 @@ class Layout:
     racks: Mapping[str, tuple[str, ...]]
 
 
-def layout_of(fabric: Fabric) -> Layout:
+def layout_of(fabric: Fabric) -> FabricLayout:
     """The places of all nodes."""
     neighbours = _neighbours(fabric)
     levels = _levels(fabric, neighbours)
@@ -66,7 +66,7 @@ def layout_of(fabric: Fabric) -> Layout:
             members.append(rack)
     width = max((x for x, _ in places.values()), default=0) + column / 2 + MARGIN
     height = max((y for _, y in places.values()), default=0) + 22 + MARGIN
-    return Layout(places, width, height, column, {rack: tuple(members) for rack, members in racks.items()})
+    return FabricLayout(places, width, height, column, {rack: tuple(members) for rack, members in racks.items()})
 
 
 def _neighbours(fabric: Fabric) -> dict[str, list[str]]:
@@ -94,7 +94,7 @@ def _levels(fabric: Fabric, neighbours: Mapping[str, list[str]]) -> dict[str, in
 
 def _place_hosts(fabric: Fabric, neighbours: Mapping[str, list[str]], columns: dict[str, float]) -> None:
     roles = {each.name: each.role for each in fabric.nodes}
-    hosts: dict[str, list[Node]] = defaultdict(list)
+    hosts: dict[str, list[FabricMachine]] = defaultdict(list)
     for each in fabric.nodes:
         if each.role == "host":
             hosts[each.rack].append(each)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """One training run.
 
     Attributes:
@@ -29,7 +29,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Check:
+class ReportCheck:
     """A claim of the report about its runs, and whether it holds."""
 
     claim: str
@@ -37,7 +37,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows of text or numbers under column names."""
 
     title: str
@@ -72,10 +72,10 @@ class Report:
 
     title: str
     summary: str
-    runs: Sequence[Run]
+    runs: Sequence[TrainingRun]
     command: str
-    checks: Sequence[Check] = ()
-    tables: Sequence[Table] = ()
+    checks: Sequence[ReportCheck] = ()
+    tables: Sequence[ReportTable] = ()
     notes: Sequence[Note] = field(default=())
     advice: str = ""
     origin: str = ""

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from offramp.report.model import Check
+from offramp.report.model import ReportCheck
 
 Answer = Literal["yes", "no", "unknown"]
 Parts = Literal["computing", "sending", "waiting"]
 
 
 @dataclass(frozen=True)
-class Node:
+class FabricMachine:
     """A machine of the fabric.
 
     Attributes:
@@ -32,7 +32,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Link:
+class FabricLink:
     """A link of the fabric and what crossed it.
 
     Attributes:
@@ -51,12 +51,12 @@ class Link:
 class Fabric:
     """The network on which the alternatives ran."""
 
-    nodes: tuple[Node, ...]
-    links: tuple[Link, ...]
+    nodes: tuple[FabricMachine, ...]
+    links: tuple[FabricLink, ...]
 
 
 @dataclass(frozen=True)
-class Point:
+class ProgressPoint:
     """Progress of training after a step or an epoch; None where it was not evaluated."""
 
     step: int
@@ -87,7 +87,7 @@ class Alternative:
     modelled_s: float | None = None
     startup_s: float | None = None
     parts_s: Mapping[Parts, float] = field(default_factory=dict)
-    curve: tuple[Point, ...] = ()
+    curve: tuple[ProgressPoint, ...] = ()
     note: str = ""
     taken: bool = False
     bound: str = ""
@@ -131,7 +131,7 @@ class Outcome:
     step: str
     alternatives: tuple[Alternative, ...]
     fabric: Fabric | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ReportCheck, ...] = ()
     trace: str = ""
     notes: tuple[str, ...] = ()
     seconds: float | None = None
@@ -149,20 +149,20 @@ class Outcome:
                 "verdict": Verdict(**data["verdict"]),
                 "alternatives": tuple(_alternative(each) for each in data["alternatives"]),
                 "fabric": None if data["fabric"] is None else _fabric(data["fabric"]),
-                "checks": tuple(Check(**each) for each in data["checks"]),
+                "checks": tuple(ReportCheck(**each) for each in data["checks"]),
                 "notes": tuple(data["notes"]),
             }
         )
 
 
 def _alternative(data: Mapping[str, Any]) -> Alternative:
-    curve = tuple(Point(**each) for each in data["curve"])
+    curve = tuple(ProgressPoint(**each) for each in data["curve"])
     return Alternative(**{**data, "measured_s": tuple(data["measured_s"]), "curve": curve})
 
 
 def _fabric(data: Mapping[str, Any]) -> Fabric:
     links = [{**each, "ends": tuple(each["ends"])} for each in data["links"]]
     return Fabric(
-        tuple(Node(**each) for each in data["nodes"]),
-        tuple(Link(**{**each, "bytes_by": {k: tuple(v) for k, v in each["bytes_by"].items()}}) for each in links),
+        tuple(FabricMachine(**each) for each in data["nodes"]),
+        tuple(FabricLink(**{**each, "bytes_by": {k: tuple(v) for k, v in each["bytes_by"].items()}}) for each in links),
     )

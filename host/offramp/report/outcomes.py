@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp.report import sections
-from offramp.report.charts import Line
+from offramp.report.charts import ChartLine
 from offramp.report.fabric import fabric
 from offramp.report.page import framed
 from offramp.report.palette import Palette
@@ -19,7 +19,7 @@ from offramp.report.units import duration
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.report.outcome import Outcome, Point, Verdict
+    from offramp.report.outcome import Outcome, ProgressPoint, Verdict
 
 _ANSWERS: Final = {
     "yes": ("\N{CHECK MARK}", "Yes"),
@@ -99,13 +99,13 @@ def _parts(outcome: Outcome, palette: Palette, folder: Path) -> Iterator[str]:
 def _curves(outcome: Outcome, palette: Palette) -> str:
     """Accuracy and loss by each alternative; empty where none was evaluated."""
 
-    def lines(value: Callable[[Point], float | None]) -> list[Line]:
+    def lines(value: Callable[[ProgressPoint], float | None]) -> list[ChartLine]:
         known = []
         for each in outcome.alternatives:
             points = [(point.step, y) for point in each.curve if (y := value(point)) is not None]
             if points:
                 xs, ys = zip(*points, strict=True)
-                known.append(Line(each.name, xs, ys, palette.style(each.name)))
+                known.append(ChartLine(each.name, xs, ys, palette.style(each.name)))
         return known
 
     accuracy, loss = lines(lambda point: point.accuracy), lines(lambda point: point.loss)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from offramp.report.charts import Bar, Line, bar_chart, line_chart
-from offramp.report.model import Check, Report, Run, Table
+from offramp.report.charts import ChartBar, ChartLine, bar_chart, line_chart
+from offramp.report.model import Report, ReportCheck, ReportTable, TrainingRun
 from offramp.report.palette import NAMED, key
 from offramp.report.totals import TOTALS
 from offramp.report.units import duration, number, percent, si, tick
@@ -27,7 +27,7 @@ def card(content: str, caption: str = "") -> str:
     return f'<figure class="card">{content}{below}</figure>'
 
 
-def table(data: Table) -> str:
+def table(data: ReportTable) -> str:
     """A table; numbers are formatted, text is kept."""
     head = "".join(f"<th>{escape(column)}</th>" for column in data.columns)
     rows = "".join("<tr>" + "".join(f"<td>{escape(number(cell))}</td>" for cell in row) + "</tr>" for row in data.rows)
@@ -35,7 +35,7 @@ def table(data: Table) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"
 
 
-def legend(runs: Sequence[Run]) -> str:
+def legend(runs: Sequence[TrainingRun]) -> str:
     """Legend of the runs' colours."""
     return key([(style_of(run.name), run.name) for run in runs])
 
@@ -46,7 +46,7 @@ def terms(meanings: Mapping[str, str]) -> str:
     return f'<h2>Terms</h2><dl class="card">{rows}</dl>' if rows else ""
 
 
-def checks(items: Sequence[Check]) -> str:
+def checks(items: Sequence[ReportCheck]) -> str:
     """Claims with a tick or a cross each."""
     rows = "".join(f'<li class="{"pass" if item.holds else "fail"}">{escape(item.claim)}</li>' for item in items)
     return f'<div class="card"><ul class="checks">{rows}</ul></div>'
@@ -76,12 +76,12 @@ def tiles(report: Report) -> str:
     return f'<div class="tiles">{cells}</div>'
 
 
-def learning(runs: Sequence[Run]) -> str:
+def learning(runs: Sequence[TrainingRun]) -> str:
     """Accuracy and loss of all runs, epoch by epoch."""
 
-    def lines(name: str) -> list[Line]:
+    def lines(name: str) -> list[ChartLine]:
         return [
-            Line(
+            ChartLine(
                 run.name,
                 [epoch["epoch"] for epoch in run.result["per_epoch"]],
                 [epoch[name] for epoch in run.result["per_epoch"]],
@@ -93,10 +93,10 @@ def learning(runs: Sequence[Run]) -> str:
     return curves(lines("test_accuracy"), lines("loss"), "epoch", _coincidence(runs))
 
 
-def curves(accuracy: Sequence[Line], loss: Sequence[Line], unit: str, note: str = "") -> str:
+def curves(accuracy: Sequence[ChartLine], loss: Sequence[ChartLine], unit: str, note: str = "") -> str:
     """Charts of test accuracy and loss over steps of this name, each as far as it has curves."""
 
-    def chart(lines: Sequence[Line], label: str, form: Callable[[float], str]) -> str:
+    def chart(lines: Sequence[ChartLine], label: str, form: Callable[[float], str]) -> str:
         return line_chart(lines, x_label=unit, y_label=label, x_form=lambda x: f"{x:.0f}", y_form=form)
 
     shown = [card(chart(accuracy, "test accuracy", lambda y: f"{100 * y:.3g} %"))] if accuracy else []
@@ -110,7 +110,7 @@ def repeat(command: str, origin: str) -> str:
     return f"<h2>Repeat it</h2><pre>{escape(command)}</pre>{below}"
 
 
-def traffic(runs: Sequence[Run]) -> str:
+def traffic(runs: Sequence[TrainingRun]) -> str:
     """Bytes on every worker's link, in both directions; empty if nothing was sent."""
     talking = [run for run in runs if run.communicates]
     if not talking:
@@ -125,7 +125,7 @@ def traffic(runs: Sequence[Run]) -> str:
             (
                 f"worker {worker}",
                 [
-                    Bar(
+                    ChartBar(
                         run.name,
                         link[f"bytes_{direction}"],
                         link[f"wire_bytes_{direction}"],
@@ -150,10 +150,10 @@ def traffic(runs: Sequence[Run]) -> str:
     return f'<h2>Bytes on every link</h2>{legend(talking)}<div class="cards">{figures}</div>'
 
 
-def totals(runs: Sequence[Run]) -> str:
+def totals(runs: Sequence[TrainingRun]) -> str:
     """Totals, one column per run."""
     rows = [[name, *(read(run.result) for run in runs)] for name, read in TOTALS.items()]
-    return card(table(Table("", ["", *(run.name for run in runs)], rows)))
+    return card(table(ReportTable("", ["", *(run.name for run in runs)], rows)))
 
 
 _DIRECTIONS = {"up": "Worker to network", "down": "Network to worker"}
@@ -163,7 +163,7 @@ def _bytes(result: Any, kind: str) -> int:
     return int(result[f"{kind}bytes_up"] + result[f"{kind}bytes_down"])
 
 
-def _against(host: Run | None, result: Any, kind: str) -> str:
+def _against(host: TrainingRun | None, result: Any, kind: str) -> str:
     if host is None or not _bytes(host.result, kind):
         return "up + down"
     change = _bytes(result, kind) / _bytes(host.result, kind) - 1
@@ -171,7 +171,7 @@ def _against(host: Run | None, result: Any, kind: str) -> str:
     return f"{sign}{abs(change):.0%} vs. p2p"
 
 
-def _coincidence(runs: Sequence[Run]) -> str:
+def _coincidence(runs: Sequence[TrainingRun]) -> str:
     if len(runs) < 2:
         return ""
     reference = [epoch["loss"] for epoch in runs[0].result["per_epoch"]]

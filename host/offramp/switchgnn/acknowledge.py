@@ -10,8 +10,8 @@ import numpy as np
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switchgnn.barrier import GROUP, group_replicas
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.rows import Rows
-from offramp.switchgnn.target import V1MODEL, Target
+from offramp.switchgnn.rows import ActionRows
+from offramp.switchgnn.target import V1MODEL, ProgramTarget
 
 TABLE = "SwitchGnnIngress.acknowledge.ack_groups"
 OWNERS = "SwitchGnnIngress.acknowledge.owners"
@@ -24,8 +24,8 @@ MASK_BITS = 63
 
 
 def ack_entries(
-    plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL
-) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
+    plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget = V1MODEL
+) -> tuple[ActionRows, dict[int, list[tuple[int, int]]]]:
     """One entry per vertex of each block, and ``(port, instance)`` replicas of each group except that of all workers.
 
     Args:
@@ -50,7 +50,7 @@ def ack_entries(
         for number, mask in zip(groups[common].tolist(), sets[common].tolist(), strict=True):
             replicas[number] = [replica for worker, replica in enumerate(everyone) if mask >> worker & 1]
     keys = {"block_id": block_ids, "src_id": vertices}
-    return Rows(target.full(TABLE), OWNERS, keys, {"group": group}), replicas
+    return ActionRows(target.full(TABLE), OWNERS, keys, {"group": group}), replicas
 
 
 def _owner_masks(block: BlockPlan) -> IntArray:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from offramp.switchgnn.rows import Rows
-from offramp.switchgnn.target import V1MODEL, Target
+from offramp.switchgnn.rows import ActionRows
+from offramp.switchgnn.target import V1MODEL, ProgramTarget
 
 TABLE = "SwitchGnnIngress.barrier.hosts"
 HOST = "SwitchGnnIngress.barrier.host"
@@ -21,10 +21,10 @@ GROUP = 1
 """Multicast group of all workers."""
 
 
-def host_rows(ports: Sequence[int], target: Target = V1MODEL) -> Rows:
+def host_rows(ports: Sequence[int], target: ProgramTarget = V1MODEL) -> ActionRows:
     """One entry per worker."""
     workers = np.arange(len(ports))
-    return Rows(
+    return ActionRows(
         target.full(TABLE),
         HOST,
         {"host_id": workers},

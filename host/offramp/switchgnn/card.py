@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Self
 
-from offramp.fpga.card import SCHEME, CardRegisters, Engine
+from offramp.fpga.card import SCHEME, CardEngine, CardRegisters
 from offramp.switchgnn import telemetry
 from offramp.switchgnn.card_tables import edge_entries, vertex_entries
 from offramp.switchgnn.control import check_plans
@@ -54,7 +54,7 @@ class SwitchGnnCard:
     """
 
     def __init__(self, name: str, timeout_s: float) -> None:
-        self._card = CardRegisters(name.removeprefix(SCHEME), Engine.SWITCHGNN, VERSION, timeout_s)
+        self._card = CardRegisters(name.removeprefix(SCHEME), CardEngine.SWITCHGNN, VERSION, timeout_s)
 
     def __enter__(self) -> Self:
         return self

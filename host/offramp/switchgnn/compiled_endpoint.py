@@ -28,8 +28,8 @@ _MOST: Final = frame_bytes(MOST_SEGMENTS)
 _NUMBERS: Final = ctypes.c_uint64 * (STATS_WORDS + 1)
 
 
-class CompiledEndpoint:
-    """One worker without any transport, as :class:`offramp.switchgnn.endpoint.Endpoint` is.
+class CompiledSwitchGnnEndpoint:
+    """One worker without any transport, as :class:`offramp.switchgnn.endpoint.SwitchGnnEndpoint` is.
 
     Args:
         index: this worker.

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows, require_room
-from offramp.switchgnn.target import V1MODEL, Names, Target, target_of
+from offramp.switchgnn.rows import ActionRows, require_room
+from offramp.switchgnn.target import V1MODEL, NameCollection, ProgramTarget, target_of
 from offramp.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntries
 from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
@@ -42,13 +42,14 @@ def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
         seen |= ids
 
 
-def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
+def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget = V1MODEL) -> list[ActionRows]:
     """Every table entry of a job without ACKs; a pure function of plans, ports and target.
 
     Programs that repair no loss have no table for the last.
 
     Raises:
-        OfframpError: as :func:`check_plans`, :meth:`Target.check_ports` and :meth:`Target.check_lanes`, or more
+        OfframpError: as :func:`check_plans`, :meth:`ProgramTarget.check_ports` and :meth:`ProgramTarget.check_lanes`,
+        or more
             aggregators than the target can address.
     """
     check_plans(plans, ports)
@@ -66,8 +67,8 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
 
 
 def entries_for(
-    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
-) -> tuple[list[Rows], barrier.Groups]:
+    tables: NameCollection, plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget, *, acks: bool = False
+) -> tuple[list[ActionRows], barrier.Groups]:
     """A job's entries for a program with these tables, and ``(port, instance)`` replicas of each group.
 
     Raises:
@@ -92,7 +93,7 @@ def entries_for(
 
 
 def sizes_for(
-    plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL, *, leaves: int = 0
+    plans: Sequence[Plan], capacity: int | None = None, target: ProgramTarget = V1MODEL, *, leaves: int = 0
 ) -> dict[str, int]:
     """Macros that give the switch program exactly the room for ``plans``, for a target that compiles its source.
 
@@ -145,7 +146,7 @@ class SwitchGnnControl:
         self._pipe = pipe
 
     @property
-    def target(self) -> Target:
+    def target(self) -> ProgramTarget:
         """Target of the program that the switch runs."""
         return target_of(self._session.index.tables).on_pipe(self._pipe)
 
@@ -195,7 +196,7 @@ class SwitchGnnControl:
         self._session.default_action(PLACE, action, params)
         self._write(entries.rows, entries.groups)
 
-    def _write(self, rows: Sequence[Rows], groups: dict[int, list[tuple[int, int]]]) -> None:
+    def _write(self, rows: Sequence[ActionRows], groups: dict[int, list[tuple[int, int]]]) -> None:
         session = self._session
         for part in rows:
             session.insert_columns(part.table, part.keys, part.action, part.params)
@@ -234,7 +235,7 @@ class SwitchGnnControl:
             raise
         return now, peak
 
-    def _require_room(self, rows: Sequence[Rows], slots: int) -> None:
+    def _require_room(self, rows: Sequence[ActionRows], slots: int) -> None:
         needed: dict[str, int] = {}
         for part in rows:
             needed[part.table] = needed.get(part.table, 0) + len(part)

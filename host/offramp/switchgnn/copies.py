@@ -12,7 +12,7 @@ from offramp.graph.csr import IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class RowCopies:
     """The copies of rows that workers need; plans accept it in place of a :class:`~offramp.graph.boundary.Boundary`.
 
     Attributes:

@@ -90,7 +90,7 @@ def save_rates(rates: Rates, path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class ExchangeTime:
     """Seconds of one exchange.
 
     Attributes:
@@ -106,7 +106,7 @@ class Prediction:
     hosts_s: float
 
 
-def predict(made: SchemePlan, rates: Rates) -> Prediction:
+def predict(made: SchemePlan, rates: Rates) -> ExchangeTime:
     """Time of one exchange: first the messages between hosts, then block after block."""
     plan, workers = made.plan, made.boundary.workers
     slot_s = made.packet_bytes * 8 / rates.link_bps
@@ -123,7 +123,7 @@ def predict(made: SchemePlan, rates: Rates) -> Prediction:
     switch_s *= made.slices
     barrier_s = made.rounds * (4 * rates.delay_s + rates.round_s)
     hosts_s = _hosts_seconds(made, rates)
-    return Prediction(switch_s + barrier_s + hosts_s, switch_s, barrier_s, hosts_s)
+    return ExchangeTime(switch_s + barrier_s + hosts_s, switch_s, barrier_s, hosts_s)
 
 
 def _sum(*seconds: float) -> float:

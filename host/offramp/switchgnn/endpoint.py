@@ -14,13 +14,13 @@ from offramp.switchgnn.local_block import share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
 from offramp.switchgnn.recovery import Recovery, RetryTimer
-from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.stats import LinkCounts, WorkerStats
 from offramp.switchgnn.transmission import Transmission
 from offramp.switchgnn.uploads import Uploads
 from offramp.switchgnn.wire import (
     NO_ID,
-    Kind,
-    Parsed,
+    SwitchGnnPackets,
+    SwitchGnnPacketType,
     build_frames,
     is_newer,
     next_round,
@@ -33,12 +33,14 @@ _REMEMBERED = 64  # rounds whose DONE can be said again
 _FETCHES = 256
 """FETCHes that wait for their answers: more at once would come back in bursts that no queue holds."""
 _SHOWN = 5  # missing vertices that an error names
-_DATA, _RESEND, _FETCH, _ACK, _DONE = (int(kind) for kind in Kind)  # arrays compare faster with plain numbers
-_KNOWN = np.isin(np.arange(8), list(Kind))
+_DATA, _RESEND, _FETCH, _ACK, _DONE = (
+    int(kind) for kind in SwitchGnnPacketType
+)  # arrays compare faster with plain numbers
+_KNOWN = np.isin(np.arange(8), list(SwitchGnnPacketType))
 """Whether three bits of flags mean a type of packet, by their value."""
 
 
-class Endpoint:
+class SwitchGnnEndpoint:
     """The protocol of one worker: takes packets that have arrived and returns packets to send.
 
     Rounds are numbered from 0, the start barrier, in which nothing but DONE is sent; each later round is one
@@ -59,7 +61,7 @@ class Endpoint:
         self.plans = list(plans)
         shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
-        self.stats = WorkerStats(Link(), Link())
+        self.stats = WorkerStats(LinkCounts(), LinkCounts())
         self.round = 0
         self.waiting = False
         """Whether DONE was sent for this round and GO has not arrived."""
@@ -77,7 +79,7 @@ class Endpoint:
         self._timer = RetryTimer(self._recovery)
         self._timed = 0  # the progress that the timer has seen
         self._ahead: list[PacketBatch] = []
-        self._early: list[Parsed] = []  # packets of this round that came before its block began here
+        self._early: list[SwitchGnnPackets] = []  # packets of this round that came before its block began here
         self._control = PacketBatch.empty()
         self._said: deque[PacketBatch] = deque(maxlen=_REMEMBERED)  # DONE of the last rounds that were finished here
         self._repeats = 0  # since something new came
@@ -231,7 +233,7 @@ class Endpoint:
 
     # --- rounds --------------------------------------------------------------------------------------------
 
-    def _take_go(self, packets: Parsed) -> None:
+    def _take_go(self, packets: SwitchGnnPackets) -> None:
         rounds = packets.field("round")[packets.field("src_id") == NO_ID]
         self.stats.foreign += len(packets) - len(rounds)
         # No round ends without this worker's DONE: a GO that skips one is another job's, or this worker was restarted.
@@ -245,7 +247,7 @@ class Endpoint:
         if news:
             self._enter(expected)
 
-    def _take_round(self, packets: Parsed) -> None:
+    def _take_round(self, packets: SwitchGnnPackets) -> None:
         rounds = packets.field("round")
         # Nothing of a round can leave the switch before GO did: it may only have been overtaken.
         if self.waiting and bool((rounds == next_round(self.round)).any()):
@@ -262,7 +264,7 @@ class Endpoint:
         else:
             self._serve(packets)
 
-    def _serve(self, packets: Parsed) -> None:
+    def _serve(self, packets: SwitchGnnPackets) -> None:
         """Process packets of this round, whose block has begun here."""
         kind = packets.kind
         if self._transmission is not None:
@@ -278,7 +280,7 @@ class Endpoint:
         if self._reception is not None and data.any():
             self._collect(self._reception, packets.select(data))
 
-    def _count_payload(self, link: Link, batch: PacketBatch) -> None:
+    def _count_payload(self, link: LinkCounts, batch: PacketBatch) -> None:
         link.count_payload(batch, self._sums.shape[1], self.plans[self._plan].lanes)
 
     def _reply(self, batch: PacketBatch) -> None:
@@ -322,7 +324,7 @@ class Endpoint:
             self._serve(packets)
         self._check_complete(reception)
 
-    def _collect(self, reception: Reception, packets: Parsed) -> None:
+    def _collect(self, reception: Reception, packets: SwitchGnnPackets) -> None:
         self.progress += reception.accept(packets)
         self._look_at(reception)
 

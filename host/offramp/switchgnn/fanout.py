@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows
-from offramp.switchgnn.target import V1MODEL, Target
+from offramp.switchgnn.rows import ActionRows
+from offramp.switchgnn.target import V1MODEL, ProgramTarget
 
 TABLE = "SwitchGnnIngress.fanout.v2agg"
 AGGREGATE = "SwitchGnnIngress.fanout.aggregate"
@@ -53,7 +53,7 @@ class Contributions:
         return Contributions(*(getattr(self, f.name)[which] for f in fields(self)))
 
 
-def contributions(plans: Sequence[Plan], target: Target = V1MODEL) -> Contributions:
+def contributions(plans: Sequence[Plan], target: ProgramTarget = V1MODEL) -> Contributions:
     """The contributions of plans with disjoint Block_ids, hops in ascending order of the neighbours."""
     columns: list[list[IntArray]] = []
     for plan in plans:
@@ -78,7 +78,7 @@ def contributions(plans: Sequence[Plan], target: Target = V1MODEL) -> Contributi
     return Contributions(*(np.concatenate(column) for column in zip(empty, *columns, strict=True)))
 
 
-def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
+def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget = V1MODEL) -> list[ActionRows]:
     """One entry per directed cut edge of each block: those that aggregate, and those that deliver at once.
 
     Args:
@@ -102,7 +102,7 @@ def by_port(found: Contributions, ports: Sequence[int]) -> Contributions:
     return replace(found, hop=hop, last=(hop == np.repeat(sizes, sizes) - 1).astype(np.int64))
 
 
-def sum_rows(found: Contributions, ports: IntArray, target: Target = V1MODEL) -> list[Rows]:
+def sum_rows(found: Contributions, ports: IntArray, target: ProgramTarget = V1MODEL) -> list[ActionRows]:
     """The entries of contributions to sums that leave by ``ports`` of this switch."""
     single = found.need == 1
     return [
@@ -111,11 +111,11 @@ def sum_rows(found: Contributions, ports: IntArray, target: Target = V1MODEL) ->
     ]
 
 
-def fanout_entries(action: str, found: Contributions, ports: IntArray, target: Target = V1MODEL) -> Rows:
+def fanout_entries(action: str, found: Contributions, ports: IntArray, target: ProgramTarget = V1MODEL) -> ActionRows:
     """Entries of one action; :data:`DELIVER` needs no aggregator."""
     keys = {"block_id": found.block_id, "src_id": found.src_id, "hop": found.hop}
     params = {"base": found.base, "need": found.need} if action != DELIVER else {}
-    return Rows(
+    return ActionRows(
         target.full(TABLE),
         target.action(action),
         keys,

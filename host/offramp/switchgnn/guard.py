@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows
-from offramp.switchgnn.target import V1MODEL, Target
+from offramp.switchgnn.rows import ActionRows
+from offramp.switchgnn.target import V1MODEL, ProgramTarget
 
 TABLE = "SwitchGnnIngress.guard.slots"
 SLOT = "SwitchGnnIngress.guard.slot"
@@ -17,7 +17,7 @@ SEEN = "SwitchGnnIngress.guard.seen"
 UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
-def slot_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> Rows:
+def slot_rows(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget = V1MODEL) -> ActionRows:
     """One entry per vertex of each block: its first chunk's slot, its chunks, its port, no group for its ACK.
 
     Args:
@@ -41,4 +41,4 @@ def slot_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MO
     block_id, src_id, base, chunks, port = (np.concatenate(column).astype(np.int64) for column in columns)
     keys = {"block_id": block_id, "src_id": src_id}
     group = {"group": np.zeros(len(block_id), np.int64)} if target.slots_acknowledge else {}
-    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks, "port": port, **group})
+    return ActionRows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks, "port": port, **group})

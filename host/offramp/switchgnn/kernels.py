@@ -66,7 +66,7 @@ class Features(Record):
     heads: Bytes
 
 
-class Sums(Record):
+class RoundSums(Record):
     """The sums that a worker collects in one round; cells are (vertex, chunk), ``sums`` ``(n, features)`` int64."""
 
     vertices: Words
@@ -167,7 +167,7 @@ def _find(ids: Words, count: int, wanted: int) -> int:
 
 
 @inlined
-def _cell(given: Sums, frame: Bytes, length: int) -> int:
+def _cell(given: RoundSums, frame: Bytes, length: int) -> int:
     """The cell whose first RESULT a frame is; -1 for any other frame."""
     if length < _HEAD or _half(frame + _ETHER_TYPE) != _IPV4 or frame[_IP] != _VERSION:
         return -1
@@ -193,7 +193,7 @@ def _cell(given: Sums, frame: Bytes, length: int) -> int:
 
 
 @native
-def take_results(given: Sums, frames: Bytes, stride: int, lengths: Ints, count: int) -> int:
+def take_results(given: RoundSums, frames: Bytes, stride: int, lengths: Ints, count: int) -> int:
     """Add frames that are all first RESULTs of this round to their sums; returns the number of features in them.
 
     Otherwise -1, and nothing has changed. ``cells`` has the cell of each frame.

@@ -15,7 +15,7 @@ from offramp.switchgnn.plan import BlockPlan, Plan
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class BlockEdges:
     """Edges of a block between vertices of other workers and own ones.
 
     Attributes:
@@ -57,7 +57,7 @@ class LocalBlock:
     indptr: IntArray
     targets: IntArray
     racks: IntArray
-    readers: Links
+    readers: BlockEdges
 
     @cached_property
     def edges(self) -> IntArray:
@@ -144,10 +144,10 @@ def share(plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()) -> Shar
     return shares
 
 
-def _links(vertices: IntArray, indptr: IntArray, columns: IntArray, ranks: IntArray) -> Links:
+def _links(vertices: IntArray, indptr: IntArray, columns: IntArray, ranks: IntArray) -> BlockEdges:
     """The rows ``ranks`` of a CSR matrix, by column."""
     local, entries = entries_of(indptr, ranks)
     remote = columns[entries]
     remotes, counts = np.unique(remote, return_counts=True)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    return Links(vertices[remotes], starts, local[np.argsort(remote, kind="stable")])
+    return BlockEdges(vertices[remotes], starts, local[np.argsort(remote, kind="stable")])

@@ -11,13 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from offramp.graph.csr import IntArray
-from offramp.switchgnn.copies import Copies
+from offramp.switchgnn.copies import RowCopies
 from offramp.switchgnn.pairwise import in_turns, partial_ids, sums_in
 from offramp.switchgnn.plan import BlockPlan, Plan, require_blocks, require_ids
 from offramp.switchgnn.wire import LANES
 
 
-def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_id: int = 0, lanes: int = LANES) -> Plan:
+def multicast_plan(
+    copies: RowCopies, chunks: int, memory_bytes: int, first_block_id: int = 0, lanes: int = LANES
+) -> Plan:
     """Blocks of as many copies as fit in ``memory_bytes``, by vertices that alternate between their owners.
 
     A vertex whose copies are in two blocks is uploaded in both.
@@ -44,7 +46,7 @@ def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_i
     return Plan(copies.workers, chunks, aggregators, blocks, *counts, first_block_id, lanes)
 
 
-def _block(block_id: int, copies: Copies, part: IntArray) -> BlockPlan:
+def _block(block_id: int, copies: RowCopies, part: IntArray) -> BlockPlan:
     """The block of the pairs ``part`` of ``copies``, in upload order."""
     vertex, receiver = copies.copies[part].T
     sources, first = np.unique(vertex, return_index=True)

@@ -19,15 +19,15 @@ import numpy as np
 from offramp.device import Status
 from offramp.graph.csr import IntArray
 from offramp.nic import wire
-from offramp.nic.connection import Connection
+from offramp.nic.connection import AgentConnection
 from offramp.nic.link import LINK_COUNTS, parse_nic_link
-from offramp.nic.rings import Rings, Submission
+from offramp.nic.rings import ClientRings, Submission
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
 from offramp.switchgnn.local_block import Shares, share
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.stats import LinkCounts, WorkerStats
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport.base import LinkStats
@@ -35,7 +35,7 @@ from offramp_base.transport.base import LinkStats
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp_base.transport.faulty import Faults
+    from offramp_base.transport.faulty import FaultRates
 
 LINE_BPS: Final = 100e9
 _ENTRIES: Final = 16
@@ -71,12 +71,12 @@ class NicWorker:
         gap_s: float = 0.0,
         recovery: Recovery | None = None,
         racks: Sequence[int] = (),
-        faults: Faults | None = None,
+        faults: FaultRates | None = None,
         seed: int = 0,
         line_bps: float = LINE_BPS,
     ) -> None:
         self.index = index
-        self.stats = WorkerStats(Link(), Link())
+        self.stats = WorkerStats(LinkCounts(), LinkCounts())
         self.link = LinkStats()
         self._path, self._port = parse_nic_link(link)
         self._timeout_s = timeout_s
@@ -105,7 +105,7 @@ class NicWorker:
         Raises:
             OfframpError: they were not ready within the time-out, or the agent is gone.
         """
-        self._request(wire.Function.SWITCHGNN_START, b"")
+        self._request(wire.NicFunction.SWITCHGNN_START, b"")
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Sum the features of the remote neighbours of each boundary vertex, over all blocks of a plan.
@@ -128,7 +128,7 @@ class NicWorker:
         message = wire.EXCHANGE.pack(
             plan_index, shape[1], self._number, 0, self._values_at, self._sums_at, self._scratch_at
         )
-        self._request(wire.Function.SWITCHGNN_EXCHANGE, message)
+        self._request(wire.NicFunction.SWITCHGNN_EXCHANGE, message)
         return np.frombuffer(self._memory.view, "<i8", values.size, self._sums_at).reshape(shape).copy()
 
     def close(self) -> None:
@@ -152,8 +152,8 @@ class NicWorker:
         self._memory.view[self._text_at : self._text_at + len(text)] = text
 
     def _connect(self, *, resume: bool) -> None:
-        rings = Rings(self._memory, 0, _ENTRIES)
-        connection = Connection(self._path)
+        rings = ClientRings(self._memory, 0, _ENTRIES)
+        connection = AgentConnection(self._path)
         try:
             region = connection.share(self._memory)
             number, bell = connection.queue(region, 0, _ENTRIES)
@@ -177,13 +177,13 @@ class NicWorker:
                 *self._faults,
                 self._seed,
             )
-            connection.ask(wire.Kind.TRANSPORT, body)
+            connection.ask(wire.ControlMessageType.TRANSPORT, body)
         except OfframpError:
             connection.close()
             raise
         self._region, self._rings, self._connection = region, rings, connection
 
-    def _request(self, function: wire.Function, message: bytes) -> None:
+    def _request(self, function: wire.NicFunction, message: bytes) -> None:
         """Send a request to the agent; if it dies, another agent finishes it."""
         self._memory.view[self._message_at : self._message_at + len(message)] = message
         away_since: float | None = None
@@ -237,8 +237,8 @@ class NicWorker:
         self._counted = numbers
         links = len(LINK_COUNTS)
         up, down, rest, link = news[:4], news[4:8], news[8:-links], news[-links:]
-        self.stats.up = Link(*_added(astuple(self.stats.up), up))
-        self.stats.down = Link(*_added(astuple(self.stats.down), down))
+        self.stats.up = LinkCounts(*_added(astuple(self.stats.up), up))
+        self.stats.down = LinkCounts(*_added(astuple(self.stats.down), down))
         for field, more in zip(fields(WorkerStats)[2:], rest, strict=True):
             setattr(self.stats, field.name, getattr(self.stats, field.name) + more)
         for name, more in zip(LINK_COUNTS, link, strict=True):

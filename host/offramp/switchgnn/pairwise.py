@@ -9,13 +9,13 @@ import numpy.typing as npt
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, distinct
 from offramp.switchgnn.chunks import aggregator_bytes
-from offramp.switchgnn.copies import Copies
+from offramp.switchgnn.copies import RowCopies
 from offramp.switchgnn.plan import BlockPlan, Plan, require_blocks, require_ids
 from offramp.switchgnn.wire import LANES
 from offramp_base.settings.error import SettingsError
 
 
-def partial_ids(boundary: Boundary | Copies) -> IntArray:
+def partial_ids(boundary: Boundary | RowCopies) -> IntArray:
     """``(R,)`` ids, beyond those of the vertices, with which the partial sums of ``boundary.copies`` are sent.
 
     The graph is undirected, so a pair (vertex, worker that needs it) is a pair (vertex, worker that adds to it).
@@ -24,7 +24,7 @@ def partial_ids(boundary: Boundary | Copies) -> IntArray:
 
 
 def pairwise_plan(
-    boundary: Boundary | Copies,
+    boundary: Boundary | RowCopies,
     chunks: int,
     memory_bytes: int,
     through: npt.NDArray[np.bool_] | None = None,
@@ -101,7 +101,9 @@ def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
     return np.lexsort((owner, (nth + 0.5) / counts[owner]))
 
 
-def _block(block_id: int, boundary: Boundary | Copies, ids: IntArray, vertex: IntArray, sender: IntArray) -> BlockPlan:
+def _block(
+    block_id: int, boundary: Boundary | RowCopies, ids: IntArray, vertex: IntArray, sender: IntArray
+) -> BlockPlan:
     """The block of partial sums ``ids`` for ``vertex`` by ``sender``, given in upload order."""
     sums = distinct(vertex.copy())
     by_id = np.argsort(ids)

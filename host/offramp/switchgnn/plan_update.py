@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.graph.blocks import Block, plan_blocks
+from offramp.graph.blocks import CutBlock, plan_blocks
 from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp.graph.order import order_ranks
 from offramp.switchgnn.plan import MAX_NEED, BlockPlan, Plan, require_blocks, require_ids
@@ -73,12 +73,12 @@ def updated(plan: Plan, boundary: Boundary, order: str = "gamr", seed: int = 0) 
             kept += plan.blocks[index].block_id == block_id
             made.append(replace(plan.blocks[index], block_id=block_id))
         elif len(part):
-            made.append(_planned(Block.of(part), boundary.owner, block_id, order, seed))
+            made.append(_planned(CutBlock.of(part), boundary.owner, block_id, order, seed))
     counts = {"workers": boundary.workers, "R": boundary.R, "B": boundary.B, "C": boundary.C}
     return Update(replace(plan, blocks=made, **counts), kept)
 
 
-def _planned(block: Block, owner: npt.NDArray[np.int32], block_id: int, order: str, seed: int) -> BlockPlan:
+def _planned(block: CutBlock, owner: npt.NDArray[np.int32], block_id: int, order: str, seed: int) -> BlockPlan:
     indptr, neighbours = block.csr()
     ranks = order_ranks(indptr, neighbours, order, seed + block_id)
     return BlockPlan(block_id, block.vertices, owner[block.vertices], indptr, neighbours, ranks, block.level)

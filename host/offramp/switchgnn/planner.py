@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from offramp.graph.boundary import Boundary
-from offramp.switchgnn.cost import Prediction, Rates, predict
+from offramp.switchgnn.cost import ExchangeTime, Rates, predict
 from offramp.switchgnn.hybrid import PASS_SHARES
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import Scheme
@@ -22,7 +22,7 @@ class Option:
     """A scheme for an exchange, and its predicted time."""
 
     made: SchemePlan
-    prediction: Prediction
+    prediction: ExchangeTime
 
 
 class Planner:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows
-from offramp.switchgnn.target import V1MODEL, Target
+from offramp.switchgnn.rows import ActionRows
+from offramp.switchgnn.target import V1MODEL, ProgramTarget
 
 TABLE = "SwitchGnnIngress.pull.owners"
 OWNER = "SwitchGnnIngress.pull.owner"
 
 
-def owner_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> Rows:
+def owner_rows(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget = V1MODEL) -> ActionRows:
     """One entry per boundary vertex.
 
     Args:
@@ -27,4 +27,6 @@ def owner_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1M
     vertices = np.concatenate([np.zeros(0, np.int64), *(block.vertices for block in blocks)])
     owners = np.concatenate([np.zeros(0, np.int64), *(block.owner for block in blocks)])
     vertex, first = np.unique(vertices, return_index=True)
-    return Rows(target.full(TABLE), OWNER, {"vertex": vertex}, {"port": np.asarray(ports, np.int64)[owners[first]]})
+    return ActionRows(
+        target.full(TABLE), OWNER, {"vertex": vertex}, {"port": np.asarray(ports, np.int64)[owners[first]]}
+    )

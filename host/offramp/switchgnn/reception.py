@@ -8,14 +8,17 @@ import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switchgnn.chunks import chunk_widths, segments_for
-from offramp.switchgnn.kernels import Sums, filled, kernels
+from offramp.switchgnn.kernels import RoundSums, filled, kernels
 from offramp.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switchgnn.stats import WorkerStats
-from offramp.switchgnn.wire import NO_ID, Kind, Lanes, Parsed
+from offramp.switchgnn.wire import NO_ID, Lanes, SwitchGnnPackets, SwitchGnnPacketType
 from offramp_base.wire.batch import PacketBatch
 
 Mask = npt.NDArray[np.bool_]
-_DATA, _RESEND = int(Kind.DATA), int(Kind.RESEND)  # arrays compare faster with plain numbers
+_DATA, _RESEND = (
+    int(SwitchGnnPacketType.DATA),
+    int(SwitchGnnPacketType.RESEND),
+)  # arrays compare faster with plain numbers
 
 
 class Reception:
@@ -140,7 +143,7 @@ class Reception:
             self._news.append(np.sort(self._cells[:n]))
         return features
 
-    def accept(self, packets: Parsed) -> int:
+    def accept(self, packets: SwitchGnnPackets) -> int:
         """Process packets with payload of this round; returns how many had new information."""
         result = packets.field("src_id") == NO_ID
         chunk = packets.field("chunk_id")
@@ -152,7 +155,7 @@ class Reception:
             packets.select(fitting & result)
         )
 
-    def _accept_results(self, packets: Parsed) -> int:
+    def _accept_results(self, packets: SwitchGnnPackets) -> int:
         if not len(packets):
             return 0
         at, known = find(self.block.vertices, packets.field("dst_id"))
@@ -165,7 +168,7 @@ class Reception:
         self._stats.results += len(new)
         return len(new)
 
-    def _accept_features(self, packets: Parsed) -> int:
+    def _accept_features(self, packets: SwitchGnnPackets) -> int:
         if not len(packets):
             return 0
         block = self.block
@@ -192,7 +195,7 @@ class Reception:
         )
         return len(new) + len(asked)
 
-    def _accept_releases(self, packets: Parsed, at: IntArray, known: Mask) -> IntArray:
+    def _accept_releases(self, packets: SwitchGnnPackets, at: IntArray, known: Mask) -> IntArray:
         """Note the aggregators that RESEND shows to be released; removes from ``known`` what no vertex here needs."""
         resend = packets.kind == _RESEND
         to, own = find(self.block.vertices, packets.field("dst_id"))
@@ -236,11 +239,11 @@ class Reception:
         self._news.append(cells)
 
     def _arguments(self, round_: int) -> npt.NDArray[np.int64]:
-        """Arguments for the kernel, a :class:`~offramp.switchgnn.kernels.Sums`."""
+        """Arguments for the kernel, a :class:`~offramp.switchgnn.kernels.RoundSums`."""
         block = self.block
         self._cells = np.zeros(len(self._finished), np.int64)
         return filled(
-            Sums,
+            RoundSums,
             vertices=block.vertices,
             rows=block.rows,
             need=block.need,

@@ -11,8 +11,8 @@ import numpy as np
 from offramp.switchgnn import acknowledge, barrier
 from offramp.switchgnn.fanout import by_port, contributions
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows
-from offramp.switchgnn.target import REPLICATED, V1MODEL, Target
+from offramp.switchgnn.rows import ActionRows
+from offramp.switchgnn.target import REPLICATED, V1MODEL, ProgramTarget
 from offramp_base.errors import OfframpError
 
 TABLE = "SwitchGnnIngress.replicate.groups"
@@ -24,8 +24,8 @@ MAX_GROUPS = (1 << 16) - FIRST_GROUP
 
 
 def copy_entries(
-    plans: Sequence[Plan], ports: Sequence[int], target: Target = REPLICATED, *, groups: int = MAX_GROUPS
-) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
+    plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget = REPLICATED, *, groups: int = MAX_GROUPS
+) -> tuple[ActionRows, dict[int, list[tuple[int, int]]]]:
     """One entry per vertex of each block, and ``(port, instance)`` replicas of each group; an instance is a hop.
 
     Args:
@@ -55,4 +55,4 @@ def copy_entries(
             f"{V1MODEL.name} recirculates and needs none"
         )
     keys = {"block_id": found.block_id[starts], "src_id": found.src_id[starts]}
-    return Rows(target.full(TABLE), COPIES, keys, {"group": group}), replicas
+    return ActionRows(target.full(TABLE), COPIES, keys, {"group": group}), replicas

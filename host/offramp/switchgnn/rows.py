@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ActionRows:
     """Entries of one table that share an action.
 
     Attributes:
@@ -31,17 +31,17 @@ class Rows:
     keys: dict[str, IntArray]
     params: dict[str, IntArray]
 
-    def with_params(self, params: dict[str, IntArray]) -> Rows:
+    def with_params(self, params: dict[str, IntArray]) -> ActionRows:
         """The entries with other values of some parameters."""
         return replace(self, params=self.params | params)
 
     def __len__(self) -> int:
         return len(next(iter(self.keys.values())))
 
-    def select(self, which: npt.NDArray[np.bool_]) -> Rows:
+    def select(self, which: npt.NDArray[np.bool_]) -> ActionRows:
         """The entries that a mask selects."""
         keys, params = ({k: v[which] for k, v in columns.items()} for columns in (self.keys, self.params))
-        return Rows(self.table, self.action, keys, params)
+        return ActionRows(self.table, self.action, keys, params)
 
     def entries(self) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         """Each entry's keys and parameters."""

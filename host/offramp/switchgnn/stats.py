@@ -15,7 +15,7 @@ _CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 
 
 
 @dataclass(slots=True)
-class Link:
+class LinkCounts:
     """Counts of one direction of a worker's link.
 
     Attributes:
@@ -73,8 +73,8 @@ class WorkerStats:
         rejected: packets whose vertex, chunk or count is not in the plan.
     """
 
-    up: Link
-    down: Link
+    up: LinkCounts
+    down: LinkCounts
     rounds: int = 0
     results: int = 0
     raws: int = 0

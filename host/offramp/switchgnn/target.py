@@ -23,7 +23,7 @@ _NOWHERE = -1
 
 
 @dataclass(frozen=True)
-class Target:
+class ProgramTarget:
     """A program from the control plane's view.
 
     Attributes:
@@ -92,7 +92,7 @@ class Target:
             expected = ", ".join(map(str, self.lanes))
             raise OfframpError(f"plans: for aggregators of {found[0]} lanes, {self.name} has {expected}")
 
-    def on_pipe(self, pipe: int) -> Target:
+    def on_pipe(self, pipe: int) -> ProgramTarget:
         """The same target on another pipe of a Tofino.
 
         Raises:
@@ -122,15 +122,15 @@ class Target:
 
 
 EGRESS = "SwitchGnnEgress"
-V1MODEL = Target("v1model", "", "Again.recirculations", 500)
-REPLICATED = Target(
+V1MODEL = ProgramTarget("v1model", "", "Again.recirculations", 500)
+REPLICATED = ProgramTarget(
     "v1model-replicated",
     "",
     f"{EGRESS}.again.recirculations",
     V1MODEL.recirculation_port,
     egress=frozenset({"fanout", "aggregate", "telemetry"}),
 )
-TNA = Target(
+TNA = ProgramTarget(
     "tna",
     "pipe.",
     "SwitchGnnIngress.recirculations",
@@ -142,19 +142,19 @@ TNA = Target(
     lanes=WIDTHS[:2],
     extra_harvest=True,
 )
-FPGA = Target("fpga", "", "", _NOWHERE, occupancy=False, lanes=WIDTHS[:1])
+FPGA = ProgramTarget("fpga", "", "", _NOWHERE, occupancy=False, lanes=WIDTHS[:1])
 """A card on Ethernet (``fpga/rtl/switchgnn``), with registers and entries in place of names."""
 TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA, FPGA)}
 
 
-class Names(Protocol):
+class NameCollection(Protocol):
     """A collection of names."""
 
     def __contains__(self, name: str, /) -> bool:
         """Whether the target has this name."""
 
 
-def target_of(tables: Names) -> Target:
+def target_of(tables: NameCollection) -> ProgramTarget:
     """The target whose program has these tables; P4Info for p4c's standard externs omits the pipe's name."""
     verdict = "SwitchGnnIngress.forward.verdict"
     if TNA.full(verdict) in tables:

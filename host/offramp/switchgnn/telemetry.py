@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
-from offramp.switchgnn.target import EGRESS, Target
+from offramp.switchgnn.target import EGRESS, ProgramTarget
 
 OUTCOMES = "SwitchGnnIngress.outcomes"
 OPEN = "SwitchGnnIngress.telemetry.open"
 PEAK = "SwitchGnnIngress.telemetry.peak"
 
 
-def outcome_counters(target: Target) -> list[str]:
+def outcome_counters(target: ProgramTarget) -> list[str]:
     """Names of the counters of outcomes: ingress, and egress where that aggregates."""
     return [target.full(OUTCOMES), *([f"{EGRESS}.outcomes"] if target.replicates else [])]
 

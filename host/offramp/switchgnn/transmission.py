@@ -11,7 +11,7 @@ from offramp.switchgnn.chunks import chunk_widths, segments_for
 from offramp.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switchgnn.stats import WorkerStats
 from offramp.switchgnn.uploads import Uploads, lanes_of
-from offramp.switchgnn.wire import Lanes, Parsed, build_frames
+from offramp.switchgnn.wire import Lanes, SwitchGnnPackets, build_frames
 from offramp_base.wire.batch import PacketBatch
 
 
@@ -55,7 +55,7 @@ class Transmission:
         self._stats.reuploads += len(uploads)
         return uploads
 
-    def acknowledge(self, packets: Parsed) -> int:
+    def acknowledge(self, packets: SwitchGnnPackets) -> int:
         """Process ACKs of this round; returns how many had new information."""
         readers = self.block.readers
         remote, known = find(readers.remotes, packets.field("src_id"))
@@ -67,7 +67,7 @@ class Transmission:
         self._acked[entry, chunk] = True
         return new
 
-    def answer(self, packets: Parsed) -> PacketBatch:
+    def answer(self, packets: SwitchGnnPackets) -> PacketBatch:
         """RESEND for each FETCH of this round whose vertex is here."""
         vertex, known = find(self.block.vertices, packets.field("dst_id"))
         chunk = packets.field("chunk_id")

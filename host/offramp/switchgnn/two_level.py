@@ -13,7 +13,7 @@ from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull
 from offramp.switchgnn.fanout import Contributions, contributions
 from offramp.switchgnn.leaf_spine import ROOT, LeafSpine
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.rows import ActionRows
 from offramp.switchgnn.wire import NO_ID
 from offramp_base.errors import OfframpError
 
@@ -44,7 +44,7 @@ class SwitchEntries:
     """
 
     place: tuple[str, dict[str, int]]
-    rows: list[Rows]
+    rows: list[ActionRows]
     groups: Groups
 
 
@@ -68,7 +68,7 @@ def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: 
     came = _keys(joined.block_id, joined.src_id)
     first = np.unique(_keys(joined.block_id, joined.dst_id), return_index=True)[1]
     joined = joined.select(first)
-    homes = Rows(
+    homes = ActionRows(
         HOMES,
         HOME,
         {"block_id": joined.block_id, "dst_id": joined.dst_id},
@@ -116,7 +116,7 @@ def spine_entries(plans: Sequence[Plan], network: LeafSpine, *, acks: bool = Fal
     }
     rows = [
         _owners(plans, lambda _, owners: 1 + rack[owners]),
-        Rows(barrier.TABLE, RELAY, {"host_id": ids}, relay),
+        ActionRows(barrier.TABLE, RELAY, {"host_id": ids}, relay),
         origin.downlink_rows(leaf_ports),
     ]
     groups: Groups = {barrier.GROUP: barrier.group_replicas([network.downlink(leaf) for leaf in leaves.tolist()])}
@@ -143,7 +143,7 @@ def _keys(block_id: IntArray, vertex: IntArray) -> IntArray:
     return block_id << 32 | vertex
 
 
-def _slots(plans: Sequence[Plan], network: LeafSpine, leaf: int, across: IntArray) -> Rows:
+def _slots(plans: Sequence[Plan], network: LeafSpine, leaf: int, across: IntArray) -> ActionRows:
     """Slots of a rack's own vertices and of those ``across`` racks to whose sums it contributes, or the reverse.
 
     FETCH and ACK of these come by an uplink, and so does RESEND.
@@ -156,13 +156,13 @@ def _slots(plans: Sequence[Plan], network: LeafSpine, leaf: int, across: IntArra
     return rows.select(own | np.isin(_keys(rows.keys["block_id"], rows.keys["src_id"]), across))
 
 
-def _owners(plans: Sequence[Plan], ways: Ways) -> Rows:
+def _owners(plans: Sequence[Plan], ways: Ways) -> ActionRows:
     workers = max((plan.workers for plan in plans), default=0)
     rows = pull.owner_rows(plans, range(workers))
-    return Rows(rows.table, rows.action, rows.keys, {"port": ways(rows.keys["vertex"], rows.params["port"])})
+    return ActionRows(rows.table, rows.action, rows.keys, {"port": ways(rows.keys["vertex"], rows.params["port"])})
 
 
-def _leaf_hosts(network: LeafSpine, leaf: int) -> list[Rows]:
+def _leaf_hosts(network: LeafSpine, leaf: int) -> list[ActionRows]:
     members, is_root = network.members(leaf), leaf == ROOT
     n = len(members)
     rack = {
@@ -173,10 +173,10 @@ def _leaf_hosts(network: LeafSpine, leaf: int) -> list[Rows]:
         "root_port": np.full(n, 0 if is_root else network.uplink(leaf, leaf % network.spines)),
         "is_root": np.full(n, int(is_root)),
     }
-    own = Rows(barrier.TABLE, RACK, {"host_id": np.array(members)}, rack)
+    own = ActionRows(barrier.TABLE, RACK, {"host_id": np.array(members)}, rack)
     if not is_root:
         group = {"rack_group": np.array([barrier.GROUP])}
-        return [own, Rows(barrier.TABLE, HOSTS_OF_LEAF, {"host_id": np.array([NO_ID])}, group)]
+        return [own, ActionRows(barrier.TABLE, HOSTS_OF_LEAF, {"host_id": np.array([NO_ID])}, group)]
     leaves = np.arange(network.leaves)
     counted = {
         "host_index": n + leaves,
@@ -184,10 +184,10 @@ def _leaf_hosts(network: LeafSpine, leaf: int) -> list[Rows]:
         "job_members": np.full(len(leaves), len(leaves)),
         "job_group": np.full(len(leaves), barrier.GROUP),
     }
-    return [own, Rows(barrier.TABLE, LEAF_OF_ROOT, {"host_id": network.workers + leaves}, counted)]
+    return [own, ActionRows(barrier.TABLE, LEAF_OF_ROOT, {"host_id": network.workers + leaves}, counted)]
 
 
-def _add_acks(rows: list[Rows], groups: Groups, found: Contributions, towards: IntArray, hosts: int) -> None:
+def _add_acks(rows: list[ActionRows], groups: Groups, found: Contributions, towards: IntArray, hosts: int) -> None:
     """Groups of the ports behind which ACK of each sum is awaited; rare sets get all ``hosts`` in place of some."""
     if len(towards) and towards.max() > acknowledge.MASK_BITS:
         raise OfframpError(f"acks: expected at most {acknowledge.MASK_BITS} ports on a switch among several")
@@ -202,4 +202,4 @@ def _add_acks(rows: list[Rows], groups: Groups, found: Contributions, towards: I
     for number, mask in enumerate(sets.tolist(), barrier.GROUP + 1):
         groups[number] = barrier.group_replicas([1 + bit for bit in range(mask.bit_length()) if mask >> bit & 1])
     entry = {"block_id": keys >> 32, "src_id": keys & NO_ID}
-    rows.append(Rows(acknowledge.TABLE, acknowledge.OWNERS, entry, {"group": barrier.GROUP + 1 + at}))
+    rows.append(ActionRows(acknowledge.TABLE, acknowledge.OWNERS, entry, {"group": barrier.GROUP + 1 + at}))

@@ -50,7 +50,7 @@ def streams(sender: IntArray, receiver: IntArray, item_bytes: int, workers: int)
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class ExchangeVolume:
     """One exchange in one direction, summed over all workers; the other direction has the same volume.
 
     Attributes:
@@ -66,23 +66,23 @@ class Volume:
     wire_bytes: int
 
 
-def host_volume(boundary: Boundary, features: int) -> Volume:
+def host_volume(boundary: Boundary, features: int) -> ExchangeVolume:
     """Every boundary vertex once to each worker that needs it, as a stream for each pair of workers."""
     owner = boundary.owner[boundary.copies[:, 0]].astype(np.int64)
     sent = streams(owner, boundary.copies[:, 1], 4 * features, boundary.workers)
-    return Volume(boundary.R, int(sent.packets.sum()), int(sent.payload_bytes.sum()), sent.wire_bytes)
+    return ExchangeVolume(boundary.R, int(sent.packets.sum()), int(sent.payload_bytes.sum()), sent.wire_bytes)
 
 
-def unlimited_volume(boundary: Boundary, features: int, lanes: int = LANES) -> Volume:
+def unlimited_volume(boundary: Boundary, features: int, lanes: int = LANES) -> ExchangeVolume:
     """Every boundary vertex once to a switch that has aggregators of ``lanes`` lanes for all of them."""
     return _switch_volume(boundary.B, features, lanes)
 
 
-def plan_volume(plan: Plan, features: int) -> Volume:
+def plan_volume(plan: Plan, features: int) -> ExchangeVolume:
     """Every vertex once to the switch for each block that contains it; ACK, DONE and GO are not counted."""
     return _switch_volume(plan.uploads, features, plan.lanes)
 
 
-def _switch_volume(vectors: int, features: int, lanes: int) -> Volume:
+def _switch_volume(vectors: int, features: int, lanes: int) -> ExchangeVolume:
     packets = vectors * chunks_for(features, lanes)
-    return Volume(vectors, packets, 4 * features * vectors, vectors * vector_wire_bytes(features, lanes))
+    return ExchangeVolume(vectors, packets, 4 * features * vectors, vectors * vector_wire_bytes(features, lanes))

@@ -72,7 +72,7 @@ LEVEL_LEAF = 1
 Lanes = npt.NDArray[np.int32]
 
 
-class Kind(IntEnum):
+class SwitchGnnPacketType(IntEnum):
     """Type of a packet by its flags (section 3.4); the value is ``is_ack is_fetch resend`` as three bits.
 
     DATA, RESULT and RAW share one value: direction and ids tell them apart. A repeated FETCH has ``resend`` set too.
@@ -89,9 +89,9 @@ _FETCH_AGAIN = 0b011
 
 
 def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
-    """The type that flags mean: a value of :class:`Kind`, or another number if they have no meaning."""
+    """The type that flags mean: a value of :class:`SwitchGnnPacketType`, or another number if they have no meaning."""
     flags = is_ack << 2 | is_fetch << 1 | resend
-    return Kind.FETCH if flags == _FETCH_AGAIN else flags
+    return SwitchGnnPacketType.FETCH if flags == _FETCH_AGAIN else flags
 
 
 def worker_mac(worker: int) -> int:
@@ -171,7 +171,7 @@ _PLACES = {
 
 
 @dataclass(frozen=True)
-class Parsed:
+class SwitchGnnPackets:
     """The SwitchGNN packets of a batch, and how many frames were not such packets.
 
     Attributes:
@@ -200,7 +200,7 @@ class Parsed:
 
     @cached_property
     def kind(self) -> npt.NDArray[np.int64]:
-        """``(n,)`` values of :class:`Kind`, or other numbers for combinations of flags without a meaning."""
+        """``(n,)`` values of :class:`SwitchGnnPacketType`; other numbers are combinations without a meaning."""
         return kinds_of(self.frames[:, PREFIX_BYTES:])
 
     @property
@@ -217,15 +217,15 @@ class Parsed:
     @property
     def segments(self) -> npt.NDArray[np.int64]:
         """``(n,)`` segments of payload of each packet; 1 for short ones, which have none."""
-        payload = (self.kind == Kind.DATA) | (self.kind == Kind.RESEND)
+        payload = (self.kind == SwitchGnnPacketType.DATA) | (self.kind == SwitchGnnPacketType.RESEND)
         return np.where(payload, self.field("more") + 1, 1)
 
-    def select(self, which: npt.NDArray[np.bool_]) -> Parsed:
+    def select(self, which: npt.NDArray[np.bool_]) -> SwitchGnnPackets:
         """The packets that a mask selects."""
-        return Parsed(self.frames[which], 0, 0)
+        return SwitchGnnPackets(self.frames[which], 0, 0)
 
 
-def parse_frames(batch: PacketBatch) -> Parsed:
+def parse_frames(batch: PacketBatch) -> SwitchGnnPackets:
     """Extract the whole SwitchGNN packets of ``batch``; others are counted, never an error."""
     data, lengths = batch.data, batch.lengths
     if data.shape[1] < DATA_FRAME_BYTES:
@@ -235,11 +235,11 @@ def parse_frames(batch: PacketBatch) -> Parsed:
     ours = (data[:, _TOLD_AT] & _TOLD_BITS == _TOLD).all(axis=1)
     whole = ours & (lengths >= _NEEDED[data[:, PREFIX_BYTES + _FLAGS]])
     count, complete = int(np.count_nonzero(ours)), int(np.count_nonzero(whole))
-    return Parsed(data if complete == len(data) else data[whole], len(batch) - count, count - complete)
+    return SwitchGnnPackets(data if complete == len(data) else data[whole], len(batch) - count, count - complete)
 
 
 def _kinds_of_bytes() -> npt.NDArray[np.int64]:
-    """The value of :class:`Kind` for each value of the byte with the flags."""
+    """The value of :class:`SwitchGnnPacketType` for each value of the byte with the flags."""
     headers = np.zeros((256, SWITCHGNN.size), np.uint8)
     headers[:, _FLAGS] = np.arange(256)
     flags = (SWITCHGNN.unpack(headers, name).tolist() for name in ("is_ack", "is_fetch", "resend"))
@@ -250,7 +250,7 @@ def _bytes_needed() -> npt.NDArray[np.int64]:
     """Bytes of a whole frame, for each value of the byte with the flags."""
     headers = np.zeros((256, SWITCHGNN.size), np.uint8)
     headers[:, _FLAGS] = np.arange(256)
-    payload = (_KINDS == Kind.DATA) | (_KINDS == Kind.RESEND)
+    payload = (_KINDS == SwitchGnnPacketType.DATA) | (_KINDS == SwitchGnnPacketType.RESEND)
     segments = SWITCHGNN.unpack(headers, "more").astype(np.int64) + 1
     return np.where(payload, SHORT_FRAME_BYTES + segments * PAYLOAD.size, SHORT_FRAME_BYTES)
 
@@ -274,5 +274,5 @@ _TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
-    """``(n,)`` values of :class:`Kind`, or other numbers, for SwitchGNN headers, one per row."""
+    """``(n,)`` values of :class:`SwitchGnnPacketType`, or other numbers, for SwitchGNN headers, one per row."""
     return _KINDS[headers[:, _FLAGS]]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from offramp.graph.csr import IntArray
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.rate import RateControl
 from offramp.switchgnn.recovery import Recovery
@@ -57,7 +57,7 @@ class Worker:
         recovery: Recovery | None = None,
         rate: RateControl | None = None,
         racks: Sequence[int] = (),
-        engine: Engine = Endpoint,
+        engine: Engine = SwitchGnnEndpoint,
     ) -> None:
         recovery = recovery or Recovery()
         self.endpoint = engine(index, plans, recovery, racks)

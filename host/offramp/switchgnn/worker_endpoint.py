@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class WorkerEndpoint(Protocol):
-    """One worker, without any transport; :class:`offramp.switchgnn.endpoint.Endpoint` explains each member."""
+    """One worker, without any transport; :class:`offramp.switchgnn.endpoint.SwitchGnnEndpoint` explains each member."""
 
     index: int
     boundaries: list[IntArray]

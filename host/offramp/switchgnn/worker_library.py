@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from offramp.cmake import build_once, cpp_sources, kept_folder, own_file, require_tools
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.stats import LinkCounts, WorkerStats
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import make_cache
 
@@ -20,13 +20,13 @@ LIBRARY: Final = "libofframp-worker.so"
 WHY_BYTES: Final = 512
 _OTHERS: Final = ("agent", "cmake", "fuzz", "ports", "store", "tests")
 """Folders beside the sources of the library and the endpoint."""
-_LINK_WORDS: Final = len(fields(Link))
+_LINK_WORDS: Final = len(fields(LinkCounts))
 STATS_WORDS: Final = 2 * _LINK_WORDS + len(fields(WorkerStats)) - 2
 """64-bit numbers of ``offramp::switchgnn::Stats``."""
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Settings(ctypes.Structure):
+class WorkerSettings(ctypes.Structure):
     """``offramp_worker_settings``."""
 
     _fields_ = (
@@ -63,7 +63,7 @@ _POINTER, _TEXT, _SIZE, _WORD, _LONG = (
     ctypes.c_uint32,
     ctypes.c_uint64,
 )
-_OPENED = (ctypes.POINTER(Settings), _TEXT, _SIZE)
+_OPENED = (ctypes.POINTER(WorkerSettings), _TEXT, _SIZE)
 _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "worker_open": (_POINTER, (*_OPENED, ctypes.c_int, _POINTER, _TEXT)),
     "worker_start": (None, (_POINTER,)),
@@ -93,17 +93,19 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 """Result and arguments of the library's functions, whose names begin with ``offramp_``."""
 
 
-def settings_for(worker: int, recovery: Recovery | None, **more: int) -> Settings:
+def settings_for(worker: int, recovery: Recovery | None, **more: int) -> WorkerSettings:
     """Settings of a worker; ``more`` are those that only a worker with a link of its own has."""
     recovery = recovery or Recovery()
     times = round(1e9 * recovery.timeout_s), round(1e9 * recovery.cap_s)
-    return Settings(worker, retry=times[0], cap=times[1], acks=recovery.acks, reupload=recovery.reupload, **more)
+    return WorkerSettings(worker, retry=times[0], cap=times[1], acks=recovery.acks, reupload=recovery.reupload, **more)
 
 
 def stats_of(counts: Sequence[int]) -> WorkerStats:
     """Counts of a worker, from :data:`STATS_WORDS` numbers of the library."""
     return WorkerStats(
-        Link(*counts[:_LINK_WORDS]), Link(*counts[_LINK_WORDS : 2 * _LINK_WORDS]), *counts[2 * _LINK_WORDS :]
+        LinkCounts(*counts[:_LINK_WORDS]),
+        LinkCounts(*counts[_LINK_WORDS : 2 * _LINK_WORDS]),
+        *counts[2 * _LINK_WORDS :],
     )
 
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from offramp.switchgnn.compiled_endpoint import CompiledEndpoint
+from offramp.switchgnn.compiled_endpoint import CompiledSwitchGnnEndpoint
 from offramp.switchgnn.compiled_worker import CompiledWorker
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.rate import RateControl
 from offramp.switchgnn.wire import worker_mac
 from offramp.switchgnn.worker import Worker
 from offramp.switchgnn.worker_library import available
 from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
 from offramp_base.transport.addressed import Addressed
-from offramp_base.transport.faulty import Faults, Faulty
+from offramp_base.transport.faulty import FaultRates, Faulty
 from offramp_base.transport.links import NIC
 from offramp_base.transport.shm.io import ShmIO
 from offramp_base.transport.unix import UnixIO
@@ -42,7 +42,7 @@ def open_worker(
     gap_s: float = 0.0,
     recovery: Recovery | None = None,
     racks: Sequence[int] = (),
-    faults: Faults | None = None,
+    faults: FaultRates | None = None,
     seed: int = 0,
 ) -> AnyWorker:
     """Open the worker ``rank``; ``stack`` closes it.
@@ -65,7 +65,7 @@ def open_worker(
     Raises:
         OfframpError: the link cannot be opened.
     """
-    faults = faults or Faults()
+    faults = faults or FaultRates()
     options: dict[str, Any] = {"window": window, "recovery": recovery, "racks": racks}
     if link.startswith(f"{NIC}:"):
         from offramp.switchgnn.nic_worker import NicWorker
@@ -73,10 +73,10 @@ def open_worker(
         agent = NicWorker(rank, plans, link, timeout_s, **options, gap_s=gap_s, faults=faults, seed=seed)
         return stack.enter_context(closing(agent))
     plain = stack.enter_context(closing(open_io(link)))
-    if isinstance(plain, UnixIO | ShmIO) and faults == Faults() and gap_s == 0 and available():
+    if isinstance(plain, UnixIO | ShmIO) and faults == FaultRates() and gap_s == 0 and available():
         return stack.enter_context(closing(CompiledWorker(rank, plans, plain, timeout_s, **options)))
-    io: FrameIO = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
+    io: FrameIO = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != FaultRates() else plain
     if TRANSPORTS[parse_link(link).transport].on_interface:
         io = Addressed(io, worker_mac(rank))
-    engine = CompiledEndpoint if available() else Endpoint
+    engine = CompiledSwitchGnnEndpoint if available() else SwitchGnnEndpoint
     return Worker(rank, plans, io, timeout_s, **options, gap_s=gap_s, rate=RateControl(), engine=engine)

@@ -19,7 +19,7 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp.sylvie.descent import Descent as Descent
     from offramp.sylvie.message import Label as Label
-    from offramp.sylvie.message import Layout as Layout
+    from offramp.sylvie.message import MessageLayout as MessageLayout
     from offramp.sylvie.message import message_bytes as message_bytes
     from offramp.sylvie.message import read_label as read_label
     from offramp.sylvie.orchestrator import Orchestrator as Orchestrator
@@ -36,7 +36,7 @@ else:
             "Codes": "offramp.sylvie.quantiser",
             "Descent": "offramp.sylvie.descent",
             "Label": "offramp.sylvie.message",
-            "Layout": "offramp.sylvie.message",
+            "MessageLayout": "offramp.sylvie.message",
             "Orchestrator": "offramp.sylvie.orchestrator",
             "dequantise": "offramp.sylvie.quantiser",
             "importance": "offramp.sylvie.widths",

@@ -74,7 +74,7 @@ def functions(bits: int) -> tuple[Any, Any, Any]:
     return first, second, third
 
 
-class _Rows:
+class _RowKernel:
     """Builder of a function over positions ``first`` to ``last``; ``b`` emits the body of the loop."""
 
     def __init__(self, module: Any, name: str, params: tuple[Any, ...], first: int) -> None:
@@ -144,7 +144,7 @@ class _Rows:
 
 
 def _quantise(module: Any, bits: int) -> Value:
-    f = _Rows(module, f"quantise{bits}", _QUANTISE, 4)
+    f = _RowKernel(module, f"quantise{bits}", _QUANTISE, 4)
     b = f.b
     x, stride, rows, _, _, _, packed, least_out, greatest_out, seed, compact = f.llvm.args
     with f.loop(f.start, f.stop, 1) as (at, *_):
@@ -171,7 +171,7 @@ def _quantise(module: Any, bits: int) -> Value:
     return f.llvm
 
 
-def _bounds(f: _Rows, source: Value, coming: Value, compact: Value) -> tuple[Value, Value, Value]:
+def _bounds(f: _RowKernel, source: Value, coming: Value, compact: Value) -> tuple[Value, Value, Value]:
     """Least and greatest code point, and whether the row has none; prefetches the row that is ``coming``."""
     b = f.b
     first = spread(b, b.load(source, typ=F32))
@@ -260,7 +260,7 @@ class _Coder:
 
 
 def _dequantise(module: Any, bits: int, *, adds: bool) -> Value:
-    f = _Rows(module, f"{'add' if adds else 'dequantise'}{bits}", _DEQUANTISE, 7)
+    f = _RowKernel(module, f"{'add' if adds else 'dequantise'}{bits}", _DEQUANTISE, 7)
     b = f.b
     packed, _, least_in, greatest_in, out, stride, rows, _, _ = f.llvm.args
     with f.loop(f.start, f.stop, 1) as (at, *_):

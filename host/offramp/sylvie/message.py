@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of boundary rows: their layout, encoding and decoding (specification section 1.6, wire layout).
 
-Both ends derive the same :class:`Layout` from the widths of the rows, so no row carries its index or width. The label
-tells which table of widths applies to a message, even if the base width has changed in transit (S16).
+Both ends derive the same :class:`MessageLayout` from the widths of the rows, so no row carries its index or width. The
+label tells which table of widths applies to a message, even if the base width has changed in transit (S16).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class WidthGroup:
     """Rows of one width: their positions among all rows, and those of their bounds and codes."""
 
     bits: int
@@ -58,7 +58,7 @@ class Group:
     codes: slice
 
 
-class Layout:
+class MessageLayout:
     """Layout of a message between two workers with one base width.
 
     Attributes:
@@ -96,7 +96,7 @@ class Layout:
         groups = []
         for bits, places, start in zip(allowed, members, starts, strict=True):
             codes = slice(at, at + len(places) * row_bytes(columns, bits))
-            groups.append(Group(bits, places, slice(start, start + len(places) * each), codes))
+            groups.append(WidthGroup(bits, places, slice(start, start + len(places) * each), codes))
             at = codes.stop
         self.size = at
         self.groups = tuple(group for group in groups if len(group.places))

@@ -35,7 +35,7 @@ class Decision(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Control(DescentRule):
+class OrchestratorSettings(DescentRule):
     """Settings of the controller, which follows a rule on the rate of descent.
 
     Attributes:
@@ -67,8 +67,8 @@ class Orchestrator:
     checkpoint may contain the pickled controller, which resumes where it was.
     """
 
-    def __init__(self, control: Control | None = None) -> None:
-        self.control = Control() if control is None else control
+    def __init__(self, control: OrchestratorSettings | None = None) -> None:
+        self.control = OrchestratorSettings() if control is None else control
         self._descent = Descent(self.control)
         self._digest = b""
         base = BITS[0] if isinstance(self.control.base, str) else self.control.base
@@ -107,7 +107,7 @@ class Orchestrator:
         self.decision = Decision(base, mode)
 
 
-def replay(control: Control, epochs: Iterable[tuple[Sequence[float], Sequence[float]]]) -> list[Decision]:
+def replay(control: OrchestratorSettings, epochs: Iterable[tuple[Sequence[float], Sequence[float]]]) -> list[Decision]:
     """Settings of each epoch of a history, and of the next one: a scripted trace (S12)."""
     orchestrator = Orchestrator(control)
     return [orchestrator.decision, *(orchestrator.observe(losses, seconds) for losses, seconds in epochs)]

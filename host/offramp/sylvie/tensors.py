@@ -17,15 +17,15 @@ from offramp.sylvie.wire import PLAIN
 from offramp.workers.accelerator import to_host
 
 if TYPE_CHECKING:
-    from offramp.sylvie.message import Label, Layout
+    from offramp.sylvie.message import Label, MessageLayout
     from offramp.sylvie.quantiser import Rows
 
 
-def encode(layout: Layout, x: torch.Tensor, rows: Rows, label: Label, seed: int) -> torch.Tensor:
+def encode(layout: MessageLayout, x: torch.Tensor, rows: Rows, label: Label, seed: int) -> torch.Tensor:
     """The message ``(size,)`` that carries ``x[rows]``, as uint8 on the device of ``x``.
 
     Raises:
-        OfframpError: as :meth:`~offramp.sylvie.message.Layout.encode`.
+        OfframpError: as :meth:`~offramp.sylvie.message.MessageLayout.encode`.
     """
     if not _by_triton(x):
         host = np.ascontiguousarray(to_host(x).numpy())
@@ -50,11 +50,13 @@ def encode(layout: Layout, x: torch.Tensor, rows: Rows, label: Label, seed: int)
     return message
 
 
-def decode(layout: Layout, payload: torch.Tensor, label: Label, out: torch.Tensor, rows: Rows, *, add: bool) -> None:
+def decode(
+    layout: MessageLayout, payload: torch.Tensor, label: Label, out: torch.Tensor, rows: Rows, *, add: bool
+) -> None:
     """Write the rows that a message in main memory carries to ``out[rows]``, or add them to it.
 
     Raises:
-        OfframpError: as :meth:`~offramp.sylvie.message.Layout.decode`; ``out`` is unchanged.
+        OfframpError: as :meth:`~offramp.sylvie.message.MessageLayout.decode`; ``out`` is unchanged.
     """
     message = payload.numpy()
     if not out.is_cuda:

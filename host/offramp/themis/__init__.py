@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from offramp.themis.network import Network as Network
     from offramp.themis.network_file import load_network as load_network
     from offramp.themis.network_file import network_of as network_of
-    from offramp.themis.pipeline import Policy as Policy
-    from offramp.themis.plan import Plan as Plan
+    from offramp.themis.pipeline import ChunkPolicy as ChunkPolicy
+    from offramp.themis.plan import CollectivePlan as CollectivePlan
     from offramp.themis.plan import Scheduler as Scheduler
     from offramp.themis.plan import make_plan as make_plan
 else:
@@ -32,12 +32,12 @@ else:
         __name__,
         {
             "Candidate": "offramp.themis.balance",
+            "ChunkPolicy": "offramp.themis.pipeline",
             "Collective": "offramp.themis.kinds",
+            "CollectivePlan": "offramp.themis.plan",
             "Demand": "offramp.themis.demand",
             "Dimension": "offramp.themis.network",
             "Network": "offramp.themis.network",
-            "Plan": "offramp.themis.plan",
-            "Policy": "offramp.themis.pipeline",
             "Scheduler": "offramp.themis.plan",
             "best_bound": "offramp.themis.bound",
             "load_network": "offramp.themis.network_file",

@@ -18,8 +18,8 @@ from offramp.themis import themis
 from offramp.themis.bound import Bound, OrderProgram
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
-from offramp.themis.pipeline import Key, Policy, Timeline, execute
-from offramp.themis.schedule import Order, Schedule, active, all_orders, baseline_order, chunk_for, split
+from offramp.themis.pipeline import ChunkPolicy, Key, Timeline, execute
+from offramp.themis.schedule import ChunkSchedule, Order, active, all_orders, baseline_order, chunk_for, split
 
 MIXES = 96
 """Number of optimal mixes that are tried, each spread differently over time."""
@@ -35,12 +35,16 @@ CLOSE = 1e-5
 class Candidate:
     """Schedules of all demands, and how they would run."""
 
-    schedules: tuple[Schedule, ...]
+    schedules: tuple[ChunkSchedule, ...]
     timeline: Timeline
 
     @classmethod
     def run(
-        cls, network: Network, demands: Sequence[Demand], schedules: tuple[Schedule, ...], policy: Policy | Key
+        cls,
+        network: Network,
+        demands: Sequence[Demand],
+        schedules: tuple[ChunkSchedule, ...],
+        policy: ChunkPolicy | Key,
     ) -> Candidate:
         """Simulate schedules of demands on a network."""
         stages, release = [], []
@@ -52,7 +56,7 @@ class Candidate:
 
 
 def balanced(
-    network: Network, demands: Sequence[Demand], chunks: int, options: themis.Options | None = None, unit: int = 1
+    network: Network, demands: Sequence[Demand], chunks: int, options: themis.ThemisOptions | None = None, unit: int = 1
 ) -> Candidate:
     """The best candidate for collectives that share a network, the same on every NPU."""
     program = OrderProgram(network, demands)
@@ -61,7 +65,7 @@ def balanced(
     best: Candidate | None = None
     patience = PATIENCE
     for schedules in _schedules(network, demands, chunks, options, unit, program, bound):
-        for policy in (Policy.SCF, _reduce_first(demands, schedules)):
+        for policy in (ChunkPolicy.SCF, _reduce_first(demands, schedules)):
             candidate = Candidate.run(network, demands, schedules, policy)
             if best is None or candidate.timeline.finish_ps < best.timeline.finish_ps:
                 best, patience = candidate, PATIENCE
@@ -77,16 +81,16 @@ def _schedules(
     network: Network,
     demands: Sequence[Demand],
     chunks: int,
-    options: themis.Options | None,
+    options: themis.ThemisOptions | None,
     unit: int,
     program: OrderProgram,
     bound: Bound,
-) -> Iterator[tuple[Schedule, ...]]:
+) -> Iterator[tuple[ChunkSchedule, ...]]:
     """Candidate schedules; the first is never worse than Themis."""
     parts = [demand.part(network) for demand in demands]
     equal = [split(demand.size, chunks, unit) for demand in demands]
 
-    def each(make: themis.Maker) -> tuple[Schedule, ...]:
+    def each(make: themis.Maker) -> tuple[ChunkSchedule, ...]:
         return tuple(
             make(part, demand.collective, sizes) for part, demand, sizes in zip(parts, demands, equal, strict=True)
         )
@@ -111,7 +115,7 @@ def _mixed(
     phase: Callable[[], float],
     *,
     even: bool,
-) -> tuple[Schedule, ...]:
+) -> tuple[ChunkSchedule, ...]:
     """Chunks in proportion to the shares of the orders; an order's chunks are equal and evenly spread."""
     schedules = []
     for part, demand, shares in zip(parts, demands, mix, strict=True):
@@ -127,7 +131,7 @@ def _mixed(
         if rest:  # less than a unit a chunk: one chunk takes it, so that the others stay equal
             cut = [(cut[0][0] + rest, cut[0][1]), *cut[1:]] if cut else [(rest, active(part))]
         each = tuple(chunk_for(demand.collective, size, order) for size, order in cut)
-        schedules.append(Schedule(part, demand.collective, each))
+        schedules.append(ChunkSchedule(part, demand.collective, each))
     return tuple(schedules)
 
 
@@ -145,7 +149,7 @@ def _allot(size: int, shares: dict[Order, float], chunks: int, unit: int) -> lis
 
 def _level(
     network: Network, parts: Sequence[Network], demands: Sequence[Demand], sizes: Sequence[Sequence[int]]
-) -> tuple[Schedule, ...]:
+) -> tuple[ChunkSchedule, ...]:
     """Greedy with look-ahead: each chunk gets the order that minimises the highest load, over all demands."""
     loads = [0] * len(network.dimensions)
     schedules = []
@@ -165,7 +169,7 @@ def _level(
             tracker.add(added)
             loads = [a + b for a, b in zip(loads, added, strict=True)]
             chunks.append(chunk_for(demand.collective, size, order))
-        schedules.append(Schedule(part, demand.collective, tuple(chunks)))
+        schedules.append(ChunkSchedule(part, demand.collective, tuple(chunks)))
     return tuple(schedules)
 
 
@@ -174,15 +178,15 @@ def _height(loads: Sequence[int], added: Sequence[int]) -> tuple[int, int]:
     return max(after), sum(load * load for load in after)
 
 
-def _rotations(part: Network, collective: Collective, sizes: Sequence[float]) -> Schedule:
+def _rotations(part: Network, collective: Collective, sizes: Sequence[float]) -> ChunkSchedule:
     """The baseline's order, rotated by one dimension per chunk, so that all dimensions work from the beginning."""
     order = baseline_order(part, collective)
     turns = [order[i:] + order[:i] for i in range(len(order))] or [()]
     chunks = tuple(chunk_for(collective, size, turns[i % len(turns)]) for i, size in enumerate(sizes))
-    return Schedule(part, collective, chunks)
+    return ChunkSchedule(part, collective, chunks)
 
 
-def _reduce_first(demands: Sequence[Demand], schedules: Sequence[Schedule]) -> Key:
+def _reduce_first(demands: Sequence[Demand], schedules: Sequence[ChunkSchedule]) -> Key:
     """Smallest first among the stages before a chunk's turn, then among those after it."""
     turns = [
         len(chunk.reduce) if demand.collective is Collective.ALL_REDUCE else 0

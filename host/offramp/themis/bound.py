@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Kind, Network
+from offramp.themis.network import Collective, DimensionTopology, Network
 from offramp.themis.schedule import Order, active, all_orders, chunk_for, stages
 from offramp_base.errors import OfframpError
 
@@ -127,7 +127,7 @@ def _least_delay(part: Network, collective: Collective, k: int) -> float:
     if collective is not Collective.ALL_REDUCE:
         return d.fixed_ps(collective)
     gather = d.fixed_ps(Collective.ALL_GATHER)
-    return min(gather, d.fixed_ps(collective)) if d.kind is Kind.IN_NETWORK else gather
+    return min(gather, d.fixed_ps(collective)) if d.kind is DimensionTopology.IN_NETWORK else gather
 
 
 def best_bound(network: Network, demands: Sequence[Demand]) -> Bound:

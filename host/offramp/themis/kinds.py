@@ -29,7 +29,7 @@ class Collective(StrEnum):
             raise OfframpError(f"collective '{name}': expected one of {', '.join(cls)}") from None
 
 
-class Kind(StrEnum):
+class DimensionTopology(StrEnum):
     """The connection between the NPUs of a dimension, which determines the algorithm (table 1)."""
 
     RING = "ring"
@@ -40,15 +40,15 @@ class Kind(StrEnum):
 
 
 _SPELLINGS = {
-    **{kind.value: kind for kind in Kind},
-    "fullyconnected": Kind.FULLY_CONNECTED,
-    "fc": Kind.FULLY_CONNECTED,
-    "sw": Kind.SWITCH,
-    "innetwork": Kind.IN_NETWORK,
+    **{kind.value: kind for kind in DimensionTopology},
+    "fullyconnected": DimensionTopology.FULLY_CONNECTED,
+    "fc": DimensionTopology.FULLY_CONNECTED,
+    "sw": DimensionTopology.SWITCH,
+    "innetwork": DimensionTopology.IN_NETWORK,
 }
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> DimensionTopology:
     """The kind that ``name`` spells, in this project's or ASTRA-sim's way (``Ring``, ``FullyConnected``, ``Switch``).
 
     Raises:
@@ -56,5 +56,5 @@ def kind_named(name: str) -> Kind:
     """
     kind = _SPELLINGS.get(name.lower().replace("_", "-")) if isinstance(name, str) else None
     if kind is None:
-        raise OfframpError(f"dimension type '{name}': expected one of {', '.join(Kind)}")
+        raise OfframpError(f"dimension type '{name}': expected one of {', '.join(DimensionTopology)}")
     return kind

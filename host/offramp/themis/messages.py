@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from offramp.themis.kinds import Collective, Kind
+from offramp.themis.kinds import Collective, DimensionTopology
 from offramp_base.errors import OfframpError
 
 
-class Algorithm(StrEnum):
+class CollectiveAlgorithm(StrEnum):
     """Algorithm of a dimension, by ASTRA-sim's names."""
 
     RING = "ring"
@@ -33,14 +33,14 @@ Algorithms = tuple[str, str, str, str]
 """Algorithms of an all-reduce, a reduce-scatter, an all-gather and an all-to-all, in this order."""
 
 _ORDER = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
-_USUAL: dict[Kind, Algorithms] = {
-    Kind.RING: ("ring",) * 4,
-    Kind.FULLY_CONNECTED: ("direct",) * 4,
-    Kind.SWITCH: ("halvingDoubling", "halvingDoubling", "halvingDoubling", "direct"),
+_USUAL: dict[DimensionTopology, Algorithms] = {
+    DimensionTopology.RING: ("ring",) * 4,
+    DimensionTopology.FULLY_CONNECTED: ("direct",) * 4,
+    DimensionTopology.SWITCH: ("halvingDoubling", "halvingDoubling", "halvingDoubling", "direct"),
 }
 
 
-def usual_algorithms(kind: Kind) -> Algorithms:
+def usual_algorithms(kind: DimensionTopology) -> Algorithms:
     """The algorithms of table 1; an all-to-all through a switch is direct.
 
     Raises:
@@ -52,7 +52,7 @@ def usual_algorithms(kind: Kind) -> Algorithms:
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageParameters:
     """Parameters of a dimension's messages.
 
     Attributes:
@@ -66,7 +66,7 @@ class Messages:
         bidirectional: whether a ring's halves of a chunk go in opposite directions at the same time.
     """
 
-    kind: Kind
+    kind: DimensionTopology
     link_bps: float
     hop_ns: float
     algorithms: Algorithms
@@ -77,11 +77,11 @@ class Messages:
 
     def hops(self, distance: int, peers: int) -> int:
         """Number of links between two NPUs whose numbers differ by ``distance``."""
-        if self.kind is Kind.RING:
+        if self.kind is DimensionTopology.RING:
             return min(distance, peers - distance)
-        return 1 if self.kind is Kind.FULLY_CONNECTED else 2
+        return 1 if self.kind is DimensionTopology.FULLY_CONNECTED else 2
 
-    def faster(self, factor: float) -> Messages:
+    def faster(self, factor: float) -> MessageParameters:
         """The same messages over links that are ``factor`` times as fast."""
         return replace(self, link_bps=self.link_bps * factor)
 
@@ -127,23 +127,23 @@ class Messages:
         name = self.algorithm(stage)
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
-        if self.bidirectional and name == Algorithm.RING:  # the other half takes as long beside it
+        if self.bidirectional and name == CollectiveAlgorithm.RING:  # the other half takes as long beside it
             size = (int(size) + 1) // 2
         block = int(size) if gathers else int(size) // peers
-        if name == Algorithm.RING:
+        if name == CollectiveAlgorithm.RING:
             added = block if reduces else 0
             steps = peers * (peers - 1) // 2 if stage is Collective.ALL_TO_ALL else peers - 1
             yield from ((1, block, added) for _ in range(steps))
             if stage is Collective.ALL_REDUCE:
                 yield from ((1, block, 0) for _ in range(steps))
-        elif name == Algorithm.DIRECT:
+        elif name == CollectiveAlgorithm.DIRECT:
             yield peers // 2, block, block if reduces else 0
             if stage is Collective.ALL_REDUCE:
                 yield peers // 2, block, 0
-        elif name == Algorithm.HALVING_DOUBLING:
+        elif name == CollectiveAlgorithm.HALVING_DOUBLING:
             yield from self._halving_doubling(stage, size, peers)
         else:
-            known = ", ".join(Algorithm)
+            known = ", ".join(CollectiveAlgorithm)
             raise OfframpError(f"{stage} on a {self.kind} dimension: algorithm '{name}': expected one of {known}")
 
     def _halving_doubling(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:

@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 from offramp.themis.kinds import Collective
 
 
-class Algorithm(StrEnum):
+class NcclAlgorithm(StrEnum):
     """Topology along which data is sent."""
 
     RING = "ring"
     TREE = "tree"
 
 
-class Protocol(StrEnum):
+class NcclProtocol(StrEnum):
     """Protocol by which a receiver learns of data."""
 
     LL = "LL"
@@ -35,7 +35,7 @@ class Protocol(StrEnum):
     """Data in large pieces, each followed by a fence."""
 
 
-class Hardware(StrEnum):
+class GpuInterconnect(StrEnum):
     """Connection of the GPUs of a dimension."""
 
     NVLINK = "NVLink"
@@ -43,27 +43,51 @@ class Hardware(StrEnum):
     """One GPU of each machine; other GPUs of the machine are on other dimensions."""
 
 
-_Row = dict[Protocol, float]
+_Row = dict[NcclProtocol, float]
 
 
 def _row(ll: float, ll128: float, simple: float) -> _Row:
-    return {Protocol.LL: ll, Protocol.LL128: ll128, Protocol.SIMPLE: simple}
+    return {NcclProtocol.LL: ll, NcclProtocol.LL128: ll128, NcclProtocol.SIMPLE: simple}
 
 
-_LAUNCH_US: Final = {Algorithm.TREE: _row(6.8, 14.0, 0.0), Algorithm.RING: _row(6.6, 14.0, 8.4)}
+_LAUNCH_US: Final = {NcclAlgorithm.TREE: _row(6.8, 14.0, 0.0), NcclAlgorithm.RING: _row(6.6, 14.0, 8.4)}
 _STEP_US: Final = {
-    (Hardware.NVLINK, Algorithm.TREE): _row(0.6, 1.25, 28.0),
-    (Hardware.NVLINK, Algorithm.RING): _row(0.6, 1.9, 3.4),
-    (Hardware.NETWORK, Algorithm.TREE): _row(5.0, 8.5, 28.0),
-    (Hardware.NETWORK, Algorithm.RING): _row(2.7, 4.0, 14.0),
+    (GpuInterconnect.NVLINK, NcclAlgorithm.TREE): _row(0.6, 1.25, 28.0),
+    (GpuInterconnect.NVLINK, NcclAlgorithm.RING): _row(0.6, 1.9, 3.4),
+    (GpuInterconnect.NETWORK, NcclAlgorithm.TREE): _row(5.0, 8.5, 28.0),
+    (GpuInterconnect.NETWORK, NcclAlgorithm.RING): _row(2.7, 4.0, 14.0),
 }
 _TREES: Final = {  # of a tree's bandwidth, by size: 64 bytes and each power of two above it
-    Protocol.LL: (1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1),
-    Protocol.LL128: (
+    NcclProtocol.LL: (
+        1,
+        1,
+        1,
+        1,
+        0.9,
+        0.8,
+        0.7,
+        0.7,
+        0.7,
+        0.7,
+        0.6,
+        0.5,
+        0.4,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.9,
+        1,
+        1,
+        1,
+        1,
+    ),
+    NcclProtocol.LL128: (
         *(1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6),
         *(0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1),
     ),
-    Protocol.SIMPLE: (
+    NcclProtocol.SIMPLE: (
         *(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5),
         *(0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9),
     ),
@@ -73,12 +97,12 @@ _PLATEAU: Final = 1.4
 """Factor on a ring's latency over the network at which each channel has 64 bytes for each GPU."""
 
 
-class Call(NamedTuple):
+class NcclCall(NamedTuple):
     """One call of an NCCL collective."""
 
     microseconds: float
-    algorithm: Algorithm
-    protocol: Protocol
+    algorithm: NcclAlgorithm
+    protocol: NcclProtocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +115,7 @@ class Nccl:
         hop_ns: latency of the network in addition to what NCCL assumes for it.
     """
 
-    hardware: Hardware
+    hardware: GpuInterconnect
     bandwidth_bps: float
     hop_ns: float = 0.0
 
@@ -102,7 +126,7 @@ class Nccl:
         """The same over links that are ``factor`` times as fast."""
         return replace(self, bandwidth_bps=self.bandwidth_bps * factor)
 
-    def calls(self, stage: Collective, size: float, peers: int) -> Iterator[Call]:
+    def calls(self, stage: Collective, size: float, peers: int) -> Iterator[NcclCall]:
         """Each way to run a stage.
 
         Args:
@@ -112,25 +136,27 @@ class Nccl:
         """
         if stage is Collective.ALL_TO_ALL:
             sent = size * (peers - 1) / peers
-            latency = _LAUNCH_US[Algorithm.RING][Protocol.SIMPLE] + self._step_us(Algorithm.RING, Protocol.SIMPLE)
-            yield Call(latency + sent * 8e6 / self.bandwidth_bps, Algorithm.RING, Protocol.SIMPLE)
+            latency = _LAUNCH_US[NcclAlgorithm.RING][NcclProtocol.SIMPLE] + self._step_us(
+                NcclAlgorithm.RING, NcclProtocol.SIMPLE
+            )
+            yield NcclCall(latency + sent * 8e6 / self.bandwidth_bps, NcclAlgorithm.RING, NcclProtocol.SIMPLE)
             return
         whole = size * peers if stage is Collective.ALL_GATHER else size
-        for algorithm in Algorithm if stage is Collective.ALL_REDUCE else (Algorithm.RING,):
-            for protocol in Protocol:
+        for algorithm in NcclAlgorithm if stage is Collective.ALL_REDUCE else (NcclAlgorithm.RING,):
+            for protocol in NcclProtocol:
                 latency = _LAUNCH_US[algorithm][protocol]
-                if algorithm is Algorithm.RING:
+                if algorithm is NcclAlgorithm.RING:
                     latency += self._ring_us(stage, protocol, peers)
                     rate = self._ring_bps(stage, protocol, peers)
                     if self._plateau(stage, protocol, whole, peers):
                         latency *= _PLATEAU
                 else:
-                    steps = peers - 1 if self.hardware is Hardware.NVLINK else peers.bit_length() - 1
+                    steps = peers - 1 if self.hardware is GpuInterconnect.NVLINK else peers.bit_length() - 1
                     latency += 2 * steps * self._step_us(algorithm, protocol)
                     rate = self._tree_bps(protocol, whole)
-                yield Call(latency + whole * 8e6 / rate, algorithm, protocol)
+                yield NcclCall(latency + whole * 8e6 / rate, algorithm, protocol)
 
-    def best(self, stage: Collective, size: float, peers: int) -> Call:
+    def best(self, stage: Collective, size: float, peers: int) -> NcclCall:
         """The call that NCCL's tuner would choose."""
         return min(self.calls(stage, size, peers))
 
@@ -144,37 +170,46 @@ class Nccl:
         passes = 2 if stage is Collective.ALL_REDUCE else 1
         return passes * whole * (peers - 1) / peers * 8e12 / self.bandwidth_bps
 
-    def _step_us(self, algorithm: Algorithm, protocol: Protocol) -> float:
-        flushes = 2 if protocol is Protocol.SIMPLE else 1  # what has come is flushed by one more read
-        more = flushes * self.hop_ns / 1e3 if self.hardware is Hardware.NETWORK else 0.0
+    def _step_us(self, algorithm: NcclAlgorithm, protocol: NcclProtocol) -> float:
+        flushes = 2 if protocol is NcclProtocol.SIMPLE else 1  # what has come is flushed by one more read
+        more = flushes * self.hop_ns / 1e3 if self.hardware is GpuInterconnect.NETWORK else 0.0
         return _STEP_US[self.hardware, algorithm][protocol] + more
 
-    def _ring_us(self, stage: Collective, protocol: Protocol, peers: int) -> float:
+    def _ring_us(self, stage: Collective, protocol: NcclProtocol, peers: int) -> float:
         reduces = stage is Collective.ALL_REDUCE
         steps = (2 if reduces else 1) * (peers - 1)
-        step = self._step_us(Algorithm.RING, protocol)
-        if self.hardware is Hardware.NVLINK or not reduces:
+        step = self._step_us(NcclAlgorithm.RING, protocol)
+        if self.hardware is GpuInterconnect.NVLINK or not reduces:
             return steps * step
         # As the tuner has it: 2 P steps between machines, of which those beyond the ring's are taken off within one.
-        within = max(_STEP_US[Hardware.NVLINK, Algorithm.RING][protocol], 3.0 if protocol is Protocol.SIMPLE else 1.0)
+        within = max(
+            _STEP_US[GpuInterconnect.NVLINK, NcclAlgorithm.RING][protocol],
+            3.0 if protocol is NcclProtocol.SIMPLE else 1.0,
+        )
         return 2 * peers * step - 2 * within
 
-    def _plateau(self, stage: Collective, protocol: Protocol, whole: float, peers: int) -> bool:
-        far = self.hardware is Hardware.NETWORK and stage is Collective.ALL_REDUCE and protocol is Protocol.SIMPLE
+    def _plateau(self, stage: Collective, protocol: NcclProtocol, whole: float, peers: int) -> bool:
+        far = (
+            self.hardware is GpuInterconnect.NETWORK
+            and stage is Collective.ALL_REDUCE
+            and protocol is NcclProtocol.SIMPLE
+        )
         return far and whole / (_CHANNELS * peers) >= 64
 
-    def _ring_bps(self, stage: Collective, protocol: Protocol, peers: int) -> float:
-        far, reduces = self.hardware is Hardware.NETWORK, stage is Collective.ALL_REDUCE
+    def _ring_bps(self, stage: Collective, protocol: NcclProtocol, peers: int) -> float:
+        far, reduces = self.hardware is GpuInterconnect.NETWORK, stage is Collective.ALL_REDUCE
         share = {
-            Protocol.LL: 1 / 4 if far or reduces else 1 / 3,
-            Protocol.LL128: 0.7 if far else 0.92,
-            Protocol.SIMPLE: 1.0,
+            NcclProtocol.LL: 1 / 4 if far or reduces else 1 / 3,
+            NcclProtocol.LL128: 0.7 if far else 0.92,
+            NcclProtocol.SIMPLE: 1.0,
         }[protocol]
         return self.bandwidth_bps * share * peers / ((2 if reduces else 1) * (peers - 1))
 
-    def _tree_bps(self, protocol: Protocol, whole: float) -> float:
-        near = self.hardware is Hardware.NVLINK
-        share = {Protocol.LL: 1 / 3.8, Protocol.LL128: 7 / 9 if near else 120 / 128, Protocol.SIMPLE: 1.0}[protocol]
+    def _tree_bps(self, protocol: NcclProtocol, whole: float) -> float:
+        near = self.hardware is GpuInterconnect.NVLINK
+        share = {NcclProtocol.LL: 1 / 3.8, NcclProtocol.LL128: 7 / 9 if near else 120 / 128, NcclProtocol.SIMPLE: 1.0}[
+            protocol
+        ]
         power = max(0, (int(whole) >> 6).bit_length() - 1)
         corrected = _TREES[protocol][power] if power < len(_TREES[protocol]) else 1.0
         return self.bandwidth_bps * 0.92 * share * corrected / 2

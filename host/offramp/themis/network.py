@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from offramp.themis.kinds import Collective, Kind, kind_named
-from offramp.themis.messages import Messages
-from offramp.themis.nccl import Hardware, Nccl
+from offramp.themis.kinds import Collective, DimensionTopology, kind_named
+from offramp.themis.messages import MessageParameters
+from offramp.themis.nccl import GpuInterconnect, Nccl
 from offramp_base.errors import OfframpError
 
 
@@ -23,7 +23,7 @@ def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(position)
 
 
-__all__ = ["Collective", "Dimension", "Kind", "Network", "coordinates", "kind_named"]
+__all__ = ["Collective", "Dimension", "DimensionTopology", "Network", "coordinates", "kind_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Dimension:
         OfframpError: a value is out of range, or a switch's size is not a power of two (halving-doubling).
     """
 
-    kind: Kind
+    kind: DimensionTopology
     size: int
     bandwidth_bps: float
     latency_ns: float = 0.0
     payload_share: float = 1.0
-    messages: Messages | Nccl | None = None
+    messages: MessageParameters | Nccl | None = None
     bidirectional: bool | None = None
 
     def __post_init__(self) -> None:
@@ -61,9 +61,9 @@ class Dimension:
             raise OfframpError(f"{self.kind} dimension: latency {self.latency_ns} ns: expected at least 0")
         if not 0 < self.payload_share <= 1:
             raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
-        if self.kind in (Kind.SWITCH, Kind.IN_NETWORK) and self.size & (self.size - 1):
+        if self.kind in (DimensionTopology.SWITCH, DimensionTopology.IN_NETWORK) and self.size & (self.size - 1):
             raise OfframpError(f"{self.kind} dimension: size {self.size}: halving-doubling needs a power of two")
-        if self.bidirectional is not None and self.kind is not Kind.RING:
+        if self.bidirectional is not None and self.kind is not DimensionTopology.RING:
             raise OfframpError(f"{self.kind} dimension: bidirectional: applies to rings only")
 
     @property
@@ -86,8 +86,10 @@ class Dimension:
         if stage is Collective.REDUCE_SCATTER:
             return share * size
         if stage is Collective.ALL_REDUCE:
-            return size / self.payload_share if self.kind is Kind.IN_NETWORK else 2 * share * size
-        if self.kind is Kind.RING:  # a block for the NPU at distance d crosses d links, the shorter way round if it can
+            return size / self.payload_share if self.kind is DimensionTopology.IN_NETWORK else 2 * share * size
+        if (
+            self.kind is DimensionTopology.RING
+        ):  # a block for the NPU at distance d crosses d links, the shorter way round if it can
             ways = (d if self.one_way else min(d, self.size - d) for d in range(1, self.size))
             return size / self.size * sum(ways)
         return share * size
@@ -97,13 +99,13 @@ class Dimension:
         if self.size == 1:
             return 0
         if stage is Collective.ALL_REDUCE:
-            return 1 if self.kind is Kind.IN_NETWORK else 2 * self.steps(Collective.REDUCE_SCATTER)
+            return 1 if self.kind is DimensionTopology.IN_NETWORK else 2 * self.steps(Collective.REDUCE_SCATTER)
         if stage is Collective.ALL_TO_ALL:
             farthest = self.size - 1 if self.one_way else self.size // 2
-            return farthest if self.kind is Kind.RING else 1
-        if self.kind is Kind.RING:
+            return farthest if self.kind is DimensionTopology.RING else 1
+        if self.kind is DimensionTopology.RING:
             return self.size - 1
-        return 1 if self.kind is Kind.FULLY_CONNECTED else self.size.bit_length() - 1
+        return 1 if self.kind is DimensionTopology.FULLY_CONNECTED else self.size.bit_length() - 1
 
     def after(self, stage: Collective, size: float) -> float:
         """Bytes on each NPU after a stage that starts with ``size``."""
@@ -144,13 +146,13 @@ class Dimension:
                 replace(far, messages=model.faster(far.bandwidth_bps / self.bandwidth_bps)),
             )
         near, far = replace(self, size=inner), replace(self, size=outer)
-        if self.kind is Kind.FULLY_CONNECTED and self.size > 1:
+        if self.kind is DimensionTopology.FULLY_CONNECTED and self.size > 1:
             link = self.bandwidth_bps / (self.size - 1)
             return (
                 replace(near, bandwidth_bps=link * max(1, inner - 1)),
                 replace(far, bandwidth_bps=link * max(1, outer - 1)),
             )
-        if self.kind is Kind.RING and inner > 1 < outer:
+        if self.kind is DimensionTopology.RING and inner > 1 < outer:
             if self.messages is not None:
                 hop_ns = self.messages.hop_ns
                 near = replace(near, messages=replace(self.messages, hop_ns=hop_ns * (inner - 1)))
@@ -239,9 +241,9 @@ class Network:
         """
         dimensions = []
         for k, d in enumerate(self.dimensions):
-            if d.kind is Kind.IN_NETWORK:
+            if d.kind is DimensionTopology.IN_NETWORK:
                 raise OfframpError(f"{self.name}: {d.kind} dimension: expected one whose GPUs send each other messages")
-            hardware = Hardware.NVLINK if k == 0 and len(self.dimensions) > 1 else Hardware.NETWORK
+            hardware = GpuInterconnect.NVLINK if k == 0 and len(self.dimensions) > 1 else GpuInterconnect.NETWORK
             dimensions.append(replace(d, messages=Nccl(hardware, d.used_bps, d.latency_ns)))
         return Network(self.name, tuple(dimensions))
 
@@ -251,9 +253,11 @@ class Network:
         Raises:
             OfframpError: it has no ring.
         """
-        if not any(d.kind is Kind.RING for d in self.dimensions):
+        if not any(d.kind is DimensionTopology.RING for d in self.dimensions):
             raise OfframpError(f"{self.name}: bidirectional: expected a ring among its dimensions")
-        rings = (replace(d, bidirectional=bidirectional) if d.kind is Kind.RING else d for d in self.dimensions)
+        rings = (
+            replace(d, bidirectional=bidirectional) if d.kind is DimensionTopology.RING else d for d in self.dimensions
+        )
         return Network(self.name, tuple(rings))
 
     def divided(self, npus: int) -> Network:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from offramp.themis.schedule import Stage
+from offramp.themis.schedule import ChunkOperation
 from offramp_base.errors import OfframpError
 
 
-class Policy(StrEnum):
+class ChunkPolicy(StrEnum):
     """Priority among the chunks that are available on a dimension (section 4.3); ties by arrival, then number."""
 
     FIFO = "fifo"
@@ -65,23 +65,23 @@ class Timeline:
         return tuple(map(tuple, orders))
 
 
-Key = Callable[[int, int, Stage], Any]
+Key = Callable[[int, int, ChunkOperation], Any]
 """Rank of (chunk, stage number, stage) among the available ones of its dimension; the lowest goes first."""
 
 Finish = Callable[[int, int, int], int]
 """End of (dimension, start, nominal duration), all in picoseconds, on dimensions whose speed changes."""
 
-_KEYS: dict[Policy, Key] = {
-    Policy.FIFO: lambda _chunk, _index, _stage: 0.0,
-    Policy.SCF: lambda _chunk, _index, stage: stage.sent,
-    Policy.SCF_SIZE: lambda _chunk, _index, stage: stage.size,
+_KEYS: dict[ChunkPolicy, Key] = {
+    ChunkPolicy.FIFO: lambda _chunk, _index, _stage: 0.0,
+    ChunkPolicy.SCF: lambda _chunk, _index, stage: stage.sent,
+    ChunkPolicy.SCF_SIZE: lambda _chunk, _index, stage: stage.size,
 }
 
 
 def execute(
-    chunks: Sequence[Sequence[Stage]],
+    chunks: Sequence[Sequence[ChunkOperation]],
     dims: int,
-    policy: Policy | Key = Policy.SCF,
+    policy: ChunkPolicy | Key = ChunkPolicy.SCF,
     release: Sequence[int] | None = None,
     finish: Finish | None = None,
     *,
@@ -103,7 +103,7 @@ def execute(
         OfframpError: some operations can never run.
     """
     # One function: the parts of the loop over events would share all of its state.
-    key = _KEYS[policy] if isinstance(policy, Policy) else policy
+    key = _KEYS[policy] if isinstance(policy, ChunkPolicy) else policy
     queues: list[list[tuple[Any, int, int, int]]] = [[] for _ in range(dims)]
     busy = [0] * dims
     turn = [0] * dims

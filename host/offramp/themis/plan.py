@@ -14,8 +14,8 @@ from offramp.themis import themis
 from offramp.themis.balance import Candidate, balanced
 from offramp.themis.demand import Demand
 from offramp.themis.network import Network
-from offramp.themis.pipeline import Key, Policy, Timeline, execute
-from offramp.themis.schedule import Schedule, Stage, split
+from offramp.themis.pipeline import ChunkPolicy, Key, Timeline, execute
+from offramp.themis.schedule import ChunkOperation, ChunkSchedule, split
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
@@ -36,7 +36,7 @@ class Scheduler(StrEnum):
 
 PAPER_SCHEDULERS = (Scheduler.BASELINE, Scheduler.THEMIS_FIFO, Scheduler.THEMIS_SCF)
 
-MakeCandidate = Callable[[Network, tuple[Demand, ...], int, "themis.Options | None", int], Candidate]
+MakeCandidate = Callable[[Network, tuple[Demand, ...], int, "themis.ThemisOptions | None", int], Candidate]
 """Makes schedules and a timeline for demands on a network, given the number of chunks of each, options, and the bytes
 of which chunks are multiples."""
 
@@ -55,7 +55,7 @@ def schedulers() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CollectivePlan:
     """Chunks with their orders, and the coarse simulation's time of each operation.
 
     Attributes:
@@ -70,7 +70,7 @@ class Plan:
     network: Network
     demands: tuple[Demand, ...]
     scheduler: str
-    schedules: tuple[Schedule, ...]
+    schedules: tuple[ChunkSchedule, ...]
     timeline: Timeline
 
     @property
@@ -78,7 +78,7 @@ class Plan:
         """Predicted time until everything is done, in picoseconds."""
         return self.timeline.finish_ps
 
-    def stages(self) -> list[list[Stage]]:
+    def stages(self) -> list[list[ChunkOperation]]:
         """The stages of every chunk, through all demands."""
         return [chunk for schedule in self.schedules for chunk in schedule.stages()]
 
@@ -112,9 +112,9 @@ def make_plan(
     demands: Sequence[Demand],
     scheduler: str = Scheduler.THEMIS_SCF,
     chunks: int = CHUNKS,
-    options: themis.Options | None = None,
+    options: themis.ThemisOptions | None = None,
     unit: int = 1,
-) -> Plan:
+) -> CollectivePlan:
     """Plan collectives, each in ``chunks`` chunks of whole ``unit`` bytes.
 
     The paper's schedulers reset the loads for every collective (algorithm 1, line 2); queues are shared.
@@ -128,12 +128,12 @@ def make_plan(
     result = SCHEDULERS.get(str(scheduler))(network, demands, chunks, options, unit)
     if any(demand.part(network).npus > 1 for demand in demands) and not result.timeline.finish_ps:
         raise OfframpError("plan: the collectives take no time: expected at least a picosecond")
-    return Plan(network, demands, scheduler, result.schedules, result.timeline)
+    return CollectivePlan(network, demands, scheduler, result.schedules, result.timeline)
 
 
-def _by(policy: Policy, *, baseline: bool = False) -> MakeCandidate:
+def _by(policy: ChunkPolicy, *, baseline: bool = False) -> MakeCandidate:
     def make(
-        network: Network, demands: tuple[Demand, ...], chunks: int, options: themis.Options | None, unit: int
+        network: Network, demands: tuple[Demand, ...], chunks: int, options: themis.ThemisOptions | None, unit: int
     ) -> Candidate:
         schedules = []
         for demand in demands:
@@ -147,14 +147,14 @@ def _by(policy: Policy, *, baseline: bool = False) -> MakeCandidate:
     return make
 
 
-SCHEDULERS.register(Scheduler.BASELINE.value)(_by(Policy.FIFO, baseline=True))
-SCHEDULERS.register(Scheduler.THEMIS_FIFO.value)(_by(Policy.FIFO))
-SCHEDULERS.register(Scheduler.THEMIS_SCF.value)(_by(Policy.SCF))
-SCHEDULERS.register(Scheduler.THEMIS_SCF_SIZE.value)(_by(Policy.SCF_SIZE))
+SCHEDULERS.register(Scheduler.BASELINE.value)(_by(ChunkPolicy.FIFO, baseline=True))
+SCHEDULERS.register(Scheduler.THEMIS_FIFO.value)(_by(ChunkPolicy.FIFO))
+SCHEDULERS.register(Scheduler.THEMIS_SCF.value)(_by(ChunkPolicy.SCF))
+SCHEDULERS.register(Scheduler.THEMIS_SCF_SIZE.value)(_by(ChunkPolicy.SCF_SIZE))
 SCHEDULERS.register(Scheduler.BALANCED.value)(balanced)
 
 
-def replay(plan: Plan, **changes: Any) -> Timeline:
+def replay(plan: CollectivePlan, **changes: Any) -> Timeline:
     """Run the plan's chunks in the plan's order on each dimension, with other arguments of ``execute``.
 
     An operation that is available before its turn waits.

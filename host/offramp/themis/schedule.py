@@ -9,14 +9,14 @@ from fractions import Fraction
 from itertools import permutations
 from typing import NamedTuple
 
-from offramp.themis.network import Collective, Kind, Network
+from offramp.themis.network import Collective, DimensionTopology, Network
 from offramp_base.errors import OfframpError
 
 Order = tuple[int, ...]
 """Dimensions, counted from 0, in the order in which a chunk visits them."""
 
 
-class Stage(NamedTuple):
+class ChunkOperation(NamedTuple):
     """One operation of a chunk on one dimension.
 
     Attributes:
@@ -52,14 +52,14 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class ChunkSchedule:
     """Chunks of a collective with their orders, the same on each NPU."""
 
     network: Network
     collective: Collective
     chunks: tuple[Chunk, ...]
 
-    def stages(self) -> list[list[Stage]]:
+    def stages(self) -> list[list[ChunkOperation]]:
         """The stages of every chunk in order.
 
         Raises:
@@ -101,7 +101,7 @@ def baseline_order(network: Network, stage: Collective) -> Order:
     return order[::-1] if stage is Collective.ALL_GATHER else order
 
 
-def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage]:
+def stages(network: Network, collective: Collective, chunk: Chunk) -> list[ChunkOperation]:
     """Stages of a chunk in order.
 
     If an all-reduce turns on an in-network dimension, its last reduce-scatter and first all-gather are one pass, and
@@ -136,14 +136,14 @@ def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage
     out = []
     for stage, k in steps:
         d = network.dimensions[k]
-        out.append(Stage(k, stage, size, d.sent(stage, size), d.transfer_ps(stage, size), d.fixed_ps(stage)))
+        out.append(ChunkOperation(k, stage, size, d.sent(stage, size), d.transfer_ps(stage, size), d.fixed_ps(stage)))
         size = d.after(stage, size)
     return out
 
 
 def _turns_at_once(network: Network, order: Order) -> bool:
     last = network.dimensions[order[-1]]
-    return last.kind is Kind.IN_NETWORK or (last.messages is not None and order == active(network))
+    return last.kind is DimensionTopology.IN_NETWORK or (last.messages is not None and order == active(network))
 
 
 def chunk_for(collective: Collective, size: float, order: Order) -> Chunk:
@@ -170,7 +170,7 @@ def shard(network: Network, size: float) -> float:
     return float(Fraction(size) / network.npus)
 
 
-def sent_bytes(network: Network, chunks: Sequence[Sequence[Stage]]) -> list[float]:
+def sent_bytes(network: Network, chunks: Sequence[Sequence[ChunkOperation]]) -> list[float]:
     """Bytes that an NPU sends on each dimension, N."""
     totals = [0.0] * len(network.dimensions)
     for chunk in chunks:

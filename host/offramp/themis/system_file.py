@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from offramp.themis.kinds import Kind
-from offramp.themis.messages import Algorithms, Messages, usual_algorithms
+from offramp.themis.kinds import DimensionTopology
+from offramp.themis.messages import Algorithms, MessageParameters, usual_algorithms
 from offramp.themis.network import Dimension, Network
 from offramp_base.documents import is_number, parse_json, read_text
 from offramp_base.errors import OfframpError
@@ -50,7 +50,7 @@ _UNUSED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class SystemFile:
     """Contents of a system file; by default, messages are delayed by the network alone.
 
     Attributes:
@@ -104,13 +104,18 @@ class System:
     def _dimension(self, d: Dimension, named: list[str | None]) -> Dimension:
         if d.size == 1:
             return d
-        links = {Kind.RING: 2 if d.size > 2 else 1, Kind.FULLY_CONNECTED: max(1, d.size - 1)}.get(d.kind, 1)
-        hop_ns = d.latency_ns / 2 if d.kind is Kind.SWITCH else d.latency_ns
+        links = {
+            DimensionTopology.RING: 2 if d.size > 2 else 1,
+            DimensionTopology.FULLY_CONNECTED: max(1, d.size - 1),
+        }.get(d.kind, 1)
+        hop_ns = d.latency_ns / 2 if d.kind is DimensionTopology.SWITCH else d.latency_ns
         usual = usual_algorithms(d.kind)
         first, second, third, fourth = (kind or name for kind, name in zip(named, usual, strict=True))
         chosen: Algorithms = (first, second, third, fourth)
         link_bps, two_way = d.bandwidth_bps / links, bool(d.bidirectional) and d.size > 2
-        messages = Messages(d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, two_way)
+        messages = MessageParameters(
+            d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, two_way
+        )
         return replace(d, messages=messages)
 
 
@@ -126,7 +131,7 @@ def _for_each(key: str, names: tuple[str, ...] | None, network: Network) -> tupl
     return names
 
 
-def read_system(name: str) -> System:
+def read_system(name: str) -> SystemFile:
     """The system that a file describes.
 
     Raises:
@@ -165,7 +170,7 @@ def _lines(text: str) -> dict[str, Any]:
     return fields
 
 
-def _system(rows: Mapping[str, Any]) -> System:
+def _system(rows: Mapping[str, Any]) -> SystemFile:
     known = {*_IMPLEMENTATIONS, *_WHOLE, *_UNUSED, *_FLAGS, "scheduling-policy", "collective-optimization"}
     for key in rows:
         if key not in known | {"local-mem-bw", "peak-perf", "model-shared-bus"}:
@@ -193,7 +198,7 @@ def _system(rows: Mapping[str, Any]) -> System:
         raise OfframpError(f"peak-perf: {peak!r:.40}: expected TFLOPS, with the roofline enabled")
     if roofline and memory is None:
         raise OfframpError("local-mem-bw: expected GB/s, with the roofline enabled")
-    return System(
+    return SystemFile(
         rows.get("preferred-dataset-splits", 1),
         rows.get("endpoint-delay", 10),
         math.inf if memory is None else memory * 8e9,

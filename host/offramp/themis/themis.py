@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from offramp.themis.network import Collective, Kind, Network
-from offramp.themis.schedule import Order, Schedule, active, baseline_order, chunk_for, shard
+from offramp.themis.network import Collective, DimensionTopology, Network
+from offramp.themis.schedule import ChunkSchedule, Order, active, baseline_order, chunk_for, shard
 from offramp_base.errors import OfframpError
 
 
@@ -21,7 +21,7 @@ class InitialLoad(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ThemisOptions:
     """The two parameters of section 5.3, and the choice that the paper leaves open.
 
     Attributes:
@@ -38,7 +38,7 @@ class Options:
             raise OfframpError(f"threshold {self.threshold}: expected a fraction of a chunk, 0 to 1")
 
 
-Maker = Callable[[Network, Collective, Sequence[float]], Schedule]
+Maker = Callable[[Network, Collective, Sequence[float]], ChunkSchedule]
 """Makes orders for chunks of these sizes."""
 
 
@@ -79,7 +79,7 @@ def chunk_loads(network: Network, stage: Collective, order: Order, size: float, 
     held = shard(network, size) if stage is Collective.ALL_GATHER else float(size)
     for k in order:
         d = network.dimensions[k]
-        if turns and k == order[-1] and d.kind is Kind.IN_NETWORK:
+        if turns and k == order[-1] and d.kind is DimensionTopology.IN_NETWORK:
             loads[k] += d.transfer_ps(Collective.ALL_REDUCE, held) // 2
         else:
             loads[k] += d.transfer_ps(stage, held)
@@ -110,9 +110,9 @@ def schedule(
     network: Network,
     collective: Collective,
     sizes: Sequence[float],
-    options: Options | None = None,
+    options: ThemisOptions | None = None,
     tracker: Tracker | None = None,
-) -> Schedule:
+) -> ChunkSchedule:
     """SCHEDULE_COLLECTIVE: Themis' orders for chunks of ``sizes`` bytes (algorithm 1, lines 1 to 16).
 
     Args:
@@ -122,7 +122,7 @@ def schedule(
         options: parameters.
         tracker: loads to start from, changed in place; by default the dimensions' fixed delays.
     """
-    options = options or Options()
+    options = options or ThemisOptions()
     tracker = tracker or Tracker.reset(network, collective, options.initial)
     reduces = collective is Collective.ALL_REDUCE
     stage = Collective.REDUCE_SCATTER if reduces else collective
@@ -131,11 +131,11 @@ def schedule(
         order = order_chunk(network, stage, size, tracker.loads, options.threshold)
         tracker.add(chunk_loads(network, stage, order, size, turns=reduces))
         chunks.append(chunk_for(collective, size, order))
-    return Schedule(network, collective, tuple(chunks))
+    return ChunkSchedule(network, collective, tuple(chunks))
 
 
-def baseline(network: Network, collective: Collective, sizes: Sequence[float]) -> Schedule:
+def baseline(network: Network, collective: Collective, sizes: Sequence[float]) -> ChunkSchedule:
     """The baseline: one hierarchical order for every chunk (section 2.3)."""
     stage = Collective.REDUCE_SCATTER if collective is Collective.ALL_REDUCE else collective
     order = baseline_order(network, stage)
-    return Schedule(network, collective, tuple(chunk_for(collective, size, order) for size in sizes))
+    return ChunkSchedule(network, collective, tuple(chunk_for(collective, size, order) for size in sizes))

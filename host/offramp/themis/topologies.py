@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from offramp.themis.network import Dimension, Kind, Network
+from offramp.themis.network import Dimension, DimensionTopology, Network
 from offramp_base.errors import OfframpError
 
-_R, _F, _S = Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH
+_R, _F, _S = DimensionTopology.RING, DimensionTopology.FULLY_CONNECTED, DimensionTopology.SWITCH
 
 
-def _network(name: str, *dimensions: tuple[Kind, int, int, int]) -> Network:
+def _network(name: str, *dimensions: tuple[DimensionTopology, int, int, int]) -> Network:
     """Dimensions as (kind, size, Gb/s, latency in ns)."""
     return Network(name, tuple(Dimension(kind, size, gbps * 1e9, ns) for kind, size, gbps, ns in dimensions))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from offramp.torch.dispatcher import Dispatcher, every
+from offramp.torch.dispatcher import BackendDispatcher, every
 from offramp.torch.history import rows, totals, write_dump
 from offramp.torch.priorities import priority
 from offramp_base.errors import OfframpError
@@ -43,7 +43,7 @@ def dump(folder: str | Path, reason: str = "asked for") -> list[Path]:
     return [write_dump(Path(folder), each, reason) for each in list(every)]
 
 
-def _of(group: dist.ProcessGroup | None) -> Dispatcher:
+def _of(group: dist.ProcessGroup | None) -> BackendDispatcher:
     wanted = group if group is not None else dist.group.WORLD
     name = getattr(wanted, "group_name", None)
     for each in list(every):

@@ -15,10 +15,10 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from offramp.torch import build
-from offramp.torch.dispatcher import Dispatcher
+from offramp.torch.dispatcher import BackendDispatcher
 from offramp.torch.on_signal import dump_on_signal
 from offramp.torch.pipelines import watch_pipelines
-from offramp.torch.place import Place
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import VARIABLE, NetworkSettings
 from offramp.torch.types import NAME, OPERATIONS
 from offramp_base.errors import OfframpError
@@ -82,8 +82,8 @@ def wrapped(
 ) -> Any:
     """A backend around gloo's (``inner``) and, for GPUs, NCCL's (``cuda``, or None)."""
     watch_pipelines()
-    place = Place(inner.rank(), inner.size(), tuple(ranks), name, store, timeout)
-    dispatcher = Dispatcher(place, settings, wrapped)
+    place = OffloadGroup(inner.rank(), inner.size(), tuple(ranks), name, store, timeout)
+    dispatcher = BackendDispatcher(place, settings, wrapped)
     compiled = extension()
     if compiled is None:
         from offramp.torch.fallback import PythonGroup

@@ -15,14 +15,14 @@ from offramp.torch.agreement import described
 from offramp.torch.types import DTYPES
 
 if TYPE_CHECKING:
-    from offramp.torch.place import Place
+    from offramp.torch.place import OffloadGroup
 
 GRACE_S: Final = 1.0
 """Seconds for which a rank waits for others that fail at the same time."""
 _MOST: Final = 2048
 
 
-def diagnose(place: Place, record: Any, what: str) -> str:
+def diagnose(place: OffloadGroup, record: Any, what: str) -> str:
     """One line: the collective, this rank, what the others were doing, and the library's message ``what``."""
     head = f"{record.kind} {record.number} on rank {place.rank} of group {place.name}"
     doing = said(record)
@@ -52,7 +52,7 @@ def said(record: Any) -> str:
     )
 
 
-def _others(place: Place, mine: dict[str, Any]) -> dict[int, dict[str, Any]]:
+def _others(place: OffloadGroup, mine: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Records that other failed ranks wrote, by rank."""
     place.store.set(_key(place.rank), json.dumps(mine))
     others: dict[int, dict[str, Any]] = {}

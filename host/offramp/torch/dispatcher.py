@@ -17,7 +17,7 @@ from offramp.torch.expectation import answering
 from offramp.torch.forms import KINDS
 from offramp.torch.history import write_dump
 from offramp.torch.lane import Lane
-from offramp.torch.offload import Call, Gloo, Offload, Request, offloads_of
+from offramp.torch.offload import CollectiveCall, CollectiveRequest, Gloo, Offload, offloads_of
 from offramp.torch.priorities import Positions
 from offramp.torch.settings import NetworkSettings
 from offramp.torch.staging import wait_for_device
@@ -25,17 +25,17 @@ from offramp.torch.types import DTYPES
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.torch.place import Place
+    from offramp.torch.place import OffloadGroup
 
 _log = logging.getLogger("offramp.torch")
 
 CLOSE_S: Final = 10.0
 ABORTED: Final = "aborted"
-every: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+every: weakref.WeakSet[BackendDispatcher] = weakref.WeakSet()
 """Dispatchers of all groups of this process."""
 
 
-class Dispatcher:
+class BackendDispatcher:
     """The Python side of a group's backend.
 
     Args:
@@ -44,7 +44,9 @@ class Dispatcher:
         wrap: makes the backend of a subset of the ranks (:func:`offramp.torch.create.wrapped`).
     """
 
-    def __init__(self, place: Place, settings: NetworkSettings | None, wrap: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, place: OffloadGroup, settings: NetworkSettings | None, wrap: Callable[..., Any] | None = None
+    ) -> None:
         self._wrap = wrap
         self.place, self.settings = place, settings
         self.recorder: Any = None
@@ -78,7 +80,9 @@ class Dispatcher:
             return ""
         dtype = DTYPES[about.dtype]
         size, backward = self.place.size, torch._C._current_graph_task_id() >= 0
-        request = Request(about.kind, about.form, dtype, about.reduce, about.bytes, work.group, size, backward)
+        request = CollectiveRequest(
+            about.kind, about.form, dtype, about.reduce, about.bytes, work.group, size, backward
+        )
         offload = self._choose(request)
         if offload is None and tensors[0].is_cuda:
             offload = self._gloo
@@ -89,7 +93,7 @@ class Dispatcher:
             self._lane = Lane(self.place, self.recorder.route, agreed=self._verify)
         position, factors = self._positions.of(request)
         splits = work.output_splits, work.input_splits
-        call = Call(request, about.number, work.outputs, work.inputs, *splits, about.peer, position, factors)
+        call = CollectiveCall(request, about.number, work.outputs, work.inputs, *splits, about.peer, position, factors)
         self.recorder.route(about.id, offload.name)
         self._lane.put(offload, call, work)
         return offload.name
@@ -101,7 +105,7 @@ class Dispatcher:
             line = f"{about.kind} {about.number} on rank {self.place.rank} of group {self.place.name}: {error}"
             raise dist.DistBackendError(line) from None
 
-    def _choose(self, request: Request) -> Offload | None:
+    def _choose(self, request: CollectiveRequest) -> Offload | None:
         if self.settings is None or request.bytes < (self.least(request.kind) or 0):
             return None
         return next((o for word, o in self._offloads if word in request.group and o.takes(request)), None)

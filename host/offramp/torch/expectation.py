@@ -11,7 +11,7 @@ from offramp.torch.offload import Offload
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.torch.place import Place
+    from offramp.torch.place import OffloadGroup
 
 _FINE: Final = "ok"
 _log = logging.getLogger("offramp.torch")
@@ -19,7 +19,7 @@ _reported: set[str] = set()
 """Lines that this process has printed: those of further groups are the same."""
 
 
-def answering(place: Place, offloads: Sequence[tuple[str, Offload]]) -> list[tuple[str, Offload]]:
+def answering(place: OffloadGroup, offloads: Sequence[tuple[str, Offload]]) -> list[tuple[str, Offload]]:
     """The offloads that the group can use; the first rank checks, and the others read what it saw from the store.
 
     Args:
@@ -31,7 +31,7 @@ def answering(place: Place, offloads: Sequence[tuple[str, Offload]]) -> list[tup
     return [(word, offload) for number, (word, offload) in enumerate(offloads) if _answers(place, number, offload)]
 
 
-def _answers(place: Place, number: int, offload: Offload) -> bool:
+def _answers(place: OffloadGroup, number: int, offload: Offload) -> bool:
     if type(offload).expect is Offload.expect:  # nothing to check: no rank waits for the first
         return True
     key = f"offramp/expected/{number}"

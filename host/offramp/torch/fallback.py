@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d
 
-from offramp.torch.dispatcher import Dispatcher
+from offramp.torch.dispatcher import BackendDispatcher
 from offramp.torch.settings import NetworkSettings
 from offramp.torch.types import DTYPES
 
@@ -88,7 +88,7 @@ class _Recorder:
 
 
 @dataclass
-class _Work:
+class _DispatchedWork:
     """Work that a dispatcher is asked to take, like the compiled backend's; its future completes with it."""
 
     about: _Record
@@ -114,7 +114,7 @@ class _Work:
 class PythonGroup(dist.ProcessGroup):
     """Offers the collectives that Python may override to the dispatcher, and uses gloo for the rest."""
 
-    def __init__(self, inner: Any, cuda: Any, dispatcher: Dispatcher) -> None:
+    def __init__(self, inner: Any, cuda: Any, dispatcher: BackendDispatcher) -> None:
         # With a store it would be no object that Python may override; the stubs know no other.
         super().__init__(inner.rank(), inner.size())  # type: ignore[call-arg]
         self._inner, self._cuda, self._dispatcher = inner, cuda, dispatcher
@@ -234,7 +234,7 @@ class PythonGroup(dist.ProcessGroup):
         on_gpu = bool(tensors) and tensors[0].is_cuda
         staged = on_gpu and self._cuda is None  # gloo's share has to be copied as well
         if strided and (staged or (least is not None and size >= least)):
-            work = _Work(record, list(outputs), list(inputs), *splits, self._desc, self._recorder)
+            work = _DispatchedWork(record, list(outputs), list(inputs), *splits, self._desc, self._recorder)
             if self._dispatcher.take(work):
                 return _c10d._create_work_from_future(work.future)
         try:

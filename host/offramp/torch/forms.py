@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from offramp.torch.offload import Call, Offload, Result
+    from offramp.torch.offload import CollectiveCall, Offload, Result
 
 
-def start(offload: Offload, call: Call, ranks: int) -> Future[None]:
+def start(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
     """Start a collective; when the future completes, it is over and its outputs are written.
 
     Raises:
@@ -22,7 +22,7 @@ def start(offload: Offload, call: Call, ranks: int) -> Future[None]:
     return _FORMS[call.request.kind](offload, call, ranks)
 
 
-def _all_reduce(offload: Offload, call: Call, ranks: int) -> Future[None]:
+def _all_reduce(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
     """Sum the tensors of one call as one: coalesced tensors are sent together."""
     tensors = call.outputs
     together = torch.cat([t.reshape(-1) for t in tensors]) if len(tensors) > 1 else _flat(tensors[0])
@@ -37,7 +37,7 @@ def _all_reduce(offload: Offload, call: Call, ranks: int) -> Future[None]:
     return _then(offload.all_reduce(together, call), write)
 
 
-def _reduce_scatter(offload: Offload, call: Call, ranks: int) -> Future[None]:
+def _reduce_scatter(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
     count = len(call.outputs)
     inputs = [torch.cat([t.reshape(-1) for t in call.inputs])] if call.request.form == "list" else call.inputs
     # Several at once: column by column, so that each rank's rows of all of them lie beside each other.
@@ -54,7 +54,7 @@ def _reduce_scatter(offload: Offload, call: Call, ranks: int) -> Future[None]:
     return _then(offload.reduce_scatter(together, call), write)
 
 
-def _all_gather(offload: Offload, call: Call, ranks: int) -> Future[None]:
+def _all_gather(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
     together = torch.cat([t.reshape(-1) for t in call.inputs]) if len(call.inputs) > 1 else _flat(call.inputs[0])
 
     def write(rows: torch.Tensor) -> None:
@@ -71,7 +71,7 @@ def _all_gather(offload: Offload, call: Call, ranks: int) -> Future[None]:
     return _then(offload.all_gather(together, call), write)
 
 
-def _all_to_all(offload: Offload, call: Call, ranks: int) -> Future[None]:  # noqa: ARG001
+def _all_to_all(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:  # noqa: ARG001
     output, values = call.outputs[0], call.inputs[0]
     into = output if output.is_contiguous() else output.contiguous()
 
@@ -82,11 +82,11 @@ def _all_to_all(offload: Offload, call: Call, ranks: int) -> Future[None]:  # no
     return _then(offload.all_to_all(into, values.contiguous(), call), write)
 
 
-def _send(offload: Offload, call: Call, ranks: int) -> Future[None]:  # noqa: ARG001
+def _send(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:  # noqa: ARG001
     return _then(offload.send(call.inputs[0].contiguous(), call), lambda _: None)
 
 
-def _recv(offload: Offload, call: Call, ranks: int) -> Future[None]:  # noqa: ARG001
+def _recv(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:  # noqa: ARG001
     output = call.outputs[0]
     into = output if output.is_contiguous() else output.contiguous()
 
@@ -97,7 +97,7 @@ def _recv(offload: Offload, call: Call, ranks: int) -> Future[None]:  # noqa: AR
     return _then(offload.recv(into, call), write)
 
 
-_FORMS: dict[str, Callable[[Offload, Call, int], Future[None]]] = {
+_FORMS: dict[str, Callable[[Offload, CollectiveCall, int], Future[None]]] = {
     "all_reduce": _all_reduce,
     "reduce_scatter": _reduce_scatter,
     "all_gather": _all_gather,

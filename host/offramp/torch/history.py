@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.torch.dispatcher import Dispatcher
+    from offramp.torch.dispatcher import BackendDispatcher
 
 SCHEMA = "offramp.torch.collectives/1"
 
@@ -47,7 +47,7 @@ def totals(recorder: Any) -> dict[str, dict[str, dict[str, int]]]:
     return out
 
 
-def dumped(dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> dict[str, Any]:
+def dumped(dispatcher: BackendDispatcher, reason: str, stack: Sequence[str] = ()) -> dict[str, Any]:
     """A group's latest collectives, with rank and reason; ``stack``: the program's stack, the innermost call first."""
     place = dispatcher.place
     return {
@@ -64,7 +64,7 @@ def dumped(dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> di
     }
 
 
-def write_dump(folder: Path, dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> Path:
+def write_dump(folder: Path, dispatcher: BackendDispatcher, reason: str, stack: Sequence[str] = ()) -> Path:
     """Write ``GROUP-rankN.json`` into a folder, replacing an older file.
 
     Raises:

@@ -18,8 +18,8 @@ from offramp.torch.staging import staged
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.torch.offload import Call, Offload
-    from offramp.torch.place import Place
+    from offramp.torch.offload import CollectiveCall, Offload
+    from offramp.torch.place import OffloadGroup
 
 _POINT_TO_POINT: Final = ("send", "recv")
 _log = logging.getLogger("offramp.torch")
@@ -32,7 +32,7 @@ class Lane:
     gloo runs it, on a separate group of the lane so that the program's order is unaffected.
     """
 
-    def __init__(self, place: Place, rename: Callable[[int, str], None], *, agreed: bool) -> None:
+    def __init__(self, place: OffloadGroup, rename: Callable[[int, str], None], *, agreed: bool) -> None:
         """Start the thread of a group.
 
         Args:
@@ -42,12 +42,12 @@ class Lane:
         """
         self._place, self._rename, self._agreed = place, rename, agreed
         self._open: dict[Offload, str] = {}
-        self._calls: queue.SimpleQueue[tuple[Offload, Call, Any] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Offload, CollectiveCall, Any] | None] = queue.SimpleQueue()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name=f"offramp {place.name}", daemon=True)
         self._thread.start()
 
-    def put(self, offload: Offload, call: Call, work: Any) -> None:
+    def put(self, offload: Offload, call: CollectiveCall, work: Any) -> None:
         """Queue a collective behind those before it; ``work.complete`` is called when it is over."""
         self._calls.put((offload, call, work))
 
@@ -76,7 +76,7 @@ class Lane:
             except BaseException as error:
                 work.complete(self._line(offload, call, error))
 
-    def _carry_out(self, offload: Offload, call: Call, work: Any) -> None:
+    def _carry_out(self, offload: Offload, call: CollectiveCall, work: Any) -> None:
         request = call.request
         together = request.kind not in _POINT_TO_POINT
         if not self._agreed and together:
@@ -103,7 +103,7 @@ class Lane:
 
         moving.add_done_callback(end)
 
-    def _started(self, offload: Offload, call: Call) -> Future[None] | None:
+    def _started(self, offload: Offload, call: CollectiveCall) -> Future[None] | None:
         try:
             return start(offload, call, self._place.size)
         except DeclinedError:
@@ -121,7 +121,7 @@ class Lane:
             _log.warning("group %s goes on without offload %s: %s", self._place.name, offload.name, problem)
         return problem
 
-    def _line(self, offload: Offload, call: Call, error: BaseException) -> str:
+    def _line(self, offload: Offload, call: CollectiveCall, error: BaseException) -> str:
         what = f"{call.request.kind} {call.number} by {offload.name} on rank {self._place.rank}"
         text = str(error) if isinstance(error, OfframpError) else f"{type(error).__name__}: {error}"
         return f"{what}: {' '.join(text.split())}"

@@ -24,7 +24,7 @@ from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
     from offramp.hermod.factors import Factors
-    from offramp.torch.place import Place
+    from offramp.torch.place import OffloadGroup
     from offramp.torch.settings import NetworkSettings
 
 Result = torch.Tensor | Future[torch.Tensor]
@@ -36,7 +36,7 @@ class DeclinedError(OfframpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CollectiveRequest:
     """Properties of a collective that all ranks share, by which an offload decides.
 
     Attributes:
@@ -61,7 +61,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CollectiveCall:
     """A collective for an offload to run.
 
     Attributes:
@@ -74,7 +74,7 @@ class Call:
         factors: its priority factors, if any.
     """
 
-    request: Request
+    request: CollectiveRequest
     number: int
     outputs: Sequence[torch.Tensor]
     inputs: Sequence[torch.Tensor]
@@ -108,7 +108,7 @@ class Offload:
     def __init__(self, settings: NetworkSettings) -> None:
         self.settings = settings
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         """Whether it runs this collective; decided before :meth:`open`, alike on every rank."""
         return (
             request.kind in self.kinds
@@ -125,7 +125,7 @@ class Offload:
             OfframpError: it does not; the group then does without this offload.
         """
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         """Connect with the other ranks, which make the same call.
 
         Raises:
@@ -135,27 +135,27 @@ class Offload:
     def close(self) -> None:
         """Release what :meth:`open` created; called once, whether or not it was opened."""
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """Sum ``values``, ``(n,)``, over the ranks."""
         raise NotImplementedError
 
-    def reduce_scatter(self, values: torch.Tensor, call: Call) -> Result:
+    def reduce_scatter(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """This rank's row of the sum of ``values``, ``(ranks, n)``, over the ranks."""
         raise NotImplementedError
 
-    def all_gather(self, values: torch.Tensor, call: Call) -> Result:
+    def all_gather(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """Gather ``values``, ``(n,)``, of all ranks as ``(ranks, n)``."""
         raise NotImplementedError
 
-    def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
+    def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: CollectiveCall) -> Result:
         """Send rows of ``values`` to ranks by ``call.input_splits``; receive ``output`` by ``call.output_splits``."""
         raise NotImplementedError
 
-    def send(self, values: torch.Tensor, call: Call) -> Result:
+    def send(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """Send ``values`` to ``call.peer``."""
         raise NotImplementedError
 
-    def recv(self, output: torch.Tensor, call: Call) -> Result:
+    def recv(self, output: torch.Tensor, call: CollectiveCall) -> Result:
         """Receive ``output`` from ``call.peer``."""
         raise NotImplementedError
 
@@ -165,7 +165,7 @@ class Gloo(Offload):
 
     name = "gloo"
 
-    def takes(self, request: Request) -> bool:  # noqa: ARG002
+    def takes(self, request: CollectiveRequest) -> bool:  # noqa: ARG002
         """Accept everything."""
         return True
 

@@ -14,10 +14,10 @@ import torch.distributed as dist
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.torch.offload import Call
+    from offramp.torch.offload import CollectiveCall
 
 
-def start(group: dist.ProcessGroup, call: Call) -> Future[None]:
+def start(group: dist.ProcessGroup, call: CollectiveCall) -> Future[None]:
     """Run a call over a gloo group of the same ranks.
 
     Raises:
@@ -42,7 +42,7 @@ def start(group: dist.ProcessGroup, call: Call) -> Future[None]:
     return over
 
 
-def _started(group: dist.ProcessGroup, call: Call) -> Any:
+def _started(group: dist.ProcessGroup, call: CollectiveCall) -> Any:
     # One function: a case for each of PyTorch's collectives.
     kind, form, size = call.request.kind, call.request.form, group.size()
     outs, ins = list(call.outputs), list(call.inputs)
@@ -87,11 +87,11 @@ def _started(group: dist.ProcessGroup, call: Call) -> Any:
     raise OfframpError(f"{kind} ({form}): gloo has no such collective")
 
 
-def _tag(call: Call) -> int:
+def _tag(call: CollectiveCall) -> int:
     return int(call.input_splits[0]) if call.input_splits else 0
 
 
-def _rooted(options: Any, call: Call, begin: Any) -> Any:
+def _rooted(options: Any, call: CollectiveCall, begin: Any) -> Any:
     options.rootRank = call.peer
     return begin(options)
 

@@ -17,7 +17,7 @@ c10d: Any = distributed_c10d
 
 
 @dataclass
-class Place:
+class OffloadGroup:
     """A group from an offload's view.
 
     Attributes:

@@ -21,7 +21,7 @@ import torch
 from offramp.hermod.factors import CType, Factors
 
 if TYPE_CHECKING:
-    from offramp.torch.offload import Request
+    from offramp.torch.offload import CollectiveRequest
     from offramp.torch.settings import NetworkSettings
 
 _WORDS: Final = {
@@ -55,7 +55,7 @@ def chunk(micro_batch: int, stage: int) -> Iterator[None]:
         _said.chunk = before
 
 
-def type_of(request: Request) -> CType:
+def type_of(request: CollectiveRequest) -> CType:
     """Type of a collective, from its group's description, else from its kind."""
     words = re.findall(r"[a-z]+", request.group.lower())
     for ctype, known in _WORDS.items():
@@ -99,12 +99,12 @@ class Positions:
         self._layers = settings.layers if settings else 1
         self._pass = _Pass()
 
-    def of(self, request: Request) -> tuple[int, Factors | None]:
+    def of(self, request: CollectiveRequest) -> tuple[int, Factors | None]:
         """Index among the pass's collectives of this kind; and the factors, if the settings have microbatches."""
         place, many, backward = self._pass.at(request.kind)
         return place, self._factors(request, place, many, backward=backward)
 
-    def _factors(self, request: Request, place: int, many: int, *, backward: bool) -> Factors | None:
+    def _factors(self, request: CollectiveRequest, place: int, many: int, *, backward: bool) -> Factors | None:
         factors: Factors | None = getattr(_said, "factors", None)
         if factors is not None or self._micro_batches is None:
             return factors

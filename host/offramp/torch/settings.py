@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from offramp.cluster import Switch, read_cluster
+from offramp.cluster import ClusterSwitch, read_cluster
 from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, schedulers
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
@@ -102,7 +102,7 @@ class NetworkSettings:
         switches = {link.far(host.name).node for host, links in zip(whole.ranks, edge, strict=True) for link in links}
         if len(switches) == 1 and all(len(links) == 1 for links in edge):
             switch = whole.by_name[switches.pop()]
-            if isinstance(switch, Switch) and switch.control and switch.target in ("v1model", "tna"):
+            if isinstance(switch, ClusterSwitch) and switch.control and switch.target in ("v1model", "tna"):
                 ends = [
                     (links[0].near(host.name), links[0].far(host.name))
                     for host, links in zip(whole.ranks, edge, strict=True)

@@ -12,7 +12,7 @@ from offramp.workers.accelerator import to_host, wait_for
 if TYPE_CHECKING:
     import torch
 
-    from offramp.torch.offload import Call
+    from offramp.torch.offload import CollectiveCall
 
 
 def wait_for_device(tensors: Sequence[torch.Tensor]) -> None:
@@ -20,7 +20,9 @@ def wait_for_device(tensors: Sequence[torch.Tensor]) -> None:
     wait_for(tensors[0].device)
 
 
-def staged(call: Call, copy: Callable[[torch.Tensor], torch.Tensor] | None = None) -> tuple[Call, Callable[[], None]]:
+def staged(
+    call: CollectiveCall, copy: Callable[[torch.Tensor], torch.Tensor] | None = None
+) -> tuple[CollectiveCall, Callable[[], None]]:
     """A call with its tensors in main memory, and a function that returns results; unchanged if they are there already.
 
     Args:

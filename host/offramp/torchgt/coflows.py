@@ -12,7 +12,7 @@ import numpy as np
 from offramp.hermod import dag as roles
 from offramp.hermod.chakra import export_dag
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows
-from offramp.hermod.dscp import Codec
+from offramp.hermod.dscp import DscpCodec
 from offramp.hermod.factors import CType, Factors
 from offramp.hermod.plan_file import plan_document
 from offramp.hermod.queues import plan_queues
@@ -27,7 +27,7 @@ _ENDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepExchanges:
     """Parameters that determine the exchanges of a step.
 
     Attributes:
@@ -48,7 +48,9 @@ class Step:
     seconds: float
 
     @classmethod
-    def of(cls, settings: TorchGtSettings, tokens: int, layer_parameters: int, others: int, seconds: float) -> Step:
+    def of(
+        cls, settings: TorchGtSettings, tokens: int, layer_parameters: int, others: int, seconds: float
+    ) -> StepExchanges:
         """A step of a run."""
         size, weight = settings.size, ELEMENT[settings.dtype]
         shape = (settings.workers, tokens, size.hidden, size.layers)
@@ -60,17 +62,17 @@ class Step:
         return self.tokens // self.ranks * (self.hidden // self.ranks) * float(self.element)
 
 
-def step_dag(step: Step) -> Dag:
+def step_dag(step: StepExchanges) -> Dag:
     """Computation and coflows of one step; the ranks are workers of one stage.
 
     All-to-alls count as those of expert parallelism, which also move tokens: Hermod gives them priority over the sums
     of weight gradients (type DP); a layer's sum starts while earlier layers compute their backward pass.
     """
-    return _Writer(step).write()
+    return _DagWriter(step).write()
 
 
-class _Writer:
-    def __init__(self, step: Step) -> None:
+class _DagWriter:
+    def __init__(self, step: StepExchanges) -> None:
         self._step = step
         self._dag = Dag([], step.ranks, 1, 1, step.layers, 1, interleaved=False)
         self._last: list[int] = []
@@ -121,9 +123,9 @@ class _Writer:
         return len(self._dag.tasks) - 1
 
 
-def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
+def priorities(step: StepExchanges, queues: int = 8) -> dict[str, Any]:
     """A plan in the format of ``offramp hermod plan --json``, with the DSCP and queue of every coflow of the step."""
-    codec = Codec(1, step.layers)
+    codec = DscpCodec(1, step.layers)
     plan = plan_queues(codec, queues, job=asdict(step))
     coflows = []
     for number, coflow in step_dag(step).coflows():
@@ -145,7 +147,7 @@ def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
     return {**plan_document(plan), "coflows": coflows}
 
 
-def export_step(step: Step, folder: Path) -> list[Path]:
+def export_step(step: StepExchanges, folder: Path) -> list[Path]:
     """Write ``trace.RANK.et`` for each rank, for ``offramp simulate hermod`` and other simulators.
 
     Raises:

@@ -17,7 +17,7 @@ _ENDS: Final = 2
 
 @sendable
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class AttentionConditions:
     """The conditions that an attention graph satisfies.
 
     Attributes:
@@ -36,11 +36,11 @@ class Conditions:
         return self.self_loops and self.path and self.reach
 
 
-def check(indptr: IntArray, indices: IntArray, layers: int, seed: int = 0) -> Conditions:
+def check(indptr: IntArray, indices: IntArray, layers: int, seed: int = 0) -> AttentionConditions:
     """Check the conditions for a symmetric attention graph with stored self-loops and ``layers`` layers."""
     loops = rows_of(indptr) == indices
     indptr, indices = _without_loops(indptr, indices)
-    return Conditions(
+    return AttentionConditions(
         int(loops.sum()) == len(indptr) - 1,
         hamiltonian_path(indptr, indices, seed) is not None,
         diameter_at_most(indptr, indices, layers),
@@ -49,10 +49,10 @@ def check(indptr: IntArray, indices: IntArray, layers: int, seed: int = 0) -> Co
 
 def check_components(
     indptr: IntArray, indices: IntArray, members: list[IntArray], layers: int, seed: int = 0
-) -> Conditions:
+) -> AttentionConditions:
     """Check the conditions for several graphs in one sequence: those that hold for each, of ascending ``members``."""
     conditions = [check(*induced(indptr, indices, part), layers, seed) for part in members]
-    return Conditions(*(all(getattr(c, name) for c in conditions) for name in ("self_loops", "path", "reach")))
+    return AttentionConditions(*(all(getattr(c, name) for c in conditions) for name in ("self_loops", "path", "reach")))
 
 
 def _without_loops(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
@@ -78,13 +78,13 @@ def hamiltonian_path(indptr: IntArray, indices: IntArray, seed: int = 0, tries: 
     neighbours = [part.tolist() for part in np.split(indices, indptr[1:-1])]
     starts = np.concatenate([[degrees.argmin()], rng.integers(0, n, tries - 1)])
     for start in starts.tolist():
-        path = _Search(neighbours, start).run(rng)
+        path = _PathSearch(neighbours, start).run(rng)
         if path is not None:
             return path
     return None
 
 
-class _Search:
+class _PathSearch:
     """A path that is extended and rotated."""
 
     def __init__(self, neighbours: list[list[int]], start: int) -> None:

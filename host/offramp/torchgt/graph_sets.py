@@ -25,7 +25,7 @@ _VALENCE: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class GraphSet:
-    """Graphs side by side; the fields are those of :class:`offramp.torchgt.task.Task`."""
+    """Graphs side by side; the fields are those of :class:`offramp.torchgt.task.GraphTask`."""
 
     indptr: IntArray
     indices: IntArray

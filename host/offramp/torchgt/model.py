@@ -22,7 +22,7 @@ Attend = Callable[..., torch.Tensor]
 """``attend(q, k, v, table)`` over whole sequences of this rank's heads: ``(heads, tokens, d)``."""
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """Attention and feed-forward; normalised before each (Graphormer) or after (GT)."""
 
     def __init__(self, hidden: int, heads: int, *, norm_first: bool) -> None:
@@ -76,7 +76,7 @@ class GraphTransformer(nn.Module):
             self.positions = nn.Linear(settings.positions, size.hidden, bias=False)
         self.token = nn.Parameter(torch.zeros(size.hidden))
         self.layers = nn.ModuleList(
-            Layer(size.hidden, size.heads, norm_first=settings.biased) for _ in range(size.layers)
+            TransformerLayer(size.hidden, size.heads, norm_first=settings.biased) for _ in range(size.layers)
         )
         self.norm = nn.LayerNorm(size.hidden)
         self.outputs = nn.Linear(size.hidden, outputs)

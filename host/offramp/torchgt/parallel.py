@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True, slots=True)
-class AllToAll:
+class RankAllToAll:
     """One all-to-all of a rank.
 
     Attributes:
@@ -44,7 +44,7 @@ class SequenceParallel:
         """``wire``: type of the numbers sent; those that a rank keeps are rounded too, so that ranks do not matter."""
         self.group = group
         self._wire = wire
-        self.exchanges: list[AllToAll] = []
+        self.exchanges: list[RankAllToAll] = []
         self.timers = Timers()
 
     def begin_step(self) -> None:
@@ -81,7 +81,7 @@ class SequenceParallel:
         group, dtype = self.group, parts.dtype
         parts = parts.to(self._wire or dtype).contiguous()
         sent = sum(part.nbytes for rank, part in enumerate(parts) if rank != group.rank)
-        self.exchanges.append(AllToAll(heads, backward, sent))
+        self.exchanges.append(RankAllToAll(heads, backward, sent))
         with self.timers("communication"):
             rows = parts.flatten(0, 1)
             each = [parts.shape[1]] * group.size

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from offramp.torchgt.parallel import AllToAll
+    from offramp.torchgt.parallel import RankAllToAll
 
 
 @dataclass(frozen=True, kw_only=True)
-class Epoch(EpochRecord):
+class TorchGtEpoch(EpochRecord):
     """One epoch; scores are those of the weights after it, times those of the slowest rank.
 
     Attributes:
@@ -53,7 +53,7 @@ class Epoch(EpochRecord):
 
 
 @dataclass(kw_only=True)
-class TorchGtResult(RunResult[Epoch]):
+class TorchGtResult(RunResult[TorchGtEpoch]):
     """A finished TorchGT run.
 
     Attributes:
@@ -69,7 +69,7 @@ class TorchGtResult(RunResult[Epoch]):
     preparation_seconds: float
     pattern_bytes: int
     tokens: list[int]
-    exchanges: list[list[AllToAll]]
+    exchanges: list[list[RankAllToAll]]
     weights: dict[str, npt.NDArray[np.float64]]
 
     def scores(self) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from offramp.torchgt.memory_check import check_full, resolved
 from offramp.torchgt.model import GraphTransformer
-from offramp.torchgt.parallel import AllToAll
-from offramp.torchgt.results import Epoch, TorchGtResult
+from offramp.torchgt.parallel import RankAllToAll
+from offramp.torchgt.results import TorchGtEpoch, TorchGtResult
 from offramp.torchgt.sequence import sequences
-from offramp.torchgt.task import Task, load_task
-from offramp.torchgt.trainer import RankJob, Trainer
-from offramp.train.checkpoint import Snapshot, load
+from offramp.torchgt.task import GraphTask, load_task
+from offramp.torchgt.trainer import RankJob, TransformerTrainer
+from offramp.train.checkpoint import TrainingSnapshot, load
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
 from offramp_base.errors import OfframpError
@@ -37,16 +37,16 @@ Weights = dict[str, "npt.NDArray[np.float64]"]
 
 def train_rank(
     group: Group, job: RankJob, report: Callable[[Any], None]
-) -> tuple[RankResult[Epoch, list[AllToAll]], Weights] | None:
+) -> tuple[RankResult[TorchGtEpoch, list[RankAllToAll]], Weights] | None:
     """One rank's whole run; rank 0 reports every epoch and returns the result and the model's weights."""
-    trainer = Trainer(job, group)
-    done = run_epochs(trainer, group, report, lambda: trainer.last_step, list[AllToAll])
+    trainer = TransformerTrainer(job, group)
+    done = run_epochs(trainer, group, report, lambda: trainer.last_step, list[RankAllToAll])
     if done is None:
         return None
     return done, {name: value.double().cpu().numpy() for name, value in trainer.model.state_dict().items()}
 
 
-def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda _: None) -> TorchGtResult | None:
+def train(settings: TorchGtSettings, on_epoch: Callable[[TorchGtEpoch], None] = lambda _: None) -> TorchGtResult | None:
     """Train, in one local process per rank, or in those that torchrun or srun started.
 
     Returns:
@@ -64,7 +64,7 @@ def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda 
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """Everything prepared once, before the first step.
 
     Attributes:
@@ -74,14 +74,14 @@ class Prepared:
         seconds: time that the preparation took.
     """
 
-    task: Task
+    task: GraphTask
     settings: TorchGtSettings
     jobs: list[RankJob]
     tokens: list[int]
     pattern_bytes: int
     seconds: float
 
-    def result(self, done: RankResult[Epoch, list[AllToAll]], weights: Weights) -> TorchGtResult:
+    def result(self, done: RankResult[TorchGtEpoch, list[RankAllToAll]], weights: Weights) -> TorchGtResult:
         """The result of a run, from rank 0's result and what was prepared."""
         task = self.task
         facts = {"vertices": task.vertices, "edges": task.edges, "graphs": task.graphs, "classes": task.classes}
@@ -105,13 +105,13 @@ _OF_A_RUN = (
 """Settings that a checkpoint shares with the run that resumes from it; the learning rate falls over all epochs."""
 
 
-def _facts(task: Task, settings: TorchGtSettings) -> dict[str, Any]:
+def _facts(task: GraphTask, settings: TorchGtSettings) -> dict[str, Any]:
     of = settings.as_dict()
     size = {"graph": task.name, "vertices": task.vertices, "edges": task.edges}
     return {**size, **{name: of[name] for name in _OF_A_RUN}}
 
 
-def _snapshot(settings: TorchGtSettings, features: int, classes: int, known: dict[str, Any]) -> Snapshot | None:
+def _snapshot(settings: TorchGtSettings, features: int, classes: int, known: dict[str, Any]) -> TrainingSnapshot | None:
     if settings.resume is None:
         return None
     shapes = [p.shape for p in GraphTransformer(settings, features, classes or 1).parameters()]
@@ -121,7 +121,7 @@ def _snapshot(settings: TorchGtSettings, features: int, classes: int, known: dic
     return snapshot
 
 
-def prepare(settings: TorchGtSettings) -> Prepared:
+def prepare(settings: TorchGtSettings) -> PreparedRun:
     """Load the task, order its sequences and make their patterns, and cut them into the ranks' shares.
 
     Raises:
@@ -151,4 +151,4 @@ def prepare(settings: TorchGtSettings) -> Prepared:
     ]
     handed = (ranks - 1) * sum(sequence.pattern_bytes for sequence in prepared)
     tokens = [sequence.tokens for sequence in prepared]
-    return Prepared(task, settings, jobs, tokens, handed, time.perf_counter() - start)
+    return PreparedRun(task, settings, jobs, tokens, handed, time.perf_counter() - start)

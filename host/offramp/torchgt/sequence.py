@@ -14,14 +14,14 @@ import torch
 
 from offramp.graph.csr import IntArray, induced, rows_of
 from offramp.graph.metis import metis_parts
-from offramp.torchgt.conditions import Conditions, check, check_components
+from offramp.torchgt.conditions import AttentionConditions, check, check_components
 from offramp.torchgt.encodings import DEGREES, near_pairs
 from offramp.torchgt.pattern import BucketOf, Pattern, pair_keys, pattern_of
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.torchgt.settings import TorchGtSettings
-    from offramp.torchgt.task import Task
+    from offramp.torchgt.task import GraphTask
 
 
 @sendable
@@ -57,7 +57,7 @@ class Sequence:
     bounds: IntArray
     bucket_of: BucketOf
     all_pairs: Pattern | None = None
-    conditions: Conditions | None = None
+    conditions: AttentionConditions | None = None
 
     @property
     def tokens(self) -> int:
@@ -91,14 +91,14 @@ class Tokens:
         self.masks = torch.from_numpy(share.masks).to(device)
 
 
-def sequences(task: Task, settings: TorchGtSettings) -> Iterator[Sequence]:
+def sequences(task: GraphTask, settings: TorchGtSettings) -> Iterator[Sequence]:
     """All sequences of an epoch in the order of the steps, the same in every epoch."""
     rng = np.random.default_rng(settings.seed)
     for members in _members(task, settings, rng):
-        yield _Builder(task, settings, np.sort(members)).build()
+        yield _SequenceBuilder(task, settings, np.sort(members)).build()
 
 
-def _members(task: Task, settings: TorchGtSettings, rng: np.random.Generator) -> Iterator[IntArray]:
+def _members(task: GraphTask, settings: TorchGtSettings, rng: np.random.Generator) -> Iterator[IntArray]:
     """Vertices of each sequence: S random ones, or those of some graphs of one part of the split."""
     if task.graph_of is None:
         length = min(settings.sequence or task.vertices, task.vertices)
@@ -111,10 +111,10 @@ def _members(task: Task, settings: TorchGtSettings, rng: np.random.Generator) ->
             yield np.flatnonzero(np.isin(task.graph_of, chosen[first : first + settings.batch]))
 
 
-class _Builder:
+class _SequenceBuilder:
     """Builds a sequence from its vertices."""
 
-    def __init__(self, task: Task, settings: TorchGtSettings, members: IntArray) -> None:
+    def __init__(self, task: GraphTask, settings: TorchGtSettings, members: IntArray) -> None:
         self._task, self._settings = task, settings
         self._members = members
         graph_of = np.zeros(len(members), np.int64) if task.graph_of is None else task.graph_of[members]
@@ -199,7 +199,7 @@ class _Builder:
         keys += [pair_keys(self._tokens, np.repeat(m, len(m)), np.tile(m, len(m))) for m in self._graph_members()]
         return pattern_of(self._tokens, np.concatenate(keys), bucket_of)
 
-    def _conditions(self, pattern: Pattern) -> Conditions:
+    def _conditions(self, pattern: Pattern) -> AttentionConditions:
         layers, seed = self._settings.size.layers, self._settings.seed
         members = self._graph_members()
         if len(members) == 1 and self._real == self._tokens:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class GraphTask:
     """One graph, or a set of graphs side by side.
 
     Attributes:
@@ -67,7 +67,7 @@ class Task:
         return "accuracy" if self.classes else "mae"
 
 
-def load_task(settings: TorchGtSettings) -> Task:
+def load_task(settings: TorchGtSettings) -> GraphTask:
     """The graph or the set that the settings name.
 
     Raises:
@@ -89,7 +89,7 @@ def load_task(settings: TorchGtSettings) -> Task:
     positions = np.zeros((len(indptr) - 1, settings.positions), np.float32)
     if not settings.biased:
         positions = _positions(indptr, indices, graph_of, settings.positions, settings.seed)
-    return Task(name, indptr, indices, features, graph_of, targets, masks, classes, positions)
+    return GraphTask(name, indptr, indices, features, graph_of, targets, masks, classes, positions)
 
 
 def _positions(

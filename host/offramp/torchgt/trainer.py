@@ -14,12 +14,12 @@ from torch.nn import functional
 from offramp.torchgt.attention import SequenceAttention
 from offramp.torchgt.gradients import GradientSums
 from offramp.torchgt.model import GraphTransformer
-from offramp.torchgt.parallel import AllToAll, SequenceParallel
-from offramp.torchgt.results import Epoch
+from offramp.torchgt.parallel import RankAllToAll, SequenceParallel
+from offramp.torchgt.results import TorchGtEpoch
 from offramp.torchgt.sequence import Sequence, Tokens
 from offramp.torchgt.settings import TorchGtSettings
 from offramp.torchgt.tuner import AutoTuner, ladder
-from offramp.train.checkpoint import Snapshot, save
+from offramp.train.checkpoint import TrainingSnapshot, save
 from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp_base.wire.objects import sendable
@@ -47,10 +47,10 @@ class RankJob:
     features: int
     classes: int
     facts: dict[str, Any]
-    snapshot: Snapshot | None = None
+    snapshot: TrainingSnapshot | None = None
 
 
-class Trainer(EpochLoop[Epoch]):
+class TransformerTrainer(EpochLoop[TorchGtEpoch]):
     """Training of one rank, in step with the others.
 
     Attributes:
@@ -68,7 +68,7 @@ class Trainer(EpochLoop[Epoch]):
         if settings.compile:
             self.model.compile_dense()
         self.parallel = SequenceParallel(group, torch.bfloat16 if settings.wire == "bfloat16" else None)
-        self.last_step: list[AllToAll] = []
+        self.last_step: list[RankAllToAll] = []
         self._tokens = [Tokens(s, dtype, regression=not job.classes, device=self._device) for s in job.shares]
         self._attention = [SequenceAttention(share, settings, self._device) for share in job.shares]
         self._sums = GradientSums(group, self.model)
@@ -81,7 +81,7 @@ class Trainer(EpochLoop[Epoch]):
         if job.snapshot is not None:
             self._go_on(job.snapshot)
 
-    def _go_on(self, snapshot: Snapshot) -> None:
+    def _go_on(self, snapshot: TrainingSnapshot) -> None:
         snapshot.into(self.model, self._adam, len(self._trained))
         self.done, self._steps = snapshot.epoch, snapshot.epoch * len(self._trained)
         for loss, seconds in snapshot.history.tolist():
@@ -100,9 +100,13 @@ class Trainer(EpochLoop[Epoch]):
             and self._group.rank == 0
             and (last or number % settings.checkpoint_every == 0)
         ):
-            save(Path(settings.checkpoint), Snapshot.of(number, self.model, self._adam, self._history), self._job.facts)
+            save(
+                Path(settings.checkpoint),
+                TrainingSnapshot.of(number, self.model, self._adam, self._history),
+                self._job.facts,
+            )
 
-    def epoch(self, number: int) -> Epoch:
+    def epoch(self, number: int) -> TorchGtEpoch:
         """Make a step for each training sequence, and evaluate."""
         beta = self._beta()
         loss, communication, reduction, sent, pairs, full = 0.0, 0.0, 0.0, 0, 0, 0
@@ -123,7 +127,7 @@ class Trainer(EpochLoop[Epoch]):
         require_finite(number, mean)
         self._observe(mean, seconds)
         train, val, test = self.evaluate(beta)
-        return Epoch(
+        return TorchGtEpoch(
             epoch=number,
             loss=mean,
             train_score=train,

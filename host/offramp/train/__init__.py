@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from offramp.train.planned import plan_run as plan_run
     from offramp.train.results import Epoch as Epoch
     from offramp.train.results import TrainingResult as TrainingResult
-    from offramp.train.run import Fabric as Fabric
+    from offramp.train.run import TrainingFabric as TrainingFabric
     from offramp.train.run import train as train_graph
     from offramp.train.settings import TrainSettings as TrainSettings
     from offramp.train.trainer import Trainer as Trainer
@@ -35,12 +35,12 @@ else:
         __name__,
         {
             "Epoch": "offramp.train.results",
-            "Fabric": "offramp.train.run",
             "LeafSpineFabric": "offramp.switchgnn.leaf_spine_fabric",
             "SwitchEndpoint": "offramp.switchgnn.fabric",
             "SwitchFabric": "offramp.switchgnn.fabric",
             "TrainSettings": "offramp.train.settings",
             "Trainer": "offramp.train.trainer",
+            "TrainingFabric": "offramp.train.run",
             "TrainingResult": "offramp.train.results",
             "parse_ports": "offramp.switchgnn.fabric",
             "plan_run": "offramp.train.planned",

@@ -30,7 +30,7 @@ _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 
 @sendable
 @dataclass(frozen=True)
-class Snapshot:
+class TrainingSnapshot:
     """State of a run after some epochs.
 
     Attributes:
@@ -46,7 +46,7 @@ class Snapshot:
     @classmethod
     def of(
         cls, epoch: int, model: torch.nn.Module, adam: torch.optim.Adam, history: Sequence[tuple[float, float]]
-    ) -> Snapshot:
+    ) -> TrainingSnapshot:
         """Capture the state of a model and its optimiser, with the history."""
         arrays = []
         for parameter in model.parameters():
@@ -84,7 +84,7 @@ def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:
     return {**size, **{name: getattr(settings, name) for name in names}}
 
 
-def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
+def save(path: Path, snapshot: TrainingSnapshot, known: Mapping[str, Any]) -> None:
     """Write a checkpoint atomically: if the run is killed or the machine fails, the previous one remains.
 
     Raises:
@@ -98,7 +98,7 @@ def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
         raise SettingsError("checkpoint", f"cannot be written: {error.strerror}", path) from None
 
 
-def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> Snapshot:
+def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> TrainingSnapshot:
     """Read the checkpoint in a file.
 
     Args:
@@ -135,4 +135,4 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
         if epoch < 1:
             raise foreign(f": epoch {epoch}")
         history = exactly("history", "float64", (epoch, 2))
-    return Snapshot(epoch, arrays, history)
+    return TrainingSnapshot(epoch, arrays, history)

@@ -9,7 +9,7 @@ from offramp.codecs.base import CODECS, UNCOMPRESSED
 from offramp.codecs.sampled import SampledCodec
 from offramp.g3.schedule import SCHEDULES
 from offramp.sylvie.descent import DescentRule
-from offramp.sylvie.orchestrator import ADAPTIVE, ASYNC, SYNC, Control, Orchestrator
+from offramp.sylvie.orchestrator import ADAPTIVE, ASYNC, SYNC, Orchestrator, OrchestratorSettings
 
 if TYPE_CHECKING:
     from offramp.codecs.base import Coding
@@ -39,7 +39,7 @@ class AdaptiveControl:
             bits: bits of each epoch; None: Sylvie decides.
             lag: epochs over which rates of descent are compared.
         """
-        control = Control(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode, lag=lag)
+        control = OrchestratorSettings(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode, lag=lag)
         self._orchestrator = Orchestrator(control)
         self._bits = bits
         self.history: list[tuple[float, float]] = []

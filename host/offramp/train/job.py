@@ -17,7 +17,7 @@ from offramp.models import make_model, model_widths
 from offramp.switchgnn.exchange_plan import ExchangePlan
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import LANE_BITS, parse_scheme
-from offramp.train.checkpoint import Snapshot
+from offramp.train.checkpoint import TrainingSnapshot
 from offramp.train.halo import Halo
 from offramp.train.settings import KEPT, TrainSettings
 from offramp_base.wire.objects import sendable
@@ -64,7 +64,7 @@ class WorkerJob:
     code_bits: int = 0
     link: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    snapshot: Snapshot | None = None
+    snapshot: TrainingSnapshot | None = None
 
 
 def layer_widths(graph: Graph, settings: TrainSettings) -> list[int]:

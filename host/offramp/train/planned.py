@@ -24,7 +24,7 @@ from offramp.graph.racks import cross_rack
 from offramp.models import make_model
 from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
-from offramp.train.checkpoint import Snapshot, facts, load
+from offramp.train.checkpoint import TrainingSnapshot, facts, load
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
@@ -55,7 +55,7 @@ class PlannedRun:
     settings: TrainSettings
     boundary: Boundary
     exchanges: dict[int, SchemePlan]
-    snapshot: Snapshot | None = None
+    snapshot: TrainingSnapshot | None = None
 
     @property
     def plans(self) -> list[Plan]:
@@ -162,7 +162,7 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
     return PlannedRun(graph, settings, boundary, exchanges, snapshot)
 
 
-def _snapshot(graph: Graph, settings: TrainSettings) -> Snapshot | None:
+def _snapshot(graph: Graph, settings: TrainSettings) -> TrainingSnapshot | None:
     if settings.resume is None:
         return None
     shapes = [parameter.shape for parameter in make_model(settings, layer_widths(graph, settings)).parameters()]

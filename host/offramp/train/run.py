@@ -32,7 +32,7 @@ def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> R
         return run_epochs(Trainer(job, group, channel), group, report, lambda: channel.traffic, Traffic)
 
 
-class Fabric(Protocol):
+class TrainingFabric(Protocol):
     """The switches of a run."""
 
     @property
@@ -46,7 +46,7 @@ class Fabric(Protocol):
         """Counts since :meth:`load`."""
 
 
-OpenFabric = Callable[[], AbstractContextManager[Fabric]]
+OpenFabric = Callable[[], AbstractContextManager[TrainingFabric]]
 """Opens the switches of a run for its duration."""
 
 
@@ -77,7 +77,7 @@ def train(
             return None
         planned = plan_run(graph, settings)
         with ExitStack() as stack:
-            fabric: Fabric | None = None
+            fabric: TrainingFabric | None = None
             links: Sequence[str] = []
             if planned.exchanges:
                 if open_fabric is None:

@@ -15,7 +15,7 @@ from offramp.g3.engine import HaloEngine
 from offramp.g3.schedule import schedule_of
 from offramp.models import make_model
 from offramp.models.neighbourhood import as_features, stacked
-from offramp.train.checkpoint import Snapshot, save
+from offramp.train.checkpoint import TrainingSnapshot, save
 from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
@@ -88,7 +88,7 @@ class Trainer(EpochLoop[Epoch]):
         """Write the checkpoint if one is due."""
         path, last = self._settings.checkpoint, number == self._settings.epochs
         if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
-            save(Path(path), Snapshot.of(number, self.model, self._adam, self._control.history), self._facts)
+            save(Path(path), TrainingSnapshot.of(number, self.model, self._adam, self._control.history), self._facts)
 
     def epoch(self, number: int) -> Epoch:
         """Make one forward and backward pass over the whole graph, and one step of the weights."""

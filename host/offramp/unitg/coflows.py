@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from offramp.hermod.dscp import Codec
+from offramp.hermod.dscp import DscpCodec
 from offramp.hermod.factors import CType, Factors
 from offramp.hermod.queues import plan_queues
-from offramp.hermod.switch.entries import Role, SwitchPlan
+from offramp.hermod.switch.entries import GateRole, SwitchPlan
 from offramp.unitg.schedule import Op
 
 
-def codec_of(stages: int, microbatches: int) -> Codec:
+def codec_of(stages: int, microbatches: int) -> DscpCodec:
     """Codec of a pipeline's priorities: a layer of the codec is a stage.
 
     Raises:
         OfframpError: there is no stage or no microbatch.
     """
-    return Codec(microbatches, stages)
+    return DscpCodec(microbatches, stages)
 
 
 def transfer_factors(op: Op, sender: int) -> Factors:
@@ -55,9 +55,9 @@ def gated_plan(
     roles = {}
     for code, meaning in codec.meanings.items():
         if CType.DP in meaning.ctypes:
-            role = Role(held=True)
+            role = GateRole(held=True)
         else:
-            role = Role(closes=meaning.mids[0] == 0, opens=meaning.mids[1] == microbatches - 1)
-        if role != Role():
+            role = GateRole(closes=meaning.mids[0] == 0, opens=meaning.mids[1] == microbatches - 1)
+        if role != GateRole():
             roles[plan.dscp[code]] = role
     return SwitchPlan(plan.queues, hosts=hosts, ports=ports, roles=roles)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 _QUANTUM_S = 0.001
 
 
-class Device:
+class EmulatedDevice:
     """On an emulated device, concurrent pieces of work run at half speed each, as on a shared one."""
 
     def __init__(self, settle: Callable[[], None] = lambda: None) -> None:

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from offramp.unitg.hooks import Unit
-from offramp.unitg.language_model import Exit, exit_depths
+from offramp.unitg.language_model import ExitLayer, exit_depths
 from offramp.unitg.text import Tokens
 from offramp_base.errors import first_line
 from offramp_base.extras import needs
@@ -100,7 +100,7 @@ class Encoder(nn.Module):
         self.depths = exit_depths(len(self._layers))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.exits = nn.ModuleList(Exit(config.hidden_size, out) for _ in self.depths)
+            self.exits = nn.ModuleList(ExitLayer(config.hidden_size, out) for _ in self.depths)
             self.classify = nn.Linear(out, classes)
 
     def forward(self, tokens: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:

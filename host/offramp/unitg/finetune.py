@@ -37,7 +37,7 @@ _HOME = 0
 
 @sendable
 @dataclass
-class Progress:
+class FineTuningProgress:
     """Progress of the fine-tuning.
 
     Attributes:
@@ -97,7 +97,7 @@ class FineTuner:
             module_s: as for :class:`~offramp.unitg.hooks.GateHooks`.
             precision: as for :func:`~offramp.workers.accelerator.autocast`.
         """
-        self.model, self.progress = model, Progress()
+        self.model, self.progress = model, FineTuningProgress()
         self._texts, self._batches, self._mailbox, self._gate, self._table = texts, batches, mailbox, gate, table
         self._hooks = GateHooks(gate, model.units(), module_s)
         self._adam = torch.optim.AdamW(model.parameters(), lr=lr)

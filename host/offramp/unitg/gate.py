@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from offramp.unitg.device import Device
+from offramp.unitg.device import EmulatedDevice
 from offramp_base.wire.objects import sendable
 
 _KEPT = 200_000
@@ -36,8 +36,8 @@ class Gate:
         openings: the latest times during which the gate was open; an open end is infinite.
     """
 
-    def __init__(self, device: Device | None = None, *, is_open: bool = False) -> None:
-        self.device = device or Device()
+    def __init__(self, device: EmulatedDevice | None = None, *, is_open: bool = False) -> None:
+        self.device = device or EmulatedDevice()
         self.intervals: deque[Interval] = deque(maxlen=_KEPT)
         self._changed = threading.Condition()
         self._open = is_open

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from offramp.unitg.language_model import EXITS, LanguageModel, seeded
 from offramp.unitg.lazy_tuner import Batches, centrality_groups, random_groups
 from offramp.unitg.microbatches import Microbatch, affinity_split, cut_edges, make_microbatches, random_split
-from offramp.unitg.schedule import Place, split_layers
+from offramp.unitg.schedule import PipelinePosition, split_layers
 from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.text import PAD, Tokens, tokenise, vertex_texts
 from offramp_base.errors import OfframpError
@@ -63,7 +63,7 @@ class UnitgJob:
     """
 
     settings: UnitgSettings
-    place: Place
+    place: PipelinePosition
     layers: range
     widths: list[int]
     microbatches: list[Microbatch]
@@ -104,7 +104,7 @@ def plan(graph: Graph, settings: UnitgSettings) -> Planned:
     masks = np.stack([graph.train, graph.val, graph.test])
     jobs = []
     for stage, own in enumerate(layers):
-        place = Place(stage, settings.stages, count)
+        place = PipelinePosition(stage, settings.stages, count)
         jobs.append(
             UnitgJob(
                 settings,

@@ -68,7 +68,7 @@ class FeedForward(nn.Module):
         return result
 
 
-class Exit(nn.Module):
+class ExitLayer(nn.Module):
     """The linear layer phi_i of an exit, from the first token's state to the vertex's embedding."""
 
     def __init__(self, width: int, out: int) -> None:
@@ -96,7 +96,7 @@ class LanguageModel(nn.Module):
         self.embed = Embed(vocabulary, length, width)
         self.attention = nn.ModuleList(Attention(width, heads) for _ in range(layers))
         self.feed_forward = nn.ModuleList(FeedForward(width) for _ in range(layers))
-        self.exits = nn.ModuleList(Exit(width, out) for _ in self.depths)
+        self.exits = nn.ModuleList(ExitLayer(width, out) for _ in self.depths)
         self.classify = nn.Linear(out, classes)
 
     def forward(self, tokens: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:

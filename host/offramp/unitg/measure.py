@@ -83,7 +83,7 @@ class Measurement:
 
 @sendable
 @dataclass(frozen=True)
-class Task:
+class MeasurementTask:
     """Amount of work to measure; if ``lm_steps`` is None, the steps fill the bubbles to the fraction ``fill``."""
 
     rounds: int
@@ -92,7 +92,7 @@ class Task:
 
 
 def measure(
-    graph: Graph, settings: UnitgSettings, task: Task, on_round: Callable[[int], None] = lambda _: None
+    graph: Graph, settings: UnitgSettings, task: MeasurementTask, on_round: Callable[[int], None] = lambda _: None
 ) -> Measurement | None:
     """Measure; returns None in processes of torchrun or srun other than rank 0.
 
@@ -101,15 +101,17 @@ def measure(
     """
     with open_launcher(settings.stages, field="stages") as launcher:
         jobs = [(job, task) for job in plan(graph, settings).jobs] if launcher.leads else None
-        measured: Measurement | None = launcher.run(measure_rank, jobs, tuple[UnitgJob, Task], on_round)
+        measured: Measurement | None = launcher.run(measure_rank, jobs, tuple[UnitgJob, MeasurementTask], on_round)
     return measured
 
 
-def measure_rank(group: Group, item: tuple[UnitgJob, Task], report: Callable[[Any], None]) -> Measurement | None:
+def measure_rank(
+    group: Group, item: tuple[UnitgJob, MeasurementTask], report: Callable[[Any], None]
+) -> Measurement | None:
     """One rank's part of a measurement."""
     job, task = item
     with Rank(group, job) as rank:
-        bench = _Bench(group, job, rank)
+        bench = _RunBench(group, job, rank)
         bench.pipeline(_WARM_UP)
         bench.language_model(1)
         steps = task.lm_steps or bench.fitting_steps(task.fill)
@@ -124,7 +126,7 @@ def measure_rank(group: Group, item: tuple[UnitgJob, Task], report: Callable[[An
     return Measurement(job.settings.epochs, steps, rounds) if group.rank == 0 else None
 
 
-class _Bench:
+class _RunBench:
     """Repeats parts of a run, with all ranks in step."""
 
     def __init__(self, group: Group, job: UnitgJob, rank: Rank) -> None:

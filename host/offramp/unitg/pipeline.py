@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from offramp.g3.block import Block
+from offramp.g3.block import BipartiteBlock
 from offramp.models.base import Features, dense
 from offramp.models.neighbourhood import as_features
 from offramp.unitg.schedule import Op
@@ -113,7 +113,7 @@ class Stage:
             self._features = [joined[torch.argsort(places)]]
         return self._evaluate(step, [(0, self._view(whole), ids)])
 
-    def _evaluate(self, step: int, pieces: list[tuple[int, Block, torch.Tensor]]) -> list[float]:
+    def _evaluate(self, step: int, pieces: list[tuple[int, BipartiteBlock, torch.Tensor]]) -> list[float]:
         self.part.model.eval()
         self._mailbox.forget(step)
         sums = torch.zeros(4, dtype=torch.float64)
@@ -157,13 +157,13 @@ class Stage:
             assert x.grad is not None
             self._send(step, op, x.grad)
 
-    def _computed(self, x: Features, view: Block) -> torch.Tensor:
+    def _computed(self, x: Features, view: BipartiteBlock) -> torch.Tensor:
         with autocast(self._device, self._job.settings.precision):
             return self.part.forward(x, view).to(self._dtype)
 
-    def _view(self, piece: Microbatch) -> Block:
+    def _view(self, piece: Microbatch) -> BipartiteBlock:
         targets = np.arange(len(piece.ids))
-        return Block(piece.adjacency, targets, piece.ids, piece.degree, self._dtype, self._device)
+        return BipartiteBlock(piece.adjacency, targets, piece.ids, piece.degree, self._dtype, self._device)
 
     def _timed(self, step: int, op: Op, seconds: float, work: Callable[[], T]) -> T:
         """Run ``work`` on the device; the gate opens and closes at the boundaries of bubbles."""

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from offramp.unitg.collaborator import EmbeddingTable
-from offramp.unitg.device import Device
+from offramp.unitg.device import EmulatedDevice
 from offramp.unitg.encoder import Encoder
-from offramp.unitg.finetune import FineTuner, Progress, Texts
+from offramp.unitg.finetune import FineTuner, FineTuningProgress, Texts
 from offramp.unitg.gate import Gate
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.results import StageRecord
@@ -44,7 +44,7 @@ class Rank:
     def __init__(self, group: Group, job: UnitgJob) -> None:
         settings = job.settings
         device = open_device(settings.device, group)
-        self._job, self.gate = job, Gate(Device(partial(wait_for, device)))
+        self._job, self.gate = job, Gate(EmulatedDevice(partial(wait_for, device)))
         self._mailbox: Mailbox = group.mailbox(settings.timeout_s, settings.link_bps)
         self.stage = Stage(job, self._mailbox, self.gate, device)
         self.table: EmbeddingTable | None = None
@@ -138,5 +138,5 @@ class Rank:
             self.stage.live,
             self._mailbox.traffic,
             lm.traffic if lm is not None else type(self._mailbox.traffic)(),
-            self.tuner.progress if self.tuner is not None else Progress(),
+            self.tuner.progress if self.tuner is not None else FineTuningProgress(),
         )

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from offramp.unitg.finetune import Progress
+from offramp.unitg.finetune import FineTuningProgress
 from offramp.unitg.gate import Interval
 from offramp.unitg.pipeline import Done
-from offramp.unitg.schedule import Place
+from offramp.unitg.schedule import PipelinePosition
 from offramp.workers.epochs import RunResult, ScoredEpoch
 from offramp.workers.traffic import Traffic
 from offramp_base.wire.objects import sendable
@@ -42,14 +42,14 @@ class StageRecord:
         progress: progress of the language model.
     """
 
-    place: Place
+    place: PipelinePosition
     spans: list[Done]
     openings: list[tuple[float, float]]
     modules: list[Interval]
     live: int
     traffic: Traffic
     lm_traffic: Traffic
-    progress: Progress
+    progress: FineTuningProgress
 
     def idle_share(self) -> float:
         """Fraction of the time from the first to the last operation in which the stage did not compute."""

@@ -76,7 +76,7 @@ def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> Bo
         else:
             rank.ready()
         begun = time.perf_counter()
-        epochs = Epochs(group, job, rank).run(report if group.rank == 0 else lambda _: None)
+        epochs = UnitgEpochs(group, job, rank).run(report if group.rank == 0 else lambda _: None)
         gnn_seconds = time.perf_counter() - begun
         rank.finish_lm()
         group.sum(torch.zeros(1))
@@ -90,7 +90,7 @@ def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> Bo
     return BothModels(epochs, stages, seconds, gnn_seconds, (whole[0], whole[1], whole[2]))
 
 
-class Epochs(EpochLoop[UnitgEpoch]):
+class UnitgEpochs(EpochLoop[UnitgEpoch]):
     """Epochs of the graph neural network on one stage."""
 
     def __init__(self, group: Group, job: UnitgJob, rank: Rank) -> None:

@@ -21,7 +21,7 @@ class Op(NamedTuple):
 
 @sendable
 @dataclass(frozen=True, slots=True)
-class Place:
+class PipelinePosition:
     """A stage among ``stages``, with ``microbatches`` per iteration."""
 
     stage: int

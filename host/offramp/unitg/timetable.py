@@ -13,7 +13,7 @@ _NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StageSpan:
     """One operation of a stage, from ``start`` to ``end``, in the unit of the given times."""
 
     op: Op
@@ -28,7 +28,7 @@ Window = tuple[float, float]
 class Timetable:
     """One iteration; ``spans[s]`` are the operations of stage s in order."""
 
-    spans: tuple[tuple[Span, ...], ...]
+    spans: tuple[tuple[StageSpan, ...], ...]
 
     @property
     def makespan(self) -> float:
@@ -79,7 +79,7 @@ def timetable(
         raise OfframpError(f"pipeline of {stages} stages and {microbatches} microbatches: expected at least 1 of each")
     if min(*forward, *backward, transfer) < 0:
         raise OfframpError("pipeline: times: expected at least 0")
-    spans: list[list[Span]] = [[] for _ in range(stages)]
+    spans: list[list[StageSpan]] = [[] for _ in range(stages)]
     for ahead, seconds in ((True, forward), (False, backward)):
         came = [0.0] * microbatches
         for stage in range(stages) if ahead else range(stages - 1, -1, -1):
@@ -88,7 +88,7 @@ def timetable(
                 free = spans[stage][-1].end if spans[stage] else 0.0
                 start = max(free, came[m])
                 end = start + seconds[stage]
-                spans[stage].append(Span(Op(not ahead, m), start, end))
+                spans[stage].append(StageSpan(Op(not ahead, m), start, end))
                 sent = max(sent, end) + transfer
                 came[m] = sent
     return Timetable(tuple(map(tuple, spans)))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp.workers.launch import open_launcher as open_launcher
     from offramp.workers.mailbox import Mailbox as Mailbox
     from offramp.workers.mailbox import MemoryMailbox as MemoryMailbox
-    from offramp.workers.place import Place as Place
+    from offramp.workers.place import LaunchedRank as LaunchedRank
     from offramp.workers.place import find_place as find_place
     from offramp.workers.processes import expect_workers as expect_workers
     from offramp.workers.processes import run_workers as run_workers
@@ -30,9 +30,9 @@ else:
         {
             "GlooGroup": "offramp.workers.group",
             "Group": "offramp.workers.group",
+            "LaunchedRank": "offramp.workers.place",
             "Mailbox": "offramp.workers.mailbox",
             "MemoryMailbox": "offramp.workers.mailbox",
-            "Place": "offramp.workers.place",
             "TokenBucket": "offramp.workers.rate",
             "Traffic": "offramp.workers.traffic",
             "expect_workers": "offramp.workers.processes",

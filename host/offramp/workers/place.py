@@ -28,7 +28,7 @@ _NODES: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LaunchedRank:
     """A process among those that a launcher started.
 
     Attributes:
@@ -52,7 +52,7 @@ class Place:
         return urlsplit(self.rendezvous).hostname or ""
 
 
-def find_place(environment: Mapping[str, str] = os.environ) -> Place | None:
+def find_place(environment: Mapping[str, str] = os.environ) -> LaunchedRank | None:
     """This process's place; None if neither torchrun nor srun started it.
 
     If both sets of variables are present, torchrun's count, since srun may have started torchrun.
@@ -84,15 +84,15 @@ def _is_batch_script(environment: Mapping[str, str]) -> bool:
     return environment.get("ENVIRONMENT") == "BATCH" and "SLURM_STEP_ID" not in environment
 
 
-def _of_torchrun(environment: Mapping[str, str]) -> Place:
+def _of_torchrun(environment: Mapping[str, str]) -> LaunchedRank:
     rank, size = _rank_of(environment, "torchrun", "RANK", "WORLD_SIZE")
     _address(environment, "torchrun")
     _port(environment, "torchrun")
     on_machine = _number(environment, "torchrun", "LOCAL_WORLD_SIZE", size, 1, size)
-    return Place(rank, size, on_machine, "env://", f"torchrun started WORLD_SIZE={size}")
+    return LaunchedRank(rank, size, on_machine, "env://", f"torchrun started WORLD_SIZE={size}")
 
 
-def _of_srun(environment: Mapping[str, str]) -> Place:
+def _of_srun(environment: Mapping[str, str]) -> LaunchedRank:
     rank, size = _rank_of(environment, "srun", "SLURM_PROCID", "SLURM_NTASKS")
     nodes = _text(environment, "srun", "SLURM_NODELIST")
     match = _NODES.match(nodes)
@@ -104,7 +104,7 @@ def _of_srun(environment: Mapping[str, str]) -> Place:
     port = _port(environment, "srun") if "MASTER_PORT" in environment else _FIRST_PORT + job % _PORTS
     on_machine = _number(environment, "srun", "SLURM_NTASKS_PER_NODE", size, 1)
     host = f"[{address}]" if ":" in address else address
-    return Place(rank, size, min(size, on_machine), f"tcp://{host}:{port}", f"srun started SLURM_NTASKS={size}")
+    return LaunchedRank(rank, size, min(size, on_machine), f"tcp://{host}:{port}", f"srun started SLURM_NTASKS={size}")
 
 
 def _rank_of(environment: Mapping[str, str], launcher: str, rank: str, size: str) -> tuple[int, int]:

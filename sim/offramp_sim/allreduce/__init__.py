@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from offramp_sim.allreduce.experiment import AllReduceTimings as AllReduceTimings
     from offramp_sim.allreduce.experiment import Experiment as Experiment
     from offramp_sim.allreduce.experiment import SizeTiming as SizeTiming
-    from offramp_sim.allreduce.lockstep import Lockstep as Lockstep
+    from offramp_sim.allreduce.lockstep import AllReduceLockstep as AllReduceLockstep
     from offramp_sim.allreduce.measure import measure as measure_allreduce
     from offramp_sim.allreduce.rated import RatedLinks as RatedLinks
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
+            "AllReduceLockstep": "offramp_sim.allreduce.lockstep",
             "AllReduceTimings": "offramp_sim.allreduce.experiment",
             "Experiment": "offramp_sim.allreduce.experiment",
-            "Lockstep": "offramp_sim.allreduce.lockstep",
             "RatedLinks": "offramp_sim.allreduce.rated",
             "SizeTiming": "offramp_sim.allreduce.experiment",
             "load_job": "offramp_sim.allreduce.direct:load",

@@ -21,7 +21,7 @@ def perfect(batch: PacketBatch) -> PacketBatch:
     return batch
 
 
-class Lockstep:
+class AllReduceLockstep:
     """Ranks joined to a switch, or to several, that is a function from what arrives to what leaves.
 
     Args:

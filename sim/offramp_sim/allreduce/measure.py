@@ -123,13 +123,13 @@ def _work(
 ) -> None:
     from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
     from offramp_base.transport import open_io
-    from offramp_base.transport.faulty import Faults, Faulty
+    from offramp_base.transport.faulty import FaultRates, Faulty
 
     if space is not None:
         enter_namespace(f"/proc/{space}/ns/net")
     gloo = _gloo(rank, experiment.ranks, store, space is not None) if experiment.compare else None
     network = AllReduceNetwork(link, control, ports, pages=experiment.pages, segments=experiment.segments)
-    faults = Faults(loss=experiment.loss)
+    faults = FaultRates(loss=experiment.loss)
     plain = open_io(link)
     io = Faulty(plain, seed=experiment.seed + rank, sending=faults, receiving=faults) if experiment.loss else plain
     with closing(AllReducer(network, rank, experiment.ranks, 1 + os.getppid(), _TIMEOUT_S, io=io)) as reducer:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.dgtp.comparison import Comparison as Comparison
+    from offramp_sim.dgtp.comparison import PlacementComparison as PlacementComparison
     from offramp_sim.dgtp.comparison import compare as compare
     from offramp_sim.dgtp.engine import execute as execute
     from offramp_sim.dgtp.gantt import draw_gantt as draw_gantt
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from offramp_sim.dgtp.setups import DATASETS as DATASETS
     from offramp_sim.dgtp.setups import make_job as make_job
     from offramp_sim.dgtp.setups import make_setup as make_setup
-    from offramp_sim.dgtp.trace import Trace as Trace
+    from offramp_sim.dgtp.trace import PlacementTrace as PlacementTrace
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Comparison": "offramp_sim.dgtp.comparison",
             "DATASETS": "offramp_sim.dgtp.setups",
             "FastCluster": "offramp_sim.dgtp.native.machine",
             "POLICIES": "offramp_sim.dgtp.policies",
-            "Trace": "offramp_sim.dgtp.trace",
+            "PlacementComparison": "offramp_sim.dgtp.comparison",
+            "PlacementTrace": "offramp_sim.dgtp.trace",
             "compare": "offramp_sim.dgtp.comparison",
             "draw_gantt": "offramp_sim.dgtp.gantt",
             "execute": "offramp_sim.dgtp.engine",

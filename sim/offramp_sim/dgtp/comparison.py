@@ -13,7 +13,7 @@ from offramp.dgtp.draws import draw
 from offramp.dgtp.packing import program_within
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.relaxation import placements_lower
-from offramp.dgtp.search import PLACEMENTS, Found
+from offramp.dgtp.search import PLACEMENTS, SearchResult
 from offramp_base.progress import counted
 from offramp_sim.dgtp.native.machine import FastCluster
 
@@ -23,7 +23,7 @@ _HELD_OUT = 1_000_003
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PlacementComparison:
     """Result of a comparison.
 
     Attributes:
@@ -89,17 +89,17 @@ class Comparing:
         self.baseline_s = time.monotonic() - begun
 
     @property
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """The better baseline, as a search without any steps would find it."""
         by = self._policy
         name = min(self.placements, key=lambda name: self.seconds[name][by])
-        return Found(self.placements[name], self.seconds[name][by], len(self.drawn), ())
+        return SearchResult(self.placements[name], self.seconds[name][by], len(self.drawn), ())
 
     @property
     def _policy(self) -> str:
         return "oes" if "oes" in self.policies else self.policies[0]
 
-    def with_ours(self, machine: IntArray, *, fixed: bool = False) -> Comparison:
+    def with_ours(self, machine: IntArray, *, fixed: bool = False) -> PlacementComparison:
         """Take the best of a placement and the baselines; with ``fixed`` the placement, even if it is worse."""
         self.placements = {OURS: machine, **self.placements}
         self._judge(OURS)
@@ -107,7 +107,7 @@ class Comparing:
         best = OURS if fixed else min(self.placements, key=lambda name: (self.seconds[name][by], name != OURS))
         chosen = self.placements[best]
         ours = self.seconds[best]
-        return Comparison(
+        return PlacementComparison(
             chosen,
             {name: ours if name == OURS else self.seconds[name] for name in self.placements},
             ours["oes"] if "oes" in self.policies else self.judge.makespan(chosen),
@@ -118,6 +118,6 @@ class Comparing:
 
 def compare(
     problem: Problem, machine: IntArray, iterations: int, policies: Sequence[str], seed: int, *, fixed: bool = False
-) -> Comparison:
+) -> PlacementComparison:
     """Simulate a placement and the baselines, and take the best (:class:`Comparing`)."""
     return Comparing(problem, iterations, policies, seed).with_ours(machine, fixed=fixed)

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from offramp.dgtp.oes import Dispatcher, Flow, equal_shares
+from offramp.dgtp.oes import RunningFlow, TaskDispatcher, equal_shares
 from offramp.dgtp.problem import Problem
 from offramp_base.errors import OfframpError
-from offramp_sim.dgtp.trace import FlowRun, Moment, TaskRun, Trace
+from offramp_sim.dgtp.trace import FlowRun, PlacementTrace, RateInterval, TaskRun
 
-Policy = Callable[[Sequence[Flow], Sequence[float], Sequence[float]], Sequence[float]]
+Policy = Callable[[Sequence[RunningFlow], Sequence[float], Sequence[float]], Sequence[float]]
 """Bytes per second of each flow, given them in order of arrival, and what network cards take in and give out."""
 
 _CLOSE: Final = 1e-12
@@ -25,18 +25,18 @@ def execute(
     policy: Policy = equal_shares,
     *,
     rates: bool = False,
-) -> Trace:
+) -> PlacementTrace:
     """Run the iterations of ``drawn`` with online execution, flows at the rates of ``policy``.
 
     Raises:
         OfframpError: the placement is invalid, or a policy leaves work that never ends.
     """
-    run = _Run(problem, problem.check(placement).tolist(), drawn, policy)
+    run = _PlacementRun(problem, problem.check(placement).tolist(), drawn, policy)
     run.keep_rates = rates
     return run.until_done()
 
 
-class _Run:
+class _PlacementRun:
     def __init__(self, problem: Problem, machine: list[int], drawn: Sequence[Sequence[float]], policy: Policy) -> None:
         machines = problem.cluster.machines
         self.graph, self.machine, self.drawn, self.policy = problem.graph, machine, drawn, policy
@@ -46,14 +46,14 @@ class _Run:
         ]
         self.ingress = [m.ingress_bps / 8 for m in machines]
         self.egress = [m.egress_bps / 8 for m in machines]
-        self.dispatcher = Dispatcher(problem, machine, len(drawn))
+        self.dispatcher = TaskDispatcher(problem, machine, len(drawn))
         self.now: float = 0
         self.running: list[tuple[float, int, int, float]] = []  # end, task, iteration, start
-        self.flows: list[Flow] = []
-        self.trace = Trace()
+        self.flows: list[RunningFlow] = []
+        self.trace = PlacementTrace()
         self.keep_rates = False
 
-    def until_done(self) -> Trace:
+    def until_done(self) -> PlacementTrace:
         self._begin(self.dispatcher.begin(), [])
         while True:
             self._settle([])
@@ -62,7 +62,7 @@ class _Run:
             rates = self.policy(self.flows, self.ingress, self.egress)
             if self.keep_rates:
                 moving = {f.edge: rate for f, rate in zip(self.flows, rates, strict=True)}
-                self.trace.moments.append(Moment(self.now, moving))
+                self.trace.moments.append(RateInterval(self.now, moving))
             self._advance(rates)
         if not self.dispatcher.finished:
             raise OfframpError("simulation: nothing runs but tasks are unfinished: the task graph is stuck")
@@ -87,7 +87,7 @@ class _Run:
                 flow.left -= rate * span
         self._settle(arrived)
 
-    def _settle(self, arrived: list[Flow]) -> None:
+    def _settle(self, arrived: list[RunningFlow]) -> None:
         """Process everything that ends at this moment, and all that follows from it immediately."""
         moment = self.now if not isinstance(self.now, float) else self.now * (1 + _CLOSE)
         arrived_ids = {id(flow) for flow in arrived}
@@ -107,7 +107,7 @@ class _Run:
                 break
         self.flows.sort(key=lambda flow: (flow.arrived, flow.edge))
 
-    def _note(self, flow: Flow) -> None:
+    def _note(self, flow: RunningFlow) -> None:
         size = self.drawn[flow.iteration][flow.edge]
         run = FlowRun(flow.edge, flow.iteration, flow.source, flow.target, size, flow.arrived, self.now)
         self.trace.flows.append(run)
@@ -117,4 +117,4 @@ class _Run:
         for edge, n in flows:
             source, target = self.graph.edges[edge].source, self.graph.edges[edge].target
             size = self.drawn[n][edge]
-            self.flows.append(Flow(edge, n, self.machine[source], self.machine[target], size, self.now))
+            self.flows.append(RunningFlow(edge, n, self.machine[source], self.machine[target], size, self.now))

@@ -11,7 +11,7 @@ import numpy as np
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.volume import FloatArray
 from offramp_base.errors import OfframpError
-from offramp_sim.dgtp.native.machine import Times
+from offramp_sim.dgtp.native.machine import RunTimes
 from offramp_sim.figures import save
 
 _COLOURS: Final = {"store": "#7f7f7f", "sampler": "#2ca02c", "worker": "#1f77b4", "ps": "#9467bd", "ring": "#8c564b"}
@@ -19,7 +19,7 @@ _OTHER: Final = "#17becf"
 _MOST_ROWS: Final = 80
 
 
-def draw_gantt(problem: Problem, machine: IntArray, times: Times, title: str, path: Path) -> None:
+def draw_gantt(problem: Problem, machine: IntArray, times: RunTimes, title: str, path: Path) -> None:
     """Write a PNG: above, tasks by machine, shaded by iteration; below, flows into and out of each machine.
 
     Raises:
@@ -43,7 +43,7 @@ def draw_gantt(problem: Problem, machine: IntArray, times: Times, title: str, pa
     save(figure, path)
 
 
-def _tasks(axes: Any, problem: Problem, machine: IntArray, times: Times, shown: list[int]) -> None:
+def _tasks(axes: Any, problem: Problem, machine: IntArray, times: RunTimes, shown: list[int]) -> None:
     iterations = len(times.task_start)
     names, seen = [], set()
     for row, task in enumerate(shown):
@@ -67,7 +67,7 @@ def _tasks(axes: Any, problem: Problem, machine: IntArray, times: Times, shown: 
     axes.legend(fontsize="small", loc="lower right", bbox_to_anchor=(1, 1), ncols=6)
 
 
-def _flows(axes: Any, problem: Problem, machine: IntArray, times: Times) -> None:
+def _flows(axes: Any, problem: Problem, machine: IntArray, times: RunTimes) -> None:
     begun = ~np.isnan(times.flow_start)
     edges = np.nonzero(begun)[1]
     start, end = times.flow_start[begun], times.flow_end[begun]

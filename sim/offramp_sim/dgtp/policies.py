@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from offramp.dgtp.coflows import priority, ranks
-from offramp.dgtp.oes import Flow, equal_shares
+from offramp.dgtp.oes import RunningFlow, equal_shares
 from offramp.dgtp.problem import Problem
 from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.engine import Policy
@@ -56,7 +56,7 @@ def make_policy(name: str, problem: Problem) -> Policy:
     }[name]
 
 
-def _oldest_only(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+def _oldest_only(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
     heads: dict[int, int] = {}
     entering = [0] * len(ingress)
     for i, flow in enumerate(flows):
@@ -70,7 +70,7 @@ def _oldest_only(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequen
 
 
 def _greedy(
-    flows: Sequence[Flow],
+    flows: Sequence[RunningFlow],
     ingress: Sequence[float],
     egress: Sequence[float],
     order: Sequence[int],
@@ -87,21 +87,26 @@ def _greedy(
 
 
 def _exclusive(
-    flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
+    flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
 ) -> list[float]:
     """Each flow whose cards are both free takes them."""
     return _claimed(flows, ingress, egress, order, waits=False)
 
 
 def _shortest(
-    flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
+    flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
 ) -> list[float]:
     """A flow that waits for one of its cards blocks the other for the flows behind it."""
     return _claimed(flows, ingress, egress, order, waits=True)
 
 
 def _claimed(
-    flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int], *, waits: bool
+    flows: Sequence[RunningFlow],
+    ingress: Sequence[float],
+    egress: Sequence[float],
+    order: Sequence[int],
+    *,
+    waits: bool,
 ) -> list[float]:
     into: set[int] = set()
     out_of: set[int] = set()
@@ -118,7 +123,7 @@ def _claimed(
 
 
 def _least_time(share: Callable[..., list[float]]) -> Policy:
-    def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+    def rates(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
         left = [f.left / min(egress[f.source], ingress[f.target]) for f in flows]
         return share(flows, ingress, egress, sorted(range(len(flows)), key=left.__getitem__))
 
@@ -128,7 +133,7 @@ def _least_time(share: Callable[..., list[float]]) -> Policy:
 def _omcoflow(problem: Problem) -> Policy:
     edges = problem.graph.edges
 
-    def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+    def rates(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
         coflows = [(edges[f.edge].target, f.iteration + edges[f.edge].lag) for f in flows]
         entering: dict[object, int] = {}
         leaving: dict[object, int] = {}
@@ -156,7 +161,7 @@ def _omcoflow(problem: Problem) -> Policy:
 def _hermod(problem: Problem) -> Policy:
     rank = ranks(problem)
 
-    def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+    def rates(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
         classes: dict[int, list[int]] = {}
         for i, flow in enumerate(flows):
             classes.setdefault(priority(problem, rank, flow.edge, flow.iteration), []).append(i)
@@ -174,5 +179,5 @@ def _hermod(problem: Problem) -> Policy:
     return rates
 
 
-def _water_filling(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+def _water_filling(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
     return water_filling([(f.target, len(ingress) + f.source) for f in flows], [*ingress, *egress])

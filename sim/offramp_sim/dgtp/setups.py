@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from offramp.dgtp.cluster import Cluster, Machine
-from offramp.dgtp.job import Job, Kind
+from offramp.dgtp.cluster import Machine, MachineCluster
+from offramp.dgtp.job import DgtpJob, TaskType
 from offramp.dgtp.packing import pack
 from offramp.dgtp.problem import Problem
-from offramp.dgtp.setup_file import Setup
-from offramp.dgtp.volume import Volume
+from offramp.dgtp.setup_file import PlacementSetup
+from offramp.dgtp.volume import FlowVolume
 from offramp_base.errors import OfframpError
 
 _GB: Final = 1e9
@@ -34,7 +34,7 @@ V100: Final = {"worker": 2.5}
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class PlacementDataset:
     """Bytes gathered per iteration at 1,000 seeds, their spread, the model, and training vertices.
 
     Gathered bytes are assumed; spreads make the peak-to-mean ratios that section VI-B reports (1.16, 1.08).
@@ -47,9 +47,9 @@ class Dataset:
 
 
 DATASETS: Final = {
-    "products": Dataset(100e6, 0.050, 0.83e6, 196_615),
-    "reddit": Dataset(200e6, 0.050, 1.84e6, 153_431),
-    "papers100m": Dataset(150e6, 0.019, 1.14e6, 1_207_179),
+    "products": PlacementDataset(100e6, 0.050, 0.83e6, 196_615),
+    "reddit": PlacementDataset(200e6, 0.050, 1.84e6, 153_431),
+    "papers100m": PlacementDataset(150e6, 0.019, 1.14e6, 1_207_179),
 }
 
 
@@ -63,7 +63,7 @@ def make_job(
     batch: int = 1000,
     gathered: float | None = None,
     compute: float = 1.0,
-) -> Job:
+) -> DgtpJob:
     """A job of the paper: volumes and times grow with the batch of a sampler, the number of iterations falls.
 
     Args:
@@ -82,12 +82,12 @@ def make_job(
     if dataset not in DATASETS:
         raise OfframpError(f"data set {dataset}: expected one of {', '.join(DATASETS)}")
     data, scale = DATASETS[dataset], batch / 1000
-    volume = Volume((data.gathered if gathered is None else gathered) * scale, data.spread)
+    volume = FlowVolume((data.gathered if gathered is None else gathered) * scale, data.spread)
 
-    def kind(name: str, grows: float = scale) -> Kind:
-        return Kind(_SECONDS[name] * compute * grows, _DEMANDS.get(name, {}))
+    def kind(name: str, grows: float = scale) -> TaskType:
+        return TaskType(_SECONDS[name] * compute * grows, _DEMANDS.get(name, {}))
 
-    return Job(
+    return DgtpJob(
         workers=workers,
         samplers=samplers,
         sync=sync,
@@ -102,19 +102,19 @@ def make_job(
     )
 
 
-def homogeneous_testbed() -> Cluster:
+def homogeneous_testbed() -> MachineCluster:
     """Four servers of two 1080Ti; two of them at 10 Gbit/s, two at 50 (section VI-A)."""
     capacity = {"cpu": 8, "gpu": 2, "memory": 48 * _GB}
     rates = [10 * _GBPS, 10 * _GBPS, 50 * _GBPS, 50 * _GBPS]
-    return Cluster(tuple(Machine(f"server{i}", capacity, rate, rate) for i, rate in enumerate(rates)))
+    return MachineCluster(tuple(Machine(f"server{i}", capacity, rate, rate) for i, rate in enumerate(rates)))
 
 
-def heterogeneous_testbed() -> Cluster:
+def heterogeneous_testbed() -> MachineCluster:
     """Two servers of two 1080Ti at 10 Gbit/s, two of four V100 at 100, behind a switch of 50 (section VI-A)."""
     small = {"cpu": 8, "gpu": 2, "memory": 48 * _GB}
     large = {"cpu": 20, "gpu": 4, "memory": 256 * _GB}
     rate = 50 * _GBPS  # the switch gives at most 50 between two servers
-    return Cluster(
+    return MachineCluster(
         (
             *(Machine(f"gtx{i}", small, 10 * _GBPS, 10 * _GBPS) for i in range(2)),
             *(Machine(f"v100-{i}", large, rate, rate, V100) for i in range(2)),
@@ -122,7 +122,7 @@ def heterogeneous_testbed() -> Cluster:
     )
 
 
-def random_cluster(machines: int, job: Job, seed: int) -> tuple[Cluster, int]:
+def random_cluster(machines: int, job: DgtpJob, seed: int) -> tuple[MachineCluster, int]:
     """Machines of random resources that can host the job, and how many draws could not (section VI-B).
 
     Raises:
@@ -139,7 +139,7 @@ def random_cluster(machines: int, job: Job, seed: int) -> tuple[Cluster, int]:
             for _ in range(machines)
         ]
         rates = rng.choice([10 * _GBPS, 20 * _GBPS, 50 * _GBPS], machines).tolist()
-        cluster = Cluster(
+        cluster = MachineCluster(
             tuple(Machine(f"m{i}", c, rate, rate) for i, (c, rate) in enumerate(zip(capacities, rates, strict=True)))
         )
         try:
@@ -150,7 +150,7 @@ def random_cluster(machines: int, job: Job, seed: int) -> tuple[Cluster, int]:
     raise OfframpError(f"random cluster: none of 2000 draws of {machines} machines can host the job")
 
 
-def simulated_job(dataset: str, batch: int = 1000, compute: float = 1.0) -> tuple[Job, int]:
+def simulated_job(dataset: str, batch: int = 1000, compute: float = 1.0) -> tuple[DgtpJob, int]:
     """A job of the simulation studies, and its number of machines (section VI-B)."""
     if dataset == "papers100m":
         return make_job(dataset, 20, 4, "ps", 25, batch=batch, compute=compute), 16
@@ -166,7 +166,7 @@ _TESTBED_JOBS: Final[Mapping[str, tuple[str, str]]] = {
 NAMES: Final = (*_TESTBED_JOBS, "heterogeneous", "simulated-products", "simulated-papers100m")
 
 
-def make_setup(name: str, seed: int = 0) -> Setup:
+def make_setup(name: str, seed: int = 0) -> PlacementSetup:
     """A setup of the paper by name; ``seed`` draws the clusters of the simulation studies.
 
     Raises:
@@ -182,4 +182,4 @@ def make_setup(name: str, seed: int = 0) -> Setup:
         cluster, _ = random_cluster(machines, job, seed)
     else:
         raise OfframpError(f"setup {name}: expected a YAML file or one of {', '.join(NAMES)}")
-    return Setup(name, Problem(job.graph(len(cluster)), cluster), job.iterations)
+    return PlacementSetup(name, Problem(job.graph(len(cluster)), cluster), job.iterations)

@@ -30,7 +30,7 @@ class FlowRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RateInterval:
     """Rates in bytes per second, by edge, from ``start`` until the next moment."""
 
     start: float
@@ -38,7 +38,7 @@ class Moment:
 
 
 @dataclass(slots=True)
-class Trace:
+class PlacementTrace:
     """A run.
 
     Attributes:
@@ -50,4 +50,4 @@ class Trace:
     makespan: float = 0
     tasks: list[TaskRun] = field(default_factory=list)
     flows: list[FlowRun] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
+    moments: list[RateInterval] = field(default_factory=list)

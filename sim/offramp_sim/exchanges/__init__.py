@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges of boundary features between the hosts of a laboratory, one after another, timed.
 
->>> from offramp_sim.exchanges import Cell, Way, load_of
->>> cell = Cell(workers=8, copies=4.0, rate_bps=100_000_000)
->>> load_of(cell, Way.SWITCH).link_bytes < load_of(cell, Way.P2P).link_bytes
+>>> from offramp_sim.exchanges import MapCell, ExchangeTransport, load_of
+>>> cell = MapCell(workers=8, copies=4.0, rate_bps=100_000_000)
+>>> load_of(cell, ExchangeTransport.SWITCH).link_bytes < load_of(cell, ExchangeTransport.P2P).link_bytes
 True
 """
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.exchanges.cell import Cell as Cell
-    from offramp_sim.exchanges.cell import Load as Load
-    from offramp_sim.exchanges.cell import Timed as Timed
-    from offramp_sim.exchanges.cell import Way as Way
+    from offramp_sim.exchanges.cell import ExchangeLoad as ExchangeLoad
+    from offramp_sim.exchanges.cell import ExchangeTransport as ExchangeTransport
+    from offramp_sim.exchanges.cell import MapCell as MapCell
+    from offramp_sim.exchanges.cell import TimedExchanges as TimedExchanges
     from offramp_sim.exchanges.formula import Speed as Speed
     from offramp_sim.exchanges.formula import crossover_bps as crossover_bps
     from offramp_sim.exchanges.formula import expected_ratio as expected_ratio
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from offramp_sim.exchanges.formula import load_of as load_of
     from offramp_sim.exchanges.formula import switch_wins as switch_wins
     from offramp_sim.exchanges.graphs import boundary_with as boundary_with
-    from offramp_sim.exchanges.laboratory import Laboratory as Laboratory
+    from offramp_sim.exchanges.laboratory import ExchangeLaboratory as ExchangeLaboratory
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Cell": "offramp_sim.exchanges.cell",
-            "Laboratory": "offramp_sim.exchanges.laboratory",
-            "Load": "offramp_sim.exchanges.cell",
+            "ExchangeLaboratory": "offramp_sim.exchanges.laboratory",
+            "ExchangeLoad": "offramp_sim.exchanges.cell",
+            "ExchangeTransport": "offramp_sim.exchanges.cell",
+            "MapCell": "offramp_sim.exchanges.cell",
             "Speed": "offramp_sim.exchanges.formula",
-            "Timed": "offramp_sim.exchanges.cell",
-            "Way": "offramp_sim.exchanges.cell",
+            "TimedExchanges": "offramp_sim.exchanges.cell",
             "boundary_with": "offramp_sim.exchanges.graphs",
             "crossover_bps": "offramp_sim.exchanges.formula",
             "expected_ratio": "offramp_sim.exchanges.formula",

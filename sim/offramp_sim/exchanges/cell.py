@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import median
 
 
-class Way(StrEnum):
+class ExchangeTransport(StrEnum):
     """The ways that boundary features are exchanged."""
 
     P2P = "p2p"
@@ -18,7 +18,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class MapCell:
     """A place on the map.
 
     Attributes:
@@ -41,7 +41,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Load:
+class ExchangeLoad:
     """Traffic of one exchange at each place, from the workers' counters and the plan.
 
     Attributes:
@@ -60,7 +60,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedExchanges:
     """Exchanges of one cell by one way.
 
     Attributes:
@@ -71,7 +71,7 @@ class Timed:
     """
 
     seconds: list[float]
-    load: Load
+    load: ExchangeLoad
     scheme: str = ""
     digest: str = field(default="", compare=False)
 

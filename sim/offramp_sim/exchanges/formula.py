@@ -13,7 +13,7 @@ from offramp.switchgnn.chunks import WIDTHS, chunks_for, vector_wire_bytes
 from offramp.switchgnn.cost import Rates
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_base.errors import OfframpError
-from offramp_sim.exchanges.cell import Cell, Load, Timed, Way
+from offramp_sim.exchanges.cell import ExchangeLoad, ExchangeTransport, MapCell, TimedExchanges
 
 _PACKET: Final = HOST_PAYLOAD_BYTES + HOST_OVERHEAD_BYTES
 _USUAL: Final = (16.0, 14.0, 20.0)
@@ -21,7 +21,7 @@ _USUAL: Final = (16.0, 14.0, 20.0)
 _LEAST, _MOST = (7.0, 7.0, 14.0), (21.0, 21.0, 26.0)
 """Bounds of a fit: cells that never wait for one of the rates do not tell it."""
 
-Measured = dict[Cell, dict[Way, Timed]]
+Measured = dict[MapCell, dict[ExchangeTransport, TimedExchanges]]
 """Measurements of each cell, by way."""
 
 
@@ -39,24 +39,28 @@ class Speed:
     packets_pps: float
     hosts_bps: float
 
-    def seconds(self, load: Load, rate_bps: float, way: Way) -> float:
+    def seconds(self, load: ExchangeLoad, rate_bps: float, way: ExchangeTransport) -> float:
         """Links and cores work at once, and the slower of both decides."""
         links = load.link_bytes * 8 / rate_bps
-        if way is Way.P2P:
+        if way is ExchangeTransport.P2P:
             return max(links, load.wire_bytes / self.hosts_bps)
         return max(links, load.passes / self.passes_pps + load.switch_packets / self.packets_pps)
 
-    def rates(self, load: Load, workers: int, rate_bps: float) -> Rates:
+    def rates(self, load: ExchangeLoad, workers: int, rate_bps: float) -> Rates:
         """The planner's rates for an exchange like ``load``, whose packets are charged with its passes."""
         passes = load.passes / (load.passes / self.passes_pps + load.switch_packets / self.packets_pps)
         return Rates(rate_bps, 1e-5, passes, self.hosts_bps / _PACKET / workers, free_forwarding=False)
 
 
-def fit(measured: Measured, cells: Sequence[Cell]) -> Speed:
+def fit(measured: Measured, cells: Sequence[MapCell]) -> Speed:
     """The speed that explains these cells best: least squares of the logarithms of times."""
     from scipy.optimize import least_squares
 
-    rows = [(measured[cell][way], cell.rate_bps, way) for cell in cells for way in (Way.P2P, Way.SWITCH)]
+    rows = [
+        (measured[cell][way], cell.rate_bps, way)
+        for cell in cells
+        for way in (ExchangeTransport.P2P, ExchangeTransport.SWITCH)
+    ]
 
     def errors(logs: list[float]) -> list[float]:
         speed = Speed(*np.exp(logs))
@@ -68,18 +72,18 @@ def fit(measured: Measured, cells: Sequence[Cell]) -> Speed:
     return Speed(*(float(rate) for rate in np.exp(solution.x)))
 
 
-def halves(measured: Measured) -> tuple[list[Cell], list[Cell]]:
+def halves(measured: Measured) -> tuple[list[MapCell], list[MapCell]]:
     """Every second cell to fit, and the others to test."""
     cells = sorted(measured)
     return cells[::2], cells[1::2]
 
 
-def switch_wins(measured: dict[Way, Timed]) -> bool:
+def switch_wins(measured: dict[ExchangeTransport, TimedExchanges]) -> bool:
     """Whether the switch was faster than p2p."""
-    return measured[Way.SWITCH].usual_s < measured[Way.P2P].usual_s
+    return measured[ExchangeTransport.SWITCH].usual_s < measured[ExchangeTransport.P2P].usual_s
 
 
-def named_right(measured: Measured, cells: Sequence[Cell], speed: Speed) -> int:
+def named_right(measured: Measured, cells: Sequence[MapCell], speed: Speed) -> int:
     """Number of cells for which the formula names the right winner between p2p and the switch."""
     right = 0
     for cell in cells:
@@ -87,9 +91,12 @@ def named_right(measured: Measured, cells: Sequence[Cell], speed: Speed) -> int:
     return right
 
 
-def expected_ratio(measured: dict[Way, Timed], cell: Cell, speed: Speed) -> float:
+def expected_ratio(measured: dict[ExchangeTransport, TimedExchanges], cell: MapCell, speed: Speed) -> float:
     """The formula's time through the switch over that of p2p."""
-    p2p, switch = (speed.seconds(measured[way].load, cell.rate_bps, way) for way in (Way.P2P, Way.SWITCH))
+    p2p, switch = (
+        speed.seconds(measured[way].load, cell.rate_bps, way)
+        for way in (ExchangeTransport.P2P, ExchangeTransport.SWITCH)
+    )
     return switch / p2p
 
 
@@ -105,29 +112,29 @@ def neighbours_of(copies: float, workers: int) -> float:
     return float(np.log1p(-copies / others) / np.log1p(-1 / others)) if others > 1 else 1.0
 
 
-def load_of(cell: Cell, way: Way, vertices: float = 1.0) -> Load:
+def load_of(cell: MapCell, way: ExchangeTransport, vertices: float = 1.0) -> ExchangeLoad:
     """The load of one exchange of that many boundary vertices per worker, in full packets."""
-    if way is Way.P2P:
+    if way is ExchangeTransport.P2P:
         bytes_up = vertices * cell.copies * cell.width * cell.bits / 8 * _PACKET / HOST_PAYLOAD_BYTES
-        return Load(bytes_up, 2 * cell.workers * bytes_up, cell.workers * bytes_up / _PACKET)
+        return ExchangeLoad(bytes_up, 2 * cell.workers * bytes_up, cell.workers * bytes_up / _PACKET)
     width = -(-cell.width * cell.bits // 32)
     lanes = min(WIDTHS, key=lambda lanes: (vector_wire_bytes(width, lanes), lanes))
     packets = vertices * cell.workers * chunks_for(width, lanes)
     passes = packets * neighbours_of(cell.copies, cell.workers)
     bytes_up = vertices * vector_wire_bytes(width, lanes)
-    return Load(bytes_up, 2 * cell.workers * bytes_up, 0.0, 2 * packets, passes)
+    return ExchangeLoad(bytes_up, 2 * cell.workers * bytes_up, 0.0, 2 * packets, passes)
 
 
-def crossover_bps(cell: Cell, speed: Speed) -> float:
+def crossover_bps(cell: MapCell, speed: Speed) -> float:
     """The link rate below which the switch pays, where the cell's own rate does not count; 0: never.
 
     From p2p's bytes on a link and the switch's work on the cores, ``8 r v / (M k (d / p + 2 / q))``; infinite where
     even without links the switch needs the cores for less time.
     """
-    hosts, switch = load_of(cell, Way.P2P), load_of(cell, Way.SWITCH)
+    hosts, switch = load_of(cell, ExchangeTransport.P2P), load_of(cell, ExchangeTransport.SWITCH)
     if switch.link_bytes >= hosts.link_bytes:
         return 0.0
-    work = speed.seconds(switch, float("inf"), Way.SWITCH)
-    if work < speed.seconds(hosts, float("inf"), Way.P2P):
+    work = speed.seconds(switch, float("inf"), ExchangeTransport.SWITCH)
+    if work < speed.seconds(hosts, float("inf"), ExchangeTransport.P2P):
         return float("inf")
     return hosts.link_bytes * 8 / work

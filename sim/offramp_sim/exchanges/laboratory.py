@@ -20,7 +20,7 @@ from offramp.cluster.model import Cluster
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.data import Graph
 from offramp.job.gnn_switches import GnnNetwork
-from offramp.job.ranks import Ranks
+from offramp.job.ranks import RankProcesses
 from offramp.job.settings import JobSettings
 from offramp.job.transaction import Transaction
 from offramp.switchgnn.cost import Rates, save_rates
@@ -32,7 +32,7 @@ from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import pack
-from offramp_sim.exchanges.cell import Cell, Load, Timed, Way
+from offramp_sim.exchanges.cell import ExchangeLoad, ExchangeTransport, MapCell, TimedExchanges
 from offramp_sim.exchanges.rank import END
 from offramp_sim.lab.start import held, possible_mode
 
@@ -54,7 +54,7 @@ _POLL_S: Final = 0.02
 
 
 @dataclass
-class Laboratory:
+class ExchangeLaboratory:
     """Ranks that wait for exchanges.
 
     Attributes:
@@ -64,11 +64,13 @@ class Laboratory:
     """
 
     cluster: Cluster
-    ranks: Ranks
+    ranks: RankProcesses
     folder: Path
     turn: int = field(default=0, init=False)
 
-    def time(self, boundary: Boundary, cell: Cell, way: Way, count: int, rates: Rates | None = None) -> Timed:
+    def time(
+        self, boundary: Boundary, cell: MapCell, way: ExchangeTransport, count: int, rates: Rates | None = None
+    ) -> TimedExchanges:
         """Plan the exchange, put it on the switch, and make it ``count`` times.
 
         Args:
@@ -87,9 +89,9 @@ class Laboratory:
         links: list[str] = []
         load, scheme = None, planned.settings.codec
         if planned.exchanges:
-            made = planned.exchanges[cell.width]
-            scheme = f"{made.scheme}, {made.plan.lanes} lanes" if made.through_switch else "p2p"
-            load = made.packets_up + made.packets_down, made.passes
+            scheme_plan = planned.exchanges[cell.width]
+            scheme = f"{scheme_plan.scheme}, {scheme_plan.plan.lanes} lanes" if scheme_plan.through_switch else "p2p"
+            load = scheme_plan.packets_up + scheme_plan.packets_down, scheme_plan.passes
             # of a plan that leaves everything to hosts, too: workers still meet at the switch's barrier
             steps = network.steps(planned.plans, random.SystemRandom().randrange(1, 1 << 32))
             links = [link.partition("@")[2] for link in network.links]
@@ -99,9 +101,9 @@ class Laboratory:
             report = self._turn(planned.jobs(links), {"width": cell.width, "count": count})
         moved = np.array(report["moved"])
         packets, passes = load or (0, 0)
-        return Timed(
+        return TimedExchanges(
             [float(seconds) for seconds in report["seconds"]],
-            Load(
+            ExchangeLoad(
                 float(moved[:, :2].max()),
                 float(moved[:, :2].sum()),
                 max(0.0, float(moved[:, 2].sum()) - packets / 2),
@@ -112,18 +114,22 @@ class Laboratory:
             str(report["digest"]),
         )
 
-    def _planned(self, boundary: Boundary, cell: Cell, way: Way, rates: Rates | None) -> PlannedRun:
+    def _planned(self, boundary: Boundary, cell: MapCell, way: ExchangeTransport, rates: Rates | None) -> PlannedRun:
         how: dict[str, object] = {"workers": cell.workers, "hidden": cell.width, "memory": MEMORY, "timeout_s": _MOST_S}
-        if way is Way.P2P and cell.bits < 32:
+        if way is ExchangeTransport.P2P and cell.bits < 32:
             how |= {"propagator": "p2p", "schedule": "sequential", "bins": 1, "codec": f"q{cell.bits}"}
-        elif way is Way.P2P:
+        elif way is ExchangeTransport.P2P:
             how |= {"propagator": "p2p", "codec": "fixed"}
         else:
-            parts = [{Way.SWITCH: "paper", Way.HYBRID: "hybrid", Way.AUTO: "auto"}[way]]
+            parts = [
+                {ExchangeTransport.SWITCH: "paper", ExchangeTransport.HYBRID: "hybrid", ExchangeTransport.AUTO: "auto"}[
+                    way
+                ]
+            ]
             if cell.bits < 32:
                 parts = [*(part for part in parts if part != "paper"), f"q{cell.bits}"]
             how |= {"propagator": "switch", "scheme": "+".join(parts)}
-            if way is Way.AUTO and rates is not None:
+            if way is ExchangeTransport.AUTO and rates is not None:
                 path = self.folder / "rates.json"
                 save_rates(rates, path)
                 how["rates"] = str(path)
@@ -167,7 +173,7 @@ class Laboratory:
 
 
 @contextmanager
-def laboratory(workers: int, rate: str) -> Iterator[Laboratory]:
+def laboratory(workers: int, rate: str) -> Iterator[ExchangeLaboratory]:
     """Start a laboratory of one switch and a rank on each of its hosts; all end with the block.
 
     Args:
@@ -187,9 +193,9 @@ def laboratory(workers: int, rate: str) -> Iterator[Laboratory]:
         with held(path, mode=mode) as (lab, _):
             cluster = lab.cluster()
             command = (sys.executable, "-m", "offramp_sim.exchanges.rank", str(folder))
-            ranks = Ranks(JobSettings(name="exchanges", command=command), cluster, cluster.hosts, None, folder)
+            ranks = RankProcesses(JobSettings(name="exchanges", command=command), cluster, cluster.hosts, None, folder)
             ranks.start()
-            opened = Laboratory(cluster, ranks, folder)
+            opened = ExchangeLaboratory(cluster, ranks, folder)
             try:
                 yield opened
                 opened.end()

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.g3.measured import Timed as Timed
+    from offramp_sim.g3.measured import MeasuredRun as MeasuredRun
     from offramp_sim.g3.measured import run_timed as run_timed
-    from offramp_sim.g3.minibatch import Work as Work
+    from offramp_sim.g3.minibatch import MiniBatchWork as MiniBatchWork
     from offramp_sim.g3.minibatch import replicated as replicated
     from offramp_sim.g3.minibatch import sampled as sampled
     from offramp_sim.g3.pipeline import MODES as MODES
     from offramp_sim.g3.pipeline import Costs as Costs
+    from offramp_sim.g3.pipeline import EngineSpan as EngineSpan
     from offramp_sim.g3.pipeline import Mode as Mode
     from offramp_sim.g3.pipeline import Pipelined as Pipelined
-    from offramp_sim.g3.pipeline import Span as Span
     from offramp_sim.g3.pipeline import simulate as simulate
     from offramp_sim.g3.study import train_here as train_here
 else:
@@ -34,12 +34,12 @@ else:
         __name__,
         {
             "Costs": "offramp_sim.g3.pipeline",
+            "EngineSpan": "offramp_sim.g3.pipeline",
             "MODES": "offramp_sim.g3.pipeline",
+            "MeasuredRun": "offramp_sim.g3.measured",
+            "MiniBatchWork": "offramp_sim.g3.minibatch",
             "Mode": "offramp_sim.g3.pipeline",
             "Pipelined": "offramp_sim.g3.pipeline",
-            "Span": "offramp_sim.g3.pipeline",
-            "Timed": "offramp_sim.g3.measured",
-            "Work": "offramp_sim.g3.minibatch",
             "replicated": "offramp_sim.g3.minibatch",
             "run_timed": "offramp_sim.g3.measured",
             "sampled": "offramp_sim.g3.minibatch",

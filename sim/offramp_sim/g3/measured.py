@@ -19,7 +19,7 @@ WARM_UP: Final = 2
 
 
 @dataclass(frozen=True)
-class Timed:
+class MeasuredRun:
     """Measured times and traffic of a run.
 
     Attributes:
@@ -51,7 +51,7 @@ class Timed:
         return median(epoch.communication_seconds for epoch in self.epochs)
 
 
-def run_timed(graph: Graph, settings: TrainSettings) -> Timed:
+def run_timed(graph: Graph, settings: TrainSettings) -> MeasuredRun:
     """Train on this machine's cores, which the workers share.
 
     Raises:
@@ -61,4 +61,4 @@ def run_timed(graph: Graph, settings: TrainSettings) -> Timed:
     assert result is not None, "not under torchrun"
     last = result.epochs[-1]
     sent = sum(worker.payload_up for worker in result.workers)
-    return Timed(result.epochs[WARM_UP:], sent, len(result.epochs), last.loss, last.test_accuracy)
+    return MeasuredRun(result.epochs[WARM_UP:], sent, len(result.epochs), last.loss, last.test_accuracy)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Work:
+class MiniBatchWork:
     """The work of one worker in an epoch: features that it loads, vertices and edges that it computes.
 
     Attributes:
@@ -34,18 +34,18 @@ class Work:
     targets: int = 0
     edges: int = 0
 
-    def times(self, factor: float) -> Work:
+    def times(self, factor: float) -> MiniBatchWork:
         """The work scaled by a factor, rounded."""
         numbers = (self.rows, self.remote, self.targets, self.edges)
-        return Work(*(round(number * factor) for number in numbers))
+        return MiniBatchWork(*(round(number * factor) for number in numbers))
 
-    def __add__(self, other: Work) -> Work:
-        return Work(
+    def __add__(self, other: MiniBatchWork) -> MiniBatchWork:
+        return MiniBatchWork(
             self.rows + other.rows, self.remote + other.remote, self.targets + other.targets, self.edges + other.edges
         )
 
 
-def replicated(graph: Adjacency, owner: npt.ArrayLike, worker: int, layers: int) -> Work:
+def replicated(graph: Adjacency, owner: npt.ArrayLike, worker: int, layers: int) -> MiniBatchWork:
     """Work with full neighbourhoods over ``layers`` hops, which the worker computes itself."""
     n = len(graph.indptr) - 1
     adjacency = sp.csr_matrix((np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr), shape=(n, n))
@@ -56,12 +56,12 @@ def replicated(graph: Adjacency, owner: npt.ArrayLike, worker: int, layers: int)
         targets += int(needed.sum())
         edges += int(degrees[needed].sum())
         needed = needed | (adjacency[needed].sum(axis=0).A1 > 0)
-    return Work(int(needed.sum()), int((needed & ~mine).sum()), targets, edges)
+    return MiniBatchWork(int(needed.sum()), int((needed & ~mine).sum()), targets, edges)
 
 
 def sampled(
     graph: Adjacency, owner: npt.ArrayLike, worker: int, fan_out: Sequence[int], batch: int, seed: int, most: int = 8
-) -> Work:
+) -> MiniBatchWork:
     """Work with batches of the worker's vertices, at most ``fan_out`` neighbours per hop, the targets' first (DGL).
 
     At most ``most`` batches are drawn, and stand for all.
@@ -69,7 +69,7 @@ def sampled(
     rng = np.random.default_rng([seed, worker])
     mine = np.asarray(owner) == worker
     order = rng.permutation(np.flatnonzero(mine))
-    total = Work()
+    total = MiniBatchWork()
     drawn = min(len(order), most * batch)
     for start in range(0, drawn, batch):
         needed = order[start : min(start + batch, drawn)]
@@ -79,7 +79,7 @@ def sampled(
             targets += len(needed)
             edges += len(neighbours)
             needed = np.union1d(needed, neighbours)
-        total += Work(len(needed), int((~mine[needed]).sum()), targets, edges)
+        total += MiniBatchWork(len(needed), int((~mine[needed]).sum()), targets, edges)
     return total.times(len(order) / drawn) if drawn else total
 
 

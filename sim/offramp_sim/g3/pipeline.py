@@ -85,7 +85,7 @@ ENGINES: Final = ("load", "compute", "unload", "send")
 """Engines of a worker; each does one thing at a time."""
 
 
-class Span(NamedTuple):
+class EngineSpan(NamedTuple):
     """Work of one engine of a worker for a bin: layer from 1, position in :data:`ENGINES`, start and end."""
 
     worker: int
@@ -109,7 +109,7 @@ class Pipelined:
     seconds: float
     bound_s: float
     bytes_sent: int
-    spans: list[Span] = field(repr=False)
+    spans: list[EngineSpan] = field(repr=False)
 
     def busy(self, engine: str) -> float:
         """Share of the time that this engine works, over all workers."""
@@ -169,10 +169,10 @@ def simulate(
     if len(widths) < 2 or min(widths) < 1:
         raise OfframpError(f"widths {list(widths)}: expected at least two positive ones")
     owners = np.asarray(owner, np.int64)
-    return _Run(graph, owners, list(widths), MODES[mode], costs or Costs(), targets or len(owners)).run()
+    return _PipelineRun(graph, owners, list(widths), MODES[mode], costs or Costs(), targets or len(owners)).run()
 
 
-class _Run:
+class _PipelineRun:
     def __init__(
         self, graph: Adjacency, owner: Ints, widths: list[int], mode: Mode, costs: Costs, targets: int
     ) -> None:
@@ -187,7 +187,7 @@ class _Run:
         self._arrival[:, 0] = 0.0
         self._events: list[tuple[float, int]] = []
         self._sent = 0
-        self._spans: list[Span] = []
+        self._spans: list[EngineSpan] = []
 
     def run(self) -> Pipelined:
         for number, worker in enumerate(self._workers):
@@ -265,7 +265,7 @@ class _Run:
         left = worker.unload_free
         ends = worker.load_free, worker.compute_free, worker.unload_free
         self._spans += [
-            Span(number, layer + 1, engine, float(end - length), float(length))
+            EngineSpan(number, layer + 1, engine, float(end - length), float(length))
             for engine, (end, length) in enumerate(zip(ends, took[:3], strict=True))
         ]
         if layer + 2 < len(self._widths):
@@ -274,7 +274,7 @@ class _Run:
                 took[3] += sending
                 self._sent += len(vertices) * width_out
                 worker.nic_free = max(worker.nic_free, worker.unload_free) + sending
-                self._spans.append(Span(number, layer + 1, 3, float(worker.nic_free - sending), float(sending)))
+                self._spans.append(EngineSpan(number, layer + 1, 3, float(worker.nic_free - sending), float(sending)))
                 arrives = worker.nic_free + costs.latency_s
                 self._arrival[other, layer + 1, vertices] = arrives
                 heapq.heappush(self._events, (arrives, other))

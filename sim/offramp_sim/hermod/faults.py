@@ -35,7 +35,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class RunFaults:
     """Faults of one run.
 
     Attributes:

@@ -13,17 +13,17 @@ from offramp.hermod.dag import Coflow
 from offramp.hermod.factors import CType
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.framing import End, Frames, acknowledgement_head
+from offramp_sim.hermod.framing import FlowFrames, NicAddress, acknowledgement_head
 from offramp_sim.hermod.marks import Marks
-from offramp_sim.hermod.transport import Receiver, Sender
-from offramp_sim.hermod.wire import Sizes
+from offramp_sim.hermod.transport import FlowReceiver, FlowSender
+from offramp_sim.hermod.wire import PacketSizes
 
 _MOST_PACKETS: Final = 1 << 24
 """Sequence numbers and queue pairs have 24 bits."""
 
 
 @dataclass(slots=True, eq=False)
-class Flow:
+class HermodFlow:
     """One flow: both ends, its marking and its progress.
 
     Attributes:
@@ -46,12 +46,12 @@ class Flow:
     sink: int
     level: int
     side: int
-    frames: Frames
+    frames: FlowFrames
     answer: bytes
-    sender: Sender
-    receiver: Receiver
-    before: Flow | None = None
-    after: list[Flow] = field(default_factory=list)
+    sender: FlowSender
+    receiver: FlowReceiver
+    before: HermodFlow | None = None
+    after: list[HermodFlow] = field(default_factory=list)
     waiting: bool = False
     submitted: bool = False
     deadline_ps: int = 0
@@ -73,16 +73,16 @@ class Flow:
         return self.frames.last_packet(sequence) if last else self.frames.packet(sequence)
 
 
-def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
+def flows_of(loaded: Loaded, marks: Marks, sizes: PacketSizes) -> list[list[HermodFlow]]:
     """Flows that each task sends over the network.
 
     Raises:
         OfframpError: more packets or flows than 24 bits can number, or a flow from a NIC to itself.
     """
-    flows: list[list[Flow]] = []
+    flows: list[list[HermodFlow]] = []
     pair = position = 0
     for task, coflow in enumerate(loaded.dag.tasks):
-        mine: list[Flow] = []
+        mine: list[HermodFlow] = []
         if isinstance(coflow, Coflow):
             if coflow.ctype is not CType.TP:
                 mine = _flows(loaded, coflow, task, position, pair, marks, sizes)
@@ -95,17 +95,17 @@ def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
 
 
 def _flows(
-    loaded: Loaded, coflow: Coflow, task: int, position: int, pair: int, marks: Marks, sizes: Sizes
-) -> list[Flow]:
+    loaded: Loaded, coflow: Coflow, task: int, position: int, pair: int, marks: Marks, sizes: PacketSizes
+) -> list[HermodFlow]:
     fabric, flows = loaded.fabric, coflow.flows
     travels = fabric.travels(flows)
-    flows_by_pair: dict[int, Flow] = {}
+    flows_by_pair: dict[int, HermodFlow] = {}
     sources, sinks = fabric.ports[flows.source], fabric.ports[flows.sink]
     paths = fabric.spine(sources, sinks, coflow.ctype).tolist() if fabric.leaves > 1 else [0] * len(sources)
     # Every sender begins with the NIC after its own, so that the first packets of an all-to-all do not meet.
     begin = np.argsort((sinks - sources) % fabric.count, kind="stable")
     for k in begin[travels[begin]].tolist():
-        source, sink = End(int(sources[k]), paths[k]), End(int(sinks[k]), paths[k])
+        source, sink = NicAddress(int(sources[k]), paths[k]), NicAddress(int(sinks[k]), paths[k])
         if source.nic == sink.nic:
             raise OfframpError(f"packet level: a flow from NIC {source.nic} to itself, which no switch sends back")
         size = max(1, round(float(flows.size[k]) * fabric.share / sizes.scale))
@@ -114,24 +114,24 @@ def _flows(
             raise OfframpError(f"a flow of {packets} packets: a sequence number has 24 bits; expected a larger scale")
         dscp, number = marks.dscp[position], pair + len(flows_by_pair)
         last = size - (packets - 1) * sizes.payload
-        flows_by_pair[k] = Flow(
+        flows_by_pair[k] = HermodFlow(
             number,
             task,
             source.nic,
             sink.nic,
             int(marks.level[position]),
             int(marks.side[position]),
-            Frames.data(source, sink, dscp, number, sizes.payload, last),
+            FlowFrames.data(source, sink, dscp, number, sizes.payload, last),
             acknowledgement_head(sink, source, marks.answer_dscp, number),
-            Sender(packets, sizes.window),
-            Receiver(packets),
+            FlowSender(packets, sizes.window),
+            FlowReceiver(packets),
         )
     if coflow.ctype is CType.DP:
         _couple(flows.source.tolist(), flows.sink.tolist(), flows_by_pair)
     return list(flows_by_pair.values())
 
 
-def _couple(source: Sequence[int], sink: Sequence[int], flows: dict[int, Flow]) -> None:
+def _couple(source: Sequence[int], sink: Sequence[int], flows: dict[int, HermodFlow]) -> None:
     """Couple a ring's flows: a member sends at most a window more than it has received; inside a server at once."""
     into = {worker: k for k, worker in enumerate(sink)}
     if len(into) != len(sink) or set(into) != set(source):

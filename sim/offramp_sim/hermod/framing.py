@@ -30,7 +30,7 @@ def full_packet_bytes(payload: int) -> int:
     return wire_bytes(payload + _OVERHEAD)
 
 
-class End(NamedTuple):
+class NicAddress(NamedTuple):
     """Address of a NIC: one for each path to it, so that a sender chooses the path by the destination."""
 
     nic: int
@@ -47,7 +47,7 @@ class End(NamedTuple):
         return 0x0A00_0000 | self.path << 16 | self.nic
 
 
-class Packet(NamedTuple):
+class ReceivedFrame(NamedTuple):
     """The fields of a frame that a host reads.
 
     Attributes:
@@ -62,7 +62,7 @@ class Packet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
+class FlowFrames:
     """The frames of one flow; between two packets only the sequence number differs."""
 
     head: bytes
@@ -70,7 +70,9 @@ class Frames:
     last: bytes
 
     @classmethod
-    def data(cls, source: End, sink: End, dscp: int, pair: int, payload: int, last_payload: int) -> Frames:
+    def data(
+        cls, source: NicAddress, sink: NicAddress, dscp: int, pair: int, payload: int, last_payload: int
+    ) -> FlowFrames:
         """Full packets of ``payload`` bytes and a last one."""
         head, last_head = (_head(source, sink, dscp, _WRITE_MIDDLE, pair, size) for size in (payload, last_payload))
         return cls(head[:_PSN_AT], bytes(payload + _ICRC), last_head[:_PSN_AT] + bytes(3 + last_payload + _ICRC))
@@ -89,22 +91,22 @@ def acknowledgement(head: bytes, sequence: int, received: int) -> bytes:
     return head + sequence.to_bytes(3, "big") + received.to_bytes(4, "big") + bytes(_ICRC)
 
 
-def acknowledgement_head(source: End, sink: End, dscp: int, pair: int) -> bytes:
+def acknowledgement_head(source: NicAddress, sink: NicAddress, dscp: int, pair: int) -> bytes:
     """The part that all acknowledgements of a flow share."""
     return _head(source, sink, dscp, _ACKNOWLEDGE, pair, _AETH)[:_PSN_AT]
 
 
-def parse(frame: bytes) -> Packet:
+def parse(frame: bytes) -> ReceivedFrame:
     """Read a frame."""
     pair = int.from_bytes(frame[_BTH_AT + 5 : _BTH_AT + 8], "big")
     sequence = int.from_bytes(frame[_PSN_AT : _PSN_AT + 3], "big")
     if frame[_BTH_AT] != _ACKNOWLEDGE:
-        return Packet(pair, sequence, None)
+        return ReceivedFrame(pair, sequence, None)
     # The upper byte of AETH is the syndrome, 0 for a positive acknowledgement.
-    return Packet(pair, sequence, int.from_bytes(frame[_PSN_AT + 3 : _PSN_AT + 7], "big"))
+    return ReceivedFrame(pair, sequence, int.from_bytes(frame[_PSN_AT + 3 : _PSN_AT + 7], "big"))
 
 
-def _head(source: End, sink: End, dscp: int, opcode: int, pair: int, payload: int) -> bytes:
+def _head(source: NicAddress, sink: NicAddress, dscp: int, opcode: int, pair: int, payload: int) -> bytes:
     """Everything before the payload, with sequence number 0."""
     length = _IPV4 + _UDP_BYTES + _BTH + payload + _ICRC
     ethernet = sink.mac.to_bytes(6, "big") + source.mac.to_bytes(6, "big") + ETHER_TYPE_IPV4.to_bytes(2, "big")

@@ -10,9 +10,9 @@ from typing import Any, Final
 from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
 from offramp_p4.tm.joint import Departure
 from offramp_p4.tm.manager import TrafficManager
-from offramp_sim.hermod.flows import Flow
+from offramp_sim.hermod.flows import HermodFlow
 from offramp_sim.hermod.framing import acknowledgement, parse
-from offramp_sim.net.network import Network
+from offramp_sim.net.network import PacketNetwork
 
 PORT: Final = 0
 _DATA: Final = 0
@@ -42,12 +42,12 @@ class CoflowHost:
 
     def __init__(
         self,
-        network: Network,
+        network: PacketNetwork,
         name: str,
-        flows: list[Flow],
+        flows: list[HermodFlow],
         timeout_ps: int,
-        arrived: Callable[[Flow], object],
-        silence: Callable[[Flow], object],
+        arrived: Callable[[HermodFlow], object],
+        silence: Callable[[HermodFlow], object],
     ) -> None:
         self.network, self.name, self._flows, self._timeout_ps = network, name, flows, timeout_ps
         self._arrived, self._silence = arrived, silence
@@ -55,11 +55,11 @@ class CoflowHost:
         self.peers: list[CoflowHost] = []
         self.taken = 0
         self._free_ps = 0
-        self._ready: dict[int, deque[Flow]] = {}
+        self._ready: dict[int, deque[HermodFlow]] = {}
         self._holding = 0
-        self._held: list[Flow] = []
+        self._held: list[HermodFlow] = []
 
-    def submit(self, flow: Flow) -> None:
+    def submit(self, flow: HermodFlow) -> None:
         """Let a flow begin."""
         flow.submitted = True
         if flow.side == 1:
@@ -103,7 +103,7 @@ class CoflowHost:
             flow.deadline_ps, flow.tries = now_ps + self._timeout_ps, 0
             self._consider(flow)
 
-    def _take(self, now_ps: int, flow: Flow, sequence: int) -> None:
+    def _take(self, now_ps: int, flow: HermodFlow, sequence: int) -> None:
         before = flow.receiver.received
         answer = flow.receiver.arrives(sequence)
         self.taken += flow.receiver.received - before
@@ -134,21 +134,21 @@ class CoflowHost:
                 return frame
         return None
 
-    def _can_send(self, flow: Flow) -> bool:
+    def _can_send(self, flow: HermodFlow) -> bool:
         return flow.sender.may_send(flow.limit) and not (flow.side == 2 and self._holding)
 
-    def _consider(self, flow: Flow) -> None:
+    def _consider(self, flow: HermodFlow) -> None:
         """Put a flow into the queue if it can send."""
         if not flow.waiting and flow.submitted and self._can_send(flow):
             flow.waiting = True
             self._ready.setdefault(flow.level, deque()).append(flow)
 
-    def go_on(self, flow: Flow) -> None:
+    def go_on(self, flow: HermodFlow) -> None:
         """Reconsider a flow from here that may be able to send more."""
         self._consider(flow)
         self.network.wake(self)
 
-    def over(self, flow: Flow) -> None:
+    def over(self, flow: HermodFlow) -> None:
         """End a flow from here that has arrived: flows that were held back for it may send."""
         if flow.side == 1:
             self._holding -= 1
@@ -158,18 +158,18 @@ class CoflowHost:
                 self._held = [each for each in self._held if not each.sender.done]
                 self.network.wake(self)
 
-    def _watch(self, flow: Flow) -> None:
+    def _watch(self, flow: HermodFlow) -> None:
         """Start the timer of a flow that has sent a packet, if none runs; it runs while a packet is in flight."""
         if len(flow.sender.in_flight) == 1:
             flow.deadline_ps = self.network.now_ps + self._timeout_ps
         if not flow.timed:
             self._start_timer(flow)
 
-    def _start_timer(self, flow: Flow) -> None:
+    def _start_timer(self, flow: HermodFlow) -> None:
         flow.timed = True
         self.network.at(max(flow.deadline_ps, self.network.now_ps), lambda: self._timer(flow))
 
-    def _timer(self, flow: Flow) -> None:
+    def _timer(self, flow: HermodFlow) -> None:
         flow.timed = False
         if flow.sender.done:
             return

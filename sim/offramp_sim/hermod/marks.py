@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.hermod.dag import Dag
-from offramp.hermod.dscp import CODES, Codec
+from offramp.hermod.dscp import CODES, DscpCodec
 from offramp.hermod.factors import CType
 from offramp.hermod.queues import CONTROL, MOST_QUEUES, plan_queues
 from offramp_base.errors import OfframpError
@@ -64,7 +64,7 @@ def marks_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
 
 
 def _planned(dag: Dag, policy: str, order: Order, queues: int, scheme: str) -> Marks:
-    codec = Codec(dag.micro_batches, dag.layers, dag.interleaved or "interleaved" in policy, plain=scheme == "msb")
+    codec = DscpCodec(dag.micro_batches, dag.layers, dag.interleaved or "interleaved" in policy, plain=scheme == "msb")
     plan = plan_queues(codec, queues, control=(), scheme=scheme)
     used = set(plan.dscp.values())
     free = [d for d in (*sorted(CONTROL), *range(CODES - 1, -1, -1)) if d not in used]

@@ -10,11 +10,11 @@ import numpy as np
 from offramp.hermod.dag import Task
 from offramp_p4.tm.line import PS_PER_S
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.flows import Flow
-from offramp_sim.net.network import Network
+from offramp_sim.hermod.flows import HermodFlow
+from offramp_sim.net.network import PacketNetwork
 
 
-class Progress:
+class TaskProgress:
     """Starts and ends tasks.
 
     Args:
@@ -31,7 +31,11 @@ class Progress:
     """
 
     def __init__(
-        self, network: Network, loaded: Loaded, flows: list[list[Flow]], submit: Callable[[Flow], object]
+        self,
+        network: PacketNetwork,
+        loaded: Loaded,
+        flows: list[list[HermodFlow]],
+        submit: Callable[[HermodFlow], object],
     ) -> None:
         self._network, self._loaded, self._flows, self._submit = network, loaded, flows, submit
         count = len(loaded.delay)
@@ -45,13 +49,13 @@ class Progress:
         for task in np.flatnonzero(self._loaded.waits == 0).tolist():
             self._begin(task)
 
-    def arrived(self, flow: Flow) -> None:
+    def arrived(self, flow: HermodFlow) -> None:
         """Note that a flow is complete."""
         self.waiting[flow.task] -= 1
         if not self.waiting[flow.task]:
             self._finish(flow.task)
 
-    def task(self, flow: Flow) -> Task:
+    def task(self, flow: HermodFlow) -> Task:
         """The coflow that a flow belongs to."""
         return self._loaded.dag.tasks[flow.task]
 

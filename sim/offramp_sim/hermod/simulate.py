@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.faults import Faults
+from offramp_sim.hermod.faults import RunFaults
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.simulate import FlowResult, iteration_ends
-from offramp_sim.hermod.flows import Flow, flows_of
+from offramp_sim.hermod.flows import HermodFlow, flows_of
 from offramp_sim.hermod.host import CoflowHost
 from offramp_sim.hermod.marks import Marks, marks_of
-from offramp_sim.hermod.progress import Progress
+from offramp_sim.hermod.progress import TaskProgress
 from offramp_sim.hermod.stuck import Watchdog
-from offramp_sim.hermod.topology import Topology
-from offramp_sim.hermod.wire import Sizes, Wire
-from offramp_sim.net.network import Network
+from offramp_sim.hermod.topology import SwitchTopology
+from offramp_sim.hermod.wire import PacketSizes, WireProperties
+from offramp_sim.net.network import PacketNetwork
 
 MOST_NICS: Final = 16
 _SLICE_PACKETS: Final = 2000
@@ -38,7 +38,7 @@ class PacketResult(FlowResult):
         queues: frames that left the switches, by queue.
     """
 
-    sizes: Sizes
+    sizes: PacketSizes
     engine: str = ""
     smallest: int = 0
     data: int = 0
@@ -55,8 +55,8 @@ def simulate_packets(
     queues: int | None = None,
     scheme: str = "split",
     hosts: str = "queues",
-    wire: Wire | None = None,
-    faults: Faults | None = None,
+    wire: WireProperties | None = None,
+    faults: RunFaults | None = None,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> PacketResult:
@@ -69,21 +69,21 @@ def simulate_packets(
     count = loaded.fabric.count
     if count > MOST_NICS:
         raise OfframpError(f"packet level: {count} NICs, expected at most {MOST_NICS}")
-    wire, faults = wire or Wire(), faults or Faults()
-    run = _Run(loaded, marks_of(loaded.dag, policy, queues, scheme, hosts), wire, faults, seed)
+    wire, faults = wire or WireProperties(), faults or RunFaults()
+    run = _HermodRun(loaded, marks_of(loaded.dag, policy, queues, scheme, hosts), wire, faults, seed)
     return run.to_the_end(progress)
 
 
-class _Run:
+class _HermodRun:
     """The parts of one run."""
 
-    def __init__(self, loaded: Loaded, marks: Marks, wire: Wire, faults: Faults, seed: int) -> None:
+    def __init__(self, loaded: Loaded, marks: Marks, wire: WireProperties, faults: RunFaults, seed: int) -> None:
         self._loaded, self._fifo = loaded, marks.fifo
-        self._sizes = sizes = Sizes.of(loaded, wire)
+        self._sizes = sizes = PacketSizes.of(loaded, wire)
         flows = flows_of(loaded, marks, sizes)
         self._flows = [flow for mine in flows for flow in mine]
-        self._network = network = Network(seed)
-        self._progress = Progress(network, loaded, flows, self._submit)
+        self._network = network = PacketNetwork(seed)
+        self._progress = TaskProgress(network, loaded, flows, self._submit)
         names = [f"nic{nic}" for nic in range(loaded.fabric.count)]
         self._hosts: list[CoflowHost] = []
         watchdog = Watchdog(network, self._hosts, self._flows, self._progress, faults)
@@ -92,7 +92,7 @@ class _Run:
             network.add_node(host)
             host.peers = self._hosts
             self._hosts.append(host)
-        self._topology = Topology(network, loaded.fabric, marks.queue, wire)
+        self._topology = SwitchTopology(network, loaded.fabric, marks.queue, wire)
         self._topology.connect(names, sizes.rate_bps, wire.delay_ns, faults)
 
     def to_the_end(self, progress: Callable[[float], None] | None) -> PacketResult:
@@ -109,12 +109,12 @@ class _Run:
                 progress(self._progress.done / tasks)
         return self._outcome()
 
-    def _submit(self, flow: Flow) -> None:
+    def _submit(self, flow: HermodFlow) -> None:
         if self._fifo:
             flow.level = self._network.now_ps
         self._hosts[flow.source].submit(flow)
 
-    def _arrived(self, flow: Flow) -> None:
+    def _arrived(self, flow: HermodFlow) -> None:
         self._hosts[flow.source].over(flow)
         self._progress.arrived(flow)
 

@@ -9,11 +9,11 @@ from typing import Final
 from offramp.hermod.dag import Coflow
 from offramp_base.errors import OfframpError
 from offramp_p4.tm.line import PS_PER_S
-from offramp_sim.hermod.faults import Faults
-from offramp_sim.hermod.flows import Flow
+from offramp_sim.hermod.faults import RunFaults
+from offramp_sim.hermod.flows import HermodFlow
 from offramp_sim.hermod.host import CoflowHost
-from offramp_sim.hermod.progress import Progress
-from offramp_sim.net.network import Network
+from offramp_sim.hermod.progress import TaskProgress
+from offramp_sim.net.network import PacketNetwork
 
 _PATIENCE: Final = 8
 """Retransmissions of a flow, with growing timeouts, while nothing arrives anywhere."""
@@ -24,18 +24,18 @@ class Watchdog:
 
     def __init__(
         self,
-        network: Network,
+        network: PacketNetwork,
         hosts: Sequence[CoflowHost],
-        flows: Sequence[Flow],
-        progress: Progress,
-        faults: Faults,
+        flows: Sequence[HermodFlow],
+        progress: TaskProgress,
+        faults: RunFaults,
     ) -> None:
         self._network, self._hosts, self._flows = network, hosts, flows
         self._progress, self._faults = progress, faults
         self._heard: dict[int, tuple[int, int]] = {}
         self._last_fault_s = max((p.end_s for p in faults.pauses if p.end_s is not None), default=0.0)
 
-    def silent(self, flow: Flow) -> None:
+    def silent(self, flow: HermodFlow) -> None:
         """Note that a flow has heard nothing for its timeout.
 
         Raises:

@@ -14,18 +14,18 @@ from offramp_p4.frontend import load
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.line import PS_PER_S
 from offramp_sim.hermod import direct
-from offramp_sim.hermod.faults import Faults
-from offramp_sim.hermod.flow.fabric import Fabric
-from offramp_sim.hermod.framing import End
-from offramp_sim.hermod.wire import Wire
-from offramp_sim.net.network import Network
+from offramp_sim.hermod.faults import RunFaults
+from offramp_sim.hermod.flow.fabric import BisectionFabric
+from offramp_sim.hermod.framing import NicAddress
+from offramp_sim.hermod.wire import WireProperties
+from offramp_sim.net.network import PacketNetwork
 from offramp_sim.net.switch import SwitchNode
 
 _PROGRAM: Final = "hermod/v1model.p4"
 _FOR_EVER_PS: Final = 1 << 61
 
 
-class Topology:
+class SwitchTopology:
     """All switches of a network with their entries.
 
     Args:
@@ -41,7 +41,9 @@ class Topology:
         OfframpError: several leaves and spraying.
     """
 
-    def __init__(self, network: Network, fabric: Fabric, queues: tuple[int, ...], wire: Wire) -> None:
+    def __init__(
+        self, network: PacketNetwork, fabric: BisectionFabric, queues: tuple[int, ...], wire: WireProperties
+    ) -> None:
         if fabric.leaves > 1 and fabric.routing != "ecmp":
             raise OfframpError(f"routing {fabric.routing}: packets of a flow must stay in order here, expected ecmp")
         self._network, self._fabric = network, fabric
@@ -60,17 +62,17 @@ class Topology:
 
         for leaf in range(leaves):
             ports = {
-                End(nic, path).mac: nic % each if nic // each == leaf else each + path
+                NicAddress(nic, path).mac: nic % each if nic // each == leaf else each + path
                 for nic in range(fabric.count)
                 for path in paths
             }
             self._leaves.append(add(f"leaf{leaf}", ports))
         self._spines: list[SwitchNode] = []
         for spine in paths if leaves > 1 else ():
-            ports = {End(nic, spine).mac: nic // each for nic in range(fabric.count)}
+            ports = {NicAddress(nic, spine).mac: nic // each for nic in range(fabric.count)}
             self._spines.append(add(f"spine{spine}", ports))
 
-    def connect(self, hosts: list[str], rate_bps: int, delay_ns: float, faults: Faults) -> None:
+    def connect(self, hosts: list[str], rate_bps: int, delay_ns: float, faults: RunFaults) -> None:
         """Connect all links at one rate, and schedule the pauses of ports to hosts.
 
         Raises:

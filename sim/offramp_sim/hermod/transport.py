@@ -16,7 +16,7 @@ ACKNOWLEDGED_AT_ONCE: Final = 4
 
 
 @dataclass(slots=True, eq=False)
-class Receiver:
+class FlowReceiver:
     """The receiving end of a flow.
 
     Attributes:
@@ -55,7 +55,7 @@ class Receiver:
 
 
 @dataclass(slots=True, eq=False)
-class Sender:
+class FlowSender:
     """The sending end of a flow.
 
     Attributes:

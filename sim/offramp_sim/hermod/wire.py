@@ -17,7 +17,7 @@ from offramp_sim.hermod.transport import ACKNOWLEDGED_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class WireProperties:
     """Properties of packets and links.
 
     Attributes:
@@ -44,7 +44,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class PacketSizes:
     """A job's bytes as packets.
 
     Attributes:
@@ -66,7 +66,7 @@ class Sizes:
     timeout_ps: int
 
     @classmethod
-    def of(cls, loaded: Loaded, wire: Wire) -> Sizes:
+    def of(cls, loaded: Loaded, wire: WireProperties) -> PacketSizes:
         """Sizes for a job: real packets, or larger ones if there would be more than ``wire.packets`` of them."""
         fabric = loaded.fabric
         total = sum(

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from offramp.cluster import Cluster, Switch
+from offramp.cluster import Cluster, ClusterSwitch
 from offramp.cluster.forwarding import BASE_PROGRAMS, entries, ports_of_hosts
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
@@ -59,7 +59,7 @@ def start_switches(
     return switches
 
 
-def bring_base(process: EmbeddedSwitch, cluster: Cluster, switch: Switch) -> None:
+def bring_base(process: EmbeddedSwitch, cluster: Cluster, switch: ClusterSwitch) -> None:
     """Make a switch that has just started an Ethernet switch that knows all hosts.
 
     Raises:
@@ -70,7 +70,7 @@ def bring_base(process: EmbeddedSwitch, cluster: Cluster, switch: Switch) -> Non
         session.insert(entries(session, ports_of_hosts(cluster)[switch.name]))
 
 
-def _peers(cluster: Cluster, each: Switch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:
+def _peers(cluster: Cluster, each: ClusterSwitch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:
     """Ports that lead to switches that run already."""
     specs = {}
     for link in cluster.links_of[each.name]:

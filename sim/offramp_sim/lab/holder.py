@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp.cluster import Cluster, Host, Switch, read_cluster
+from offramp.cluster import Cluster, ClusterHost, ClusterSwitch, read_cluster
 from offramp.cluster.reach import NAMESPACE
 from offramp.cluster.routes import check_connected
 from offramp.cluster.write import cluster_text
@@ -95,12 +95,12 @@ def _resolved(
     """The cluster as jobs find it, with the present addresses of hosts, switches and agents."""
     from offramp_sim.lab.devices import CARRIER
 
-    def host_of(host: Host) -> Host:
+    def host_of(host: ClusterHost) -> ClusterHost:
         reach = NAMESPACE + inside[host.name] if host.name in inside else "local"
         sockets = {name: str(agents[host.name, name].path) for name in (each.name for each in host.agents)}
         return replace(host, reach=reach, agents=tuple(replace(a, socket=sockets[a.name]) for a in host.agents))
 
-    def switch_of(switch: Switch) -> Switch:
+    def switch_of(switch: ClusterSwitch) -> ClusterSwitch:
         if inside:  # the ports are interfaces of this process' namespace
             switch = replace(switch, reach=NAMESPACE + owner(), interface=switch_end(cluster, switch.name, "{port}"))
         if switch.name not in switches:

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from offramp.cluster import Cluster, Host, Link
+from offramp.cluster import Cable, Cluster, ClusterHost
 from offramp.cluster.forwarding import BASE_PROGRAMS, ports_of_hosts
-from offramp.cluster.model import Switch
+from offramp.cluster.model import ClusterSwitch
 from offramp_base.ending.owner import owner_of
 from offramp_base.errors import OfframpError
 from offramp_base.ethtool import send_as_on_a_line
@@ -158,23 +158,23 @@ class Spaces:
             raise OfframpError("network namespaces: the kernel refuses them")
         return keeper.pid
 
-    def _end(self, link: Link, which: str) -> str:
+    def _end(self, link: Cable, which: str) -> str:
         """A veth's name, and the namespace that it goes to."""
         end = getattr(link, which)
-        if isinstance(self._cluster.by_name[end.node], Switch):
+        if isinstance(self._cluster.by_name[end.node], ClusterSwitch):
             return switch_end(self._cluster, end.node, end.port)
         return f"{end.port} netns {self.pids[end.node]}"
 
-    def _pair(self, link: Link) -> str:
+    def _pair(self, link: Cable) -> str:
         a, b = self._end(link, "a"), self._end(link, "b")
         return f"link add {a} mtu {MTU} type veth peer name {b} mtu {MTU}"
 
-    def _switch_ends(self) -> dict[str, Link]:
+    def _switch_ends(self) -> dict[str, Cable]:
         return {
             switch_end(self._cluster, end.node, end.port): link
             for link in self._cluster.links
             for end in (link.a, link.b)
-            if isinstance(self._cluster.by_name[end.node], Switch)
+            if isinstance(self._cluster.by_name[end.node], ClusterSwitch)
         }
 
     def acquaint(self, host: str) -> None:
@@ -192,7 +192,7 @@ class Spaces:
             commands = [f"neigh replace {o.address} lladdr {o.mac} dev {name} nud permanent" for o in others]
             _batch([*self.inside(host), "ip"], commands)
 
-    def _configuration(self, host: Host) -> list[str]:
+    def _configuration(self, host: ClusterHost) -> list[str]:
         """Commands that give a host its addresses; all hosts are on one link."""
         links = self._cluster.links_of[host.name]
         commands = ["link set lo up"]
@@ -227,7 +227,7 @@ class Spaces:
             self._has_delays = False
             self.notes.append("links have no delays: this kernel has no netem (sch_netem)")
 
-    def _limit(self, host: str | None, ends: Sequence[tuple[str, Link]]) -> None:
+    def _limit(self, host: str | None, ends: Sequence[tuple[str, Cable]]) -> None:
         """Set the rate (HTB) and, behind it, the delay of each end's egress."""
         commands: list[str] = []
         for name, link in ends:

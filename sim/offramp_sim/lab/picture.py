@@ -7,7 +7,7 @@ from collections import deque
 from pathlib import Path
 from typing import Final
 
-from offramp.cluster import Cluster, Host
+from offramp.cluster import Cluster, ClusterHost
 from offramp.report.units import si
 from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
@@ -42,7 +42,7 @@ def draw(cluster: Cluster, path: Path) -> None:
         )  # fmt: skip
     for name, place in places.items():
         node = cluster.by_name[name]
-        if isinstance(node, Host):
+        if isinstance(node, ClusterHost):
             inside, colour = [*(a.name for a in node.agents), *(c.name for c in node.cards)], _COLOURS["host"]
         else:
             inside, colour = [node.target], _COLOURS[node.target]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """LEO's queue model: paths of servers, links and delays, a network with jitter, and selection rules.
 
->>> from offramp_sim.leo import Load, Rule, make_setting, simulate_queues
+>>> from offramp_sim.leo import RequestLoad, PathRule, make_setting, simulate_queues
 >>> setting = make_setting("bursts", number=0, requests=500)
->>> outcome = simulate_queues(setting.routes, setting.load, Rule(), seed=1)
+>>> outcome = simulate_queues(setting.routes, setting.load, PathRule(), seed=1)
 >>> len(outcome.path)
 500
 """
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.leo.cache import CacheSettings as CacheSettings
+    from offramp_sim.leo.cache import CacheLoadSettings as CacheLoadSettings
     from offramp_sim.leo.classes import make_setting as make_setting
-    from offramp_sim.leo.load import Load as Load
+    from offramp_sim.leo.load import RequestLoad as RequestLoad
+    from offramp_sim.leo.simulate import PathRule as PathRule
     from offramp_sim.leo.simulate import QueueModelResult as QueueModelResult
-    from offramp_sim.leo.simulate import Rule as Rule
     from offramp_sim.leo.simulate import Slowdown as Slowdown
     from offramp_sim.leo.simulate import simulate as simulate_queues
     from offramp_sim.leo.study import Study as Study
@@ -31,10 +31,10 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "CacheSettings": "offramp_sim.leo.cache",
-            "Load": "offramp_sim.leo.load",
+            "CacheLoadSettings": "offramp_sim.leo.cache",
+            "PathRule": "offramp_sim.leo.simulate",
             "QueueModelResult": "offramp_sim.leo.simulate",
-            "Rule": "offramp_sim.leo.simulate",
+            "RequestLoad": "offramp_sim.leo.load",
             "Slowdown": "offramp_sim.leo.simulate",
             "Study": "offramp_sim.leo.study",
             "make_setting": "offramp_sim.leo.classes",

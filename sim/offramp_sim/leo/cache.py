@@ -12,12 +12,12 @@ from typing import Annotated, Final
 import numpy as np
 
 from offramp.leo.applications.workload import Zipf
-from offramp.leo.devices.switch import GET, PUT, Options, SwitchDevice
+from offramp.leo.devices.switch import GET, PUT, SwitchDevice, SwitchDeviceOptions
 from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.front import KEY_BYTES, Front
 from offramp.leo.kvcache.service import FrontService
 from offramp.leo.kvcache.wire import VALUE_BYTES
-from offramp.leo.store.client import Client
+from offramp.leo.store.client import StoreClient
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
 from offramp_base.errors import OfframpError
@@ -34,7 +34,7 @@ Advance = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class CacheSettings:
+class CacheLoadSettings:
     """A load, and how much of it the switch may hold."""
 
     requests: Annotated[int, Field("Requests of each round", least=1, most=10_000_000)] = 5000
@@ -95,7 +95,7 @@ class Books:
         return not same or version < known or value[:8] != key.to_bytes(8, "little")
 
 
-def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[str, Turn]:
+def run_cache(settings: CacheLoadSettings, advance: Advance | None = None) -> dict[str, Turn]:
     """Run the load with hot keys in the switch and without, alternating, through the same switch and store.
 
     Raises:
@@ -125,7 +125,7 @@ def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontSer
     """
     with ExitStack() as stack:
         store = stack.enter_context(StoreProcess(StoreSettings(listen="127.0.0.1:0")))
-        with Client(address := store.addresses["listen"]) as client:
+        with StoreClient(address := store.addresses["listen"]) as client:
             client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
         switch = stack.enter_context(EmbeddedSwitch(None, 2))
         session = stack.enter_context(Session(switch.address, timeout_s=60.0))
@@ -133,7 +133,9 @@ def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontSer
         control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
         link = switch.port_specs[_STORE_PORT]
         service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control), link))
-        device = SwitchDevice(Options(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500))
+        device = SwitchDevice(
+            SwitchDeviceOptions(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500)
+        )
         stack.callback(device.close)
         yield device, service
 
@@ -145,7 +147,7 @@ def _value(key: int, number: int) -> bytes:
 class _Load:
     """A closed loop over one device; keys follow Zipf's law, in shuffled order."""
 
-    def __init__(self, settings: CacheSettings, device: SwitchDevice) -> None:
+    def __init__(self, settings: CacheLoadSettings, device: SwitchDevice) -> None:
         self._settings, self._device, self._books = settings, device, Books()
         self._rng = np.random.default_rng(settings.seed)
         self._mixed = self._rng.permutation(settings.keys)

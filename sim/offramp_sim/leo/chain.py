@@ -23,12 +23,12 @@ from offramp.leo import hops
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.chain import CARD, NIC, application
 from offramp.leo.applications.load import LoadResult, counted_loop
-from offramp.leo.devices.fpga import Options
+from offramp.leo.devices.fpga import FpgaOptions
 from offramp.leo.devices.options import parse
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.transports.nic import PORT
-from offramp.nic.coflows import Host
+from offramp.nic.coflows import RankAddress
 from offramp.nic.process import AgentProcess
 from offramp.p4src import p4_text
 from offramp_base.ending.left import temporary_folder
@@ -83,7 +83,7 @@ def environment(**values: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-class Network:
+class AgentChain:
     """Two agents, and a switch between them; a context manager in a namespace of its own.
 
     Attributes:
@@ -111,7 +111,7 @@ class Network:
             self.switch = stack.enter_context(EmbeddedSwitch(None, 2, interfaces=self.far))
             with Session(self.switch.address, timeout_s=60.0) as session:
                 session.push(b"", p4_text("hermod/v1model.p4").encode())
-                known = {int.from_bytes(Host.of_rank(rank).mac, "big"): rank for rank in range(2)}
+                known = {int.from_bytes(RankAddress.of_rank(rank).mac, "big"): rank for rank in range(2)}
                 session.insert(entries(session, known))
             for near in self.near:
                 agent = AgentProcess([near], program=self._program, compression="none")
@@ -159,7 +159,7 @@ def _runs_pynq(card: str) -> bool:
     kind, _, text = card.partition(":")
     if kind != "fpga":
         return False
-    options = parse(Options, text, card, "at")
+    options = parse(FpgaOptions, text, card, "at")
     elsewhere = options.at or options.udp or options.xclbin
     return not elsewhere and options.shell == "pynq" and not missing(options.simulator)
 
@@ -177,7 +177,7 @@ def _run(
     """:func:`run_chain`, in a namespace of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        network = stack.enter_context(Network(program))
+        network = stack.enter_context(AgentChain(program))
         links = [f"nic:{agent.path}#0" for agent in network.agents]
         app = application(card, f"nic:{network.agents[0].path}", keys=keys, seed=seed)
         with environment(**{PORT: links[0], hops.FOLDER: str(folder), hops.SIDE: SIDES[0]}):
@@ -231,7 +231,7 @@ def _outcome(load: LoadResult, spans: list[tuple[int, int]], tap: WireTap, folde
     clocks = _clocks(near, far)
     moments = [each for part in near for each in part.moments] + tap.moments()
     for part in far:
-        moments += [hops.Moment(round(each.at_ns - clocks[0]), each.where, each.note) for each in part.moments]
+        moments += [hops.HopMoment(round(each.at_ns - clocks[0]), each.where, each.note) for each in part.moments]
     cuts = [hops.pieces(moments, begun, ended, SIDES[1]) for begun, ended in spans]
     totals = [ended - begun for begun, ended in spans]
     by_place = {

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.leo.selection.capacity import capacity
-from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
-from offramp.leo.selection.table import Dependency, Table
+from offramp.leo.selection.steps import DELAY, NETWORK, PathStep, Routes
+from offramp.leo.selection.table import RequestDependency, Table
 from offramp_base.settings.error import SettingsError
-from offramp_sim.leo.load import Load
+from offramp_sim.leo.load import RequestLoad
 from offramp_sim.leo.simulate import Slowdown
 from offramp_sim.leo.study import misread
 
@@ -22,7 +22,7 @@ MIXED: Final = "mixed"
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class LeoScenario:
     """Paths, and a load on them.
 
     Attributes:
@@ -40,7 +40,7 @@ class Setting:
     kind: str
     number: int
     routes: Routes
-    load: Load
+    load: RequestLoad
     believed: Table
     weights: tuple[float, ...]
     slowdowns: tuple[Slowdown, ...]
@@ -50,7 +50,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ScenarioClass:
     """A class of settings.
 
     Attributes:
@@ -58,7 +58,7 @@ class Kind:
         before: whether the network comes before the queues; None: either.
         shared: share of the settings in which all paths have a link in common.
         link_ns: least and most that a request takes there.
-        load: draws further fields of :class:`~offramp_sim.leo.load.Load`.
+        load: draws further fields of :class:`~offramp_sim.leo.load.RequestLoad`.
         closed: share of closed loops.
         most: of what all paths sustain, offered in an open loop.
         wrong: factor by which the selectors' table may be off.
@@ -78,23 +78,23 @@ class Kind:
     slow: tuple[tuple[int, ...], float, float] | None = None
 
 
-CLASSES: Final[Mapping[str, Kind]] = {
-    MIXED: Kind(),
-    "bursts": Kind(load=lambda rng: {"burst": int(rng.choice([8, 16, 32, 64, 128]))}, closed=0),
-    "bimodal": Kind(load=lambda rng: {"long": float(rng.uniform(0.02, 0.2))}),
-    "correlated": Kind(paths=(3, 4), shared=1.0, link_ns=(40, 150)),
-    "six-paths": Kind(paths=(6,)),
-    "wrong-1.5": Kind(wrong=1.5),
-    "wrong-3": Kind(wrong=3),
-    "network-first": Kind(before=True),
-    "network-last": Kind(before=False),
-    "tenants": Kind(tenants=(2, 4)),
-    "slow-start": Kind(closed=0, most=0.6, slow=((2, 4, 8), 0, 0.4)),
-    "failures": Kind(closed=0, most=0.6, slow=((20, 50), 0.3, 0.45)),
+CLASSES: Final[Mapping[str, ScenarioClass]] = {
+    MIXED: ScenarioClass(),
+    "bursts": ScenarioClass(load=lambda rng: {"burst": int(rng.choice([8, 16, 32, 64, 128]))}, closed=0),
+    "bimodal": ScenarioClass(load=lambda rng: {"long": float(rng.uniform(0.02, 0.2))}),
+    "correlated": ScenarioClass(paths=(3, 4), shared=1.0, link_ns=(40, 150)),
+    "six-paths": ScenarioClass(paths=(6,)),
+    "wrong-1.5": ScenarioClass(wrong=1.5),
+    "wrong-3": ScenarioClass(wrong=3),
+    "network-first": ScenarioClass(before=True),
+    "network-last": ScenarioClass(before=False),
+    "tenants": ScenarioClass(tenants=(2, 4)),
+    "slow-start": ScenarioClass(closed=0, most=0.6, slow=((2, 4, 8), 0, 0.4)),
+    "failures": ScenarioClass(closed=0, most=0.6, slow=((20, 50), 0.3, 0.45)),
 }
 
 
-def make_setting(kind: str, number: int, requests: int) -> Setting:
+def make_setting(kind: str, number: int, requests: int) -> LeoScenario:
     """The setting of a class and a number."""
     which = CLASSES[kind]
     rng = np.random.default_rng(number)
@@ -107,21 +107,21 @@ def make_setting(kind: str, number: int, requests: int) -> Setting:
     weights = (1.0, *rng.uniform(0.5, 2, count - 1).tolist())
     if count > 1:
         fields["shares"] = tuple(rng.uniform(0.5, 2, count).tolist())
-    load = Load(rate_mrps=offered * whole, **fields)
+    load = RequestLoad(rate_mrps=offered * whole, **fields)
     if rng.random() < which.closed:
         offered = float(rng.uniform(0.2, 2.0))
         trip = float(np.nanmin(routes.table.base)) / 1e3 + sum(network) / 2
-        load = Load(window=max(1, round(offered * whole * trip)), **fields)
+        load = RequestLoad(window=max(1, round(offered * whole * trip)), **fields)
         simple = False
     slowdowns = _slowdowns(rng, which, len(routes.paths), requests / (offered * whole))
     believed = misread(routes.table, which.wrong, number)
     known = count == 1 and which.wrong == 1 and not slowdowns and not load.long and load.burst == 1
-    return Setting(
+    return LeoScenario(
         kind, number, routes, load, believed, weights, slowdowns, offered, alone / whole, exact=simple and known
     )
 
 
-def _routes(rng: np.random.Generator, which: Kind) -> tuple[Routes, bool, tuple[float, float]]:
+def _routes(rng: np.random.Generator, which: ScenarioClass) -> tuple[Routes, bool, tuple[float, float]]:
     """Paths with separate or common links and parallel nodes; whether they are plain; time on the network."""
     paths = int(rng.choice(which.paths))
     service = rng.uniform(100, 500, paths)
@@ -135,22 +135,24 @@ def _routes(rng: np.random.Generator, which: Kind) -> tuple[Routes, bool, tuple[
     network = (low, low + float(rng.uniform(0, 9)))
     steps = []
     for p in range(paths):
-        node = [Step(p, float(service[p] * parallel[p]))]
-        node += [Step(paths, shared)] if shared else []
-        crossing = [Step(NETWORK, 1.0)]
-        steps.append([*(crossing if before else ()), *node, Step(DELAY, float(rest[p])), *(() if before else crossing)])
+        node = [PathStep(p, float(service[p] * parallel[p]))]
+        node += [PathStep(paths, shared)] if shared else []
+        crossing = [PathStep(NETWORK, 1.0)]
+        steps.append(
+            [*(crossing if before else ()), *node, PathStep(DELAY, float(rest[p])), *(() if before else crossing)]
+        )
     own: list[str] = []
     if rng.random() < 0.3:  # a link of its own before each node
-        steps = [[Step(paths + 1 + p, float(rng.uniform(20, 300))), *steps[p]] for p in range(paths)]
+        steps = [[PathStep(paths + 1 + p, float(rng.uniform(20, 300))), *steps[p]] for p in range(paths)]
         own = [f"link{p}" for p in range(paths)]
     names = tuple(f"p{p}" for p in range(paths))
     resources = (*names, "link", *own)
     capacities = (*parallel.tolist(), 1, *[1] * len(own))
     simple = paths <= 3 and not shared and not own and parallel.max() == 1 and not before
-    return Routes(("request",), names, resources, [steps], (Dependency.NONE,), capacities), simple, network
+    return Routes(("request",), names, resources, [steps], (RequestDependency.NONE,), capacities), simple, network
 
 
-def _slowdowns(rng: np.random.Generator, which: Kind, paths: int, length_us: float) -> tuple[Slowdown, ...]:
+def _slowdowns(rng: np.random.Generator, which: ScenarioClass, paths: int, length_us: float) -> tuple[Slowdown, ...]:
     if which.slow is None:
         return ()
     factors, begin, end = which.slow

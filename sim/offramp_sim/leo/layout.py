@@ -9,7 +9,7 @@ from offramp_base.native.subset import Words
 from offramp_sim.packets.layout import Calendar
 
 
-class Context(Calendar):
+class LeoRunState(Calendar):
     """The whole state of a simulation; times are picoseconds."""
 
     requests: int

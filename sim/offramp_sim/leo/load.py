@@ -20,7 +20,7 @@ _LONG: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class RequestLoad:
     """Requests.
 
     Attributes:
@@ -71,7 +71,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnRequests:
     """Requests drawn from a load; times in ps."""
 
     arrivals: Words
@@ -91,7 +91,7 @@ def _zipf(keys: int, skew: float) -> npt.NDArray[np.float64]:
     return total
 
 
-def draw(load: Load, kinds: int, steps: int, seed: int, unit: int) -> Drawn:
+def draw(load: RequestLoad, kinds: int, steps: int, seed: int, unit: int) -> DrawnRequests:
     """Draw everything random from one seed, so that every rule meets the same requests.
 
     Raises:
@@ -121,4 +121,4 @@ def draw(load: Load, kinds: int, steps: int, seed: int, unit: int) -> Drawn:
         long = np.where(rng.random((n, 1)) < load.long, _LONG, 1.0) / (1 + (_LONG - 1) * load.long)
         factors = np.rint(factors * long).astype(np.int64)
     words = (arrivals, chosen, keys, owners, networks, factors)
-    return Drawn(*(np.ascontiguousarray(np.rint(w), np.int64) for w in words))
+    return DrawnRequests(*(np.ascontiguousarray(np.rint(w), np.int64) for w in words))

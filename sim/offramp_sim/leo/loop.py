@@ -15,7 +15,7 @@ from offramp_sim.leo.layout import (
     ARRIVAL,
     STEP_ENDS,
     UNIT_SHIFT,
-    Context,
+    LeoRunState,
 )
 from offramp_sim.leo.servers import enter, leave, place_of
 from offramp_sim.packets.events import schedule, take_event
@@ -23,7 +23,7 @@ from offramp_sim.packets.layout import EVENT_KINDS
 
 
 @native
-def _begin_step(ctx: Context, request: int) -> None:
+def _begin_step(ctx: LeoRunState, request: int) -> None:
     """Begin a request's next step."""
     place = place_of(ctx, request)
     resource = ctx.places[place]
@@ -39,7 +39,7 @@ def _begin_step(ctx: Context, request: int) -> None:
 
 
 @native
-def _begin(ctx: Context, request: int, path: int) -> None:
+def _begin(ctx: LeoRunState, request: int, path: int) -> None:
     ctx.chosen[request] = path
     ctx.began[request] = ctx.now
     ctx.step[request] = 0
@@ -47,7 +47,7 @@ def _begin(ctx: Context, request: int, path: int) -> None:
 
 
 @native
-def _foresee(ctx: Context, request: int) -> int:
+def _foresee(ctx: LeoRunState, request: int) -> int:
     """First of the best choices for this request and the next ones, with their arrivals and all queues known."""
     memory = SelectorState(ctx.memories[0])
     backlog = ctx.backlog
@@ -72,7 +72,7 @@ def _foresee(ctx: Context, request: int) -> int:
 
 
 @native
-def _issue(ctx: Context) -> None:
+def _issue(ctx: LeoRunState) -> None:
     """Issue the next request."""
     request = ctx.issued
     ctx.issued = request + 1
@@ -87,7 +87,7 @@ def _issue(ctx: Context) -> None:
 
 
 @native
-def _end(ctx: Context, request: int) -> None:
+def _end(ctx: LeoRunState, request: int) -> None:
     """End a request, whose answer has arrived."""
     ctx.finished[request] = ctx.now
     ctx.ended = ctx.ended + 1
@@ -103,7 +103,7 @@ def _end(ctx: Context, request: int) -> None:
 
 
 @native
-def _step_ends(ctx: Context, request: int) -> None:
+def _step_ends(ctx: LeoRunState, request: int) -> None:
     """End a request's step: it goes on to the next, or has made its last."""
     resource = ctx.places[place_of(ctx, request)]
     if resource >= 0:
@@ -118,7 +118,7 @@ def _step_ends(ctx: Context, request: int) -> None:
 
 
 @native
-def run(ctx: Context) -> int:
+def run(ctx: LeoRunState) -> int:
     """Serve all requests; returns how many have ended, which is fewer if some are held forever."""
     if ctx.window > 0:
         for _ in range(min(ctx.window, ctx.requests)):

@@ -12,20 +12,20 @@ from offramp_sim.leo.layout import (
     NOBODY,
     STEP_ENDS,
     UNIT_SHIFT,
-    Context,
+    LeoRunState,
 )
 from offramp_sim.packets.events import schedule
 
 
 @native
-def place_of(ctx: Context, request: int) -> int:
+def place_of(ctx: LeoRunState, request: int) -> int:
     """Position of the request's step in the list of all steps."""
     pair = ctx.kinds[request] * ctx.paths + ctx.chosen[request]
     return ctx.first[pair] + ctx.step[request]
 
 
 @native
-def duration(ctx: Context, request: int) -> int:
+def duration(ctx: LeoRunState, request: int) -> int:
     """Time of the request's step at a resource if it begins now, in picoseconds."""
     place = place_of(ctx, request)
     factor = ctx.factors[request * ctx.most_steps + ctx.step[request]]
@@ -37,7 +37,7 @@ def duration(ctx: Context, request: int) -> int:
 
 
 @native
-def _serve(ctx: Context, resource: int, request: int) -> None:
+def _serve(ctx: LeoRunState, resource: int, request: int) -> None:
     time = duration(ctx, request)
     busy = ctx.busy
     busy[resource] = busy[resource] + 1
@@ -48,7 +48,7 @@ def _serve(ctx: Context, resource: int, request: int) -> None:
 
 
 @native
-def enter(ctx: Context, resource: int, request: int) -> None:
+def enter(ctx: LeoRunState, resource: int, request: int) -> None:
     """Let a request enter a resource."""
     owner = ctx.owners[request]
     queue = resource * ctx.tenants + owner
@@ -69,7 +69,7 @@ def enter(ctx: Context, resource: int, request: int) -> None:
 
 
 @native
-def leave(ctx: Context, resource: int) -> None:
+def leave(ctx: LeoRunState, resource: int) -> None:
     """Free a server: it takes the waiting request with the lowest start tag."""
     busy = ctx.busy
     busy[resource] = busy[resource] - 1

@@ -18,14 +18,14 @@ from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_sim.leo import layout as at
-from offramp_sim.leo.load import Drawn, Load, draw
+from offramp_sim.leo.load import DrawnRequests, RequestLoad, draw
 
 WARM_UP: Final = 0.1
 """Share of the requests that results leave out at the beginning, and in a closed loop also at the end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PathRule:
     """The rule by which paths are chosen.
 
     Attributes:
@@ -135,8 +135,8 @@ def _run() -> Any:
 
 def simulate(
     routes: Routes,
-    load: Load,
-    rule: Rule,
+    load: RequestLoad,
+    rule: PathRule,
     *,
     seed: int = 0,
     believed: Table | None = None,
@@ -176,13 +176,13 @@ def simulate(
         for memory in memories:
             memory[SelectorState.down] = ((1 << paths) - 1) & ~(1 << rule.only)
     addresses = [memories[0 if one_selector else i].ctypes.data for i in range(tenants)]
-    words = RecordArrays(at.Context)
+    words = RecordArrays(at.LeoRunState)
     for field, array in _arrays(routes, drawn, weights, addresses, max(rule.ahead, 1)).items():
         words.give(field, np.asarray(array, np.int64))
     for slow in slowdowns:
-        words[at.Context.slow_from][slow.resource] = round(slow.from_us * 1e6)
-        words[at.Context.slow_until][slow.resource] = round(slow.until_us * 1e6)
-        words[at.Context.slow_by][slow.resource] = slow.factor
+        words[at.LeoRunState.slow_from][slow.resource] = round(slow.from_us * 1e6)
+        words[at.LeoRunState.slow_until][slow.resource] = round(slow.until_us * 1e6)
+        words[at.LeoRunState.slow_by][slow.resource] = slow.factor
     context = words.fields
     context.requests, context.steps_ahead = n, rule.ahead
     context.window = load.window if load.rate_mrps is None else 0
@@ -193,23 +193,23 @@ def simulate(
     return _result(words, memories)
 
 
-def _result(words: RecordArrays[at.Context], memories: list[np.ndarray]) -> QueueModelResult:
-    began, finished = words[at.Context.began] / PS, words[at.Context.finished] / PS
+def _result(words: RecordArrays[at.LeoRunState], memories: list[np.ndarray]) -> QueueModelResult:
+    began, finished = words[at.LeoRunState.began] / PS, words[at.LeoRunState.finished] / PS
     return QueueModelResult(
-        words[at.Context.kinds],
-        words[at.Context.chosen],
-        words[at.Context.owners],
-        words[at.Context.came] / PS,
+        words[at.LeoRunState.kinds],
+        words[at.LeoRunState.chosen],
+        words[at.LeoRunState.owners],
+        words[at.LeoRunState.came] / PS,
         began,
         finished,
-        finished - began - words[at.Context.away] / PS,
-        words[at.Context.worked] / PS,
+        finished - began - words[at.LeoRunState.away] / PS,
+        words[at.LeoRunState.worked] / PS,
         memories,
     )
 
 
 def _arrays(
-    routes: Routes, drawn: Drawn, weights: Sequence[float], memories: Sequence[int], ahead: int
+    routes: Routes, drawn: DrawnRequests, weights: Sequence[float], memories: Sequence[int], ahead: int
 ) -> dict[object, npt.ArrayLike]:
     """Arrays of a simulation's input and state; ``memories``: of each tenant's selector."""
     n, resources = len(drawn.kinds), len(routes.resources)
@@ -217,39 +217,44 @@ def _arrays(
     pairs = [steps or () for row in routes.steps for steps in row]
     places = [s for steps in pairs for s in steps]
     times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
-    values = {getattr(at.Context, field.name): getattr(drawn, field.name) for field in fields(drawn)}
+    values = {getattr(at.LeoRunState, field.name): getattr(drawn, field.name) for field in fields(drawn)}
     rooms = dict.fromkeys(_OF_REQUESTS, n) | dict.fromkeys(_OF_RESOURCES, resources)
-    rooms |= {at.Context.heap: 3 * (n + 2), at.Context.ends: queues, at.Context.gaps: ahead, at.Context.choice: ahead}
-    nobody = {at.Context.heads: queues, at.Context.tails: queues, at.Context.chosen: n}
+    rooms |= {
+        at.LeoRunState.heap: 3 * (n + 2),
+        at.LeoRunState.ends: queues,
+        at.LeoRunState.gaps: ahead,
+        at.LeoRunState.choice: ahead,
+    }
+    nobody = {at.LeoRunState.heads: queues, at.LeoRunState.tails: queues, at.LeoRunState.chosen: n}
     return {
         **values,
-        at.Context.memories: memories,
-        at.Context.first: np.cumsum([0, *map(len, pairs)]),
-        at.Context.places: [s.resource for s in places],
-        at.Context.times: np.rint(times),
-        at.Context.capacity: routes.capacity,
-        at.Context.weights: np.rint(at.UNIT / np.asarray(weights, np.float64)),
-        at.Context.scratch: np.zeros((ahead + 1) * (resources + 3)),
+        at.LeoRunState.memories: memories,
+        at.LeoRunState.first: np.cumsum([0, *map(len, pairs)]),
+        at.LeoRunState.places: [s.resource for s in places],
+        at.LeoRunState.times: np.rint(times),
+        at.LeoRunState.capacity: routes.capacity,
+        at.LeoRunState.weights: np.rint(at.UNIT / np.asarray(weights, np.float64)),
+        at.LeoRunState.scratch: np.zeros((ahead + 1) * (resources + 3)),
         **{field: np.full(length, at.NOBODY) for field, length in nobody.items()},
         **{field: np.zeros(length) for field, length in rooms.items()},
     }
 
 
 _OF_RESOURCES: Final[Any] = (
-    at.Context.busy,
-    at.Context.virtual,
-    at.Context.worked,
-    at.Context.backlog,
-    at.Context.slow_from,
-    at.Context.slow_until,
-    at.Context.slow_by,
+    at.LeoRunState.busy,
+    at.LeoRunState.virtual,
+    at.LeoRunState.worked,
+    at.LeoRunState.backlog,
+    at.LeoRunState.slow_from,
+    at.LeoRunState.slow_until,
+    at.LeoRunState.slow_by,
 )
 _OF_REQUESTS: Final[Any] = (
-    at.Context.step,
-    at.Context.came,
-    at.Context.began,
-    at.Context.finished,
-    at.Context.away,
-    at.Context.tags,
-    at.Context.next,
+    at.LeoRunState.step,
+    at.LeoRunState.came,
+    at.LeoRunState.began,
+    at.LeoRunState.finished,
+    at.LeoRunState.away,
+    at.LeoRunState.tags,
+    at.LeoRunState.next,
 )

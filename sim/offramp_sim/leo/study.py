@@ -17,15 +17,15 @@ from offramp_base.numerals import whole_number
 from offramp_base.progress import counted
 from offramp_base.settings.error import SettingsError
 from offramp_sim.figures.panels import Curves
-from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import QueueModelResult, Rule, simulate
+from offramp_sim.leo.load import RequestLoad
+from offramp_sim.leo.simulate import PathRule, QueueModelResult, simulate
 
 MOST_AHEAD = 12
 """Most steps of an exact search; its time grows with the number of paths to this power."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tenants:
+class TenantWeights:
     """Weights of the tenants at links and nodes, and whether they share one selector."""
 
     weights: tuple[float, ...] = (1.0,)
@@ -46,13 +46,13 @@ class Study:
 
     routes: Routes
     believed: Table
-    rules: tuple[Rule, ...]
-    loads: tuple[Load, ...]
-    tenants: Tenants = Tenants()
+    rules: tuple[PathRule, ...]
+    loads: tuple[RequestLoad, ...]
+    tenants: TenantWeights = TenantWeights()
     seed: int = 0
 
 
-def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
+def parse_rule(name: str, paths: Sequence[str]) -> list[PathRule]:
     """A policy's name, ``exact:K``, ``only:PATH``, or ``all`` policies.
 
     Raises:
@@ -60,17 +60,17 @@ def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
     """
     word, colon, value = name.partition(":")
     if name == "all":
-        return [Rule(policy) for policy in Policy]
+        return [PathRule(policy) for policy in Policy]
     if word == "exact" and colon:
         ahead = whole_number(value)
         if ahead is None or not 1 <= ahead <= MOST_AHEAD:
             raise SettingsError("policy", f"expected exact:1 to exact:{MOST_AHEAD}", name)
-        return [Rule(ahead=ahead)]
+        return [PathRule(ahead=ahead)]
     if word == "only" and colon:
         if value not in paths:
             raise SettingsError("policy", f"expected one of {', '.join(f'only:{path}' for path in paths)}", name)
-        return [Rule(only=list(paths).index(value))]
-    return [Rule(named(name))]
+        return [PathRule(only=list(paths).index(value))]
+    return [PathRule(named(name))]
 
 
 def misread(table: Table, factor: float, seed: int) -> Table:
@@ -115,12 +115,12 @@ def run_study(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def describe(load: Load) -> str:
+def describe(load: RequestLoad) -> str:
     """Describe a load in a few words."""
     return f"{load.rate_mrps:g} Mrps" if load.rate_mrps is not None else f"{load.window} at a time"
 
 
-def _name(rule: Rule, routes: Routes) -> str:
+def _name(rule: PathRule, routes: Routes) -> str:
     return rule.name if rule.only is None else f"only {routes.paths[rule.only]}"
 
 

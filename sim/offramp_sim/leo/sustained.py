@@ -8,13 +8,13 @@ from typing import Final
 
 from offramp.leo.selection.capacity import capacity
 from offramp.leo.selection.steps import Routes
-from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Rule, simulate
+from offramp_sim.leo.load import RequestLoad
+from offramp_sim.leo.simulate import PathRule, simulate
 
 _STEPS: Final = 7
 
 
-def sustained_mrps(routes: Routes, load: Load, rule: Rule, seed: int, *, factor: float = 2.0) -> float:
+def sustained_mrps(routes: Routes, load: RequestLoad, rule: PathRule, seed: int, *, factor: float = 2.0) -> float:
     """Find, by bisection, the highest rate at which the mean intra-host JCT stays below ``factor`` times the mean T.
 
     Args:

@@ -11,9 +11,9 @@ import numpy as np
 
 from offramp.leo.selection.policies import Policy
 from offramp.sweep import sweep
-from offramp_sim.leo.classes import MIXED, Setting, make_setting
-from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import QueueModelResult, Rule, simulate
+from offramp_sim.leo.classes import MIXED, LeoScenario, make_setting
+from offramp_sim.leo.load import RequestLoad
+from offramp_sim.leo.simulate import PathRule, QueueModelResult, simulate
 
 _AHEAD: Final = 8
 _EXACT_REQUESTS: Final = 6000
@@ -68,12 +68,12 @@ class Evaluation:
 def evaluate(case: tuple[str, int, int]) -> Evaluation:
     """Run all rules on the setting of this class and number, with this many requests."""
     setting = make_setting(*case)
-    rules = [Rule(p) for p in (Policy.LOOKAHEAD, *_GREEDY, *SIMPLE)]
+    rules = [PathRule(p) for p in (Policy.LOOKAHEAD, *_GREEDY, *SIMPLE)]
     outcomes = {rule.name: _run(setting, setting.load, rule) for rule in rules}
     costs = {name: _cost(setting.load, outcome) for name, outcome in outcomes.items()}
     if setting.exact:
-        short = Load(_EXACT_REQUESTS, setting.load.rate_mrps, network_us=setting.load.network_us)
-        pair = [Rule(ahead=_AHEAD), Rule(Policy.LOOKAHEAD)]
+        short = RequestLoad(_EXACT_REQUESTS, setting.load.rate_mrps, network_us=setting.load.network_us)
+        pair = [PathRule(ahead=_AHEAD), PathRule(Policy.LOOKAHEAD)]
         best, ours = (_cost(short, _run(setting, short, rule)) for rule in pair)
         costs[pair[0].name] = costs[Policy.LOOKAHEAD] * best / ours
     throughput = {name: outcome.throughput_mrps for name, outcome in outcomes.items()}
@@ -81,7 +81,7 @@ def evaluate(case: tuple[str, int, int]) -> Evaluation:
     return Evaluation(setting.kind, setting.number, setting.offered, setting.single, is_open, costs, throughput)
 
 
-def _run(setting: Setting, load: Load, rule: Rule) -> QueueModelResult:
+def _run(setting: LeoScenario, load: RequestLoad, rule: PathRule) -> QueueModelResult:
     return simulate(
         setting.routes,
         load,
@@ -93,7 +93,7 @@ def _run(setting: Setting, load: Load, rule: Rule) -> QueueModelResult:
     )
 
 
-def _cost(load: Load, outcome: QueueModelResult) -> float:
+def _cost(load: RequestLoad, outcome: QueueModelResult) -> float:
     return outcome.mean_jct_us * 1e3 if load.rate_mrps is not None else 1e3 / outcome.throughput_mrps
 
 

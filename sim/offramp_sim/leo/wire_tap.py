@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, Self
 
-from offramp.leo.hops import Moment
+from offramp.leo.hops import HopMoment
 
 _TIMESTAMP: Final = 35  # SO_TIMESTAMPNS, asm-generic/socket.h
 _SPEC: Final = struct.Struct("@qq")
@@ -54,13 +54,13 @@ class WireTap:
         for sock in (*self._sockets, self._end_read, self._end_write):
             sock.close()
 
-    def moments(self) -> list[Moment]:
+    def moments(self) -> list[HopMoment]:
         """Recorded times on the monotonic clock; the first one of a repeated frame."""
         first: dict[tuple[int, int, int], int] = {}
         for at, which, rank, message in sorted(self._heard):
             first.setdefault((which, rank, message), at)
         return [
-            Moment(at, self._places[which], {"frame of": rank, "message": message})
+            HopMoment(at, self._places[which], {"frame of": rank, "message": message})
             for (which, rank, message), at in first.items()
         ]
 

@@ -11,21 +11,21 @@ from offramp_p4.tm.joint import Departure
 from offramp_p4.tm.manager import TrafficManager
 
 if TYPE_CHECKING:
-    from offramp_sim.net.network import Network
+    from offramp_sim.net.network import PacketNetwork
 
-Handler = Callable[["Host", int, bytes], object]
+Handler = Callable[["NetworkHost", int, bytes], object]
 """Called with the host, the port and the frame of each arrival; ``host.network.now_ps`` is the time."""
 
 
-class Host:
-    """A host of a network, made by :meth:`offramp_sim.net.Network.add_host`.
+class NetworkHost:
+    """A host of a network, made by :meth:`offramp_sim.net.PacketNetwork.add_host`.
 
     Attributes:
         sent, received: frames handed to the network card, and arrived.
         tm: the queues of the network card, one for each port, without limit.
     """
 
-    def __init__(self, network: Network, name: str, handler: Handler | None) -> None:
+    def __init__(self, network: PacketNetwork, name: str, handler: Handler | None) -> None:
         self.network, self.name, self.handler = network, name, handler
         self.sent = self.received = 0
         self.tm: TrafficManager[bytes] = TrafficManager(TmConfig(default=PortConfig(queues=(QueueConfig(),))))

@@ -11,7 +11,7 @@ from offramp_p4.tm.line import PS_PER_S
 
 
 @dataclass(slots=True)
-class LinkStats:
+class NetworkLinkStats:
     """Counts since the start; ``sent = delivered + lost + in flight``.
 
     Attributes:
@@ -31,7 +31,7 @@ class LinkStats:
         return self.sent - self.lost - self.delivered
 
 
-class Link:
+class NetworkLink:
     """A link from one port to another.
 
     Args:
@@ -45,7 +45,7 @@ class Link:
 
     def __init__(self, rate_bps: int, delay_ps: int, loss: float, random: Random) -> None:
         self.rate_bps, self.delay_ps, self.loss = rate_bps, delay_ps, loss
-        self.stats = LinkStats()
+        self.stats = NetworkLinkStats()
         self._random = random
 
     def carry(self, finish_ps: int, frame: bytes) -> int | None:

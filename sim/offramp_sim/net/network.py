@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
 from offramp_p4.tm.config import TmConfig, check
-from offramp_sim.net.host import Handler, Host
-from offramp_sim.net.link import Link
-from offramp_sim.net.node import Node
+from offramp_sim.net.host import Handler, NetworkHost
+from offramp_sim.net.link import NetworkLink
+from offramp_sim.net.node import NetworkNode
 from offramp_sim.net.series import DepthSeries
 from offramp_sim.net.switch import SwitchNode
 
@@ -25,7 +25,7 @@ _SERVICE: Final = 1
 PS_PER_NS: Final = 1000
 
 
-class Network:
+class PacketNetwork:
     """An event-driven simulation in integer picoseconds; the same seed gives the same events.
 
     At one instant arrivals and timers come first, in the order in which they were scheduled; then the queues
@@ -41,10 +41,10 @@ class Network:
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
         self.now_ps = 0
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, NetworkNode] = {}
         self.unconnected: dict[str, int] = {}
         self.events = 0
-        self._links: dict[tuple[str, int], tuple[Link, Node, int]] = {}
+        self._links: dict[tuple[str, int], tuple[NetworkLink, NetworkNode, int]] = {}
         self._events: list[tuple[int, int, int, Callable[[], object]]] = []
         self._order = count()
         self._service_at: dict[str, int] = {}
@@ -64,17 +64,17 @@ class Network:
         self.add_node(node)
         return node
 
-    def add_host(self, name: str, handler: Handler | None = None) -> Host:
+    def add_host(self, name: str, handler: Handler | None = None) -> NetworkHost:
         """Put a host into the network; ``handler`` gets what arrives.
 
         Raises:
             OfframpError: the name is taken.
         """
-        host = Host(self, name, handler)
+        host = NetworkHost(self, name, handler)
         self.add_node(host)
         return host
 
-    def add_node(self, node: Node) -> None:
+    def add_node(self, node: NetworkNode) -> None:
         """Put any other node into the network.
 
         Raises:
@@ -87,7 +87,7 @@ class Network:
 
     def connect(
         self, a: str, a_port: int, b: str, b_port: int, rate_bps: int, delay_ns: float, loss: float = 0.0
-    ) -> tuple[Link, Link]:
+    ) -> tuple[NetworkLink, NetworkLink]:
         """Connect two ports, before anything is sent; returns the links from a to b and from b to a.
 
         A port that is configured with a lower rate keeps it.
@@ -135,7 +135,7 @@ class Network:
             raise OfframpError(f"an event at {time_ps} ps: it is {self.now_ps} ps already")
         heappush(self._events, (time_ps, _ARRIVAL, next(self._order), callback))
 
-    def wake(self, node: Node) -> None:
+    def wake(self, node: NetworkNode) -> None:
         """Make sure that a node whose queues have changed is served in time."""
         due_ps = node.next_ps
         if due_ps is None or due_ps >= self._service_at.get(node.name, due_ps + 1):
@@ -170,14 +170,16 @@ class Network:
         """Frames lost on all links."""
         return sum(link.stats.lost for link, _, _ in self._links.values())
 
-    def _link(self, a: str, a_port: int, b: str, b_port: int, rate_bps: int, delay_ns: float, loss: float) -> Link:
+    def _link(
+        self, a: str, a_port: int, b: str, b_port: int, rate_bps: int, delay_ns: float, loss: float
+    ) -> NetworkLink:
         random = self.random(f"link {a} {a_port} {b} {b_port}")
-        link = Link(rate_bps, round(delay_ns * PS_PER_NS), loss, random)
+        link = NetworkLink(rate_bps, round(delay_ns * PS_PER_NS), loss, random)
         self._links[a, a_port] = link, self.nodes[b], b_port
         self.nodes[a].tm.limit_rate(a_port, rate_bps)
         return link
 
-    def _serve(self, node: Node, due_ps: int) -> None:
+    def _serve(self, node: NetworkNode, due_ps: int) -> None:
         if self._service_at.get(node.name) != due_ps:
             return  # something earlier has come up since, and has been seen to
         del self._service_at[node.name]
@@ -185,7 +187,7 @@ class Network:
             self._carry(node, finish_ps, port, frame)
         self.wake(node)
 
-    def _carry(self, node: Node, finish_ps: int, port: int, frame: bytes) -> None:
+    def _carry(self, node: NetworkNode, finish_ps: int, port: int, frame: bytes) -> None:
         connected = self._links.get((node.name, port))
         if connected is None:
             self.unconnected[node.name] += 1

@@ -10,7 +10,7 @@ from offramp_p4.tm.joint import Departure
 from offramp_p4.tm.view import QueuesView
 
 
-class Node(Protocol):
+class NetworkNode(Protocol):
     """A switch or a host; times never go back.
 
     Attributes:

@@ -2,8 +2,8 @@
 """Measurements of the smartNIC's agent against ends of links that answer at once.
 
 >>> import os
->>> from offramp_sim.nic import QueueCase, cpu_time_ns
->>> str(QueueCase(queues=4, cores=2)), cpu_time_ns(os.getpid()) > 0
+>>> from offramp_sim.nic import ScalingCase, cpu_time_ns
+>>> str(ScalingCase(queues=4, cores=2)), cpu_time_ns(os.getpid()) > 0
 ('4 queues of 2 cores', True)
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from offramp_sim.nic.dfs import Throughput as Throughput
     from offramp_sim.nic.dfs import measure as measure_dfs
     from offramp_sim.nic.links import ends as link_ends
-    from offramp_sim.nic.scaling import Case as QueueCase
+    from offramp_sim.nic.scaling import ScalingCase as ScalingCase
     from offramp_sim.nic.scaling import measure_queues as measure_queues
     from offramp_sim.nic.testpmd import Pace as Pace
     from offramp_sim.nic.testpmd import pace as pace
@@ -31,7 +31,7 @@ else:
         {
             "NicRate": "offramp_sim.nic.bench",
             "Pace": "offramp_sim.nic.testpmd",
-            "QueueCase": "offramp_sim.nic.scaling:Case",
+            "ScalingCase": "offramp_sim.nic.scaling",
             "Throughput": "offramp_sim.nic.dfs",
             "check_sums": "offramp_sim.nic.bench",
             "cpu_time_ns": "offramp_sim.nic.cpu_time:cpu_ns",

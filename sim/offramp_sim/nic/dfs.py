@@ -40,7 +40,7 @@ class Throughput(NamedTuple):
         return [mix / (cpu + nic) for cpu, nic, mix in zip(self.cpu, self.nic, self.mix, strict=False)]
 
 
-class Case(NamedTuple):
+class DfsCase(NamedTuple):
     """A case to measure.
 
     Attributes:
@@ -69,9 +69,9 @@ def measure(
     if len(cpus) < 2:
         raise OfframpError("dfs on CPU and agent: needs two processors, one for each")
     counts = range(1, min(len(cpus), MOST_CORES) + 1)
-    cases = [Case(CPU, cpus[:n], ()) for n in counts]
-    cases += [Case("nic", cpus[:-n] or cpus, cpus[-n:]) for n in counts]
-    cases += [Case("mix", cpus[:n], cpus[-n:]) for n in counts if 2 * n <= len(cpus)]
+    cases = [DfsCase(CPU, cpus[:n], ()) for n in counts]
+    cases += [DfsCase("nic", cpus[:-n] or cpus, cpus[-n:]) for n in counts]
+    cases += [DfsCase("mix", cpus[:n], cpus[-n:]) for n in counts if 2 * n <= len(cpus)]
     measured: list[list[float]] = [[] for _ in cases]
     for number in range(rounds):
         for place, case in enumerate(cases):
@@ -83,7 +83,7 @@ def measure(
     return Throughput(ways[CPU], ways["nic"], ways["mix"])
 
 
-def rate_of(case: Case, seconds: float, seed: int = 1, compression: str = "zlib") -> float:
+def rate_of(case: DfsCase, seconds: float, seed: int = 1, compression: str = "zlib") -> float:
     """Chunks per second.
 
     Raises:

@@ -36,7 +36,7 @@ _MEMORY_MB: Final = 512
 _FIRST: Final = -20
 
 
-class Case(NamedTuple):
+class ScalingCase(NamedTuple):
     """Number of workers, each with a queue, and cores of the agent."""
 
     queues: int
@@ -47,7 +47,7 @@ class Case(NamedTuple):
 
 
 def measure_queues(
-    link: str, case: Case, seconds: float, *, vertices: int, first: bool = False, program: Path | None = None
+    link: str, case: ScalingCase, seconds: float, *, vertices: int, first: bool = False, program: Path | None = None
 ) -> float:
     """Frames per second, both ways, of all workers together.
 
@@ -100,7 +100,7 @@ def _ends(link: str, folder: Path) -> tuple[str, str]:
     return f"memif:{path},client", f"memif:{path}"
 
 
-def _run(path: Path, case: Case, seconds: float, vertices: int, cpus: Sequence[int], first: bool) -> float:
+def _run(path: Path, case: ScalingCase, seconds: float, vertices: int, cpus: Sequence[int], first: bool) -> float:
     context = multiprocessing.get_context("fork")  # workers are ready at once, and there are no threads here
     barrier = context.Barrier(case.queues)
     pipes = [context.Pipe(duplex=False) for _ in range(case.queues)]

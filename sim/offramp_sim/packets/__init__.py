@@ -4,8 +4,8 @@
 Packets carry a few words in place of bytes. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
 ``offramp_sim.packets.flows`` draws traffic, ``control`` has the congestion controls.
 
->>> from offramp_sim.packets import Links, make_flows, run_packets, star
->>> topology = star(2, Links(rate_bps=10**10))
+>>> from offramp_sim.packets import LinkProperties, make_flows, run_packets, star
+>>> topology = star(2, LinkProperties(rate_bps=10**10))
 >>> run = run_packets(topology, flows=make_flows([(0, 1, 4096, 0)]))
 >>> int(run.finish_ps[0])
 8424000
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.packets.exchange import Protocol as Protocol
-    from offramp_sim.packets.flows import Flows as Flows
+    from offramp_sim.packets.exchange import ExchangeProtocol as ExchangeProtocol
+    from offramp_sim.packets.flows import FlowSchedule as FlowSchedule
     from offramp_sim.packets.flows import all_to_all as all_to_all
     from offramp_sim.packets.flows import flows as make_flows
     from offramp_sim.packets.simulate import Framing as Framing
     from offramp_sim.packets.simulate import PacketRun as PacketRun
     from offramp_sim.packets.simulate import simulate as run_packets
-    from offramp_sim.packets.topology import Links as Links
+    from offramp_sim.packets.topology import LinkProperties as LinkProperties
     from offramp_sim.packets.topology import Topology as Topology
     from offramp_sim.packets.topology import fat_tree as fat_tree
     from offramp_sim.packets.topology import leaf_spine as leaf_spine
@@ -34,11 +34,11 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Flows": "offramp_sim.packets.flows",
+            "ExchangeProtocol": "offramp_sim.packets.exchange",
+            "FlowSchedule": "offramp_sim.packets.flows",
             "Framing": "offramp_sim.packets.simulate",
-            "Links": "offramp_sim.packets.topology",
+            "LinkProperties": "offramp_sim.packets.topology",
             "PacketRun": "offramp_sim.packets.simulate",
-            "Protocol": "offramp_sim.packets.exchange",
             "Topology": "offramp_sim.packets.topology",
             "all_to_all": "offramp_sim.packets.flows",
             "fat_tree": "offramp_sim.packets.topology",

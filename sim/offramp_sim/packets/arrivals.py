@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES, Context, Packet, Switch
+from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES, PacketRecord, PartitionState, SwitchRecord
 from offramp_sim.packets.queues import head_time, slot_of
 
 PORT_BITS: Final = 20
@@ -14,7 +14,7 @@ PORT_MASK: Final = (1 << PORT_BITS) - 1
 
 
 @native
-def gather(ctx: Context, node: int, switch: Switch) -> bool:
+def gather(ctx: PartitionState, node: int, switch: SwitchRecord) -> bool:
     """Collect all packets that arrive at a switch within the window; returns whether there was room for them."""
     end = ctx.end_of_window
     count = ctx.gathered
@@ -48,7 +48,7 @@ def gather(ctx: Context, node: int, switch: Switch) -> bool:
 
 
 @native
-def _sort(ctx: Context, count: int) -> None:
+def _sort(ctx: PartitionState, count: int) -> None:
     """Sort arrivals into about as many slices of the window as there are arrivals, then by insertion."""
     shift = PORT_BITS
     length = ctx.end_of_window - ctx.begin
@@ -87,16 +87,16 @@ def _sort(ctx: Context, count: int) -> None:
 
 
 @native
-def take(ctx: Context, port: int) -> Packet:
+def take(ctx: PartitionState, port: int) -> PacketRecord:
     """The next packet of a link that has one; the caller clears its slot."""
     read = slot_of(ctx, port, ctx.reads[port])
     ctx.reads[port] = read + PACKET_BYTES
     ctx.arrival[port] = head_time(read + PACKET_BYTES)
-    return Packet(read)
+    return PacketRecord(read)
 
 
 @native
-def look(ctx: Context) -> None:
+def look(ctx: PartitionState) -> None:
     """Look at what other partitions have put on the links that lead here in the last window."""
     for other in range(ctx.parts):
         news = ctx.news + ((((ctx.window + 1) & 1) * ctx.parts + other) * ctx.parts + ctx.part) * ctx.news_size

@@ -19,8 +19,8 @@ from offramp_sim.packets.layout import (
     HALF,
     LOW,
     SWIFT,
-    Context,
-    Sender,
+    PartitionState,
+    SenderCongestion,
 )
 from offramp_sim.packets.ports import label_of, send
 
@@ -30,7 +30,7 @@ ROOT_STEPS: Final = 12
 
 
 @native
-def open_window(ctx: Context, sender: Sender) -> bool:
+def open_window(ctx: PartitionState, sender: SenderCongestion) -> bool:
     """Whether another packet may be in flight; one is always allowed."""
     if ctx.transport == DCQCN or sender.in_flight == 0:
         return True
@@ -38,7 +38,7 @@ def open_window(ctx: Context, sender: Sender) -> bool:
 
 
 @native
-def note_sent(ctx: Context, number: int, size: int) -> None:
+def note_sent(ctx: PartitionState, number: int, size: int) -> None:
     """Note that a packet is sent, and when the next one may be."""
     sender = ctx.senders[number]
     now = ctx.now
@@ -58,7 +58,7 @@ def note_sent(ctx: Context, number: int, size: int) -> None:
 
 
 @native
-def acknowledge(ctx: Context, me: int, label: int, number: int, size: int, sent: int) -> None:
+def acknowledge(ctx: PartitionState, me: int, label: int, number: int, size: int, sent: int) -> None:
     """Let the receiver answer a packet: every one, or with DCQCN some of those that were marked."""
     receiver = ctx.receivers[number]
     now = ctx.now
@@ -77,7 +77,7 @@ def acknowledge(ctx: Context, me: int, label: int, number: int, size: int, sent:
 
 
 @native
-def process_answer(ctx: Context, subject: int, extra: int) -> None:
+def process_answer(ctx: PartitionState, subject: int, extra: int) -> None:
     """Process an answer at the sender."""
     sender = ctx.senders[subject & LOW]
     size = subject >> HALF
@@ -95,7 +95,7 @@ def process_answer(ctx: Context, subject: int, extra: int) -> None:
 
 
 @native
-def hear_of_loss(ctx: Context, number: int, size: int) -> None:
+def hear_of_loss(ctx: PartitionState, number: int, size: int) -> None:
     """React to the loss of a packet or its answer, once the sender has noticed it."""
     sender = ctx.senders[number]
     if size & ACK_LOST != 0:
@@ -114,20 +114,20 @@ def hear_of_loss(ctx: Context, number: int, size: int) -> None:
 
 
 @native
-def _settle(sender: Sender, size: int) -> None:
+def _settle(sender: SenderCongestion, size: int) -> None:
     sender.in_flight -= size
     sender.settled += size
 
 
 @native
-def _shrink(ctx: Context, sender: Sender, factor: float) -> None:
+def _shrink(ctx: PartitionState, sender: SenderCongestion, factor: float) -> None:
     sender.window = max(sender.window * factor, ctx.least_window)
     sender.threshold = sender.window
     ctx.cuts += 1
 
 
 @native
-def _dctcp(ctx: Context, sender: Sender, size: int, mark: int, full: bool) -> None:
+def _dctcp(ctx: PartitionState, sender: SenderCongestion, size: int, mark: int, full: bool) -> None:
     sender.acked += size
     sender.marked += size * mark
     if mark == 1 and sender.settled > sender.cut_until:
@@ -146,7 +146,7 @@ def _dctcp(ctx: Context, sender: Sender, size: int, mark: int, full: bool) -> No
 
 
 @native
-def _swift(ctx: Context, sender: Sender, size: int, full: bool) -> None:
+def _swift(ctx: PartitionState, sender: SenderCongestion, size: int, full: bool) -> None:
     packets = sender.window / float(ctx.payload)
     scaled = ctx.scaling / _square_root(packets) - ctx.scaling_offset
     target = float(sender.unloaded + ctx.queue_ps) + min(max(scaled, 0.0), ctx.scaling_range)
@@ -161,7 +161,7 @@ def _swift(ctx: Context, sender: Sender, size: int, full: bool) -> None:
 
 
 @native
-def _slow_down(ctx: Context, sender: Sender, factor: float) -> None:
+def _slow_down(ctx: PartitionState, sender: SenderCongestion, factor: float) -> None:
     """Cut the window, at most once in a round trip."""
     if ctx.now < sender.cut_until:
         return
@@ -179,7 +179,7 @@ def _square_root(value: float) -> float:
 
 
 @native
-def _catch_up(ctx: Context, sender: Sender, now: int) -> None:
+def _catch_up(ctx: PartitionState, sender: SenderCongestion, now: int) -> None:
     """Apply what DCQCN's two timers have done since the last call."""
     while sender.alpha_due <= now:
         sender.alpha = sender.alpha * (1.0 - ctx.gain)
@@ -191,7 +191,7 @@ def _catch_up(ctx: Context, sender: Sender, now: int) -> None:
 
 
 @native
-def _raise(ctx: Context, sender: Sender) -> None:
+def _raise(ctx: PartitionState, sender: SenderCongestion) -> None:
     """Raise the target rate: fast recovery, then additive, then hyper increase."""
     most = max(sender.raises_by_time, sender.raises_by_bytes)
     least = min(sender.raises_by_time, sender.raises_by_bytes)
@@ -204,7 +204,7 @@ def _raise(ctx: Context, sender: Sender) -> None:
 
 
 @native
-def _cut_rate(ctx: Context, sender: Sender) -> None:
+def _cut_rate(ctx: PartitionState, sender: SenderCongestion) -> None:
     now = ctx.now
     _catch_up(ctx, sender, now)
     sender.target = sender.rate

@@ -15,9 +15,9 @@ import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
-from offramp_sim.packets.flows import Flows
-from offramp_sim.packets.machine import Machine
-from offramp_sim.packets.topology import Links, Topology, Words
+from offramp_sim.packets.flows import FlowSchedule
+from offramp_sim.packets.machine import SimulationMemory
+from offramp_sim.packets.topology import LinkProperties, Topology, Words
 
 _MTU_BYTES: Final = 1500
 _NEVER: Final = 1 << 61
@@ -35,7 +35,7 @@ class Dctcp:
     gain: float = 1 / 16
     initial: int = 10
 
-    def marking(self, links: Links, round_trip_ps: int) -> Links:
+    def marking(self, links: LinkProperties, round_trip_ps: int) -> LinkProperties:
         """A threshold beyond a seventh of the bandwidth-delay product (section 3.3), and at least 20 packets."""
         product = links.rate_bps / 8e12 * round_trip_ps
         return replace(links, mark_bytes=max(20 * _MTU_BYTES, math.ceil(product / 7)))
@@ -64,7 +64,7 @@ class Dcqcn:
     hyper_bps: int = 200_000_000
     least_bps: int = 10_000_000
 
-    def marking(self, links: Links, _round_trip_ps: int) -> Links:
+    def marking(self, links: LinkProperties, _round_trip_ps: int) -> LinkProperties:
         """The paper's 5 and 200 KB with 1 % at 40 Gbit/s, in proportion to the rate of faster links."""
         times = max(1.0, links.rate_bps / 40e9)
         return replace(links, mark_bytes=int(5_000 * times), mark_all_bytes=int(200_000 * times), mark_probability=0.01)
@@ -96,7 +96,7 @@ class Swift:
     initial: int = 10
     least: float = 0.01
 
-    def marking(self, links: Links, _round_trip_ps: int) -> Links:
+    def marking(self, links: LinkProperties, _round_trip_ps: int) -> LinkProperties:
         """Links, which mark no packets."""
         return links
 
@@ -134,20 +134,25 @@ def round_trips(topology: Topology, source: Words, sink: Words, data: int, answe
         answer: link bytes of the answer.
     """
     links = topology.links
-    spans = np.unique(topology.switches[:, at.Switch.span])
+    spans = np.unique(topology.switches[:, at.SwitchRecord.span])
     hops = 2 * (1 + (source[:, None] // spans != sink[:, None] // spans).sum(axis=1))
     return np.asarray(hops * (2 * links.delay_ps + (data + answer) * (8 * 10**12 // links.rate_bps)), np.int64)
 
 
 def load_control(
-    machine: Machine, topology: Topology, flows: Flows | None, control: Control | None, header: int, payload: int
+    machine: SimulationMemory,
+    topology: Topology,
+    flows: FlowSchedule | None,
+    control: Control | None,
+    header: int,
+    payload: int,
 ) -> None:
     """Load senders and receivers of flows, and the parameters; without a control, flows have no state."""
     count = 0 if control is None or flows is None else len(flows)
-    senders = np.zeros((count + 1, at.Sender.WORDS), np.int64)
-    senders[:, [at.Sender.child, at.Sender.sibling]] = at.NOTHING
-    senders[:, [at.Sender.alpha_due, at.Sender.raise_due]] = _NEVER
-    real, doubles = senders.view(np.float64), cast("Any", at.Sender)
+    senders = np.zeros((count + 1, at.SenderCongestion.WORDS), np.int64)
+    senders[:, [at.SenderCongestion.child, at.SenderCongestion.sibling]] = at.NOTHING
+    senders[:, [at.SenderCongestion.alpha_due, at.SenderCongestion.raise_due]] = _NEVER
+    real, doubles = senders.view(np.float64), cast("Any", at.SenderCongestion)
     line = topology.links.rate_bps / 8e12
     real[:, [doubles.rate, doubles.target]] = line
     real[:, doubles.alpha] = 1.0
@@ -156,9 +161,9 @@ def load_control(
     if count and flows is not None:
         answer = machine.contexts[0].short_bytes
         times = round_trips(topology, flows.source, flows.sink, header + payload, answer)
-        senders[:-1, at.Sender.unloaded] = senders[:-1, at.Sender.round_trip] = times
-    machine.give(at.Context.senders, senders)
-    machine.give(at.Context.receivers, np.zeros((count + 1, at.Receiver.WORDS), np.int64))
+        senders[:-1, at.SenderCongestion.unloaded] = senders[:-1, at.SenderCongestion.round_trip] = times
+    machine.give(at.PartitionState.senders, senders)
+    machine.give(at.PartitionState.receivers, np.zeros((count + 1, at.ReceiverCongestion.WORDS), np.int64))
     for context in machine.contexts:
         context.line_rate, context.least_window = line, float(payload)
         if control is not None:

@@ -13,12 +13,12 @@ from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.wire import LANES, frame_bytes
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
-from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.machine import SimulationMemory
 from offramp_sim.packets.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class ExchangeProtocol:
     """Protocol parameters of an exchange.
 
     Attributes:
@@ -40,7 +40,7 @@ class Protocol:
     aggregators: int | None = None
 
 
-def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -> int:
+def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: ExchangeProtocol) -> int:
     """Fill the engine's arrays; returns the largest number of packets that one event may create."""
     for context in machine.contexts:
         context.data_bytes = wire_bytes(frame_bytes(plan.lanes // LANES))
@@ -67,24 +67,24 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
 
     cells = total * chunks
     for field, array in (
-        (at.Context.owners, owner.astype(np.int32)),
-        (at.Context.block_of, block_of.astype(np.int32)),
-        (at.Context.rows, row),
-        (at.Context.neighbours, neighbour.astype(np.int32)),
-        (at.Context.upload_rows, upload_row),
-        (at.Context.uploads, upload),
-        (at.Context.remain, remain * chunks),
-        (at.Context.ack_rows, ack_row.astype(np.int64)),
-        (at.Context.ack_hosts, ack_host.astype(np.int32)),
-        (at.Context.left, np.concatenate([left, left])),
-        (at.Context.marked_sum, np.zeros(leaves * cells, np.uint8)),
-        (at.Context.seen, np.zeros(cells, np.uint8)),
-        (at.Context.finished, np.zeros(cells, np.uint8)),
-        (at.Context.missing, np.repeat(need, chunks).astype(np.int32)),
-        (at.Context.got, np.zeros(len(neighbour) * chunks, np.uint8)),
-        (at.Context.mode, np.zeros(cells if protocol.aggregators is not None else 1, np.uint8)),
-        (at.Context.done_round, np.full(hosts, -1, np.int64)),
-        (at.Context.pass_free, np.zeros(leaves, np.int64)),
+        (at.PartitionState.owners, owner.astype(np.int32)),
+        (at.PartitionState.block_of, block_of.astype(np.int32)),
+        (at.PartitionState.rows, row),
+        (at.PartitionState.neighbours, neighbour.astype(np.int32)),
+        (at.PartitionState.upload_rows, upload_row),
+        (at.PartitionState.uploads, upload),
+        (at.PartitionState.remain, remain * chunks),
+        (at.PartitionState.ack_rows, ack_row.astype(np.int64)),
+        (at.PartitionState.ack_hosts, ack_host.astype(np.int32)),
+        (at.PartitionState.left, np.concatenate([left, left])),
+        (at.PartitionState.marked_sum, np.zeros(leaves * cells, np.uint8)),
+        (at.PartitionState.seen, np.zeros(cells, np.uint8)),
+        (at.PartitionState.finished, np.zeros(cells, np.uint8)),
+        (at.PartitionState.missing, np.repeat(need, chunks).astype(np.int32)),
+        (at.PartitionState.got, np.zeros(len(neighbour) * chunks, np.uint8)),
+        (at.PartitionState.mode, np.zeros(cells if protocol.aggregators is not None else 1, np.uint8)),
+        (at.PartitionState.done_round, np.full(hosts, -1, np.int64)),
+        (at.PartitionState.pass_free, np.zeros(leaves, np.int64)),
     ):
         machine.give(field, array)
     for context in machine.contexts:

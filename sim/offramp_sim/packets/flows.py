@@ -17,7 +17,7 @@ HADOOP_BYTES = ((100, 0.0), (300, 0.20), (1_000, 0.45), (2_000, 0.55), (10_000, 
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
+class FlowSchedule:
     """Flows in order of their start.
 
     Attributes:
@@ -35,7 +35,7 @@ class Flows:
         return len(self.size)
 
 
-def flows(rows: npt.ArrayLike) -> Flows:
+def flows(rows: npt.ArrayLike) -> FlowSchedule:
     """Flows from ``(f, 4)`` sources, sinks, bytes, starts in picoseconds.
 
     Raises:
@@ -45,10 +45,10 @@ def flows(rows: npt.ArrayLike) -> Flows:
     if (table[:, 0] == table[:, 1]).any() or (table[:, 2] < 1).any() or (table < 0).any():
         raise OfframpError("flows: expected two different hosts, at least 1 byte and a start of 0 or later")
     table = table[np.argsort(table[:, 3], kind="stable")]
-    return Flows(*np.ascontiguousarray(table.T))
+    return FlowSchedule(*np.ascontiguousarray(table.T))
 
 
-def pattern(name: str, hosts: int, size: int, seed: int) -> Flows:
+def pattern(name: str, hosts: int, size: int, seed: int) -> FlowSchedule:
     """Flows of ``size`` bytes that begin together: ``incast`` to the last host, ``permutation``, or ``all-to-all``.
 
     Raises:
@@ -67,7 +67,7 @@ def pattern(name: str, hosts: int, size: int, seed: int) -> Flows:
     else:
         shift, source = (each.ravel() for each in np.meshgrid(np.arange(1, hosts), source, indexing="ij"))
         sink = (source + shift) % hosts
-    return Flows(source, sink, np.full(len(source), size), np.zeros(len(source), np.int64))
+    return FlowSchedule(source, sink, np.full(len(source), size), np.zeros(len(source), np.int64))
 
 
 def mean_hadoop_bytes() -> float:
@@ -76,7 +76,7 @@ def mean_hadoop_bytes() -> float:
     return float((np.diff(shares) * (sizes[1:] + sizes[:-1]) / 2).sum())
 
 
-def background(hosts: int, load: float, rate_bps: int, until_ps: int, seed: int) -> Flows:
+def background(hosts: int, load: float, rate_bps: int, until_ps: int, seed: int) -> FlowSchedule:
     """Hadoop flows between random pairs of hosts, Poisson arrivals, ``load`` of every host's link on average.
 
     Raises:
@@ -94,10 +94,10 @@ def background(hosts: int, load: float, rate_bps: int, until_ps: int, seed: int)
     sink = (source + rng.integers(1, hosts, count)) % hosts
     sizes, shares = np.array(HADOOP_BYTES).T
     size = np.interp(rng.random(count), shares, sizes).astype(np.int64)
-    return Flows(source, sink, size, start)
+    return FlowSchedule(source, sink, size, start)
 
 
-def all_to_all(boundary: Boundary, features: int) -> Flows:
+def all_to_all(boundary: Boundary, features: int) -> FlowSchedule:
     """A host-based exchange: a stream for each pair of workers, beginning with each worker's successor."""
     workers = boundary.workers
     pairs = boundary.owner[boundary.copies[:, 0]].astype(np.int64) * workers + boundary.copies[:, 1]
@@ -105,10 +105,10 @@ def all_to_all(boundary: Boundary, features: int) -> Flows:
     pair = np.flatnonzero(sizes)
     source, sink = np.divmod(pair, workers)
     order = np.lexsort(((sink - source) % workers, source))
-    return Flows(source[order], sink[order], sizes[pair][order], np.zeros(len(pair), np.int64))
+    return FlowSchedule(source[order], sink[order], sizes[pair][order], np.zeros(len(pair), np.int64))
 
 
-def balanced(streams: Flows, rounds: int = 50) -> Flows:
+def balanced(streams: FlowSchedule, rounds: int = 50) -> FlowSchedule:
     """Scale the bytes so that every host sends and receives about the same, which is G3's aim.
 
     This is Sinkhorn's iteration over rows and columns; hosts without a stream stay without.
@@ -119,4 +119,4 @@ def balanced(streams: Flows, rounds: int = 50) -> Flows:
         for ends in (streams.source, streams.sink):
             load = np.bincount(ends, weights=size, minlength=hosts)
             size *= (size.sum() / np.count_nonzero(load) / np.maximum(load, 1))[ends]
-    return Flows(streams.source, streams.sink, np.maximum(1, np.round(size)).astype(np.int64), streams.start_ps)
+    return FlowSchedule(streams.source, streams.sink, np.maximum(1, np.round(size)).astype(np.int64), streams.start_ps)

@@ -13,8 +13,8 @@ from offramp_sim.packets.layout import (
     FLOW_DATA,
     NEVER_PS,
     NOTHING,
-    Context,
-    Host,
+    HostRecord,
+    PartitionState,
 )
 from offramp_sim.packets.pacing import hold, release
 from offramp_sim.packets.ports import label_of, pair, send
@@ -24,13 +24,13 @@ LEAST_MBPS: Final = 100
 
 
 @native
-def host_of(ctx: Context, number: int) -> Host:
+def host_of(ctx: PartitionState, number: int) -> HostRecord:
     """The words of a host."""
     return ctx.hosts[number]
 
 
 @native
-def rouse(ctx: Context, number: int, time: int) -> None:
+def rouse(ctx: PartitionState, number: int, time: int) -> None:
     """Make sure that a host looks for something to send at ``time`` or before."""
     host = host_of(ctx, number)
     if time < host.awake:
@@ -40,7 +40,7 @@ def rouse(ctx: Context, number: int, time: int) -> None:
 
 
 @native
-def wake(ctx: Context, number: int) -> None:
+def wake(ctx: PartitionState, number: int) -> None:
     """Send one packet if the line is free: uploads and flows take turns, and so do flows."""
     host = host_of(ctx, number)
     now = ctx.now
@@ -66,7 +66,7 @@ def wake(ctx: Context, number: int) -> None:
 
 
 @native
-def _send_flow(ctx: Context, host: Host) -> None:
+def _send_flow(ctx: PartitionState, host: HostRecord) -> None:
     """Send the next packet, of the flow that is next in turn."""
     which = ctx.flows[host.ring]  # the one before it in the ring
     chosen = which.next
@@ -92,7 +92,7 @@ def _send_flow(ctx: Context, host: Host) -> None:
 
 
 @native
-def start_flow(ctx: Context, number: int, size: int) -> None:
+def start_flow(ctx: PartitionState, number: int, size: int) -> None:
     """Start a flow that has something to send (again)."""
     flow = ctx.flows[number]
     if ctx.transport != 0:
@@ -110,7 +110,7 @@ def start_flow(ctx: Context, number: int, size: int) -> None:
 
 
 @native
-def admit(ctx: Context, number: int) -> None:
+def admit(ctx: PartitionState, number: int) -> None:
     """Let a flow take turns if it has something to send, its window is open and its pacing time has come."""
     flow = ctx.flows[number]
     sender = ctx.senders[number]
@@ -125,7 +125,7 @@ def admit(ctx: Context, number: int) -> None:
 
 
 @native
-def _join(ctx: Context, host: Host, number: int) -> None:
+def _join(ctx: PartitionState, host: HostRecord, number: int) -> None:
     """Let a flow take turns with the other flows of the host, as the last of them."""
     flow = ctx.flows[number]
     if host.ring < 0:
@@ -138,7 +138,7 @@ def _join(ctx: Context, host: Host, number: int) -> None:
 
 
 @native
-def _send_upload(ctx: Context, number: int) -> None:
+def _send_upload(ctx: PartitionState, number: int) -> None:
     host = host_of(ctx, number)
     now = ctx.now
     vertex = ctx.uploads[host.next_upload]
@@ -155,7 +155,7 @@ def _send_upload(ctx: Context, number: int) -> None:
 
 
 @native
-def recover_rate(ctx: Context, host: Host, now: int) -> None:
+def recover_rate(ctx: PartitionState, host: HostRecord, now: int) -> None:
     """Raise the rate step by step while no marks come, up to the line's."""
     while host.rate_mbps < host.line_mbps and now - host.last_raise >= ctx.raise_ps:
         host.last_raise += ctx.raise_ps
@@ -163,7 +163,7 @@ def recover_rate(ctx: Context, host: Host, now: int) -> None:
 
 
 @native
-def cut_rate(ctx: Context, number: int) -> None:
+def cut_rate(ctx: PartitionState, number: int) -> None:
     """Halve the rate after a mark, at most once in a guard time."""
     host = host_of(ctx, number)
     now = ctx.now

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout of the engine's memory in 64-bit words. Addresses point into NumPy arrays that Python owns.
 
-Each partition of the network has its own :class:`Context`. They reach what they share (ports, nodes, the exchange)
-through the same addresses, and each word of it is written by one partition only.
+Each partition of the network has its own :class:`PartitionState`. They reach what they share (ports, nodes, the
+exchange) through the same addresses, and each word of it is written by one partition only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LINE_WORDS: Final = 8
 """Words of a cache line."""
 
 
-class Packet(Record):
+class PacketRecord(Record):
     """A packet in flight: a slot of the queue of its link."""
 
     time: int  # of arrival at the other end; 0: the slot is empty
@@ -44,7 +44,7 @@ BLOCK_MASK: Final = BLOCK_BYTES - 1
 BLOCK_SLOTS: Final = BLOCK_BYTES // PACKET_BYTES - 1
 
 
-class Port(Record):
+class PortRecord(Record):
     """The sending end of one direction of a link. Most packets need only the first eight words."""
 
     free: int  # when all that waits has left
@@ -65,7 +65,7 @@ class Port(Record):
     owner: int  # partition of the sending node
 
 
-class Switch(Record):
+class SwitchRecord(Record):
     """Routes of a switch: down by division, up by a hash of the flow."""
 
     first_in: int  # ports that lead here
@@ -83,7 +83,7 @@ class Switch(Record):
     loop: int  # port to itself, for packets that the pipeline keeps for a while
 
 
-class Host(Record):
+class HostRecord(Record):
     """State of a host: what it sends next, and how fast."""
 
     ring: int  # flow that has sent last, -1: none has anything to send
@@ -107,7 +107,7 @@ class Host(Record):
     held: int  # root of the flows that wait for their time, NOTHING: none
 
 
-class Start(Record):
+class FlowStart(Record):
     """A flow that has something to send, at its host."""
 
     time: int
@@ -116,7 +116,7 @@ class Start(Record):
     next: int
 
 
-class Flow(Record):
+class FlowRecord(Record):
     """The sending end of a flow."""
 
     source: int
@@ -125,7 +125,7 @@ class Flow(Record):
     next: int  # flow after it in the ring, -1: not in the ring
 
 
-class Sink(Record):
+class FlowSink(Record):
     """The receiving end of a flow; a cache line, as the next one may belong to another partition."""
 
     to_arrive: int
@@ -133,7 +133,7 @@ class Sink(Record):
     padding: Annotated[Words, 6]
 
 
-class Sender(Record):
+class SenderCongestion(Record):
     """State of congestion control at the sending end of a flow; windows in bytes, rates in bytes per picosecond."""
 
     in_flight: int
@@ -162,7 +162,7 @@ class Sender(Record):
     sibling: int
 
 
-class Receiver(Record):
+class ReceiverCongestion(Record):
     """State of congestion control at the receiving end of a flow."""
 
     packets: int
@@ -171,7 +171,7 @@ class Receiver(Record):
     next_notice: int  # DCQCN: no congestion notice before
 
 
-class Sample(Record):
+class QueueSample(Record):
     """Queue that packets found at the watched port within an interval, in picoseconds of its line."""
 
     packets: int
@@ -209,7 +209,7 @@ class Calendar(Record):
     heap_size: int
 
 
-class Context(Calendar):
+class PartitionState(Calendar):
     """The state of a partition."""
 
     part: int
@@ -230,7 +230,7 @@ class Context(Calendar):
     sorted_keys: Words
     sorted_slots: Words
     counts: Words
-    starts: At[Start]
+    starts: At[FlowStart]
     starts_used: int
     ranges: Words  # first and last node, for each level
     range_count: int
@@ -252,14 +252,14 @@ class Context(Calendar):
 
     host_count: int  # number of hosts; switches are the nodes after them, leaves first
     leaf_count: int
-    ports: At[Port]
+    ports: At[PortRecord]
     reads: Words  # by port: address of the next packet to arrive
     arrival: Words  # and its time
     due: Words  # by node: when it has something to do
-    switches: At[Switch]
-    hosts: At[Host]
-    flows: At[Flow]
-    sinks: At[Sink]
+    switches: At[SwitchRecord]
+    hosts: At[HostRecord]
+    flows: At[FlowRecord]
+    sinks: At[FlowSink]
     leaf_of: Words  # leaf of each host
     hosts_left: int  # hosts that have not seen the last GO
     flows_left: int
@@ -312,8 +312,8 @@ class Context(Calendar):
 
     # Congestion control of flows.
     transport: int  # 0: none
-    senders: At[Sender]
-    receivers: At[Receiver]
+    senders: At[SenderCongestion]
+    receivers: At[ReceiverCongestion]
     gain: float
     least_window: float
     queue_ps: int  # Swift: what may wait on the way
@@ -333,7 +333,7 @@ class Context(Calendar):
     ramp_share: int  # of packets at the last one, times 2^32
 
     watched: int  # port, NOTHING: none
-    samples: At[Sample]
+    samples: At[QueueSample]
     sample_count: int
     sample_ps: int
 

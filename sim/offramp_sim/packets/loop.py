@@ -22,8 +22,8 @@ from offramp_sim.packets.layout import (
     STARVED,
     WAIT,
     WAITING,
-    Context,
     Meeting,
+    PartitionState,
 )
 from offramp_sim.packets.queues import take_returned
 from offramp_sim.packets.rounds import start_round
@@ -33,14 +33,14 @@ SPINS: Final = 20_000
 
 
 @native
-def begin(ctx: Context) -> None:
+def begin(ctx: PartitionState) -> None:
     """Start all hosts of the partition with the first block."""
     for host in range(ctx.ranges[0], ctx.ranges[1]):
         start_round(ctx, host, 0)
 
 
 @native
-def run(ctx: Context, until_ps: int, wait_for_flows: int) -> int:
+def run(ctx: PartitionState, until_ps: int, wait_for_flows: int) -> int:
     """Process all events until a time, or until the exchange (and with ``wait_for_flows`` every flow) has ended."""
     while True:
         if ctx.stage == MEET:
@@ -60,7 +60,7 @@ def run(ctx: Context, until_ps: int, wait_for_flows: int) -> int:
 
 
 @native
-def _tell(ctx: Context, wait_for_flows: int) -> None:
+def _tell(ctx: PartitionState, wait_for_flows: int) -> None:
     """Publish what is due here, at the end of a window."""
     low = ctx.sent_low
     if ctx.heap_used > 0:
@@ -76,12 +76,12 @@ def _tell(ctx: Context, wait_for_flows: int) -> None:
 
 
 @native
-def _meeting(ctx: Context, part: int) -> Meeting:
+def _meeting(ctx: PartitionState, part: int) -> Meeting:
     return ctx.meetings[(ctx.window & 1) * ctx.parts + part]
 
 
 @native
-def _all_there(ctx: Context) -> bool:
+def _all_there(ctx: PartitionState) -> bool:
     spins = 0
     for part in range(ctx.parts):
         while observe(Words(_meeting(ctx, part))) != ctx.window:
@@ -92,7 +92,7 @@ def _all_there(ctx: Context) -> bool:
 
 
 @native
-def _decide(ctx: Context, until_ps: int) -> int:
+def _decide(ctx: PartitionState, until_ps: int) -> int:
     """Decide on the next window, or how the run has ended; the same in all partitions."""
     low = NEVER_PS
     left = 0
@@ -115,7 +115,7 @@ def _decide(ctx: Context, until_ps: int) -> int:
 
 
 @native
-def _serve(ctx: Context) -> bool:
+def _serve(ctx: PartitionState) -> bool:
     """Simulate all nodes of the partition until the end of the window; returns whether there was room."""
     if ctx.node < 0:
         if ctx.parts > 1:
@@ -136,7 +136,7 @@ def _serve(ctx: Context) -> bool:
 
 
 @native
-def _serve_node(ctx: Context, node: int) -> bool:
+def _serve_node(ctx: PartitionState, node: int) -> bool:
     if node < ctx.host_count:
         return serve_host(ctx, node)
     if ctx.place < 0 and ctx.gathered == 0:

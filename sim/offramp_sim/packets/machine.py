@@ -35,14 +35,14 @@ def _functions() -> tuple[Any, Any]:
     return start, code.function("rt.run", word, ctypes.c_void_p, word, word)
 
 
-class Partition(RecordArrays[at.Context]):
+class NetworkPartition(RecordArrays[at.PartitionState]):
     """Part of the network that one core simulates: its calendar and the blocks of its packets."""
 
     def __init__(self) -> None:
-        super().__init__(at.Context)
+        super().__init__(at.PartitionState)
         self._segments: list[Array] = []
         self._fresh_end = 0
-        self.give(at.Context.heap, np.zeros((_FIRST_EVENTS, 3), np.int64))
+        self.give(at.PartitionState.heap, np.zeros((_FIRST_EVENTS, 3), np.int64))
         self.fields.heap_size = _FIRST_EVENTS
         self.fields.sent_low = NEVER_PS
         self.fields.place = -1
@@ -52,12 +52,12 @@ class Partition(RecordArrays[at.Context]):
     @property
     def bytes(self) -> int:
         """Bytes of the queues and of the calendar."""
-        names = (at.Context.heap, at.Context.starts, at.Context.keys, at.Context.slots)
+        names = (at.PartitionState.heap, at.PartitionState.starts, at.PartitionState.keys, at.PartitionState.slots)
         return sum(len(each) * 8 for each in self._segments) + sum(self[name].nbytes for name in names)
 
     def set_calendar(self, rows: Array) -> None:
         """Replace all events by ``rows``, a heap."""
-        self.give(at.Context.heap, rows)
+        self.give(at.PartitionState.heap, rows)
         self.fields.heap_used = self.fields.heap_size = len(rows)
         self._give_starts()
 
@@ -66,10 +66,10 @@ class Partition(RecordArrays[at.Context]):
         context = self.fields
         needed = context.heap_used + context.margin
         if needed > context.heap_size:
-            self.give(at.Context.heap, _longer(self[at.Context.heap], needed))
-            context.heap_size = len(self[at.Context.heap])
-            starts = self[at.Context.starts]
-            self.give(at.Context.starts, _longer(starts, context.heap_size))
+            self.give(at.PartitionState.heap, _longer(self[at.PartitionState.heap], needed))
+            context.heap_size = len(self[at.PartitionState.heap])
+            starts = self[at.PartitionState.starts]
+            self.give(at.PartitionState.starts, _longer(starts, context.heap_size))
         if context.place < 0 and context.gathered == context.sort_size:  # not while sorted arrivals are served
             self._give_sorting(2 * context.sort_size)
         if context.blocks_left < context.margin:
@@ -98,19 +98,19 @@ class Partition(RecordArrays[at.Context]):
         return first + np.arange(count) * BLOCK_BYTES
 
     def _give_starts(self) -> None:
-        self.give(at.Context.starts, np.zeros((self.fields.heap_size, at.Start.WORDS), np.int64))
+        self.give(at.PartitionState.starts, np.zeros((self.fields.heap_size, at.FlowStart.WORDS), np.int64))
 
     def _give_sorting(self, size: int) -> None:
-        for field in (at.Context.keys, at.Context.slots):
+        for field in (at.PartitionState.keys, at.PartitionState.slots):
             old = self[field] if self.fields.sort_size else np.zeros(0, np.int64)
             self.give(field, np.concatenate([old, np.zeros(size - len(old), np.int64)]))
-        for field in (at.Context.sorted_keys, at.Context.sorted_slots):
+        for field in (at.PartitionState.sorted_keys, at.PartitionState.sorted_slots):
             self.give(field, np.zeros(size, np.int64))
-        self.give(at.Context.counts, np.zeros(size + 2, np.int64))
+        self.give(at.PartitionState.counts, np.zeros(size + 2, np.int64))
         self.fields.sort_size = size
 
 
-class Machine:
+class SimulationMemory:
     """One simulation's memory.
 
     Attributes:
@@ -120,15 +120,15 @@ class Machine:
     """
 
     def __init__(self, parts: int = 1) -> None:
-        self.partitions = [Partition() for _ in range(parts)]
+        self.partitions = [NetworkPartition() for _ in range(parts)]
         self.contexts = [each.fields for each in self.partitions]
         self.wall_s = 0.0
         meetings = lines(2 * parts, at.Meeting.WORDS)
         returned = lines(2 * parts * parts, at.Returned.WORDS)
         for part, context in enumerate(self.contexts):
             context.part, context.parts = part, parts
-        self.give(at.Context.meetings, meetings)
-        self.give(at.Context.returned, returned)
+        self.give(at.PartitionState.meetings, meetings)
+        self.give(at.PartitionState.returned, returned)
 
     def give(self, field: object, array: npt.ArrayLike) -> Array:
         """Make a field of all partitions point to one array; returns the array."""
@@ -173,7 +173,7 @@ class Machine:
             raise OfframpError("packet-level simulation: not enough memory")
         return ended[0] == at.FINISHED_RUN
 
-    def _run(self, partition: Partition, until_ps: int, wait_for_flows: bool) -> int:
+    def _run(self, partition: NetworkPartition, until_ps: int, wait_for_flows: bool) -> int:
         run = _functions()[1]
         while True:
             try:
@@ -190,10 +190,10 @@ class Machine:
                     return at.FAILED
                 raise
 
-    def _give_up(self, partition: Partition) -> None:
+    def _give_up(self, partition: NetworkPartition) -> None:
         """Tell the others at the end of this window, so that they do not wait."""
         context = partition.fields
-        mine = self[at.Context.meetings][((context.window + 1) & 1) * context.parts + context.part]
+        mine = self[at.PartitionState.meetings][((context.window + 1) & 1) * context.parts + context.part]
         mine[at.Meeting.failed] = 1
         mine[at.Meeting.window] = context.window + 1
 

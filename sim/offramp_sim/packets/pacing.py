@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.layout import NOTHING, Context, Host
+from offramp_sim.packets.layout import NOTHING, HostRecord, PartitionState
 
 
 @native
-def hold(ctx: Context, host: Host, number: int) -> None:
+def hold(ctx: PartitionState, host: HostRecord, number: int) -> None:
     """Let a flow wait until its ``next_send``."""
     sender = ctx.senders[number]
     sender.child = NOTHING
@@ -18,7 +18,7 @@ def hold(ctx: Context, host: Host, number: int) -> None:
 
 
 @native
-def release(ctx: Context, host: Host) -> int:
+def release(ctx: PartitionState, host: HostRecord) -> int:
     """Remove the flow whose time comes first; ties go to the lower number."""
     first = host.held
     sender = ctx.senders[first]
@@ -47,7 +47,7 @@ def release(ctx: Context, host: Host) -> int:
 
 
 @native
-def _meld(ctx: Context, one: int, other: int) -> int:
+def _meld(ctx: PartitionState, one: int, other: int) -> int:
     if one == NOTHING:
         return other
     if other == NOTHING:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from offramp_sim.packets.layout import LINE_WORDS, Switch
+from offramp_sim.packets.layout import LINE_WORDS, SwitchRecord
 from offramp_sim.packets.topology import Topology, Words
 
 
@@ -41,8 +41,8 @@ def divided(topology: Topology, parts: int) -> Topology:
     own = node[_blocks(hosts, parts)]
     lanes = len(topology.source)
     switches = np.repeat(topology.switches, LINE_WORDS * parts, axis=0)
-    switches[:, Switch.first_in] = lanes + np.repeat(np.arange(parts), LINE_WORDS) * hosts
-    switches[:, Switch.last_in] = switches[:, Switch.first_in] + hosts
+    switches[:, SwitchRecord.first_in] = lanes + np.repeat(np.arange(parts), LINE_WORDS) * hosts
+    switches[:, SwitchRecord.last_in] = switches[:, SwitchRecord.first_in] + hosts
     return replace(
         topology,
         levels=(hosts, LINE_WORDS * parts),

@@ -19,8 +19,8 @@ from offramp_sim.packets.layout import (
     KIND_SHIFT,
     LOW,
     SIZE_MASK,
-    Context,
-    Port,
+    PartitionState,
+    PortRecord,
 )
 from offramp_sim.packets.queues import enqueue
 
@@ -53,7 +53,7 @@ def kind_of_packet(label: int) -> int:
 
 
 @native
-def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> None:
+def send(ctx: PartitionState, number: int, label: int, subject: int, extra: int) -> None:
     """Put a packet into the queue of a port: it may be dropped, marked or lost on the link, or it arrives."""
     port = ctx.ports[number]
     now = ctx.now
@@ -93,7 +93,7 @@ def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> Non
 
 
 @inlined
-def announce(ctx: Context, number: int, target: int, time: int) -> None:
+def announce(ctx: PartitionState, number: int, target: int, time: int) -> None:
     """Tell a node of this partition that a packet is coming."""
     if time < ctx.arrival[number]:
         ctx.arrival[number] = time
@@ -102,7 +102,7 @@ def announce(ctx: Context, number: int, target: int, time: int) -> None:
 
 
 @native
-def _note(ctx: Context, number: int, node: int, time: int) -> None:
+def _note(ctx: PartitionState, number: int, node: int, time: int) -> None:
     """Note a packet for a node of another partition, which learns of it at the end of the window."""
     ctx.sent_low = min(ctx.sent_low, time)
     if ctx.noted[number] != ctx.window:
@@ -115,13 +115,13 @@ def _note(ctx: Context, number: int, node: int, time: int) -> None:
 
 
 @native
-def _lost(port: Port) -> bool:
+def _lost(port: PortRecord) -> bool:
     port.random = next_state(port.random)
     return random_bits(port.random, 32) < port.loss
 
 
 @native
-def _marked(ctx: Context, port: Port, waiting: int) -> bool:
+def _marked(ctx: PartitionState, port: PortRecord, waiting: int) -> bool:
     """Whether to mark: always beyond a threshold, or between two with rising probability and then always (RED)."""
     beyond = waiting - port.mark
     if beyond >= ctx.ramp_ps:
@@ -131,7 +131,7 @@ def _marked(ctx: Context, port: Port, waiting: int) -> bool:
 
 
 @native
-def _sample(ctx: Context, waiting: int) -> None:
+def _sample(ctx: PartitionState, waiting: int) -> None:
     """Record the queue that a packet found at the watched port."""
     which = ctx.now // ctx.sample_ps
     if which >= ctx.sample_count:
@@ -144,7 +144,7 @@ def _sample(ctx: Context, waiting: int) -> None:
 
 
 @native
-def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
+def forward(ctx: PartitionState, node: int, label: int, subject: int, extra: int) -> None:
     """Send a packet from a switch towards its host; a hash of flow or vertex, or chance, chooses among equal paths."""
     switch = ctx.switches[node - ctx.host_count]
     to = (label & LOW) - switch.low
@@ -163,7 +163,7 @@ def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> No
 
 
 @native
-def _vanish(ctx: Context, label: int, subject: int) -> None:
+def _vanish(ctx: PartitionState, label: int, subject: int) -> None:
     """Lose a packet; a flow's sender notices after a while and sends it again, unless the answer was lost."""
     kind = kind_of_packet(label)
     flow = subject & LOW

@@ -13,14 +13,14 @@ from offramp_sim.packets.layout import (
     BLOCK_MASK,
     NEVER_PS,
     PACKET_BYTES,
-    Context,
-    Packet,
-    Port,
+    PacketRecord,
+    PartitionState,
+    PortRecord,
 )
 
 
 @native
-def _take_block(ctx: Context) -> int:
+def _take_block(ctx: PartitionState) -> int:
     """Take an empty block and return its address; the main loop has made sure that there is one."""
     ctx.blocks_left -= 1
     block = ctx.free_block
@@ -34,14 +34,14 @@ def _take_block(ctx: Context) -> int:
 
 
 @inlined
-def enqueue(ctx: Context, port: Port, time: int, label: int, subject: int, extra: int) -> None:
+def enqueue(ctx: PartitionState, port: PortRecord, time: int, label: int, subject: int, extra: int) -> None:
     """Put a packet on a link, behind those that arrive before it."""
     write = port.write
     if write & BLOCK_MASK == 0:
         block = _take_block(ctx)
         publish(Words(write - BLOCK_BYTES), block)
         write = block + PACKET_BYTES
-    slot = Packet(write)
+    slot = PacketRecord(write)
     slot.label = label
     slot.subject = subject
     slot.extra = extra
@@ -62,7 +62,7 @@ def head_time(read: int) -> int:
 
 
 @inlined
-def slot_of(ctx: Context, port: int, read: int) -> int:
+def slot_of(ctx: PartitionState, port: int, read: int) -> int:
     """The slot at or behind an address; a block that has been read to its end retires."""
     if read & BLOCK_MASK != 0:
         return read
@@ -73,7 +73,7 @@ def slot_of(ctx: Context, port: int, read: int) -> int:
 
 
 @native
-def _retire(ctx: Context, owner: int, block: int) -> None:
+def _retire(ctx: PartitionState, owner: int, block: int) -> None:
     if owner != ctx.part:
         back = ctx.returned[((ctx.window & 1) * ctx.parts + ctx.part) * ctx.parts + owner]
         Words(block)[0] = 0
@@ -89,7 +89,7 @@ def _retire(ctx: Context, owner: int, block: int) -> None:
 
 
 @native
-def free_retired(ctx: Context) -> None:
+def free_retired(ctx: PartitionState) -> None:
     """Return retired blocks, whose packets have been served."""
     block = ctx.retired
     while block != 0:
@@ -102,7 +102,7 @@ def free_retired(ctx: Context) -> None:
 
 
 @native
-def take_returned(ctx: Context) -> None:
+def take_returned(ctx: PartitionState) -> None:
     """Take back blocks that others have read in the last window."""
     for other in range(ctx.parts):
         back = ctx.returned[(((ctx.window + 1) & 1) * ctx.parts + other) * ctx.parts + ctx.part]

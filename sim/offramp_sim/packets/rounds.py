@@ -23,7 +23,7 @@ from offramp_sim.packets.layout import (
     RAW,
     RESEND,
     RESULT,
-    Context,
+    PartitionState,
 )
 from offramp_sim.packets.ports import kind_of_packet, label_of, pair, send
 
@@ -31,7 +31,7 @@ LONGEST_PS: Final = 10_000_000_000
 
 
 @native
-def start_round(ctx: Context, number: int, which: int) -> None:
+def start_round(ctx: PartitionState, number: int, which: int) -> None:
     """Begin a block, or end if there is none left."""
     host = host_of(ctx, number)
     host.at_round = which
@@ -52,13 +52,13 @@ def start_round(ctx: Context, number: int, which: int) -> None:
 
 
 @native
-def _report(ctx: Context, number: int) -> None:
+def _report(ctx: PartitionState, number: int) -> None:
     host = host_of(ctx, number)
     send(ctx, host.port, label_of(DONE, 0, ctx.short_bytes, 0), pair(number, host.at_round), 0)
 
 
 @native
-def receive(ctx: Context, me: int, label: int, subject: int, extra: int) -> None:
+def receive(ctx: PartitionState, me: int, label: int, subject: int, extra: int) -> None:
     """Receive and consume a packet at a host."""
     kind = kind_of_packet(label)
     a = subject & LOW
@@ -99,7 +99,7 @@ def receive(ctx: Context, me: int, label: int, subject: int, extra: int) -> None
 
 
 @native
-def _receive_flow(ctx: Context, me: int, label: int, subject: int, extra: int) -> None:
+def _receive_flow(ctx: PartitionState, me: int, label: int, subject: int, extra: int) -> None:
     """A packet of a flow, or the answer to one."""
     number = subject & LOW
     if kind_of_packet(label) == FLOW_ACK:
@@ -117,7 +117,7 @@ def _receive_flow(ctx: Context, me: int, label: int, subject: int, extra: int) -
 
 
 @native
-def _take(ctx: Context, me: int, vertex: int, source: int, chunk: int) -> None:
+def _take(ctx: PartitionState, me: int, vertex: int, source: int, chunk: int) -> None:
     """Add a feature to a vertex that the host sums itself."""
     chunks = ctx.chunks
     at = vertex * chunks + chunk
@@ -140,7 +140,7 @@ def _take(ctx: Context, me: int, vertex: int, source: int, chunk: int) -> None:
 
 
 @native
-def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
+def _finish(ctx: PartitionState, me: int, vertex: int, chunk: int, ecn: int) -> None:
     """Note that a sum is complete at its owner."""
     at = vertex * ctx.chunks + chunk
     if ctx.finished[at] != 0:
@@ -158,7 +158,7 @@ def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
 
 
 @native
-def time_out(ctx: Context, me: int) -> None:
+def time_out(ctx: PartitionState, me: int) -> None:
     """After too long without progress, ask for all missing packets, or report again."""
     host = host_of(ctx, me)
     host.timer = NEVER_PS
@@ -182,7 +182,7 @@ def time_out(ctx: Context, me: int) -> None:
 
 
 @native
-def _fetch(ctx: Context, me: int, vertex: int) -> None:
+def _fetch(ctx: PartitionState, me: int, vertex: int) -> None:
     chunks = ctx.chunks
     rows = ctx.rows + vertex
     for chunk in range(chunks):

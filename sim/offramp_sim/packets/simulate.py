@@ -15,13 +15,13 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.control import Control, check, load_control, round_trips
-from offramp_sim.packets.exchange import Protocol, load
-from offramp_sim.packets.flows import Flows
+from offramp_sim.packets.exchange import ExchangeProtocol, load
+from offramp_sim.packets.flows import FlowSchedule
 from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
-from offramp_sim.packets.machine import Machine, lines
+from offramp_sim.packets.machine import SimulationMemory, lines
 from offramp_sim.packets.partitions import divided, partition, ranges
 from offramp_sim.packets.topology import Topology
-from offramp_sim.packets.watch import Watch, load_watch, watched
+from offramp_sim.packets.watch import QueueWatch, load_watch, watched
 
 MOST_CORES: Final = 64
 _LONGEST_WINDOW_PS: Final = 1 << 40
@@ -96,8 +96,8 @@ class PacketRun:
 def simulate(
     topology: Topology,
     plan: Plan | None = None,
-    flows: Flows | None = None,
-    protocol: Protocol | None = None,
+    flows: FlowSchedule | None = None,
+    protocol: ExchangeProtocol | None = None,
     framing: Framing | None = None,
     seed: int = 0,
     until_ps: int = NEVER_PS - 1,
@@ -105,7 +105,7 @@ def simulate(
     spray: bool = False,
     cores: int = 1,
     control: Control | None = None,
-    watch: Watch | None = None,
+    watch: QueueWatch | None = None,
 ) -> PacketRun:
     """Run an exchange, flows, or both; with an exchange, flows are background and the run ends with the exchange.
 
@@ -126,7 +126,7 @@ def simulate(
     Raises:
         OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
     """
-    protocol, framing = protocol or Protocol(), framing or Framing()
+    protocol, framing = protocol or ExchangeProtocol(), framing or Framing()
     if plan is not None and any(block.directed for block in plan.blocks):
         raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
     if plan is not None and plan.workers != topology.hosts:
@@ -139,7 +139,7 @@ def simulate(
         topology = _controlled(topology, control, framing)
     parts = min(cores, topology.nodes)
     star = len(topology.levels) == 2 and topology.leaves == 1 and plan is None and 1 < parts <= topology.hosts
-    machine = Machine(parts)
+    machine = SimulationMemory(parts)
     prepare_network(machine, divided(topology, parts) if star else topology, framing, seed, spray=spray)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
     for context in machine.contexts:
@@ -155,13 +155,13 @@ def simulate(
     return _results(machine, topology, count, exchange=plan is not None)
 
 
-def _begin_exchange(machine: Machine, topology: Topology, protocol: Protocol) -> None:
-    parts_of = machine[at.Context.part_of][: topology.hosts]
+def _begin_exchange(machine: SimulationMemory, topology: Topology, protocol: ExchangeProtocol) -> None:
+    parts_of = machine[at.PartitionState.part_of][: topology.hosts]
     for part, context in enumerate(machine.contexts):
         context.hosts_left = int(np.count_nonzero(parts_of == part))
     machine.begin()
-    machine[at.Context.hosts][:, at.Host.timer] = protocol.timeout_ps
-    due = machine[at.Context.due][: topology.hosts]
+    machine[at.PartitionState.hosts][:, at.HostRecord.timer] = protocol.timeout_ps
+    due = machine[at.PartitionState.due][: topology.hosts]
     np.minimum(due, protocol.timeout_ps, out=due)
 
 
@@ -176,25 +176,27 @@ def _controlled(topology: Topology, control: Control, framing: Framing) -> Topol
     return replace(topology, links=control.marking(topology.links, longest))
 
 
-def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int, *, spray: bool = False) -> None:
+def prepare_network(
+    machine: SimulationMemory, topology: Topology, framing: Framing, seed: int, *, spray: bool = False
+) -> None:
     """Ports, routes and idle hosts."""
     parts, links = len(machine.contexts), topology.links
     parts_of = partition(topology, parts)
     _ports(machine, topology, parts_of, seed)
     switches = topology.switches.copy()
-    switches[:, at.Switch.random] = _states(seed + 1, len(switches))
-    machine.give(at.Context.switches, switches)
-    machine.give(at.Context.due, np.full(topology.nodes, NEVER_PS))
-    machine.give(at.Context.leaf_of, topology.leaf_of())
-    machine.give(at.Context.part_of, parts_of.astype(np.uint8))
-    hosts = np.zeros((topology.hosts, at.Host.WORDS), np.int64)
-    hosts[:, [at.Host.ring, at.Host.pending]] = -1
-    hosts[:, at.Host.held] = at.NOTHING
-    hosts[:, [at.Host.awake, at.Host.timer]] = NEVER_PS
-    hosts[:, at.Host.port] = topology.host_ports()
-    hosts[:, at.Host.rate_mbps] = hosts[:, at.Host.line_mbps] = links.rate_bps // 10**6
-    hosts[:, at.Host.last_cut] = -NEVER_PS // 2
-    machine.give(at.Context.hosts, hosts)
+    switches[:, at.SwitchRecord.random] = _states(seed + 1, len(switches))
+    machine.give(at.PartitionState.switches, switches)
+    machine.give(at.PartitionState.due, np.full(topology.nodes, NEVER_PS))
+    machine.give(at.PartitionState.leaf_of, topology.leaf_of())
+    machine.give(at.PartitionState.part_of, parts_of.astype(np.uint8))
+    hosts = np.zeros((topology.hosts, at.HostRecord.WORDS), np.int64)
+    hosts[:, [at.HostRecord.ring, at.HostRecord.pending]] = -1
+    hosts[:, at.HostRecord.held] = at.NOTHING
+    hosts[:, [at.HostRecord.awake, at.HostRecord.timer]] = NEVER_PS
+    hosts[:, at.HostRecord.port] = topology.host_ports()
+    hosts[:, at.HostRecord.rate_mbps] = hosts[:, at.HostRecord.line_mbps] = links.rate_bps // 10**6
+    hosts[:, at.HostRecord.last_cut] = -NEVER_PS // 2
+    machine.give(at.PartitionState.hosts, hosts)
     byte_ps = 8 * 10**12 // links.rate_bps
     least = min(wire_bytes(SHORT_FRAME_BYTES), framing.header + 1)
     for part, (each, context) in enumerate(zip(machine.partitions, machine.contexts, strict=True)):
@@ -208,48 +210,50 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
         if links.mark_all_bytes is not None:
             context.ramp_ps = (links.mark_all_bytes - (links.mark_bytes or 0)) * byte_ps
             context.ramp_share = round(links.mark_probability * 2**32)
-        mine = each.give(at.Context.ranges, ranges(topology, parts_of, part))
+        mine = each.give(at.PartitionState.ranges, ranges(topology, parts_of, part))
         context.range_count = len(mine)
 
 
-def _ports(machine: Machine, topology: Topology, parts_of: npt.NDArray[np.int64], seed: int) -> None:
+def _ports(machine: SimulationMemory, topology: Topology, parts_of: npt.NDArray[np.int64], seed: int) -> None:
     """Empty queues of the links, and of notices of drops between partitions."""
     parts, links, count = len(machine.contexts), topology.links, len(topology.source)
-    ports = np.zeros((count + parts * parts, at.Port.WORDS), np.int64)
-    rate = ports[:, at.Port.rate] = 8 * 10**12 // links.rate_bps
+    ports = np.zeros((count + parts * parts, at.PortRecord.WORDS), np.int64)
+    rate = ports[:, at.PortRecord.rate] = 8 * 10**12 // links.rate_bps
     of_switch = topology.source >= topology.hosts  # what waits in a host's card is neither limited nor marked
-    ports[:, [at.Port.limit, at.Port.mark]] = NEVER_PS
-    for field, held in ((at.Port.limit, links.buffer_bytes), (at.Port.mark, links.mark_bytes)):
+    ports[:, [at.PortRecord.limit, at.PortRecord.mark]] = NEVER_PS
+    for field, held in ((at.PortRecord.limit, links.buffer_bytes), (at.PortRecord.mark, links.mark_bytes)):
         if held is not None:
             ports[:count, field] = np.where(of_switch, (held + 1) * rate, NEVER_PS)
-    ports[:, at.Port.delay] = links.delay_ps
-    ports[:count, at.Port.loss] = round(links.loss * 2**32)
-    ports[:count, at.Port.random] = _states(seed, count)
-    lossy = ports[:, at.Port.loss] > 0
-    ports[:, at.Port.check] = np.where(lossy, 0, np.minimum(ports[:, at.Port.limit], ports[:, at.Port.mark]))
+    ports[:, at.PortRecord.delay] = links.delay_ps
+    ports[:count, at.PortRecord.loss] = round(links.loss * 2**32)
+    ports[:count, at.PortRecord.random] = _states(seed, count)
+    lossy = ports[:, at.PortRecord.loss] > 0
+    ports[:, at.PortRecord.check] = np.where(
+        lossy, 0, np.minimum(ports[:, at.PortRecord.limit], ports[:, at.PortRecord.mark])
+    )
     crossing = parts_of[topology.source] != parts_of[topology.target]
-    ports[:count, at.Port.target] = np.where(crossing, -1 - topology.target, topology.target)
-    ports[:, at.Port.owner] = np.concatenate([parts_of[topology.source], np.repeat(np.arange(parts), parts)])
+    ports[:count, at.PortRecord.target] = np.where(crossing, -1 - topology.target, topology.target)
+    ports[:, at.PortRecord.owner] = np.concatenate([parts_of[topology.source], np.repeat(np.arange(parts), parts)])
     reads = np.empty(len(ports), np.int64)
     for part, each in enumerate(machine.partitions):
-        mine = np.flatnonzero(ports[:, at.Port.owner] == part)
+        mine = np.flatnonzero(ports[:, at.PortRecord.owner] == part)
         reads[mine] = each.take_fresh(len(mine)) + PACKET_BYTES
-    ports[:, at.Port.write] = reads
-    machine.give(at.Context.ports, ports)
-    machine.give(at.Context.reads, reads)
-    machine.give(at.Context.arrival, np.full(len(ports), NEVER_PS))
+    ports[:, at.PortRecord.write] = reads
+    machine.give(at.PartitionState.ports, ports)
+    machine.give(at.PartitionState.reads, reads)
+    machine.give(at.PartitionState.arrival, np.full(len(ports), NEVER_PS))
     _news(machine, parts_of[topology.source] * parts + parts_of[topology.target], crossing)
 
 
-def _news(machine: Machine, ways: npt.NDArray[np.int64], crossing: npt.NDArray[np.bool_]) -> None:
+def _news(machine: SimulationMemory, ways: npt.NDArray[np.int64], crossing: npt.NDArray[np.bool_]) -> None:
     """Room for lists of ports that partitions send each other; each list begins its own cache line."""
     parts = len(machine.contexts)
     most = int(np.bincount(ways[crossing], minlength=1).max())
     size = -(-(most + 2) // 8) * 8
     for context in machine.contexts:
         context.news_size = size
-    machine.give(at.Context.news, lines(2 * parts * parts, size))
-    machine.give(at.Context.noted, np.full(len(machine[at.Context.ports]), -1))
+    machine.give(at.PartitionState.news, lines(2 * parts * parts, size))
+    machine.give(at.PartitionState.noted, np.full(len(machine[at.PartitionState.ports]), -1))
 
 
 def _states(seed: int, count: int) -> npt.NDArray[np.int64]:
@@ -257,34 +261,34 @@ def _states(seed: int, count: int) -> npt.NDArray[np.int64]:
     return np.random.default_rng(seed).integers(1, 1 << 62, count)
 
 
-def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
+def _flows(machine: SimulationMemory, topology: Topology, flows: FlowSchedule | None) -> int:
     count = 0 if flows is None else len(flows)
-    table = np.zeros((count + 1, at.Flow.WORDS), np.int64)
-    sinks = np.zeros((count + 1, at.Sink.WORDS), np.int64)
-    table[:, at.Flow.next] = sinks[:, at.Sink.finish] = -1
+    table = np.zeros((count + 1, at.FlowRecord.WORDS), np.int64)
+    sinks = np.zeros((count + 1, at.FlowSink.WORDS), np.int64)
+    table[:, at.FlowRecord.next] = sinks[:, at.FlowSink.finish] = -1
     if flows is not None and count:
         if max(flows.source.max(), flows.sink.max()) >= topology.hosts:
             raise OfframpError(f"flows: expected hosts from 0 to {topology.hosts - 1}")
-        table[:-1, at.Flow.source], table[:-1, at.Flow.sink] = flows.source, flows.sink
-        table[:-1, at.Flow.to_send] = sinks[:-1, at.Sink.to_arrive] = flows.size
+        table[:-1, at.FlowRecord.source], table[:-1, at.FlowRecord.sink] = flows.source, flows.sink
+        table[:-1, at.FlowRecord.to_send] = sinks[:-1, at.FlowSink.to_arrive] = flows.size
         starts = np.stack([flows.start_ps, np.arange(count), np.arange(count)], axis=1)
         starts = starts[np.argsort(flows.start_ps, kind="stable")]  # a sorted array is a heap
-        parts_of = machine[at.Context.part_of]
+        parts_of = machine[at.PartitionState.part_of]
         for part, each in enumerate(machine.partitions):
             each.fields.flows_left = int(np.count_nonzero(parts_of[flows.sink] == part))
             each.set_calendar(starts[parts_of[flows.source[starts[:, 1]]] == part])
-    machine.give(at.Context.flows, table)
-    machine.give(at.Context.sinks, sinks)
+    machine.give(at.PartitionState.flows, table)
+    machine.give(at.PartitionState.sinks, sinks)
     return count
 
 
-def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool) -> PacketRun:
+def _results(machine: SimulationMemory, topology: Topology, count: int, *, exchange: bool) -> PacketRun:
     links, hosts = len(topology.source), topology.hosts
-    ports = machine[at.Context.ports][:links]
-    finish = machine[at.Context.sinks][:count, at.Sink.finish].copy()
+    ports = machine[at.PartitionState.ports][:links]
+    finish = machine[at.PartitionState.sinks][:count, at.FlowSink.finish].copy()
     end = max(context.end for context in machine.contexts) if exchange else int(finish.max(initial=0))
     up, down = topology.source < hosts, topology.target < hosts
-    sent = ports[:, at.Port.sent_bytes]
+    sent = ports[:, at.PortRecord.sent_bytes]
     return PacketRun(
         end,
         finish,
@@ -292,17 +296,17 @@ def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool
         down_bytes=int(sent[down].sum()),
         core_bytes=int(sent[~up & ~down].sum()),
         ack_bytes=machine.total("ack_link_bytes"),
-        peak_port_bytes=int((ports[~up, at.Port.peak] // ports[~up, at.Port.rate]).max(initial=0)),
+        peak_port_bytes=int((ports[~up, at.PortRecord.peak] // ports[~up, at.PortRecord.rate]).max(initial=0)),
         packets=machine.total("sent"),
-        dropped=int(ports[:, at.Port.dropped].sum()),
-        lost=int(ports[:, at.Port.lost].sum()),
-        marked=int(ports[:, at.Port.marks].sum()),
+        dropped=int(ports[:, at.PortRecord.dropped].sum()),
+        lost=int(ports[:, at.PortRecord.lost].sum()),
+        marked=int(ports[:, at.PortRecord.marks].sum()),
         fetches=machine.total("fetches"),
         timeouts=machine.total("timeouts"),
         cuts=machine.total("cuts"),
         passes=machine.total("passes"),
         events=machine.total("events"),
-        resent_bytes=int(machine[at.Context.senders][:-1, at.Sender.resent].sum()),
+        resent_bytes=int(machine[at.PartitionState.senders][:-1, at.SenderCongestion.resent].sum()),
         delay_ps=_delays(machine),
         queue_bytes=watched(machine, topology),
         state_bytes=sum(each.bytes for each in machine.partitions),
@@ -310,7 +314,7 @@ def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool
     )
 
 
-def _delays(machine: Machine) -> npt.NDArray[np.float64]:
-    receivers = machine[at.Context.receivers][:-1]
-    mean = receivers[:, at.Receiver.delay] / np.maximum(receivers[:, at.Receiver.packets], 1)
-    return np.stack([mean, receivers[:, at.Receiver.longest].astype(np.float64)], axis=1)
+def _delays(machine: SimulationMemory) -> npt.NDArray[np.float64]:
+    receivers = machine[at.PartitionState.receivers][:-1]
+    mean = receivers[:, at.ReceiverCongestion.delay] / np.maximum(receivers[:, at.ReceiverCongestion.packets], 1)
+    return np.stack([mean, receivers[:, at.ReceiverCongestion.longest].astype(np.float64)], axis=1)

@@ -22,7 +22,7 @@ from offramp_sim.packets.layout import (
     RAW,
     RESEND,
     RESULT,
-    Context,
+    PartitionState,
 )
 from offramp_sim.packets.ports import announce, forward, kind_of_packet, label_of, pair
 from offramp_sim.packets.queues import enqueue
@@ -34,7 +34,7 @@ DELIVERED: Final = 2
 
 
 @native
-def switched(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
+def switched(ctx: PartitionState, node: int, label: int, subject: int, extra: int) -> None:
     """Process a packet that arrives at a switch."""
     kind = kind_of_packet(label)
     leaf = node - ctx.host_count
@@ -63,12 +63,12 @@ def switched(ctx: Context, node: int, label: int, subject: int, extra: int) -> N
 
 
 @native
-def _cell(ctx: Context, leaf: int, vertex: int, chunk: int) -> int:
+def _cell(ctx: PartitionState, leaf: int, vertex: int, chunk: int) -> int:
     return (leaf * ctx.vertices + vertex) * ctx.chunks + chunk
 
 
 @native
-def _passed(ctx: Context, leaf: int, passes: int) -> int:
+def _passed(ctx: PartitionState, leaf: int, passes: int) -> int:
     """Let the pipeline make passes; returns when it begins them."""
     ctx.passes += passes
     free = ctx.pass_free + leaf
@@ -78,7 +78,7 @@ def _passed(ctx: Context, leaf: int, passes: int) -> int:
 
 
 @native
-def _add_upload(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int) -> None:
+def _add_upload(ctx: PartitionState, leaf: int, vertex: int, chunk: int, ecn: int) -> None:
     """Add a feature to the sums of all its neighbours, pass by pass; a duplicate is ignored."""
     seen = ctx.seen + (vertex * ctx.chunks + chunk)
     if seen[0] != 0:
@@ -95,7 +95,7 @@ def _add_upload(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int) -> N
 
 
 @native
-def _contribute(ctx: Context, leaf: int, vertex: int, chunk: int, count: int, ecn: int, time: int) -> None:
+def _contribute(ctx: PartitionState, leaf: int, vertex: int, chunk: int, count: int, ecn: int, time: int) -> None:
     """Add to a sum; the last contribution sends it to its owner, or to the leaf of its owner."""
     cell = _cell(ctx, leaf, vertex, chunk)
     left = ctx.left + cell
@@ -117,7 +117,7 @@ def _contribute(ctx: Context, leaf: int, vertex: int, chunk: int, count: int, ec
 
 
 @native
-def _emit(ctx: Context, leaf: int, label: int, subject: int, extra: int, time: int) -> None:
+def _emit(ctx: PartitionState, leaf: int, label: int, subject: int, extra: int, time: int) -> None:
     node = ctx.host_count + leaf
     if time == ctx.now:
         forward(ctx, node, label, subject, extra)
@@ -128,7 +128,7 @@ def _emit(ctx: Context, leaf: int, label: int, subject: int, extra: int, time: i
 
 
 @native
-def _best_effort(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int, start: int) -> None:
+def _best_effort(ctx: PartitionState, leaf: int, vertex: int, chunk: int, ecn: int, start: int) -> None:
     """The strawman: without a free aggregator, features are delivered unchanged, a copy to each worker."""
     rows = ctx.rows + vertex
     chunks = ctx.chunks
@@ -151,7 +151,7 @@ def _best_effort(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int, sta
 
 
 @native
-def _copied(ctx: Context, vertex: int, until: int, chunk: int) -> bool:
+def _copied(ctx: PartitionState, vertex: int, until: int, chunk: int) -> bool:
     """Whether an earlier hop has sent a copy to the same worker."""
     owner = ctx.owners[ctx.neighbours[until]]
     for at in range(ctx.rows[vertex], until):
@@ -162,13 +162,13 @@ def _copied(ctx: Context, vertex: int, until: int, chunk: int) -> bool:
 
 
 @native
-def _abandon(ctx: Context, leaf: int, vertex: int, chunk: int) -> None:
+def _abandon(ctx: PartitionState, leaf: int, vertex: int, chunk: int) -> None:
     """Give up an aggregator: the owner collects the features itself."""
     ctx.left[_cell(ctx, leaf, vertex, chunk)] = DEAD
 
 
 @native
-def _spread_ack(ctx: Context, node: int, vertex: int, chunk: int, ecn: int) -> None:
+def _spread_ack(ctx: PartitionState, node: int, vertex: int, chunk: int, ecn: int) -> None:
     rows = ctx.ack_rows + vertex
     for at in range(rows[0], rows[1]):
         label = label_of(ACK, ctx.ack_hosts[at], ctx.short_bytes, ecn)
@@ -176,7 +176,7 @@ def _spread_ack(ctx: Context, node: int, vertex: int, chunk: int, ecn: int) -> N
 
 
 @native
-def _count_done(ctx: Context, host: int, which: int, node: int) -> None:
+def _count_done(ctx: PartitionState, host: int, which: int, node: int) -> None:
     """Count a DONE at the barrier (section 5.5): a late host is told again, a repeated DONE is not counted twice."""
     now = ctx.round
     if which < now:

@@ -16,7 +16,7 @@ Words = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkProperties:
     """Properties that all links of a network share.
 
     Attributes:
@@ -61,14 +61,14 @@ class Topology:
         links: of all.
         source, target: ``(p,)`` nodes at the ends of each port. Ports that lead to a node are next to each other; a
             switch's last one is its own, by which its pipeline keeps packets.
-        switches: ``(s, Switch.WORDS)`` words of :class:`offramp_sim.packets.layout.Switch`.
+        switches: ``(s, Switch.WORDS)`` words of :class:`offramp_sim.packets.layout.SwitchRecord`.
         lanes: first port of a divided star's lanes (:func:`offramp_sim.packets.partitions.divided`); 0: it is whole.
     """
 
     hosts: int
     leaves: int
     levels: tuple[int, ...]
-    links: Links
+    links: LinkProperties
     source: Words
     target: Words
     switches: Words
@@ -88,7 +88,7 @@ class Topology:
         return np.unique(self.source, return_index=True)[1][: self.hosts]
 
 
-def star(hosts: int, links: Links) -> Topology:
+def star(hosts: int, links: LinkProperties) -> Topology:
     """One switch.
 
     Raises:
@@ -99,7 +99,7 @@ def star(hosts: int, links: Links) -> Topology:
     return _tree((hosts,), (1,), links)
 
 
-def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topology:
+def leaf_spine(leaves: int, spines: int, hosts_each: int, links: LinkProperties) -> Topology:
     """``leaves`` switches of ``hosts_each`` hosts, each joined to each of ``spines`` by one link; ECMP.
 
     Raises:
@@ -110,7 +110,7 @@ def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topol
     return _tree((hosts_each, leaves), (1, spines), links)
 
 
-def fat_tree(pods: int, leaves: int, hosts_each: int, spines: int, cores: int, links: Links) -> Topology:
+def fat_tree(pods: int, leaves: int, hosts_each: int, spines: int, cores: int, links: LinkProperties) -> Topology:
     """``pods`` of ``leaves`` leaves and ``spines`` spines, and ``cores`` switches above each of a pod's spines; ECMP.
 
     A switch of the core is joined to one spine of every pod. ``fat_tree(k, k // 2, k // 2, k // 2, k // 2, links)`` is
@@ -125,7 +125,7 @@ def fat_tree(pods: int, leaves: int, hosts_each: int, spines: int, cores: int, l
     return _tree((hosts_each, leaves, pods), (1, spines, cores), links)
 
 
-def _tree(below: tuple[int, ...], above: tuple[int, ...], links: Links) -> Topology:
+def _tree(below: tuple[int, ...], above: tuple[int, ...], links: LinkProperties) -> Topology:
     """An extended generalised fat tree (Oehring et al. 1995).
 
     Each node of level ``l`` has ``below[l - 1]`` nodes below and ``above[l]`` above. Those of a level are numbered by
@@ -141,7 +141,7 @@ def _tree(below: tuple[int, ...], above: tuple[int, ...], links: Links) -> Topol
     degrees = [downs[level] + ups[level] + (level > 0) for level in range(height + 1)]
     ports = np.concatenate([[0], np.cumsum([count * degree for count, degree in zip(counts, degrees, strict=True)])])
     source, target = np.empty(ports[-1], np.int64), np.empty(ports[-1], np.int64)
-    switches = np.zeros((int(nodes[-1]) - hosts, at.Switch.WORDS), np.int64)
+    switches = np.zeros((int(nodes[-1]) - hosts, at.SwitchRecord.WORDS), np.int64)
     for level, (count, degree) in enumerate(zip(counts, degrees, strict=True)):
         number = np.arange(count)
         tree, way = np.divmod(number, ways[level])
@@ -154,7 +154,7 @@ def _tree(below: tuple[int, ...], above: tuple[int, ...], links: Links) -> Topol
             child = tree[:, None] * downs[level] + np.arange(downs[level])
             into[:, : downs[level]] = nodes[level - 1] + child * ways[level - 1] + under[:, None]
             rows = switches[nodes[level] - hosts : nodes[level + 1] - hosts]
-            field = at.Switch
+            field = at.SwitchRecord
             rows[:, field.first_in] = ports[level] + number * degree
             rows[:, field.last_in] = rows[:, field.first_in] + degree - 1
             rows[:, field.loop] = rows[:, field.last_in]

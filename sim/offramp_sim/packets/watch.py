@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
-from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.machine import SimulationMemory
 from offramp_sim.packets.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class QueueWatch:
     """The queue to watch.
 
     Attributes:
@@ -29,7 +29,7 @@ class Watch:
     intervals: int
 
 
-def load_watch(machine: Machine, topology: Topology, watch: Watch | None) -> None:
+def load_watch(machine: SimulationMemory, topology: Topology, watch: QueueWatch | None) -> None:
     """Reserve room for the samples.
 
     Raises:
@@ -37,24 +37,24 @@ def load_watch(machine: Machine, topology: Topology, watch: Watch | None) -> Non
     """
     if watch is not None and not (0 <= watch.host < topology.hosts and watch.every_ps > 0 and watch.intervals > 0):
         raise OfframpError(f"watch {watch}: expected a host below {topology.hosts}, and times above 0")
-    samples = np.zeros((watch.intervals if watch else 1, at.Sample.WORDS), np.int64)
-    samples[:, at.Sample.least] = at.NEVER_PS
-    machine.give(at.Context.samples, samples)
+    samples = np.zeros((watch.intervals if watch else 1, at.QueueSample.WORDS), np.int64)
+    samples[:, at.QueueSample.least] = at.NEVER_PS
+    machine.give(at.PartitionState.samples, samples)
     for context in machine.contexts:
         context.watched = at.NOTHING
         if watch is not None:
             context.watched = int(np.flatnonzero(topology.target == watch.host)[0])
             context.sample_ps, context.sample_count = watch.every_ps, watch.intervals
     if watch is not None:  # every packet goes the way of those that may be marked or dropped
-        machine[at.Context.ports][machine.contexts[0].watched, at.Port.check] = 0
+        machine[at.PartitionState.ports][machine.contexts[0].watched, at.PortRecord.check] = 0
 
 
-def watched(machine: Machine, topology: Topology) -> npt.NDArray[np.float64]:
+def watched(machine: SimulationMemory, topology: Topology) -> npt.NDArray[np.float64]:
     """``(intervals, 3)`` least, mean and most bytes that packets found queued; NaN if none came."""
-    samples, rate = machine[at.Context.samples], 8 * 10**12 // topology.links.rate_bps
+    samples, rate = machine[at.PartitionState.samples], 8 * 10**12 // topology.links.rate_bps
     delays = np.full((len(samples), 3), np.nan)
-    some = samples[:, at.Sample.packets] > 0
-    delays[some, 0] = samples[some, at.Sample.least]
-    delays[some, 1] = samples[some, at.Sample.total] / samples[some, at.Sample.packets]
-    delays[some, 2] = samples[some, at.Sample.most]
+    some = samples[:, at.QueueSample.packets] > 0
+    delays[some, 0] = samples[some, at.QueueSample.least]
+    delays[some, 1] = samples[some, at.QueueSample.total] / samples[some, at.QueueSample.packets]
+    delays[some, 2] = samples[some, at.QueueSample.most]
     return delays / rate

@@ -7,20 +7,20 @@ from offramp_base.native.subset import native
 from offramp_sim.packets.arrivals import PORT_BITS, gather, take
 from offramp_sim.packets.events import schedule_item, take_event
 from offramp_sim.packets.hosts import start_flow, wake
-from offramp_sim.packets.layout import HALF, LOW, NEVER_PS, Context, Packet
+from offramp_sim.packets.layout import HALF, LOW, NEVER_PS, PacketRecord, PartitionState
 from offramp_sim.packets.queues import free_retired, head_time
 from offramp_sim.packets.rounds import receive, time_out
 from offramp_sim.packets.switches import switched
 
 
 @native
-def has_room(ctx: Context) -> bool:
+def has_room(ctx: PartitionState) -> bool:
     """Whether there is room for all packets and events that one event may create."""
     return ctx.blocks_left >= ctx.margin and ctx.heap_used + ctx.margin <= ctx.heap_size
 
 
 @native
-def serve_switch(ctx: Context, node: int) -> bool:
+def serve_switch(ctx: PartitionState, node: int) -> bool:
     """Process all arrivals of a switch; returns whether there was room."""
     switch = ctx.switches[node - ctx.host_count]
     if ctx.place < 0:
@@ -44,7 +44,7 @@ def serve_switch(ctx: Context, node: int) -> bool:
             if not has_room(ctx):
                 return False
             ctx.now = time
-            packet = Packet(ctx.sorted_slots[place])
+            packet = PacketRecord(ctx.sorted_slots[place])
             ctx.place = place + 1
         packet.time = 0
         ctx.events += 1
@@ -56,7 +56,7 @@ def serve_switch(ctx: Context, node: int) -> bool:
 
 
 @native
-def serve_host(ctx: Context, node: int) -> bool:
+def serve_host(ctx: PartitionState, node: int) -> bool:
     """Process all events of a host; returns whether there was room."""
     host = ctx.hosts[node]
     end = ctx.end_of_window
@@ -92,7 +92,7 @@ def serve_host(ctx: Context, node: int) -> bool:
 
 
 @native
-def hear_notices(ctx: Context) -> bool:
+def hear_notices(ctx: PartitionState) -> bool:
     """Schedule when flows of this partition resend what others have dropped; returns whether there was room."""
     for other in range(ctx.parts):
         port = ctx.notices + other * ctx.parts + ctx.part
@@ -110,7 +110,7 @@ def hear_notices(ctx: Context) -> bool:
 
 
 @native
-def begin_starts(ctx: Context) -> None:
+def begin_starts(ctx: PartitionState) -> None:
     """Hand the starts of this window to their hosts."""
     used = 0
     while ctx.heap_used > 0 and ctx.heap[0] < ctx.end_of_window:

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from offramp_sim.reproduce.datasets import COPIES, Sample, sample
-from offramp_sim.slot.ports import Fabric
+from offramp_sim.reproduce.datasets import COPIES, ScaledGraph, sample
+from offramp_sim.slot.ports import StarFabric
 from offramp_sim.slot.result import ExchangeResult
-from offramp_sim.slot.schemes import Setting, simulate
+from offramp_sim.slot.schemes import SchemeParameters, simulate
 
 EXCHANGES: Final = 4
 WORKERS: Final = 128
@@ -20,7 +20,7 @@ PIPE_PPS: Final = 1.2e9
 
 
 @dataclass(frozen=True)
-class Conditions:
+class BenchParameters:
     """Parameters that the paper leaves open, or that we chose.
 
     Attributes:
@@ -47,7 +47,7 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "hidden": (128, 32, 256),
     "copies": (COPIES, 8.0, 24.0),
 }
-"""Values of :class:`Conditions` for a referee."""
+"""Values of :class:`BenchParameters` for a referee."""
 
 
 def options(*names: str) -> dict[str, tuple[Any, ...]]:
@@ -74,13 +74,13 @@ class Testbed:
     """
 
     def __init__(
-        self, sample: Sample, workers: int = WORKERS, seed: int = 0, conditions: Conditions | None = None
+        self, sample: ScaledGraph, workers: int = WORKERS, seed: int = 0, conditions: BenchParameters | None = None
     ) -> None:
         self.sample = sample
-        self.conditions = conditions or Conditions()
+        self.conditions = conditions or BenchParameters()
         self.boundary = sample.boundary(workers)
         self.seed = seed
-        self._settings: dict[tuple[int, float, int, float | None], Setting] = {}
+        self._settings: dict[tuple[int, float, int, float | None], SchemeParameters] = {}
 
     @property
     def ratio(self) -> float:
@@ -93,7 +93,7 @@ class Testbed:
         memory_mb: float | None = None,
         values: int = 1,
         passes_pps: float | None = None,
-    ) -> Setting:
+    ) -> SchemeParameters:
         """Setting of one exchange of raw features, or of ``features``; the same object each time, with its plan.
 
         ``passes_pps`` is that of the real graph: a vertex of the generated one has fewer neighbours and takes fewer
@@ -105,8 +105,8 @@ class Testbed:
         if key not in self._settings:
             memory = int(megabytes * 1e6 * self.ratio)
             passes = None if passes_pps is None else passes_pps * self.degrees
-            fabric = Fabric(self.conditions.link_gbps * 1e9, self.delay_s, passes)
-            self._settings[key] = Setting(self.boundary, width, memory, fabric, seed=self.seed, values=values)
+            fabric = StarFabric(self.conditions.link_gbps * 1e9, self.delay_s, passes)
+            self._settings[key] = SchemeParameters(self.boundary, width, memory, fabric, seed=self.seed, values=values)
         return self._settings[key]
 
     @property
@@ -171,14 +171,14 @@ def bed_of(
     scale: float = 1.0,
     seed: int = 0,
     folder: Path | None = None,
-    conditions: Conditions | None = None,
+    conditions: BenchParameters | None = None,
 ) -> Testbed:
     """The data set ``name``, shared by ``workers``."""
     copies = COPIES if conditions is None else conditions.copies
     return Testbed(sample(name, scale, seed, folder, copies), workers, seed, conditions)
 
 
-def origin(*samples: Sample) -> str:
+def origin(*samples: ScaledGraph) -> str:
     """Origin of the graphs, for the note of a report."""
     by_name = {sample.data.name: sample for sample in samples}
     read = [f"{name} was read from {sample.path} and cut by METIS." for name, sample in by_name.items() if sample.path]

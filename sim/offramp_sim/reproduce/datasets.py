@@ -19,7 +19,7 @@ from offramp_sim.reproduce.files import read_graph
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class PaperDataset:
     """A graph of table 1, with further known properties.
 
     Attributes:
@@ -39,9 +39,9 @@ class Dataset:
 
 
 DATASETS = {
-    "products": Dataset("products", 2_449_029, 61_859_140, 100, 47, 17_481, 16_000),
-    "yelp": Dataset("yelp", 716_847, 6_977_410, 300, 100, 4_886, 12_000),
-    "reddit": Dataset("reddit", 232_965, 57_307_946, 602, 41, 21_657, 8_000),
+    "products": PaperDataset("products", 2_449_029, 61_859_140, 100, 47, 17_481, 16_000),
+    "yelp": PaperDataset("yelp", 716_847, 6_977_410, 300, 100, 4_886, 12_000),
+    "reddit": PaperDataset("reddit", 232_965, 57_307_946, 602, 41, 21_657, 8_000),
 }
 
 COPIES = 16.0
@@ -52,7 +52,7 @@ SPREAD = 1.68
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ScaledGraph:
     """A graph that stands for a data set.
 
     Attributes:
@@ -63,7 +63,7 @@ class Sample:
         seed: seed of METIS.
     """
 
-    data: Dataset
+    data: PaperDataset
     ratio: float
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int64]
@@ -80,7 +80,9 @@ class Sample:
 
 
 @lru_cache(maxsize=8)
-def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = None, copies: float = COPIES) -> Sample:
+def sample(
+    name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = None, copies: float = COPIES
+) -> ScaledGraph:
     """Data set ``name`` from files in ``folder``, or generated with its degrees: ``scale`` times ``vertices_here``.
 
     Vertices lie on a ring and have log-normal weights up to the real graph's largest degree. An edge's ends are
@@ -98,17 +100,17 @@ def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = N
     graph = None if folder is None else read_graph(folder, name)
     if graph is not None:
         path, indptr, indices = graph
-        return Sample(data, (len(indptr) - 1) / data.vertices, indptr, indices, path, seed)
+        return ScaledGraph(data, (len(indptr) - 1) / data.vertices, indptr, indices, path, seed)
     n = round(data.vertices_here * scale)
     if n < 512 or n > data.vertices:
         raise OfframpError(f"scale {scale:g}: {name} would have {n} vertices, expected 512 to {data.vertices}")
     ratio = n / data.vertices
     degree = max(8.0, 2 * data.edges / data.vertices * ratio**0.5)
     indptr, indices = _generate(n, degree, data, _local_share(scale, copies), seed)
-    return Sample(data, ratio, indptr, indices)
+    return ScaledGraph(data, ratio, indptr, indices)
 
 
-def every(scale: float, seed: int, folder: Path | None) -> list[Sample]:
+def every(scale: float, seed: int, folder: Path | None) -> list[ScaledGraph]:
     """One sample of each data set."""
     return [sample(name, scale, seed, folder) for name in DATASETS]
 
@@ -122,27 +124,27 @@ def _local_share(scale: float, copies: float) -> float:
     low, high = 0.0, 0.999
     for _ in range(9):
         middle = (low + high) / 2
-        trial = Sample(data, 1.0, *_generate(n, degree, data, middle, 0)).boundary(128)
+        trial = ScaledGraph(data, 1.0, *_generate(n, degree, data, middle, 0)).boundary(128)
         low, high = (middle, high) if copies < trial.R / trial.B else (low, middle)
     return (low + high) / 2
 
 
 @lru_cache(maxsize=2)
-def without_locality(scale: float = 1.0, seed: int = 0, copies: float = COPIES) -> Sample:
+def without_locality(scale: float = 1.0, seed: int = 0, copies: float = COPIES) -> ScaledGraph:
     """Reddit's skew and its 16 copies among 128 workers, but edges between any two vertices: a graph of fewer edges."""
     data = DATASETS["reddit"]
     n = round(data.vertices_here * scale)
     low, high = 2.0, 256.0
     for _ in range(9):
         middle = (low + high) / 2
-        trial = Sample(data, n / data.vertices, *_generate(n, middle, data, 0.0, seed, anywhere=True))
+        trial = ScaledGraph(data, n / data.vertices, *_generate(n, middle, data, 0.0, seed, anywhere=True))
         boundary = trial.boundary(128)
         low, high = (low, middle) if copies < boundary.R / boundary.B else (middle, high)
     return trial
 
 
 def _generate(
-    n: int, degree: float, data: Dataset, local: float, seed: int, *, anywhere: bool = False
+    n: int, degree: float, data: PaperDataset, local: float, seed: int, *, anywhere: bool = False
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     rng = np.random.default_rng(seed)
     weights = np.exp(SPREAD * rng.standard_normal(n))

@@ -16,7 +16,7 @@ from offramp.sweep import available_cores
 from offramp_base.kept_files import KeptFiles
 from offramp_base.private_folder import user_cache
 from offramp_sim.reproduce.item import Item
-from offramp_sim.reproduce.referee.case import Case
+from offramp_sim.reproduce.referee.case import ItemCase
 
 REFERENCE_S: Final = 0.057
 """Processor time of :func:`workload` on the machine of the items' ``seconds``: two cores of an x86-64 server."""
@@ -62,7 +62,7 @@ def item_seconds(item: Item, scale: float = 1.0) -> float:
     return item.seconds * pace() * _size(item, scale)
 
 
-def cases_seconds(item: Item, cases: Sequence[Case], processes: int | None = None) -> float:
+def cases_seconds(item: Item, cases: Sequence[ItemCase], processes: int | None = None) -> float:
     """Approximate seconds of a referee's cases of one item at rest, as many at a time as there are processes."""
     count = max(1, min(processes or available_cores(), len(cases)))
     return sum(item.seconds * _size(item, case.scale) for case in cases) * pace() / count

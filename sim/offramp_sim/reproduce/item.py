@@ -41,7 +41,7 @@ _FACTOR: Final = re.compile("\\d ?[x\N{MULTIPLICATION SIGN}]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PaperComparison:
     """A number of the paper beside ours.
 
     Attributes:
@@ -109,7 +109,7 @@ class Reproduction:
         markdown: a table for a page of the documents, written beside the plot, which is then drawn as SVG as well.
     """
 
-    comparisons: list[Comparison]
+    comparisons: list[PaperComparison]
     panels: Sequence[Panel]
     settings: dict[str, Any]
     note: str
@@ -118,11 +118,11 @@ class Reproduction:
     source: str = ""
     markdown: str = ""
 
-    def evidence_of(self, comparison: Comparison) -> Evidence:
+    def evidence_of(self, comparison: PaperComparison) -> Evidence:
         """The kind of our number."""
         return comparison.evidence or self.evidence
 
-    def source_of(self, comparison: Comparison) -> str:
+    def source_of(self, comparison: PaperComparison) -> str:
         """The source that our number is fitted to or taken from; empty: none."""
         return comparison.source or (self.source if comparison.evidence is None else "")
 

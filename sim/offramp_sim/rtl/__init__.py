@@ -15,7 +15,7 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp_sim.rtl.bench import run_bench as run_bench
-    from offramp_sim.rtl.board import Board as Board
+    from offramp_sim.rtl.board import SimulatedBoard as SimulatedBoard
     from offramp_sim.rtl.build import SIMULATORS as SIMULATORS
     from offramp_sim.rtl.build import Design as Design
     from offramp_sim.rtl.build import build as build_design
@@ -30,9 +30,9 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Board": "offramp_sim.rtl.board",
             "Design": "offramp_sim.rtl.build",
             "SIMULATORS": "offramp_sim.rtl.build",
+            "SimulatedBoard": "offramp_sim.rtl.board",
             "build_design": "offramp_sim.rtl.build:build",
             "cache_folder": "offramp_sim.rtl.build",
             "engines_of": "offramp_sim.rtl.overlay",

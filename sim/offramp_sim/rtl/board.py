@@ -33,7 +33,7 @@ run_bench(design, chosen["simulator"], Path(chosen["bench"]), Path(chosen["work"
 """
 
 
-class Board:
+class SimulatedBoard:
     """A simulated board, which exists until :meth:`close`.
 
     Attributes:

@@ -109,7 +109,7 @@ class Dma:
         self.running -= 1
 
 
-class Run:
+class KernelRun:
     """Tracks whether a kernel runs: from the write that starts it until a read shows that it has ended (UG1393)."""
 
     CONTROL, START, DONE = 0, 1, 2
@@ -128,14 +128,14 @@ class Run:
             self.running = 0
 
 
-class Bus:
+class RegisterBus:
     """The bus: registers that a processor reads and writes, by address."""
 
     def __init__(self, dut: Any, dram: mmap.mmap, engines: Sequence[str], *, kernels: bool) -> None:
         self._dut = dut
         port = "s_axi_control" if kernels else "s_axil"
         self._engines = {registers_at(name): registers(dut, f"{name}_{port}") for name in engines}
-        self._runs = {registers_at(name): Run() for name in engines if kernels}
+        self._runs = {registers_at(name): KernelRun() for name in engines if kernels}
         self._dmas = {
             dmas_at(name)[dma]: Dma(dut, f"{name}_{to}", f"{name}_{back}", dram)
             for name in engines
@@ -186,7 +186,7 @@ async def board(dut: Any) -> None:
         if "path_router" in chosen["engines"]:  # nothing is plugged into its ports
             for port in ROUTER_PORTS:
                 source(dut, f"path_router_s_axis_{port}"), sink(dut, f"path_router_m_axis_{port}")
-        bus = Bus(dut, dram, chosen["engines"], kernels=chosen["kernels"])
+        bus = RegisterBus(dut, dram, chosen["engines"], kernels=chosen["kernels"])
         await start(dut)
         cocotb.start_soon(bus.count())
         with socket.socket(socket.AF_UNIX) as line:
@@ -194,7 +194,7 @@ async def board(dut: Any) -> None:
             await _serve(dut, bus, line)
 
 
-async def _serve(dut: Any, bus: Bus, line: socket.socket) -> None:
+async def _serve(dut: Any, bus: RegisterBus, line: socket.socket) -> None:
     received = b""
     while True:
         busy = bus.busy()

@@ -21,7 +21,7 @@ from typing import Final
 from offramp.fpga.sources import fpga_root
 from offramp_base.errors import OfframpError
 from offramp_base.tools import default_folder, ensure
-from offramp_sim.rtl.board import Board
+from offramp_sim.rtl.board import SimulatedBoard
 from offramp_sim.rtl.build import missing
 from offramp_sim.rtl.overlay import engines_of
 
@@ -54,7 +54,7 @@ def run(host: str, simulator: str, engines: Sequence[str], shell: str) -> int:
     if lacking := missing(simulator):
         raise OfframpError(f"simulating RTL with {simulator} needs {lacking}")
     python = pynq_python() if shell == "pynq" else Path(sys.executable)
-    board = Board(simulator, engines, kernels=shell == "xrt")
+    board = SimulatedBoard(simulator, engines, kernels=shell == "xrt")
     start = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]
     environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
     if shell == "pynq":

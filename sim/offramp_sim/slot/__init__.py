@@ -2,9 +2,9 @@
 """Slot-level models of SwitchGNN, for graphs too large to simulate packet by packet.
 
 >>> from offramp.graph import Boundary, generate_graph, partition_graph
->>> from offramp_sim.slot import Setting, simulate
+>>> from offramp_sim.slot import SchemeParameters, simulate
 >>> graph = generate_graph("rmat:scale=8,degree=8", None, seed=1)
->>> setting = Setting(Boundary(graph, partition_graph(graph, 4, "random", seed=1)), features=64)
+>>> setting = SchemeParameters(Boundary(graph, partition_graph(graph, 4, "random", seed=1)), features=64)
 >>> simulate(setting, "switchgnn").seconds > 0
 True
 """
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from offramp_sim.slot.in_network import planned as planned
     from offramp_sim.slot.ports import BlockTrace as BlockTrace
     from offramp_sim.slot.ports import ExchangeTrace as ExchangeTrace
-    from offramp_sim.slot.ports import Fabric as Fabric
+    from offramp_sim.slot.ports import StarFabric as StarFabric
     from offramp_sim.slot.ports import exchange_trace as exchange_trace
     from offramp_sim.slot.result import ExchangeResult as ExchangeResult
     from offramp_sim.slot.result import Series as Series
     from offramp_sim.slot.schemes import SCHEMES as SCHEMES
-    from offramp_sim.slot.schemes import Setting as Setting
+    from offramp_sim.slot.schemes import SchemeParameters as SchemeParameters
     from offramp_sim.slot.schemes import simulate as simulate
 else:
     __getattr__, __dir__, __all__ = face(
@@ -35,10 +35,10 @@ else:
             "BlockTrace": "offramp_sim.slot.ports",
             "ExchangeResult": "offramp_sim.slot.result",
             "ExchangeTrace": "offramp_sim.slot.ports",
-            "Fabric": "offramp_sim.slot.ports",
             "SCHEMES": "offramp_sim.slot.schemes",
+            "SchemeParameters": "offramp_sim.slot.schemes",
             "Series": "offramp_sim.slot.result",
-            "Setting": "offramp_sim.slot.schemes",
+            "StarFabric": "offramp_sim.slot.ports",
             "bns_gcn": "offramp_sim.slot.host_based",
             "epoch_seconds": "offramp_sim.slot.host_based",
             "exchange_trace": "offramp_sim.slot.ports",

@@ -7,7 +7,7 @@ from offramp.graph.boundary import Boundary
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.ports import StarFabric
 from offramp_sim.slot.result import ExchangeResult
 
 
@@ -29,7 +29,7 @@ def slice_widths(boundary: Boundary, chunks: int, memory_bytes: int, widest: int
 
 
 def chunk_major(
-    boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric, seed: int = 0, widest: int | None = None
+    boundary: Boundary, chunks: int, memory_bytes: int, fabric: StarFabric, seed: int = 0, widest: int | None = None
 ) -> ExchangeResult:
     """Exchange slice after slice, a barrier after each block; ``widest`` 1 is the specification's, None the widest."""
     widths = slice_widths(boundary, chunks, memory_bytes, widest)

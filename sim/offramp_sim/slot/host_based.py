@@ -10,7 +10,7 @@ from offramp.graph.csr import IntArray
 from offramp.switchgnn.volume import host_volume
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.fifo import backlog, departures
-from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.ports import StarFabric
 from offramp_sim.slot.result import ExchangeResult, Series, imbalance
 
 HOST_PACKET_BYTES = HOST_PAYLOAD_BYTES + HOST_OVERHEAD_BYTES
@@ -25,7 +25,7 @@ def stream_packets(boundary: Boundary, features: int) -> IntArray:
     return np.asarray(-(-streams // HOST_PAYLOAD_BYTES)).reshape(workers, workers)
 
 
-def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
+def bns_gcn(boundary: Boundary, features: int, fabric: StarFabric) -> ExchangeResult:
     """An all-to-all: every worker sends to all others, a packet to each in turn, beginning with its successor."""
     packets = stream_packets(boundary, features)
     ready, port = _round_robin(packets)
@@ -36,7 +36,7 @@ def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult
     return _outcome("bns-gcn", boundary, features, fabric, slots, imbalance(packets.sum(axis=1)), series)
 
 
-def g3(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
+def g3(boundary: Boundary, features: int, fabric: StarFabric) -> ExchangeResult:
     """G3: partitions balance communication but do not reduce it, so the volume is BNS-GCN's with equal loads."""
     packets = int(stream_packets(boundary, features).sum())
     each = -(-packets // boundary.workers)
@@ -52,12 +52,12 @@ def epoch_seconds(scheme: str, exchange_s: float, exchanges: int, compute_s: flo
     return communication + compute_s
 
 
-def slot_seconds(fabric: Fabric) -> float:
+def slot_seconds(fabric: StarFabric) -> float:
     """Seconds that a full host-based packet takes on a link."""
     return HOST_PACKET_BYTES * 8 / fabric.link_bps
 
 
-def _delay(fabric: Fabric) -> int:
+def _delay(fabric: StarFabric) -> int:
     return round(fabric.delay_s / slot_seconds(fabric))
 
 
@@ -75,7 +75,7 @@ def _round_robin(packets: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _outcome(
-    scheme: str, boundary: Boundary, features: int, fabric: Fabric, slots: int, skew: float, series: Series
+    scheme: str, boundary: Boundary, features: int, fabric: StarFabric, slots: int, skew: float, series: Series
 ) -> ExchangeResult:
     slot_s = slot_seconds(fabric)
     volume = host_volume(boundary, features)

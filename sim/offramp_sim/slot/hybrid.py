@@ -13,11 +13,11 @@ from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.host_based import slot_seconds
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric
 from offramp_sim.slot.result import ExchangeResult
 
 
-def hybrid(boundary: Boundary, features: int, plan: Plan, fabric: Fabric) -> ExchangeResult:
+def hybrid(boundary: Boundary, features: int, plan: Plan, fabric: StarFabric) -> ExchangeResult:
     """Send the leading blocks of ``plan`` through the switch and the other edges host-based, with the fewest bytes.
 
     The split lies between two levels, where bytes on the wire are fewest, so that it never sends more than a

@@ -11,7 +11,7 @@ from offramp.graph.csr import IntArray, distinct
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.wire import SHORT_FRAME_BYTES
 from offramp_base.wire.ethernet import wire_bytes
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, BlockTrace, Fabric, block_trace, require_paper_packets
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, BlockTrace, StarFabric, block_trace, require_paper_packets
 from offramp_sim.slot.result import ExchangeResult, Series
 
 ACK_WIRE_BYTES = wire_bytes(SHORT_FRAME_BYTES)
@@ -19,7 +19,7 @@ ACK_WIRE_BYTES = wire_bytes(SHORT_FRAME_BYTES)
 
 
 def planned(
-    plans: Plan | Sequence[Plan], fabric: Fabric, scheme: str = "switchgnn", *, acks: bool = False
+    plans: Plan | Sequence[Plan], fabric: StarFabric, scheme: str = "switchgnn", *, acks: bool = False
 ) -> ExchangeResult:
     """Run the blocks of a plan one after another, or those of several plans, each for a slice of the features."""
     parts = [plans] if isinstance(plans, Plan) else list(plans)

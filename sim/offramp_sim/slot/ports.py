@@ -22,7 +22,7 @@ PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class StarFabric:
     """A star of equal links.
 
     Attributes:
@@ -105,7 +105,7 @@ class BlockTrace:
 class ExchangeTrace:
     """All blocks of an exchange, one after another."""
 
-    fabric: Fabric
+    fabric: StarFabric
     blocks: list[BlockTrace]
 
     @property
@@ -147,18 +147,18 @@ def require_paper_packets(plans: Sequence[Plan]) -> None:
         )
 
 
-def exchange_trace(plan: Plan, fabric: Fabric | None = None) -> ExchangeTrace:
+def exchange_trace(plan: Plan, fabric: StarFabric | None = None) -> ExchangeTrace:
     """Run ``plan`` without loss and with infinite buffers.
 
     Raises:
         OfframpError: as :func:`require_paper_packets`.
     """
-    fabric = fabric or Fabric()
+    fabric = fabric or StarFabric()
     require_paper_packets([plan])
     return ExchangeTrace(fabric, [block_trace(block, plan.workers, plan.chunks, fabric) for block in plan.blocks])
 
 
-def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> BlockTrace:
+def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: StarFabric) -> BlockTrace:
     """One block: each worker sends one packet per slot, each port delivers one per slot.
 
     Raises:
@@ -196,7 +196,7 @@ def _arrivals(block: BlockPlan, chunks: int) -> IntArray:
     return position[:, np.newaxis] * chunks + np.arange(chunks)
 
 
-def served_slots(arrived: IntArray, fan_out: IntArray, upload: IntArray, fabric: Fabric) -> IntArray:
+def served_slots(arrived: IntArray, fan_out: IntArray, upload: IntArray, fabric: StarFabric) -> IntArray:
     """``(e, chunks)`` slot in which each contribution is added, uploads in FIFO order, their passes one after another.
 
     Args:

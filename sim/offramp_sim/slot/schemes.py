@@ -15,14 +15,14 @@ from offramp_sim.slot.chunk_major import chunk_major
 from offramp_sim.slot.host_based import bns_gcn, g3
 from offramp_sim.slot.hybrid import hybrid
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.ports import StarFabric
 from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.strawman import strawman
 from offramp_sim.slot.windows import pairwise, windows
 
 
 @dataclass(eq=False)
-class Setting:
+class SchemeParameters:
     """Parameters that all schemes share.
 
     Attributes:
@@ -38,7 +38,7 @@ class Setting:
     boundary: Boundary
     features: int
     memory_bytes: int = 100_000_000
-    fabric: Fabric = field(default_factory=Fabric)
+    fabric: StarFabric = field(default_factory=StarFabric)
     acks: bool = False
     seed: int = 0
     values: int = 1
@@ -59,7 +59,7 @@ class Setting:
         return self.plan.reordered("random", self.seed)
 
 
-SCHEMES: dict[str, Callable[[Setting], ExchangeResult]] = {
+SCHEMES: dict[str, Callable[[SchemeParameters], ExchangeResult]] = {
     "bns-gcn": lambda s: bns_gcn(s.boundary, s.features, s.fabric),
     "g3": lambda s: g3(s.boundary, s.features, s.fabric),
     "strawman": lambda s: strawman(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
@@ -75,7 +75,7 @@ SCHEMES: dict[str, Callable[[Setting], ExchangeResult]] = {
 }
 
 
-def simulate(setting: Setting, scheme: str) -> ExchangeResult:
+def simulate(setting: SchemeParameters, scheme: str) -> ExchangeResult:
     """Simulate one exchange under ``scheme``.
 
     Raises:

@@ -13,7 +13,7 @@ from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp.switchgnn.wire import DATA_FRAME_BYTES
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import backlog, departures
-from offramp_sim.slot.ports import Fabric, served_slots
+from offramp_sim.slot.ports import StarFabric, served_slots
 from offramp_sim.slot.result import ExchangeResult, Series, imbalance
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
@@ -93,7 +93,7 @@ def strawman(
     boundary: Boundary,
     chunks: int,
     memory_bytes: int | None,
-    fabric: Fabric,
+    fabric: StarFabric,
     seed: int = 0,
     order: str = "random",
     *,
@@ -135,7 +135,7 @@ def _with_passes(
     boundary: Boundary,
     chunks: int,
     limit: int | None,
-    fabric: Fabric,
+    fabric: StarFabric,
     position: IntArray,
     decided: Decisions,
     *,
@@ -167,7 +167,7 @@ def _result(
     boundary: Boundary,
     chunks: int,
     limit: int | None,
-    fabric: Fabric,
+    fabric: StarFabric,
     decided: Decisions,
     slots: int,
     series: Series,

@@ -10,11 +10,11 @@ from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp_base.errors import OfframpError
 from offramp_sim.slot.fifo import backlog, departures
 from offramp_sim.slot.in_network import padded
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric, served_slots
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric, served_slots
 from offramp_sim.slot.result import ExchangeResult, Series
 
 
-def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> ExchangeResult:
+def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: StarFabric) -> ExchangeResult:
     """Upload a vertex in each window that holds a neighbour of it, high degrees first: B packets down.
 
     Blocks of both ends of an edge keep a graph's locality, and therefore hold vertices of few workers; windows trade
@@ -27,7 +27,7 @@ def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) 
     return _run("windows", boundary, rows_of(boundary.indptr), uploads, chunks, memory_bytes, fabric)
 
 
-def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> ExchangeResult:
+def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: StarFabric) -> ExchangeResult:
     """Each worker sums what it has for a vertex and sends the sum: one pass per packet, R up, B down (section 5.7)."""
     # By symmetry, a pair (vertex, worker that needs it) is also a pair (vertex, worker that sends to it).
     to = np.searchsorted(boundary.vertices, boundary.copies[:, 0])
@@ -36,7 +36,7 @@ def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric)
 
 
 def _run(
-    scheme: str, boundary: Boundary, to: IntArray, upload: IntArray, chunks: int, memory_bytes: int, fabric: Fabric
+    scheme: str, boundary: Boundary, to: IntArray, upload: IntArray, chunks: int, memory_bytes: int, fabric: StarFabric
 ) -> ExchangeResult:
     """Contributions ``(to, upload)``: ranks of destinations, and worker times B plus what a worker sorts by.
 
@@ -107,7 +107,7 @@ def _turn(boundary: Boundary) -> IntArray:
     return turn
 
 
-def _added(arrived: IntArray, which: IntArray, chunks: int, fabric: Fabric) -> IntArray:
+def _added(arrived: IntArray, which: IntArray, chunks: int, fabric: StarFabric) -> IntArray:
     """``(e, chunks)`` slot in which each contribution of upload ``which`` is added; later packets follow the first."""
     packets = arrived[:, np.newaxis] + np.arange(chunks)
     if fabric.passes_pps is None:

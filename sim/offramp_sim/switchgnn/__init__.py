@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.switchgnn.jobs import Job as Job
+    from offramp_sim.switchgnn.jobs import GraphPlans as GraphPlans
     from offramp_sim.switchgnn.jobs import random_job as random_job
     from offramp_sim.switchgnn.jobs import six_vertices as six_vertices
     from offramp_sim.switchgnn.lockstep import Lockstep as Lockstep
-    from offramp_sim.switchgnn.measure import Measured as Measured
+    from offramp_sim.switchgnn.measure import MeasuredExchange as MeasuredExchange
     from offramp_sim.switchgnn.measure import check_exchange as check_exchange
     from offramp_sim.switchgnn.measure import make_switch_for as make_switch_for
     from offramp_sim.switchgnn.reference import ReferenceSwitch as ReferenceSwitch
@@ -33,9 +33,9 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Job": "offramp_sim.switchgnn.jobs",
+            "GraphPlans": "offramp_sim.switchgnn.jobs",
             "Lockstep": "offramp_sim.switchgnn.lockstep",
-            "Measured": "offramp_sim.switchgnn.measure",
+            "MeasuredExchange": "offramp_sim.switchgnn.measure",
             "ReferenceStrawman": "offramp_sim.switchgnn.strawman_reference",
             "ReferenceSwitch": "offramp_sim.switchgnn.reference",
             "ThreadGroup": "offramp_sim.switchgnn.thread_group",

@@ -14,7 +14,7 @@ from offramp.switchgnn.control import (
     entries_for,
 )
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.rows import ActionRows
 from offramp.switchgnn.target import target_of
 from offramp.switchgnn.two_level import PLACE, SwitchEntries
 from offramp_p4 import AnySwitch
@@ -47,7 +47,7 @@ def load_place(switch: AnySwitch, entries: SwitchEntries) -> None:
     _write(switch, entries.rows, entries.groups)
 
 
-def _write(switch: AnySwitch, parts: Sequence[Rows], groups: Mapping[int, Sequence[tuple[int, int]]]) -> None:
+def _write(switch: AnySwitch, parts: Sequence[ActionRows], groups: Mapping[int, Sequence[tuple[int, int]]]) -> None:
     for rows in parts:
         table = switch.tables[rows.table]
         for keys, params in rows.entries():

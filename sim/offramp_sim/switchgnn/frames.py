@@ -11,7 +11,7 @@ from offramp.switchgnn.wire import (
     SWITCH_IP,
     SWITCH_MAC,
     SWITCHGNN,
-    Kind,
+    SwitchGnnPacketType,
     frame_bytes,
     kind_of_flags,
 )
@@ -41,7 +41,9 @@ def classify(frame: bytes, most_segments: int) -> Header | Disposition:
     if len(frame) < SHORT_FRAME_BYTES:
         return Disposition.MALFORMED
     header = SWITCHGNN.decode(frame[PREFIX_BYTES:])
-    if kind_of(header) == Kind.DATA and (len(frame) < payload_end(header) or header["more"] >= most_segments):
+    if kind_of(header) == SwitchGnnPacketType.DATA and (
+        len(frame) < payload_end(header) or header["more"] >= most_segments
+    ):
         return Disposition.MALFORMED
     return header
 
@@ -52,7 +54,7 @@ def payload_end(header: Header) -> int:
 
 
 def kind_of(header: Header) -> int:
-    """A value of :class:`~offramp.switchgnn.wire.Kind`; no member's for meaningless flags."""
+    """A value of :class:`~offramp.switchgnn.wire.SwitchGnnPacketType`; no member's for meaningless flags."""
     return kind_of_flags(header["is_ack"], header["is_fetch"], header["resend"])
 
 

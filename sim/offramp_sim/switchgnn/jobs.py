@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.blocks import Block
+from offramp.graph.blocks import CutBlock
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.order import order_ranks
@@ -27,7 +27,7 @@ class CutGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class GraphPlans:
     """Plans for one graph and its workers.
 
     Attributes:
@@ -49,7 +49,7 @@ class Job:
         return sums
 
 
-def six_vertices(blocks: Sequence[Sequence[tuple[int, int]]] | None = None, order: str = "gamr") -> Job:
+def six_vertices(blocks: Sequence[Sequence[tuple[int, int]]] | None = None, order: str = "gamr") -> GraphPlans:
     """The example of specification section 14.3; ``blocks`` of cut edges, or all in one block.
 
     ``order`` is ``gamr`` or ``id``.
@@ -57,9 +57,9 @@ def six_vertices(blocks: Sequence[Sequence[tuple[int, int]]] | None = None, orde
     edges = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (2, 4), (3, 5)]
     boundary = _boundary(6, edges, [0, 0, 1, 1, 2, 2], 3)
     parts = blocks or [[(int(u), int(v)) for u, v in boundary.cut_edges]]
-    plans = [_block_plan(i, Block.of(np.array(part)), boundary, order) for i, part in enumerate(parts)]
+    plans = [_block_plan(i, CutBlock.of(np.array(part)), boundary, order) for i, part in enumerate(parts)]
     limit = max(len(plan.vertices) for plan in plans)
-    return Job(boundary, [Plan(3, 1, limit, plans, boundary.R, boundary.B, boundary.C)], [1, 2, 3])
+    return GraphPlans(boundary, [Plan(3, 1, limit, plans, boundary.R, boundary.B, boundary.C)], [1, 2, 3])
 
 
 SIX_VERTEX_BLOCKS = [[(0, 2), (0, 4), (2, 4)], [(1, 5), (3, 5)], [(0, 3)], [(1, 2)]]
@@ -76,7 +76,7 @@ def random_job(
     features: Sequence[int] = (8,),
     order: str = "gamr",
     lanes: int = LANES,
-) -> Job:
+) -> GraphPlans:
     """A random graph with random owners; a plan for each width, at most ``limit`` vertices in a block.
 
     Aggregators have ``lanes`` lanes.
@@ -91,7 +91,7 @@ def random_job(
         plans.append(make_plan(boundary, chunks, memory, order, seed, first, lanes=lanes))
         first += len(plans[-1].blocks)
     ports = rng.permutation(np.arange(1, workers + 10))[:workers]
-    return Job(boundary, plans, ports.tolist())
+    return GraphPlans(boundary, plans, ports.tolist())
 
 
 def _boundary(vertices: int, edges: npt.ArrayLike, owner: npt.ArrayLike, workers: int) -> Boundary:
@@ -99,7 +99,7 @@ def _boundary(vertices: int, edges: npt.ArrayLike, owner: npt.ArrayLike, workers
     return Boundary(CutGraph(*symmetric_csr(vertices, pairs[:, 0], pairs[:, 1])), owner, workers)
 
 
-def _block_plan(block_id: int, block: Block, boundary: Boundary, order: str) -> BlockPlan:
+def _block_plan(block_id: int, block: CutBlock, boundary: Boundary, order: str) -> BlockPlan:
     indptr, neighbours = block.csr()
     ranks = order_ranks(indptr, neighbours, order)
     return BlockPlan(block_id, block.vertices, boundary.owner[block.vertices], indptr, neighbours, ranks)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp_base.errors import OfframpError
@@ -62,7 +62,7 @@ class Lockstep:
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.turn = 0
-        self.endpoints = [Endpoint(worker, plans, recovery, racks) for worker in range(len(ports))]
+        self.endpoints = [SwitchGnnEndpoint(worker, plans, recovery, racks) for worker in range(len(ports))]
         self._ports = list(ports)
         self._process = process
         self._window = window
@@ -96,7 +96,7 @@ class Lockstep:
         self._run(lambda e: e.finished)
         return [endpoint.sums for endpoint in self.endpoints]
 
-    def _run(self, done: Callable[[Endpoint], bool]) -> None:
+    def _run(self, done: Callable[[SwitchGnnEndpoint], bool]) -> None:
         progress, since = -1, self.turn
         while True:
             sent = self._turn()
@@ -118,7 +118,7 @@ class Lockstep:
         if len(dues) == len(self.endpoints) and None not in dues:
             self.turn = max(self.turn, math.ceil(min(due for due in dues if due is not None)) - 1)
 
-    def _is_awake(self, endpoint: Endpoint) -> bool:
+    def _is_awake(self, endpoint: SwitchGnnEndpoint) -> bool:
         return self._stalls is None or not self._stalls(endpoint.index, self.turn)
 
     def _turn(self) -> bool:

@@ -31,7 +31,7 @@ Process = Callable[[PacketBatch], PacketBatch]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredExchange:
     """Results of one exchange.
 
     Attributes:
@@ -67,7 +67,7 @@ def ports_of(plan: SchemePlan) -> list[int]:
     return list(range(1, plan.boundary.workers + 1))
 
 
-def check_exchange(plan: SchemePlan, process: Process, seed: int = 0) -> Measured:
+def check_exchange(plan: SchemePlan, process: Process, seed: int = 0) -> MeasuredExchange:
     """:func:`run_exchange` of random values; if the scheme is exact, the sums must be those of the cut edges.
 
     Raises:
@@ -98,7 +98,7 @@ def remote_sums(boundary: Boundary, values: npt.NDArray[np.generic]) -> npt.NDAr
 
 def run_exchange(
     plan: SchemePlan, values: npt.NDArray[np.int32] | npt.NDArray[np.float32], process: Process, seed: int = 0
-) -> Measured:
+) -> MeasuredExchange:
     """Exchange ``(vertices, F)`` values through the switch ``process``, on which ``plan`` is loaded.
 
     Integers are added unchanged (their sums must fit int32); with a scheme of fewer than 32 bits, floats are quantised
@@ -136,7 +136,7 @@ def run_exchange(
         sums[own_boundary(plan, worker)] = result
         total += traffic
     stats = [shared.stats(worker) for worker in range(boundary.workers)]
-    return Measured(
+    return MeasuredExchange(
         sums,
         total,
         sum(s.up.data_packets for s in stats),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.switchgnn.telemetry import Disposition, totals
-from offramp.switchgnn.wire import LANES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
+from offramp.switchgnn.wire import LANES, NO_ID, SHORT_FRAME_BYTES, SwitchGnnPacketType, next_round
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.frames import Header, classify, kind_of, payload_end, reply
 
@@ -59,7 +59,9 @@ class ReferenceSwitch:
         peak: most aggregators that were open at once.
     """
 
-    _served = frozenset({Kind.DATA, Kind.FETCH, Kind.RESEND, Kind.ACK})
+    _served = frozenset(
+        {SwitchGnnPacketType.DATA, SwitchGnnPacketType.FETCH, SwitchGnnPacketType.RESEND, SwitchGnnPacketType.ACK}
+    )
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class ReferenceSwitch:
         replicates: bool = False,
         extra_harvest: bool = False,
     ) -> None:
-        """Make a switch with a target's peculiarities (:class:`~offramp.switchgnn.target.Target`).
+        """Make a switch with a target's peculiarities (:class:`~offramp.switchgnn.target.ProgramTarget`).
 
         ``replicates``: copies, in the order of their ports, replace further passes; ``extra_harvest``: a sum of more
         than one segment makes one more pass.
@@ -141,14 +143,19 @@ class ReferenceSwitch:
 
     def _serve(self, frame: bytes, header: Header) -> Output:
         kind = kind_of(header)
-        if kind == Kind.DONE:
+        if kind == SwitchGnnPacketType.DONE:
             return self._done(frame, header)
         if kind not in self._served:
             return self._drop(Disposition.FOREIGN)
         if header["round"] != self.round:
             return self._drop(Disposition.STALE)
-        serve = {Kind.DATA: self._data, Kind.FETCH: self._fetch, Kind.RESEND: self._resend, Kind.ACK: self._ack}
-        return serve[Kind(kind)](frame, header)
+        serve = {
+            SwitchGnnPacketType.DATA: self._data,
+            SwitchGnnPacketType.FETCH: self._fetch,
+            SwitchGnnPacketType.RESEND: self._resend,
+            SwitchGnnPacketType.ACK: self._ack,
+        }
+        return serve[SwitchGnnPacketType(kind)](frame, header)
 
     # --- data ----------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.switchgnn.telemetry import Disposition
-from offramp.switchgnn.wire import SHORT_FRAME_BYTES, Kind
+from offramp.switchgnn.wire import SHORT_FRAME_BYTES, SwitchGnnPacketType
 from offramp_sim.switchgnn.frames import Header, reply
 from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
 
@@ -21,7 +21,7 @@ class ReferenceStrawman(ReferenceSwitch):
         capacity: aggregators that may be open at once.
     """
 
-    _served = frozenset({Kind.DATA})
+    _served = frozenset({SwitchGnnPacketType.DATA})
 
     def __init__(self, plans: Sequence[Plan], ports: Sequence[int], capacity: int) -> None:
         super().__init__(plans, ports)

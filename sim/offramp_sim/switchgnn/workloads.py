@@ -14,7 +14,7 @@ from offramp.switchgnn.wire import LANES
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.bench import FRAME_BYTES
 from offramp_p4.bench.router import router
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 
 if TYPE_CHECKING:
     from offramp_p4.engines import AnySwitch
@@ -25,22 +25,22 @@ _NO_MARKS = {"ECN_DEPTH": f"{(1 << 19) - 1:#x}"}
 """Threshold that marks nothing: queue lengths depend on a switch's speed, and without marks packets do not."""
 
 
-def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[Workload]:
+def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[SwitchWorkload]:
     """SwitchGNN by recirculation and by replication; an IPv4 router with 10,000 routes for frames of these sizes."""
     recirculated = switchgnn(seed=seed)
     return [recirculated, _replicated(recirculated), *(router(size, seed=seed) for size in frame_bytes)]
 
 
-def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> SwitchWorkload:
     """A GNN layer's rounds through the program in which the replication engine makes the copies."""
     return _replicated(switchgnn(vertices, rounds, seed))
 
 
-def _replicated(recirculated: Workload) -> Workload:
+def _replicated(recirculated: SwitchWorkload) -> SwitchWorkload:
     return replace(recirculated, name="SwitchGNN, replicated", source=p4_source("switchgnn/replicated_v1model.p4"))
 
 
-def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> SwitchWorkload:
     """A GNN layer's rounds through the program for Tofino."""
     recirculated = switchgnn(vertices, rounds, seed)
     return replace(recirculated, name="SwitchGNN, Tofino", source=p4_source("switchgnn/tna.p4"), defines={})
@@ -48,7 +48,7 @@ def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Wo
 
 def switchgnn(
     vertices: int = 800, rounds: int = 16, seed: int = 1, *, features: int = _FEATURES, lanes: int = LANES
-) -> Workload:
+) -> SwitchWorkload:
     """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with ``lanes`` lanes."""
     from offramp_sim.switchgnn import direct
     from offramp_sim.switchgnn.jobs import random_job
@@ -81,4 +81,4 @@ def switchgnn(
 
     source, batches = p4_source("switchgnn/v1model.p4"), [b for b in batches if len(b)]
     defines = {**_NO_MARKS, "SEGMENTS": str(lanes // LANES)}
-    return Workload("SwitchGNN", source, prepare, batches, defines=defines)
+    return SwitchWorkload("SwitchGNN", source, prepare, batches, defines=defines)

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from offramp_sim.themis.picture import draw_plans as draw_plans
     from offramp_sim.themis.speeds import SpeedProfile as SpeedProfile
     from offramp_sim.themis.speeds import run_adaptive as run_adaptive
-    from offramp_sim.themis.workload import Exchange as Exchange
-    from offramp_sim.themis.workload import Layer as Layer
-    from offramp_sim.themis.workload import Workload as Workload
+    from offramp_sim.themis.workload import LayerCollective as LayerCollective
+    from offramp_sim.themis.workload import TrainingWorkload as TrainingWorkload
+    from offramp_sim.themis.workload import WorkloadLayer as WorkloadLayer
     from offramp_sim.themis.workload_file import load_workload as load_workload
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
             "Breakdown": "offramp_sim.themis.iteration",
-            "Exchange": "offramp_sim.themis.workload",
             "IdealNetwork": "offramp_sim.themis.iteration",
-            "Layer": "offramp_sim.themis.workload",
+            "LayerCollective": "offramp_sim.themis.workload",
             "SimulatedNetwork": "offramp_sim.themis.iteration",
             "SpeedProfile": "offramp_sim.themis.speeds",
-            "Workload": "offramp_sim.themis.workload",
+            "TrainingWorkload": "offramp_sim.themis.workload",
+            "WorkloadLayer": "offramp_sim.themis.workload",
             "draw_plans": "offramp_sim.themis.picture",
             "load_workload": "offramp_sim.themis.workload_file",
             "run_adaptive": "offramp_sim.themis.speeds",

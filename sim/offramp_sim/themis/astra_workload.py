@@ -32,7 +32,7 @@ from typing import Final
 from offramp.themis.network import Collective, Network
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
-from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload, WorkloadLayer
 
 _COLLECTIVES: Final = {
     "ALLREDUCE": Collective.ALL_REDUCE,
@@ -40,20 +40,20 @@ _COLLECTIVES: Final = {
     "REDUCESCATTER": Collective.REDUCE_SCATTER,
     "ALLTOALL": Collective.ALL_TO_ALL,
 }
-_GROUPS: Final = {"_DP_EP": Scope.EXPERT_DATA, "_EP": Scope.EXPERT}
-_Scopes = tuple[Scope | None, Scope | None]
+_GROUPS: Final = {"_DP_EP": CommunicationScope.EXPERT_DATA, "_EP": CommunicationScope.EXPERT}
+_Scopes = tuple[CommunicationScope | None, CommunicationScope | None]
 """Scopes of communication in the forward and input-gradient passes, and in the weight-gradient pass; None: none."""
 _SCOPES: Final[dict[str, _Scopes]] = {
-    "DATA": (None, Scope.ALL),
-    "MICRO": (None, Scope.ALL),
-    "HYBRID_DLRM": (None, Scope.ALL),
-    "HYBRID_DLRM_ENHANCED": (None, Scope.ALL),
-    "MODEL": (Scope.ALL, None),
-    "DISTRIBUTED_INFERENCE": (Scope.ALL, None),
-    "HYBRID_DATA_MODEL": (Scope.FIRST, Scope.REST),
-    "HYBRID_MODEL_DATA": (Scope.REST, Scope.FIRST),
-    "HYBRID_TRANSFORMER": (Scope.MODEL, Scope.DATA),
-    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": (Scope.MODEL, Scope.DATA),
+    "DATA": (None, CommunicationScope.ALL),
+    "MICRO": (None, CommunicationScope.ALL),
+    "HYBRID_DLRM": (None, CommunicationScope.ALL),
+    "HYBRID_DLRM_ENHANCED": (None, CommunicationScope.ALL),
+    "MODEL": (CommunicationScope.ALL, None),
+    "DISTRIBUTED_INFERENCE": (CommunicationScope.ALL, None),
+    "HYBRID_DATA_MODEL": (CommunicationScope.FIRST, CommunicationScope.REST),
+    "HYBRID_MODEL_DATA": (CommunicationScope.REST, CommunicationScope.FIRST),
+    "HYBRID_TRANSFORMER": (CommunicationScope.MODEL, CommunicationScope.DATA),
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": (CommunicationScope.MODEL, CommunicationScope.DATA),
     "HYBRID_CUSTOMIZED": (None, None),
 }
 _DLRM: Final = ("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED")
@@ -103,7 +103,7 @@ def is_workload(text: str) -> bool:
     return len(lines) > 1 and lines[0].split(maxsplit=1)[:1] > [] and lines[0].split()[0] in _SCOPES
 
 
-def read_workload(text: str, name: str, network: Network) -> Workload:
+def read_workload(text: str, name: str, network: Network) -> TrainingWorkload:
     """Read the workload of such a text, for the NPUs of a network.
 
     Raises:
@@ -125,7 +125,7 @@ def read_workload(text: str, name: str, network: Network) -> Workload:
     layers = _named_apart(_recomputed(layers, header))
     if header.kind in _DLRM:
         layers = _interaction(layers, header)
-    workload = Workload(
+    workload = TrainingWorkload(
         name,
         tuple(layers),
         header.one("model_parallel_NPU_group", 1),
@@ -159,13 +159,16 @@ def _header(words: list[str]) -> _Header:
 
 def _scopes(kind: str, header: _Header, index: int) -> _Scopes:
     if kind in _DLRM and index == 0:
-        return Scope.ALL, Scope.ALL
+        return CommunicationScope.ALL, CommunicationScope.ALL
     if kind.startswith("HYBRID_TRANSFORMER") and "model_parallel_NPU_group" not in header.numbers:
-        return Scope.FIRST, Scope.REST  # before files could say a group, it was the first dimension
+        return (
+            CommunicationScope.FIRST,
+            CommunicationScope.REST,
+        )  # before files could say a group, it was the first dimension
     return _SCOPES[kind]
 
 
-def _layer(number: int, row: list[str], header: _Header, index: int) -> Layer:
+def _layer(number: int, row: list[str], header: _Header, index: int) -> WorkloadLayer:
     where = f"line {number}: layer {row[0]:.40}"
     if len(row) < 11:
         raise OfframpError(f"{where}: expected 11 columns or more, there are {len(row)}")
@@ -185,7 +188,7 @@ def _layer(number: int, row: list[str], header: _Header, index: int) -> Layer:
     elif kind == "DISTRIBUTED_INFERENCE":  # and no backward pass
         times[1:] = [0, 0]
         backward = weight = ()
-    return Layer(
+    return WorkloadLayer(
         row[0],
         forward_ps=times[0],
         input_ps=times[1],
@@ -204,7 +207,9 @@ def _nanoseconds(word: str, where: str) -> int:
     return value
 
 
-def _exchanges(words: list[str], scope: Scope | None, where: str, *, blocking: bool) -> tuple[Exchange, ...]:
+def _exchanges(
+    words: list[str], scope: CommunicationScope | None, where: str, *, blocking: bool
+) -> tuple[LayerCollective, ...]:
     kind, size = words
     count = whole_number(size)
     if count is None:
@@ -217,10 +222,10 @@ def _exchanges(words: list[str], scope: Scope | None, where: str, *, blocking: b
         known = ", ".join(_COLLECTIVES)
         raise OfframpError(f"{where}: '{kind:.40}': expected NONE, or {known}, perhaps with {' or '.join(_GROUPS)}")
     among = _GROUPS.get(group, scope)
-    return () if among is None else (Exchange(collective, count, among, blocking),)
+    return () if among is None else (LayerCollective(collective, count, among, blocking),)
 
 
-def _named_apart(layers: Iterable[Layer]) -> list[Layer]:
+def _named_apart(layers: Iterable[WorkloadLayer]) -> list[WorkloadLayer]:
     """Give layers unique names, as SimAI uses one name for each kind: the second is ``NAME#2``."""
     seen: dict[str, int] = {}
     unique = []
@@ -230,7 +235,7 @@ def _named_apart(layers: Iterable[Layer]) -> list[Layer]:
     return unique
 
 
-def _recomputed(layers: list[Layer], header: _Header) -> list[Layer]:
+def _recomputed(layers: list[WorkloadLayer], header: _Header) -> list[WorkloadLayer]:
     """Mark layers whose forward pass, from the last checkpoint on, runs again before an initiating layer's backward."""
     starts = _counted(header, "checkpoints", len(layers))
     again: set[int] = set()
@@ -253,7 +258,7 @@ def _counted(header: _Header, name: str, layers: int) -> tuple[int, ...]:
     return numbers[1:]
 
 
-def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
+def _interaction(layers: list[WorkloadLayer], header: _Header) -> list[WorkloadLayer]:
     """Link a DLRM's top layers to the embeddings' exchange; its gradients go back where the bottom layers begin."""
     numbers = header.numbers.get("DLRM_LAST_BOTTOM_LAYER", header.numbers.get("", ()))
     if len(numbers) != 1:
@@ -267,11 +272,11 @@ def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
     return layers
 
 
-def _gathered(workload: Workload, network: Network) -> Workload:
+def _gathered(workload: TrainingWorkload, network: Network) -> TrainingWorkload:
     """The workload with the sizes of all-gathers as the bytes that every NPU has after them."""
     sizes = workload.group_sizes(network)
 
-    def scaled(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
+    def scaled(exchanges: tuple[LayerCollective, ...]) -> tuple[LayerCollective, ...]:
         return tuple(
             replace(each, size=each.size * sizes[each.scope]) if each.collective is Collective.ALL_GATHER else each
             for each in exchanges

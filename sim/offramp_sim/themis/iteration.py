@@ -10,19 +10,19 @@ from functools import lru_cache
 
 from offramp.themis.bound import ideal_ps
 from offramp.themis.demand import Demand
-from offramp.themis.messages import Messages
+from offramp.themis.messages import MessageParameters
 from offramp.themis.network import Network
-from offramp.themis.pipeline import Policy, execute
-from offramp.themis.plan import CHUNKS, Plan, Scheduler, make_plan
-from offramp.themis.schedule import Order, Stage, active, sent_bytes
+from offramp.themis.pipeline import ChunkPolicy, execute
+from offramp.themis.plan import CHUNKS, CollectivePlan, Scheduler, make_plan
+from offramp.themis.schedule import ChunkOperation, Order, active, sent_bytes
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.metrics import Interval, union
-from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload, WorkloadLayer
 
-_POLICIES: dict[str, Policy] = {
-    Scheduler.BASELINE: Policy.FIFO,
-    Scheduler.THEMIS_FIFO: Policy.FIFO,
-    Scheduler.THEMIS_SCF_SIZE: Policy.SCF_SIZE,
+_POLICIES: dict[str, ChunkPolicy] = {
+    Scheduler.BASELINE: ChunkPolicy.FIFO,
+    Scheduler.THEMIS_FIFO: ChunkPolicy.FIFO,
+    Scheduler.THEMIS_SCF_SIZE: ChunkPolicy.SCF_SIZE,
 }
 
 
@@ -39,7 +39,7 @@ class Breakdown:
 
     forward: int = 0
     backward: int = 0
-    exposed: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, 0))
+    exposed: dict[CommunicationScope, int] = field(default_factory=lambda: dict.fromkeys(CommunicationScope, 0))
     pending: list[tuple[Interval, Order]] = field(default_factory=list)
     sent: list[float] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ class IdealNetwork:
         return number
 
 
-_Planned = tuple[Plan, list[list[Stage]], list[float]]
+_Planned = tuple[CollectivePlan, list[list[ChunkOperation]], list[float]]
 """A plan, its stages, and the bytes that an NPU sends on each dimension."""
 
 
@@ -158,14 +158,14 @@ class SimulatedNetwork:
             number, start, demand = self._live[0]
             self._finish[number] = start + self._plans[demand][0].finish_ps
             return
-        stages: list[list[Stage]] = []
+        stages: list[list[ChunkOperation]] = []
         release, owner = [], []
         for number, start, demand in self._live:
             schedule = self._plans[demand][1]
             stages += schedule
             release += [start] * len(schedule)
             owner += [number] * len(schedule)
-        policy = _POLICIES.get(self.scheduler, Policy.SCF)
+        policy = _POLICIES.get(self.scheduler, ChunkPolicy.SCF)
         last: dict[int, int] = defaultdict(int)
         network = self.network
         for op in execute(stages, len(network.dimensions), policy, release, at_once=network.at_once).operations:
@@ -183,14 +183,16 @@ class SerialNetwork(SimulatedNetwork):
         self._finish[self._count] = self._free
 
 
-class _Iteration:
+class _NpuIteration:
     """The clock of one NPU, which all NPUs share."""
 
-    def __init__(self, workload: Workload, wires: SimulatedNetwork | IdealNetwork, breakdown: Breakdown) -> None:
+    def __init__(
+        self, workload: TrainingWorkload, wires: SimulatedNetwork | IdealNetwork, breakdown: Breakdown
+    ) -> None:
         self.workload, self.wires, self.breakdown = workload, wires, breakdown
         self.now = breakdown.total
         self.dims = workload.dims(wires.network)
-        self.open: list[tuple[int, Scope, int, Order]] = []
+        self.open: list[tuple[int, CommunicationScope, int, Order]] = []
         self.by_layer: dict[str, list[int]] = {}
 
     def compute(self, ps: int, *, forward: bool) -> None:
@@ -200,7 +202,7 @@ class _Iteration:
         else:
             self.breakdown.backward += ps
 
-    def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> set[int]:
+    def communicate(self, exchanges: tuple[LayerCollective, ...], layer: WorkloadLayer | None = None) -> set[int]:
         """Issue exchanges and wait for those that block; returns their numbers."""
         numbers = set()
         for exchange in exchanges:
@@ -231,7 +233,7 @@ class _Iteration:
             self.compute(layer.forward_ps, forward=True)
             self.communicate(layer.forward, layer)
         self.wait()
-        late: list[Exchange] = []
+        late: list[LayerCollective] = []
         for layer in reversed(self.workload.layers):
             if layer.recompute:
                 self.compute(layer.forward_ps, forward=True)
@@ -249,20 +251,20 @@ class _Iteration:
         self.wait()
 
 
-def _fused(exchanges: list[Exchange]) -> Iterator[Exchange]:
+def _fused(exchanges: list[LayerCollective]) -> Iterator[LayerCollective]:
     """Fuse exchanges into one for each kind and scope."""
-    sizes: dict[tuple[object, Scope], int] = {}
+    sizes: dict[tuple[object, CommunicationScope], int] = {}
     for exchange in exchanges:
         key = exchange.collective, exchange.scope
         sizes[key] = sizes.get(key, 0) + exchange.size
     for exchange in exchanges:
         key = exchange.collective, exchange.scope
         if key in sizes:
-            yield Exchange(exchange.collective, sizes.pop(key), exchange.scope)
+            yield LayerCollective(exchange.collective, sizes.pop(key), exchange.scope)
 
 
 def train(
-    workload: Workload,
+    workload: TrainingWorkload,
     network: Network,
     scheduler: str | None,
     iterations: int = 1,
@@ -286,7 +288,7 @@ def train(
     breakdown = Breakdown()
     wires = _wires(network, scheduler, chunks)
     for _ in range(iterations):
-        _Iteration(workload, wires, breakdown).run()
+        _NpuIteration(workload, wires, breakdown).run()
     if not breakdown.total:
         raise OfframpError(
             f"workload {workload.name}: an iteration takes no time: expected computation or communication"
@@ -298,5 +300,5 @@ def train(
 def _wires(network: Network, scheduler: str | None, chunks: int) -> SimulatedNetwork | IdealNetwork:
     if scheduler is None:
         return IdealNetwork(network)
-    serial = any(isinstance(d.messages, Messages) for d in network.dimensions)
+    serial = any(isinstance(d.messages, MessageParameters) for d in network.dimensions)
     return (SerialNetwork if serial else SimulatedNetwork)(network, scheduler, chunks)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from offramp.themis.network import Network
 from offramp.themis.pipeline import Timeline
-from offramp.themis.schedule import Stage, sent_bytes
+from offramp.themis.schedule import ChunkOperation, sent_bytes
 from offramp_base.errors import OfframpError
 
 Interval = tuple[int, int]
@@ -17,7 +17,7 @@ WINDOW_PS = 100_000_000
 """Window of figure 9: 100 microseconds."""
 
 
-def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps: int) -> float:
+def utilisation(network: Network, stages: Sequence[Sequence[ChunkOperation]], pending_ps: int) -> float:
     """Average utilisation weighted by bandwidth: bytes sent over what all dimensions could send in ``pending_ps``.
 
     Args:
@@ -36,7 +36,9 @@ def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps:
     return total * 8e12 / (pending_ps * network.bandwidth_bps)
 
 
-def utilisation_by_dimension(network: Network, stages: Sequence[Sequence[Stage]], pending_ps: int) -> list[float]:
+def utilisation_by_dimension(
+    network: Network, stages: Sequence[Sequence[ChunkOperation]], pending_ps: int
+) -> list[float]:
     """Each dimension's share of the bytes that it could send in ``pending_ps``."""
     sent = sent_bytes(network, stages)
     return [n * 8e12 / (pending_ps * d.bandwidth_bps) for n, d in zip(sent, network.dimensions, strict=True)]

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from offramp.themis.network import Collective
 from offramp_base.errors import OfframpError
-from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload, WorkloadLayer
 
 _FP16 = 2
 
@@ -34,17 +34,17 @@ A100 = Accelerator()
 """An A100: 312 TFLOPS dense FP16 and 1,555 GB/s."""
 
 
-def _dense(name: str, npu: Accelerator, macs: float, weights: float, moved: float) -> Layer:
+def _dense(name: str, npu: Accelerator, macs: float, weights: float, moved: float) -> WorkloadLayer:
     """A data-parallel layer, from multiply-adds and activation values of a mini-batch, and the number of weights."""
     time = npu.time_ps(2 * macs, _FP16 * (weights + moved))
-    return Layer(name, time, time, time, weight=_gradient(weights))
+    return WorkloadLayer(name, time, time, time, weight=_gradient(weights))
 
 
-def _gradient(weights: float, scope: Scope = Scope.ALL) -> tuple[Exchange, ...]:
-    return (Exchange(Collective.ALL_REDUCE, round(_FP16 * weights), scope),)
+def _gradient(weights: float, scope: CommunicationScope = CommunicationScope.ALL) -> tuple[LayerCollective, ...]:
+    return (LayerCollective(Collective.ALL_REDUCE, round(_FP16 * weights), scope),)
 
 
-def resnet152(npu: Accelerator = A100, batch: int = 32) -> Workload:
+def resnet152(npu: Accelerator = A100, batch: int = 32) -> TrainingWorkload:
     """ResNet-152 at 224 x 224: 60.2 million parameters, all data-parallel."""
     layers = []
 
@@ -68,10 +68,10 @@ def resnet152(npu: Accelerator = A100, batch: int = 32) -> Workload:
         side //= 2
     weights = 2048 * 1000 + 1000
     layers.append(_dense("fc", npu, batch * weights, weights, batch * 3048))
-    return Workload("resnet-152", tuple(layers), facts=(f"mini-batch {batch}, 224 x 224",))
+    return TrainingWorkload("resnet-152", tuple(layers), facts=(f"mini-batch {batch}, 224 x 224",))
 
 
-def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> Workload:
+def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> TrainingWorkload:
     """GNMT, 8 encoder and 8 decoder layers of 1,024: all data-parallel."""
     width, vocabulary = 1024, 32000
     tokens = batch * words
@@ -84,7 +84,7 @@ def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> Workload
     def table(name: str) -> None:
         weights = vocabulary * width
         time = npu.time_ps(0, 2 * _FP16 * tokens * width)
-        layers.append(Layer(name, time, time, time, weight=_gradient(weights)))
+        layers.append(WorkloadLayer(name, time, time, time, weight=_gradient(weights)))
 
     table("encoder_embedding")
     lstm("encoder_1_forward", width)
@@ -101,22 +101,22 @@ def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> Workload
     output = vocabulary * (width + 1)
     layers.append(_dense("softmax", npu, tokens * output, output, tokens * (width + vocabulary)))
     facts = (f"mini-batch {batch}", f"{words} words a sentence and a vocabulary of {vocabulary:,} are our choice")
-    return Workload("gnmt", tuple(layers), facts=facts)
+    return TrainingWorkload("gnmt", tuple(layers), facts=facts)
 
 
-def dlrm(npu: Accelerator = A100, batch: int = 512) -> Workload:
+def dlrm(npu: Accelerator = A100, batch: int = 512) -> TrainingWorkload:
     """DLRM: data-parallel MLPs, distributed embedding tables; all-to-alls overlap with the bottom MLP."""
     tables, width = 64, 128
     bottom = (13, 4096, 4096, 2048, width)
     pairs = (tables + 1) * tables // 2
     top = (pairs + width, 4096, 4096, 4096, 1)
     pooled = batch * tables * width * _FP16
-    embedding = Layer(
+    embedding = WorkloadLayer(
         "embedding",
         npu.time_ps(0, 2 * pooled),
         0,
         npu.time_ps(0, 2 * pooled),
-        forward=(Exchange(Collective.ALL_TO_ALL, pooled),),
+        forward=(LayerCollective(Collective.ALL_TO_ALL, pooled),),
     )
     layers = [embedding]
 
@@ -128,29 +128,33 @@ def dlrm(npu: Accelerator = A100, batch: int = 512) -> Workload:
     mlp("bottom", bottom)
     mlp("top", top)
     first = len(bottom)  # of the top MLP, behind the embedding and the bottom MLP
-    layers[first] = replace(layers[first], awaits="embedding", input=(Exchange(Collective.ALL_TO_ALL, pooled),))
+    layers[first] = replace(layers[first], awaits="embedding", input=(LayerCollective(Collective.ALL_TO_ALL, pooled),))
     facts = (
         f"mini-batch {batch} a NPU",
         f"{tables} tables of width {width} are our choice",
         f"MLPs {'-'.join(map(str, bottom))} and {'-'.join(map(str, top))} are our choice",
     )
-    return Workload("dlrm", tuple(layers), facts=facts)
+    return TrainingWorkload("dlrm", tuple(layers), facts=facts)
 
 
-def transformer_1t(npu: Accelerator = A100, batch: int = 16, model_parallel: int = 128, words: int = 1024) -> Workload:
+def transformer_1t(
+    npu: Accelerator = A100, batch: int = 16, model_parallel: int = 128, words: int = 1024
+) -> TrainingWorkload:
     """A transformer of 10^12 parameters under ZeRO stage 2: model-parallel first dimensions, data-parallel others."""
     blocks, width, vocabulary = 128, 25600, 51200
     tokens = batch * words
     activation = tokens * width * _FP16
-    reduce = (Exchange(Collective.ALL_REDUCE, activation, Scope.MODEL, blocking=True),)
+    reduce = (LayerCollective(Collective.ALL_REDUCE, activation, CommunicationScope.MODEL, blocking=True),)
     layers = []
 
     def part(name: str, weights: int, extra: int) -> None:
         mine = weights / model_parallel
         macs = tokens * (mine + extra / model_parallel)
         time = npu.time_ps(2 * macs, _FP16 * (mine + 3 * tokens * width))
-        gradient = (Exchange(Collective.ALL_REDUCE, round(_FP16 * mine), Scope.DATA),)
-        layers.append(Layer(name, time, time, time, forward=reduce, input=reduce, weight=gradient, recompute=True))
+        gradient = (LayerCollective(Collective.ALL_REDUCE, round(_FP16 * mine), CommunicationScope.DATA),)
+        layers.append(
+            WorkloadLayer(name, time, time, time, forward=reduce, input=reduce, weight=gradient, recompute=True)
+        )
 
     part("embedding", vocabulary * width, 0)
     for i in range(1, blocks + 1):
@@ -160,10 +164,10 @@ def transformer_1t(npu: Accelerator = A100, batch: int = 16, model_parallel: int
         f"mini-batch {batch}, model-parallel over {model_parallel} NPUs",
         f"{blocks} blocks of width {width}, {words} words, one reduction of all gradients: our choice",
     )
-    return Workload("transformer-1t", tuple(layers), model_parallel, facts=facts)
+    return TrainingWorkload("transformer-1t", tuple(layers), model_parallel, facts=facts)
 
 
-MODELS: dict[str, Callable[[], Workload]] = {
+MODELS: dict[str, Callable[[], TrainingWorkload]] = {
     "resnet-152": resnet152,
     "gnmt": gnmt,
     "dlrm": dlrm,
@@ -171,7 +175,7 @@ MODELS: dict[str, Callable[[], Workload]] = {
 }
 
 
-def model_for(name: str, sizes: Iterable[int]) -> Workload:
+def model_for(name: str, sizes: Iterable[int]) -> TrainingWorkload:
     """One of the paper's workloads for a network with dimensions of these sizes.
 
     Transformer-1T is model-parallel across the first dimensions up to 128 NPUs (section 5.2).

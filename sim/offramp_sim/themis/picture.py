@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from offramp.themis.network import Collective
-from offramp.themis.plan import Plan
+from offramp.themis.plan import CollectivePlan
 from offramp_base.errors import OfframpError
 from offramp_base.extras import needs
 from offramp_sim.figures import save
@@ -26,7 +26,7 @@ COLOURS = {
 }
 
 
-def draw_plans(plans: Sequence[Plan], path: Path) -> None:
+def draw_plans(plans: Sequence[CollectivePlan], path: Path) -> None:
     """Write a PNG with a row for each plan, without a display.
 
     Raises:
@@ -48,7 +48,7 @@ def draw_plans(plans: Sequence[Plan], path: Path) -> None:
     save(figure, path)
 
 
-def draw_utilisation(axes: Axes, plan: Plan, end_ps: int) -> None:
+def draw_utilisation(axes: Axes, plan: CollectivePlan, end_ps: int) -> None:
     """The share of each window in which a dimension transfers."""
     window = max(1, -(-end_ps // WINDOWS))
     for dim in range(len(plan.network.dimensions)):
@@ -60,7 +60,7 @@ def draw_utilisation(axes: Axes, plan: Plan, end_ps: int) -> None:
     axes.legend(loc="center right", fontsize="small")
 
 
-def draw_operations(axes: Axes, plan: Plan, end_ps: int) -> None:
+def draw_operations(axes: Axes, plan: CollectivePlan, end_ps: int) -> None:
     """One bar per operation on its dimension, coloured by kind."""
     stages = plan.stages()
     dims = len(plan.network.dimensions)

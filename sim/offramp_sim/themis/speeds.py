@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from offramp.themis import themis
 from offramp.themis.network import Collective
-from offramp.themis.pipeline import Finish, Operation, Policy, Timeline, execute
-from offramp.themis.schedule import Chunk, Schedule
+from offramp.themis.pipeline import ChunkPolicy, Finish, Operation, Timeline, execute
+from offramp.themis.schedule import Chunk, ChunkSchedule
 from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SpeedChange:
     """A change of speed: from ``at_ps`` on, each dimension runs at a factor of its nominal bandwidth."""
 
     at_ps: int
@@ -25,7 +25,7 @@ class Change:
 class SpeedProfile:
     """Piecewise constant speeds; nominal until the first change."""
 
-    def __init__(self, dims: int, changes: Sequence[Change]) -> None:
+    def __init__(self, dims: int, changes: Sequence[SpeedChange]) -> None:
         """Raises OfframpError: times that do not rise from above 0, or not one positive factor for each dimension."""
         times = [change.at_ps for change in changes]
         if times != sorted(set(times)) or any(t <= 0 for t in times):
@@ -51,12 +51,12 @@ class SpeedProfile:
         return max(start, round(now + left / self._factors[at][dim]))
 
 
-def run_static(schedule: Schedule, profile: SpeedProfile, policy: Policy = Policy.SCF) -> Timeline:
+def run_static(schedule: ChunkSchedule, profile: SpeedProfile, policy: ChunkPolicy = ChunkPolicy.SCF) -> Timeline:
     """Run the schedule as planned, at the actual speeds."""
     return execute(schedule.stages(), len(schedule.network.dimensions), policy, finish=profile.finish)
 
 
-def run_adaptive(schedule: Schedule, profile: SpeedProfile, policy: Policy = Policy.SCF) -> Timeline:
+def run_adaptive(schedule: ChunkSchedule, profile: SpeedProfile, policy: ChunkPolicy = ChunkPolicy.SCF) -> Timeline:
     """Let Themis replan at every change what has not begun: whole chunks, and the gathering half of others.
 
     All NPUs learn of a change at the same moment; stages that have begun, and those after them in the same half, stay
@@ -71,11 +71,13 @@ def run_adaptive(schedule: Schedule, profile: SpeedProfile, policy: Policy = Pol
     return _run(current, release, profile.finish, policy)
 
 
-def _run(schedule: Schedule, release: Sequence[int], finish: Finish, policy: Policy) -> Timeline:
+def _run(schedule: ChunkSchedule, release: Sequence[int], finish: Finish, policy: ChunkPolicy) -> Timeline:
     return execute(schedule.stages(), len(schedule.network.dimensions), policy, release, finish)
 
 
-def _again(schedule: Schedule, release: Sequence[int], ran: Timeline, change: Change) -> tuple[Schedule, list[int]]:
+def _again(
+    schedule: ChunkSchedule, release: Sequence[int], ran: Timeline, change: SpeedChange
+) -> tuple[ChunkSchedule, list[int]]:
     """The schedule with new orders for stages that have not begun when the speed changes."""
     network = schedule.network.at_speed(change.factors)
     begun: dict[int, list[Operation]] = {}
@@ -83,7 +85,7 @@ def _again(schedule: Schedule, release: Sequence[int], ran: Timeline, change: Ch
         if op.start < change.at_ps:
             begun.setdefault(op.chunk, []).append(op)
     tracker = themis.Tracker([0] * len(network.dimensions))
-    stages = Schedule(network, schedule.collective, schedule.chunks).stages()
+    stages = ChunkSchedule(network, schedule.collective, schedule.chunks).stages()
     for i, done in begun.items():  # what is left of the stages that stay
         for index, stage in enumerate(stages[i]):
             if index >= len(done) and not _gathers(schedule, i, index, len(done)):
@@ -97,10 +99,10 @@ def _again(schedule: Schedule, release: Sequence[int], ran: Timeline, change: Ch
             order = themis.order_chunk(network, Collective.ALL_GATHER, chunk.size, tracker.loads, 1 / 16)
             tracker.add(themis.chunk_loads(network, Collective.ALL_GATHER, order, chunk.size))
             chunks[i] = Chunk(chunk.size, chunk.reduce, order)
-    return Schedule(schedule.network, schedule.collective, tuple(chunks)), starts
+    return ChunkSchedule(schedule.network, schedule.collective, tuple(chunks)), starts
 
 
-def _gathers(schedule: Schedule, chunk: int, index: int, done: int) -> bool:
+def _gathers(schedule: ChunkSchedule, chunk: int, index: int, done: int) -> bool:
     """Whether a stage belongs to a gathering half that can still be replanned."""
     if schedule.collective is not Collective.ALL_REDUCE:
         return False

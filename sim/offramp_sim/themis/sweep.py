@@ -21,7 +21,7 @@ METHODS = tuple(scheduler.value for scheduler in Scheduler)
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One all-reduce: seconds and average utilisation of every scheduler, with the lower bound and the ideal."""
 
     network: str
@@ -34,11 +34,11 @@ class Point:
 
 def measure(
     network: Network, size: int, schedulers: Sequence[Scheduler] = tuple(Scheduler), chunks: int = CHUNKS
-) -> Point:
+) -> SweepPoint:
     """Measure all schedulers on one all-reduce of ``size`` bytes."""
     demand = [Demand(Collective.ALL_REDUCE, size)]
     plans = {s.value: make_plan(network, demand, s, chunks) for s in schedulers}
-    return Point(
+    return SweepPoint(
         network.name,
         round(size / 1e6),
         {name: plan.finish_ps / 1e12 for name, plan in plans.items()},
@@ -50,7 +50,7 @@ def measure(
 
 def sweep(
     networks: Sequence[Network] = tuple(PAPER.values()), factor: float = 1.0, chunks: int = CHUNKS
-) -> list[Point]:
+) -> list[SweepPoint]:
     """Measure all topologies and sizes, which are ``factor`` times as large, one after the other."""
     cases = [(network, mb) for network in networks for mb in SIZES_MB]
     schedulers = tuple(Scheduler)

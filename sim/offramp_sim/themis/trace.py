@@ -19,10 +19,10 @@ from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.groups import Groups, groups_of
 from offramp.hermod.chakra.load import read_ranks
 from offramp.hermod.chakra.match import Key, Matcher, whole
-from offramp.hermod.chakra.trace import Node, Trace
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace
 from offramp.themis.kinds import Collective
 from offramp.themis.network import Network
-from offramp.themis.system_file import System
+from offramp.themis.system_file import SystemFile
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.trace_wires import TraceWires
 
@@ -66,7 +66,7 @@ class TracedIteration:
 
 @dataclass(slots=True)
 class _Npu:
-    nodes: dict[int, Node]
+    nodes: dict[int, ChakraNode]
     awaited: dict[int, int] = field(default_factory=dict)
     followers: dict[int, list[int]] = field(default_factory=dict)
     ready: list[int] = field(default_factory=list)
@@ -83,7 +83,7 @@ class _Meeting:
     members: tuple[int, ...]
     dims: tuple[int, ...] | None
     together: bool
-    joined: dict[int, tuple[int, Node]] = field(default_factory=dict)
+    joined: dict[int, tuple[int, ChakraNode]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class _Transfer:
     receiver: tuple[int, int] | None = None
 
 
-def run_traces(place: Path, network: Network, system: System, scheduler: str, chunks: int) -> TracedIteration:
+def run_traces(place: Path, network: Network, system: SystemFile, scheduler: str, chunks: int) -> TracedIteration:
     """Run one iteration of the traces in a folder, or of ``FOLDER/PREFIX``, with a rank for each NPU.
 
     Args:
@@ -108,11 +108,11 @@ def run_traces(place: Path, network: Network, system: System, scheduler: str, ch
     traces, groups = read_ranks(place)
     if len(traces) != network.npus:
         raise OfframpError(f"{place}: {len(traces)} ranks, {network.name} has {network.npus} NPUs")
-    return _Run(traces, groups, TraceWires(network, scheduler, chunks), system).run()
+    return _TraceRun(traces, groups, TraceWires(network, scheduler, chunks), system).run()
 
 
-class _Run:
-    def __init__(self, traces: Sequence[Trace], groups: Groups, wires: TraceWires, system: System) -> None:
+class _TraceRun:
+    def __init__(self, traces: Sequence[ChakraTrace], groups: Groups, wires: TraceWires, system: SystemFile) -> None:
         self.wires, self.system = wires, system
         self.events: list[tuple[int, int, int, int]] = []  # time, turn, rank, node that is over
         self.turn = count()
@@ -123,7 +123,7 @@ class _Run:
         if not system.replay_only:
             self._match(traces, groups)
 
-    def _match(self, traces: Sequence[Trace], groups: Groups) -> None:
+    def _match(self, traces: Sequence[ChakraTrace], groups: Groups) -> None:
         """Match nodes that belong together on several ranks."""
         named = [{**groups_of(trace, len(traces)), **groups} for trace in traces]
         matcher = Matcher(named, cpu=False, ours="workers" in traces[0].attributes)
@@ -191,7 +191,7 @@ class _Run:
     def _end(self, at: int, rank: int, number: int) -> None:
         heapq.heappush(self.events, (at, next(self.turn), rank, number))
 
-    def _begin(self, rank: int, node: Node, now: int) -> bool:
+    def _begin(self, rank: int, node: ChakraNode, now: int) -> bool:
         """Begin a node; returns whether it takes time, else it has ended already."""
         engine, kind = _engine(node), node.kind
         recorded_ns = node.duration_us * 1000
@@ -215,7 +215,7 @@ class _Run:
             self._end(now + took, rank, node.id)
         return True
 
-    def _join(self, rank: int, node: Node, now: int) -> None:
+    def _join(self, rank: int, node: ChakraNode, now: int) -> None:
         meeting = self.meetings[self.keys[rank][node.id]]
         meeting.joined[rank] = now, node
         if len(meeting.joined) < len(meeting.members):
@@ -224,7 +224,7 @@ class _Run:
         for member, number, at in zip(meeting.members, numbers, self._ends(meeting, node), strict=True):
             self._end(at, member, number)
 
-    def _ends(self, meeting: _Meeting, node: Node) -> list[int]:
+    def _ends(self, meeting: _Meeting, node: ChakraNode) -> list[int]:
         """Time at which a collective ends on each of its ranks."""
         a, members = node.attributes, meeting.members
         starts = [meeting.joined[member][0] for member in members]
@@ -241,7 +241,7 @@ class _Run:
             return self.wires.group_ps(kind, size, members, starts)
         return [max(starts) + self.wires.together_ps(kind, size, meeting.dims)] * len(members)
 
-    def _send(self, rank: int, node: Node, now: int) -> None:
+    def _send(self, rank: int, node: ChakraNode, now: int) -> None:
         a, transfer = node.attributes, self._transfer(rank, node)
         arrives = now + self.wires.message_ps(rank, whole(a, "comm_dst", rank), whole(a, "comm_size", 0))
         transfer.arrived = arrives
@@ -249,17 +249,17 @@ class _Run:
         if transfer.receiver is not None:
             self._end(arrives, *transfer.receiver)
 
-    def _receive(self, rank: int, node: Node, now: int) -> None:
+    def _receive(self, rank: int, node: ChakraNode, now: int) -> None:
         transfer = self._transfer(rank, node)
         transfer.receiver = rank, node.id
         if transfer.arrived is not None:
             self._end(max(now, transfer.arrived), rank, node.id)
 
-    def _transfer(self, rank: int, node: Node) -> _Transfer:
+    def _transfer(self, rank: int, node: ChakraNode) -> _Transfer:
         return self.transfers.setdefault(self.keys[rank][node.id], _Transfer())
 
 
-def _npu(rank: int, trace: Trace) -> _Npu:
+def _npu(rank: int, trace: ChakraTrace) -> _Npu:
     npu = _Npu({node.id: node for node in trace.nodes})
     if len(npu.nodes) < len(trace.nodes):
         raise OfframpError(f"rank {rank}: a node is there twice")
@@ -276,7 +276,7 @@ def _npu(rank: int, trace: Trace) -> _Npu:
     return npu
 
 
-def _engine(node: Node) -> _Engine | None:
+def _engine(node: ChakraNode) -> _Engine | None:
     """Engine that a node occupies; None if it only waits, or takes no time."""
     if node.kind in (schema.INVALID, schema.METADATA, schema.MEMORY_LOAD, schema.MEMORY_STORE):
         return None
@@ -287,7 +287,7 @@ def _engine(node: Node) -> _Engine | None:
     return None if node.kind == schema.RECEIVE else _Engine.COMMUNICATION
 
 
-def _dims(node: Node, count: int) -> tuple[int, ...] | None:
+def _dims(node: ChakraNode, count: int) -> tuple[int, ...] | None:
     """The dimensions that a collective names; None if it uses all."""
     flags = node.attributes.get("involved_dim")
     if not isinstance(flags, list) or all(flags[:count]):

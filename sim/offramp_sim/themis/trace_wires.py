@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from offramp.themis.demand import Demand
 from offramp.themis.kinds import Collective
-from offramp.themis.messages import Algorithm, Algorithms, Messages
+from offramp.themis.messages import Algorithms, CollectiveAlgorithm, MessageParameters
 from offramp.themis.network import Network, coordinates
 from offramp.themis.plan import make_plan
 from offramp_base.errors import OfframpError
@@ -22,7 +22,7 @@ _Step = tuple[list[tuple[Times, Times]], int]
 
 
 class TraceWires:
-    """A network whose dimensions carry messages (:meth:`offramp.themis.system_file.System.on`).
+    """A network whose dimensions carry messages (:meth:`offramp.themis.system_file.SystemFile.on`).
 
     The scheduler plans collectives of all NPUs, or of all along some dimensions. Any other group runs the algorithm
     of the only dimension among its ranks, as in ASTRA-sim; on several dimensions, it is a ring of them in the order
@@ -36,11 +36,11 @@ class TraceWires:
         self.network, self.scheduler, self.chunks = network, scheduler, chunks
         self._sizes = [d.size for d in network.dimensions]
         self._planned: dict[tuple[Collective, int, tuple[int, ...] | None], int] = {}
-        self._messages: list[Messages | None] = []
+        self._messages: list[MessageParameters | None] = []
         for d in network.dimensions:
-            if d.size > 1 and not isinstance(d.messages, Messages):
+            if d.size > 1 and not isinstance(d.messages, MessageParameters):
                 raise OfframpError(f"{network.name}: {d.kind} dimension: expected serial delays, which have messages")
-            self._messages.append(d.messages if isinstance(d.messages, Messages) else None)
+            self._messages.append(d.messages if isinstance(d.messages, MessageParameters) else None)
 
     def message_ps(self, source: int, sink: int, size: int) -> int:
         """Picoseconds that a message takes; it goes dimension by dimension, cut through at the slowest link."""
@@ -98,7 +98,7 @@ class TraceWires:
         both_ways = all(m.bidirectional for m in self._messages if m is not None)
         usual: Algorithms = first.algorithms if len(self._messages) == 1 else ("ring", "ring", "ring", "ring")
         messages = replace(first, algorithms=usual, bidirectional=both_ways)
-        turned = both_ways and messages.algorithm(kind) == Algorithm.RING
+        turned = both_ways and messages.algorithm(kind) == CollectiveAlgorithm.RING
         orders = (ring, ring[::-1]) if turned else (ring,)  # halves of a chunk go opposite ways round
         count, chunk = self._pieces(kind, size)
         steps = [list(self._steps(order, messages, kind, chunk)) for order in orders]
@@ -108,13 +108,13 @@ class TraceWires:
             now = np.maximum(ends[0], ends[-1][:: -1 if turned else 1])
         return [int(each) for each in now]
 
-    def _steps(self, ring: Sequence[int], messages: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
+    def _steps(self, ring: Sequence[int], messages: MessageParameters, kind: Collective, chunk: int) -> Iterator[_Step]:
         """Per step and position, the messages that a rank waits for: their senders and durations."""
         places, name = np.arange(len(ring)), messages.algorithm(kind)
         for distance, sent, added in messages.steps(kind, chunk, len(ring)):
-            if name == Algorithm.RING:
+            if name == CollectiveAlgorithm.RING:
                 senders = [np.roll(places, 1)]
-            elif name == Algorithm.DIRECT:
+            elif name == CollectiveAlgorithm.DIRECT:
                 senders = [np.roll(places, k) for k in range(1, len(ring))]
             else:
                 senders = [places ^ distance]

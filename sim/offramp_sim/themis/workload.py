@@ -12,7 +12,7 @@ from offramp.themis.network import Collective, Network
 from offramp_base.errors import OfframpError
 
 
-class Scope(StrEnum):
+class CommunicationScope(StrEnum):
     """NPUs that take part in a layer's communication."""
 
     ALL = "all"
@@ -31,7 +31,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class LayerCollective:
     """A collective of a layer.
 
     Attributes:
@@ -43,12 +43,12 @@ class Exchange:
 
     collective: Collective
     size: int
-    scope: Scope = Scope.ALL
+    scope: CommunicationScope = CommunicationScope.ALL
     blocking: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class WorkloadLayer:
     """One layer of a model on one NPU; times in picoseconds.
 
     Attributes:
@@ -64,16 +64,16 @@ class Layer:
     forward_ps: int = 0
     input_ps: int = 0
     weight_ps: int = 0
-    forward: tuple[Exchange, ...] = ()
-    input: tuple[Exchange, ...] = ()
-    weight: tuple[Exchange, ...] = ()
+    forward: tuple[LayerCollective, ...] = ()
+    input: tuple[LayerCollective, ...] = ()
+    weight: tuple[LayerCollective, ...] = ()
     recompute: bool = False
     awaits: str | None = None
     await_input: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class TrainingWorkload:
     """A model as it is trained.
 
     Attributes:
@@ -88,7 +88,7 @@ class Workload:
     """
 
     name: str
-    layers: tuple[Layer, ...]
+    layers: tuple[WorkloadLayer, ...]
     model_parallel: int = 1
     fuse_gradients: bool = True
     facts: tuple[str, ...] = field(default=())
@@ -111,12 +111,12 @@ class Workload:
             if min(times) < 0:
                 raise OfframpError(f"workload {self.name}: layer {layer.name}: times {times} ps: expected at least 0")
 
-    def scaled(self, factor: float) -> Workload:
+    def scaled(self, factor: float) -> TrainingWorkload:
         """The workload with all computation times multiplied."""
         if not (math.isfinite(factor) and factor >= 0):
             raise OfframpError(f"workload {self.name}: compute scale {factor}: expected at least 0")
 
-        def times(layer: Layer) -> Layer:
+        def times(layer: WorkloadLayer) -> WorkloadLayer:
             scale: Callable[[int], int] = lambda t: round(t * factor)  # noqa: E731
             return replace(
                 layer,
@@ -137,7 +137,7 @@ class Workload:
             network = network.divided(group)
         return network
 
-    def dims(self, network: Network) -> dict[Scope, tuple[int, ...]]:
+    def dims(self, network: Network) -> dict[CommunicationScope, tuple[int, ...]]:
         """The dimensions of a fitted network along which each scope communicates.
 
         Raises:
@@ -146,16 +146,16 @@ class Workload:
         model, experts, stage = map(network.up_to, self._groups(network))
         everything = tuple(range(len(network.dimensions)))
         return {
-            Scope.ALL: everything,
-            Scope.MODEL: model,
-            Scope.DATA: stage[len(model) :],
-            Scope.EXPERT: experts[len(model) :],
-            Scope.EXPERT_DATA: stage[len(experts) :],
-            Scope.FIRST: everything[:1],
-            Scope.REST: everything[1:],
+            CommunicationScope.ALL: everything,
+            CommunicationScope.MODEL: model,
+            CommunicationScope.DATA: stage[len(model) :],
+            CommunicationScope.EXPERT: experts[len(model) :],
+            CommunicationScope.EXPERT_DATA: stage[len(experts) :],
+            CommunicationScope.FIRST: everything[:1],
+            CommunicationScope.REST: everything[1:],
         }
 
-    def group_sizes(self, network: Network) -> dict[Scope, int]:
+    def group_sizes(self, network: Network) -> dict[CommunicationScope, int]:
         """NPUs in a group of each scope.
 
         Raises:

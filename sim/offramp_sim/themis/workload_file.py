@@ -28,14 +28,14 @@ from offramp_base.documents import is_number, parse_toml, read_text
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.astra_workload import read_workload
 from offramp_sim.themis.models import MODELS, model_for
-from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload, WorkloadLayer
 
 _TIMES = ("forward_us", "input_us", "weight_us")
 _PASSES = ("forward", "input", "weight")
 _MOST_BYTES = 16 << 20
 
 
-def load_workload(name: str, network: Network) -> Workload:
+def load_workload(name: str, network: Network) -> TrainingWorkload:
     """One of the paper's workloads by its name, or one from a file.
 
     Raises:
@@ -51,7 +51,7 @@ def load_workload(name: str, network: Network) -> Workload:
         raise OfframpError(f"workload {name}: {error}") from None
 
 
-def _toml(text: str, stem: str) -> Workload:
+def _toml(text: str, stem: str) -> TrainingWorkload:
     content = parse_toml(text)
     _known(content, {"name", "model_parallel", "fuse_gradients", "layer"}, "the file")
     rows = content.get("layer")
@@ -61,10 +61,12 @@ def _toml(text: str, stem: str) -> Workload:
     if isinstance(group, bool) or not isinstance(group, int) or group < 1:
         raise OfframpError(f"model_parallel {group!r}: expected an integer of at least 1")
     layers = tuple(_layer(row, i) for i, row in enumerate(rows, 1))
-    return Workload(str(content.get("name", stem)), layers, group, _flag(content, "fuse_gradients", "the file", True))
+    return TrainingWorkload(
+        str(content.get("name", stem)), layers, group, _flag(content, "fuse_gradients", "the file", True)
+    )
 
 
-def _layer(row: dict[str, Any], number: int) -> Layer:
+def _layer(row: dict[str, Any], number: int) -> WorkloadLayer:
     _known(row, {"name", "recompute", "awaits", *_TIMES, *_PASSES}, f"layer {number}")
     if "name" not in row:
         raise OfframpError(f"layer {number}: name is missing")
@@ -72,7 +74,7 @@ def _layer(row: dict[str, Any], number: int) -> Layer:
     times = [_picoseconds(row, key, where) for key in _TIMES]
     passes = [tuple(_exchanges(row.get(key, []), f"{where}: {key}")) for key in _PASSES]
     awaits = row.get("awaits")
-    return Layer(
+    return WorkloadLayer(
         str(row["name"]),
         times[0],
         times[1],
@@ -92,22 +94,22 @@ def _picoseconds(row: Mapping[str, Any], key: str, where: str) -> int:
     return round(value * 1e6)
 
 
-def _exchanges(rows: Any, where: str) -> Iterator[Exchange]:
+def _exchanges(rows: Any, where: str) -> Iterator[LayerCollective]:
     if not isinstance(rows, list):
         raise OfframpError(f"{where}: expected a list of exchanges")
     return (_exchange(row, where) for row in rows)
 
 
-def _exchange(row: Any, where: str) -> Exchange:
+def _exchange(row: Any, where: str) -> LayerCollective:
     _known(row, {"collective", "bytes", "scope", "blocking"}, where)
     size = row.get("bytes")
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise OfframpError(f"{where}: bytes {size!r}: expected an integer of at least 0")
     scope = row.get("scope", "all")
-    if scope not in list(Scope):
-        raise OfframpError(f"{where}: scope '{scope}': expected one of {', '.join(Scope)}")
+    if scope not in list(CommunicationScope):
+        raise OfframpError(f"{where}: scope '{scope}': expected one of {', '.join(CommunicationScope)}")
     collective = Collective.named(str(row.get("collective", "all-reduce")))
-    return Exchange(collective, size, Scope(scope), _flag(row, "blocking", where, False))
+    return LayerCollective(collective, size, CommunicationScope(scope), _flag(row, "blocking", where, False))
 
 
 def _flag(row: Mapping[str, Any], name: str, where: str, default: bool) -> bool:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp_sim.torchgt.measure import Case as AttentionCase
-    from offramp_sim.torchgt.measure import Cost as AttentionCost
+    from offramp_sim.torchgt.measure import AttentionCase as AttentionCase
+    from offramp_sim.torchgt.measure import AttentionCost as AttentionCost
     from offramp_sim.torchgt.measure import measure as measure_attention
     from offramp_sim.torchgt.measure import peak_bytes as peak_bytes
     from offramp_sim.torchgt.measure import slope as slope
@@ -22,8 +22,8 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "AttentionCase": "offramp_sim.torchgt.measure:Case",
-            "AttentionCost": "offramp_sim.torchgt.measure:Cost",
+            "AttentionCase": "offramp_sim.torchgt.measure",
+            "AttentionCost": "offramp_sim.torchgt.measure",
             "measure_attention": "offramp_sim.torchgt.measure:measure",
             "peak_bytes": "offramp_sim.torchgt.measure",
             "slope": "offramp_sim.torchgt.measure",

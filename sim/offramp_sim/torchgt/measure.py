@@ -29,7 +29,7 @@ _INSIDE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AttentionCase:
     """One measurement.
 
     Attributes:
@@ -53,7 +53,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class AttentionCost:
     """Measured cost of one attention, forward and backward.
 
     Attributes:
@@ -73,7 +73,7 @@ class Cost:
         return self.forward_s + self.backward_s
 
 
-def measure(case: Case, threads: int = 1) -> Cost:
+def measure(case: AttentionCase, threads: int = 1) -> AttentionCost:
     """Run the case in a fresh process, so that its memory is measured alone."""
     context = fork_server(["torch", __name__])
     return next(cost for _, cost in each_in_process(partial(_run, threads=threads), [case], 1, context))
@@ -84,7 +84,7 @@ def slope(sizes: npt.ArrayLike, values: npt.ArrayLike) -> float:
     return float(np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(values, float)), 1)[0])
 
 
-def _run(case: Case, threads: int) -> Cost:
+def _run(case: AttentionCase, threads: int) -> AttentionCost:
     import torch
 
     from offramp.torchgt.dense import dense_attention
@@ -97,7 +97,7 @@ def _run(case: Case, threads: int) -> Cost:
     table = torch.zeros(3, case.heads, requires_grad=True) if case.kind == "biased" else None
     buckets = torch.zeros(case.tokens, case.tokens, dtype=torch.int64) if table is not None else None
 
-    def once(which: Case) -> tuple[float, float]:
+    def once(which: AttentionCase) -> tuple[float, float]:
         tokens, pattern = which.tokens, patterns[which]
         generator = torch.Generator().manual_seed(case.seed)
         shape = (case.heads, tokens, case.width // case.heads)
@@ -117,7 +117,7 @@ def _run(case: Case, threads: int) -> Cost:
     forward, backward = np.min(times, 0)
     pattern = patterns[case]
     pairs = case.tokens**2 if pattern is None else pattern.pairs
-    return Cost(float(forward), float(backward), peak, pairs)
+    return AttentionCost(float(forward), float(backward), peak, pairs)
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
@@ -128,7 +128,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
     return max(0, _memory("VmHWM") - before)
 
 
-def make_pattern(case: Case) -> Pattern:
+def make_pattern(case: AttentionCase) -> Pattern:
     """The pattern of attended pairs of a case."""
     from offramp.torchgt.pattern import BucketOf, Pattern, pair_keys, pattern_of
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from offramp_sim.switchgnn.jobs import Job
+    from offramp_sim.switchgnn.jobs import GraphPlans
 
 WORKERS: Final = 4
 FEATURES: Final = 64
@@ -73,7 +73,9 @@ def _measure(transport: str, seconds: float, vertices: int, seed: int) -> Exchan
         return _run(transport, switch.port_specs, job, features, seconds)
 
 
-def _run(transport: str, links: list[str], job: Job, features: npt.NDArray[np.int32], seconds: float) -> ExchangeRate:
+def _run(
+    transport: str, links: list[str], job: GraphPlans, features: npt.NDArray[np.int32], seconds: float
+) -> ExchangeRate:
     patience, what = _START_S + 10 * seconds, f"exchange over {transport}"
     expected = job.expected(features)
     work = [(index, link, job.plans, features, expected) for index, link in enumerate(links)]

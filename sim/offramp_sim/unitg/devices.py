@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Work:
+class DeviceWork:
     """Remaining seconds of work on a device; ``done`` is called at the end."""
 
     name: str
@@ -19,17 +19,17 @@ class Work:
 
 
 @dataclass(slots=True)
-class Device:
+class TimeSharedDevice:
     """A device on which both run at half speed while both are there.
 
     Attributes:
         pipeline, model: what runs, if anything.
     """
 
-    pipeline: Work | None = None
-    model: Work | None = None
+    pipeline: DeviceWork | None = None
+    model: DeviceWork | None = None
 
-    def works(self) -> list[Work]:
+    def works(self) -> list[DeviceWork]:
         """Work that runs now, with its rate."""
         running = [work for work in (self.pipeline, self.model) if work is not None]
         for work in running:

@@ -10,15 +10,15 @@ from itertools import product
 from typing import Final
 
 from offramp.unitg.schedule import Op
-from offramp_sim.unitg.devices import Device, Work
-from offramp_sim.unitg.network import Network, Transfer
-from offramp_sim.unitg.scenario import COLOCATED, SEQUENTIAL, Scenario
+from offramp_sim.unitg.devices import DeviceWork, TimeSharedDevice
+from offramp_sim.unitg.network import StageNetwork, Transfer
+from offramp_sim.unitg.scenario import COLOCATED, SEQUENTIAL, UnitgScenario
 
 _NOTHING: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class StageActivity:
     """Activity of a stage: ``forward 1``, ``backward 2``, ``language model``, or ``gradients`` that it receives."""
 
     stage: int
@@ -45,24 +45,24 @@ class PipelineResult:
     iteration_s: list[float] = field(default_factory=list)
     steps_inside: int = 0
     transfer_s: list[float] = field(default_factory=list)
-    bars: list[Bar] = field(default_factory=list)
+    bars: list[StageActivity] = field(default_factory=list)
 
 
-def simulate(scenario: Scenario, policy: str) -> PipelineResult:
+def simulate(scenario: UnitgScenario, policy: str) -> PipelineResult:
     """Simulate a scenario under one of :data:`~offramp_sim.unitg.scenario.POLICIES`."""
-    return _Run(scenario, policy).run()
+    return _UnitgRun(scenario, policy).run()
 
 
-class _Run:
+class _UnitgRun:
     """State of a simulation; the methods are its events."""
 
-    def __init__(self, scenario: Scenario, policy: str) -> None:
+    def __init__(self, scenario: UnitgScenario, policy: str) -> None:
         self._scenario, self._policy = scenario, policy
         self._now = 0.0
-        self._network = Network(scenario, policy)
+        self._network = StageNetwork(scenario, policy)
         ranks = range(scenario.stages)
         self._ranks = ranks
-        self._devices = [Device() for _ in ranks]
+        self._devices = [TimeSharedDevice() for _ in ranks]
         self._todo = [
             [(i, op) for i in range(scenario.iterations) for op in scenario.place(stage).order()][::-1]
             for stage in ranks
@@ -85,7 +85,7 @@ class _Run:
             moving = [t for t in self._network.active() if t.rate > 0]
             if not busy and not moving:
                 break
-            things: list[Work | Transfer] = [*busy, *moving]
+            things: list[DeviceWork | Transfer] = [*busy, *moving]
             step = min(thing.left / thing.rate for thing in things)
             self._now += step
             for thing in things:
@@ -102,7 +102,7 @@ class _Run:
                 self._begin_operation(stage)
             if device.model is None and self._modules[stage] and self._may_model(stage):
                 seconds = self._scenario.lm_step_s / self._scenario.lm_modules
-                device.model = Work("language model", seconds, self._now, partial(self._module_done, stage))
+                device.model = DeviceWork("language model", seconds, self._now, partial(self._module_done, stage))
 
     def _may_begin(self, stage: int) -> bool:
         if self._policy == SEQUENTIAL and min(self._steps) < self._scenario.lm_steps:
@@ -126,7 +126,7 @@ class _Run:
             self._iteration_start = self._now
         name = f"{'backward' if op.backward else 'forward'} {op.microbatch + 1}"
         seconds = self._scenario.backward_s if op.backward else self._scenario.forward_s
-        work = Work(name, seconds, self._now, lambda: self._operation_done(stage, iteration, op))
+        work = DeviceWork(name, seconds, self._now, lambda: self._operation_done(stage, iteration, op))
         self._devices[stage].pipeline = work
 
     def _operation_done(self, stage: int, iteration: int, op: Op) -> None:
@@ -191,16 +191,16 @@ class _Run:
 
         def arrive() -> None:
             if size and self._now > start:
-                self._outcome.bars.append(Bar(target, "gradients", start, self._now))
+                self._outcome.bars.append(StageActivity(target, "gradients", start, self._now))
             done()
 
         self._network.send(Transfer(source, target, size, False, arrive))
 
     def _end_what_is_over(self) -> None:
         for stage, device in product(self._ranks, ("pipeline", "model")):
-            work: Work | None = getattr(self._devices[stage], device)
+            work: DeviceWork | None = getattr(self._devices[stage], device)
             if work is not None and work.left <= _NOTHING:
-                self._outcome.bars.append(Bar(stage, work.name, work.start, self._now))
+                self._outcome.bars.append(StageActivity(stage, work.name, work.start, self._now))
                 work.done()
         for transfer in self._network.active():
             if transfer.left <= transfer.rate * _NOTHING:

@@ -11,7 +11,7 @@ from offramp_sim.unitg.scenario import GATED
 from offramp_sim.water_filling import water_filling
 
 if TYPE_CHECKING:
-    from offramp_sim.unitg.scenario import Scenario
+    from offramp_sim.unitg.scenario import UnitgScenario
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Transfer:
 
 
 @dataclass(slots=True)
-class Network:
+class StageNetwork:
     """A card for each stage, full duplex, behind a switch that is never the bottleneck.
 
     Transfers of one kind between two stages go one after the other. Without the gate, all share max-min fairly; with
@@ -38,7 +38,7 @@ class Network:
         closed: stages whose gate is closed, with the gate.
     """
 
-    scenario: Scenario
+    scenario: UnitgScenario
     policy: str
     closed: set[int] = field(default_factory=set)
     _queues: dict[tuple[int, int, bool], list[Transfer]] = field(default_factory=dict)

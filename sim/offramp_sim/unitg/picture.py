@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from offramp_sim.figures.panels import Gantt
 from offramp_sim.figures.plot import draw
-from offramp_sim.unitg.engine import Bar
+from offramp_sim.unitg.engine import StageActivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LABELS = ("forward", "backward", "language model", "gradients")
 
 
-def panel(title: str, stages: int, bars: Iterable[Bar], unit: str = "seconds", gap: float = 1e-9) -> Gantt:
+def panel(title: str, stages: int, bars: Iterable[StageActivity], unit: str = "seconds", gap: float = 1e-9) -> Gantt:
     """Bars as a panel, with rows of gradients if there are any. Modules at most ``gap`` apart are one bar."""
     shown = list(bars)
     rows = [f"stage {stage + 1}" for stage in range(stages)]
@@ -46,15 +46,15 @@ def draw_outcomes(outcomes: Mapping[str, PipelineResult], stages: int, path: Pat
     draw(panels, "Pipeline and language model", path)
 
 
-def _row(bar: Bar, *, with_links: bool) -> int:
+def _row(bar: StageActivity, *, with_links: bool) -> int:
     return 2 * bar.stage + (bar.name == "gradients") if with_links else bar.stage
 
 
-def _joined(bars: list[Bar], gap: float) -> Iterator[Bar]:
-    last: Bar | None = None
+def _joined(bars: list[StageActivity], gap: float) -> Iterator[StageActivity]:
+    last: StageActivity | None = None
     for bar in sorted(bars, key=lambda b: (b.stage, b.start)):
         if last is not None and bar.stage == last.stage and bar.start - last.end <= gap:
-            last = Bar(bar.stage, bar.name, last.start, bar.end)
+            last = StageActivity(bar.stage, bar.name, last.start, bar.end)
             continue
         if last is not None:
             yield last

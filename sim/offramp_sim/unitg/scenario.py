@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from offramp.unitg.schedule import Place
+from offramp.unitg.schedule import PipelinePosition
 from offramp.unitg.timetable import Timetable, timetable
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
@@ -19,7 +19,7 @@ pipeline's packets first and holds back packets to a stage that computes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class UnitgScenario:
     """Times in seconds, sizes in bytes, the rate of each stage's network card each way."""
 
     stages: Annotated[int, Field("Stages of the pipeline", least=1, group="Pipeline")] = 4
@@ -63,9 +63,9 @@ class Scenario:
         """Seconds that an activation takes on a free link."""
         return 8 * self.activation_bytes / self.link_bps if self.link_bps else 0.0
 
-    def place(self, stage: int) -> Place:
+    def place(self, stage: int) -> PipelinePosition:
         """Place of a stage in the pipeline."""
-        return Place(stage, self.stages, self.microbatches)
+        return PipelinePosition(stage, self.stages, self.microbatches)
 
     def undisturbed(self) -> Timetable:
         """One iteration of the pipeline by itself."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.bench.rates import SHARES, Rate, fresh
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.rates import SHARES, MeasuredRate, fresh
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.engines import make_switch
 from offramp_p4.reference import run
 
@@ -28,7 +28,7 @@ LIMIT_S: Final = 25.0
 """A bmv2 that takes longer is given up."""
 
 
-def measure_bmv2(workload: Workload, seconds: float) -> Rate:
+def measure_bmv2(workload: SwitchWorkload, seconds: float) -> MeasuredRate:
     """Run the first batch of the workload, or all of them again and again if that makes no difference.
 
     Raises:
@@ -68,6 +68,6 @@ def measure_bmv2(workload: Workload, seconds: float) -> Rate:
     span = max(1, (len(times) - 1) // shares)
     fastest_us = max(1, int((times[span:] - times[:-span]).min()))
     share = span / len(times)
-    return Rate(
+    return MeasuredRate(
         workload.name, "bmv2", "memory", round(len(packets) * share), round(passes * copies * share), fastest_us / 1e6
     )

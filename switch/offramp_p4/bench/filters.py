@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.state import ANY, ActionData, Match, Range, TableEntry, Ternary
 from offramp_p4.state.match import prefix_mask
 
@@ -32,7 +32,7 @@ Keys = tuple[Match, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FilterMix:
     """Weights of the forms of addresses, ports and protocols in entries.
 
     Attributes:
@@ -51,7 +51,7 @@ class Shape:
 
 
 SHAPES: Final = {
-    "ACL": Shape(
+    "ACL": FilterMix(
         source={
             0: 6,
             8: 1,
@@ -75,7 +75,7 @@ SHAPES: Final = {
         protocol=(68, 18, 5, 9),
         networks=(900, 120),
     ),
-    "firewall": Shape(
+    "firewall": FilterMix(
         source={0: 48, 8: 3, 16: 8, 20: 3, 24: 14, 27: 3, 28: 3, 32: 18},
         destination={0: 30, 16: 6, 24: 14, 26: 4, 28: 6, 32: 40},
         source_port=(72, 6, 14, 8),
@@ -83,7 +83,7 @@ SHAPES: Final = {
         protocol=(60, 26, 6, 8),
         networks=(300, 60),
     ),
-    "IP chain": Shape(
+    "IP chain": FilterMix(
         source={0: 14, 8: 2, 12: 1, 16: 9, 19: 3, 20: 4, 22: 6, 23: 4, 24: 22, 26: 4, 28: 6, 32: 25},
         destination={0: 12, 8: 2, 16: 9, 20: 4, 22: 5, 24: 20, 26: 4, 27: 3, 28: 6, 30: 2, 32: 33},
         source_port=(80, 8, 7, 5),
@@ -94,7 +94,7 @@ SHAPES: Final = {
 }
 
 
-def shaped_entries(shape: Shape, count: int, *, ranges: bool, seed: int = 1) -> list[Keys]:
+def shaped_entries(shape: FilterMix, count: int, *, ranges: bool, seed: int = 1) -> list[Keys]:
     """The keys of ``count`` different entries; without ``ranges`` a range of ports is one of its prefixes."""
     rng = random.Random(seed)
     networks = [[rng.getrandbits(16) << 16 for _ in range(n)] for n in shape.networks]
@@ -117,7 +117,7 @@ def random_entries(count: int, seed: int = 1) -> list[Keys]:
     return [tuple(_masked(rng.getrandbits(w), rng.getrandbits(w)) for w in WIDTHS) for _ in range(count)]
 
 
-def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_384, seed: int = 1) -> Workload:
+def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_384, seed: int = 1) -> SwitchWorkload:
     """Packets, nine in ten of which match an entry; priorities are random."""
     rng = random.Random(seed)
     priorities = [rng.randint(1, 1 << 16) for _ in keys]
@@ -135,7 +135,7 @@ def filters(keys: Sequence[Keys], name: str, *, ranges: bool, packets: int = 16_
             table.insert(TableEntry(entry, ActionData("FiltersIngress.to", (number % 500,)), priority))
 
     batches = [PacketBatch.of(frames[at : at + _BATCH]) for at in range(0, packets, _BATCH)]
-    return Workload(
+    return SwitchWorkload(
         name, _SOURCE, prepare, batches, repeatable=True, defines={"PORTS": "range" if ranges else "ternary"}
     )
 

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp_base.transport import open_io
-from offramp_base.transport.mmsg import Message
+from offramp_base.transport.mmsg import PreparedFrames
 from offramp_base.wire.batch import PacketBatch
 
 WINDOWS: Final = (32, 256, 1024, 4096)
@@ -40,7 +40,7 @@ _INTERFACES: Final = Path("/proc/self/net/dev")
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class BenchTrial:
     """One play of batches. ``packets`` were sent in ``seconds``; of those that should return ``lost`` did not.
 
     ``limit`` is the window in packets, or the pace in packets per second (0: none).
@@ -56,16 +56,16 @@ class Trial:
 class Played:
     """``wrong`` describes the first error in the answers to the first batch; empty if there is none."""
 
-    trials: list[Trial]
+    trials: list[BenchTrial]
     wrong: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PlayedBatch:
     """``size`` packets as one message for each port, answered by ``answers`` frames."""
 
     size: int
-    messages: dict[int, Message]
+    messages: dict[int, PreparedFrames]
     answers: int
 
 
@@ -81,10 +81,10 @@ def save(path: Path, batches: Sequence[PacketBatch], answers: Sequence[PacketBat
 def parse(line: str) -> Played:
     """The line that :func:`main` wrote."""
     raw = json.loads(line)
-    return Played([Trial(**trial) for trial in raw["trials"]], raw["wrong"])
+    return Played([BenchTrial(**trial) for trial in raw["trials"]], raw["wrong"])
 
 
-class Host:
+class PortPeers:
     """The far ends ``h0``, ``h1`` … of the switch's ports."""
 
     def __init__(self, ports: Sequence[int]) -> None:
@@ -112,7 +112,7 @@ class Host:
             time.sleep(_POLL_S)
         return 0
 
-    def send(self, messages: dict[int, Message], pace: int = 0) -> None:
+    def send(self, messages: dict[int, PreparedFrames], pace: int = 0) -> None:
         """Send all frames of a batch, each by its port; not more than ``pace`` a second unless that is 0."""
         burst = _BURST if pace else max(map(len, messages.values()))
         start, sent = time.perf_counter(), 0
@@ -132,7 +132,9 @@ def _sender(ifname: str) -> socket.socket:
     return sock
 
 
-def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, timeout_s: float) -> str:
+def check_first(
+    host: PortPeers, sent: dict[int, PreparedFrames], expected: PacketBatch, pace: int, timeout_s: float
+) -> str:
     """Send a batch and compare the answers; returns a description of the difference, or nothing."""
     ears = {port: open_io(f"h{port}") for port in host.ports}
     received: Counter[tuple[int, bytes]] = Counter()
@@ -152,7 +154,7 @@ def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pac
     return f"of {wanted.total()} frames {absent} did not come back as they should, and {strange} others did"
 
 
-def play(host: Host, batches: Sequence[Batch], window: int, seconds: float) -> Trial:
+def play(host: PortPeers, batches: Sequence[PlayedBatch], window: int, seconds: float) -> BenchTrial:
     """Play batches again and again for ``seconds`` with at most ``window`` packets under way."""
     answered = host.received()
     packets = lost = 0
@@ -168,10 +170,10 @@ def play(host: Host, batches: Sequence[Batch], window: int, seconds: float) -> T
         answered += batch.answers
         under_way.append((batch.size, answered))
     lost = lost or host.wait(answered, _LOST_S)
-    return Trial(window, packets, time.perf_counter() - started, lost)
+    return BenchTrial(window, packets, time.perf_counter() - started, lost)
 
 
-def play_once(host: Host, batches: Sequence[Batch], pace: int) -> Trial:
+def play_once(host: PortPeers, batches: Sequence[PlayedBatch], pace: int) -> BenchTrial:
     """Play batches one after the other, each when the one before is answered."""
     answered = host.received()
     packets = lost = 0
@@ -183,10 +185,10 @@ def play_once(host: Host, batches: Sequence[Batch], pace: int) -> Trial:
         lost = host.wait(answered, _LONG_S)
         if lost:
             break
-    return Trial(pace, packets, time.perf_counter() - started, lost)
+    return BenchTrial(pace, packets, time.perf_counter() - started, lost)
 
 
-def _trials(host: Host, script: Script, seconds: float) -> Iterator[Trial]:
+def _trials(host: PortPeers, script: Script, seconds: float) -> Iterator[BenchTrial]:
     if script.repeatable:
         for window in WINDOWS:
             batches = script.batches(max(1, window // 4 // GRAIN))
@@ -214,7 +216,7 @@ class Script:
             self._sizes, self._answers = arrays["sizes"], arrays["answers"]
             self.repeatable = bool(arrays["repeatable"])
 
-    def batches(self, together: int = 1) -> list[Batch]:
+    def batches(self, together: int = 1) -> list[PlayedBatch]:
         """The batches, ``together`` of them joined into one."""
         ends = np.cumsum(self._sizes)
         parts = []
@@ -223,15 +225,17 @@ class Script:
             size = int(self._sizes[group].sum())
             end = int(ends[group][-1])
             part = self._sent.select(slice(end - size, end))
-            messages = {port: Message(part.select(part.ports == port)) for port in np.unique(part.ports).tolist()}
-            parts.append(Batch(size, messages, int(self._answers[group].sum())))
+            messages = {
+                port: PreparedFrames(part.select(part.ports == port)) for port in np.unique(part.ports).tolist()
+            }
+            parts.append(PlayedBatch(size, messages, int(self._answers[group].sum())))
         return parts
 
 
 def main() -> None:
     """Play the batches of a file."""
     script, seconds = Script(sys.argv[1]), float(sys.argv[2])
-    host = Host(_ports())
+    host = PortPeers(_ports())
     timeout_s = _LOST_S if script.repeatable else _LONG_S
     wrong = check_first(host, script.batches()[0].messages, script.first, PACES[0], timeout_s)
     trials = [] if wrong else list(_trials(host, script, seconds))

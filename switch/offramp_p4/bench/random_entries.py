@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.state.random_control import RandomControl
 
 _PACKETS = 4096
@@ -23,7 +23,7 @@ def program_workload(
     *,
     size: int = 64,
     seed: int = 0,
-) -> Workload:
+) -> SwitchWorkload:
     """A program with random table entries and 4,096 packets of ``size`` bytes, one in four of them random.
 
     The others are IPv4 over Ethernet, with addresses, ports and payload from the seed.
@@ -36,7 +36,7 @@ def program_workload(
     data[plain, :width] = np.frombuffer(head, np.uint8)[:width]
     ports = rng.integers(0, _PORTS, _PACKETS).astype(np.int32)
     batch = PacketBatch(ports, np.full(_PACKETS, size, np.int32), data)
-    return Workload(
+    return SwitchWorkload(
         source.name,
         source,
         lambda s: RandomControl(s, seed).fill(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.engines import AnySwitch, make_switch
 
 SHARES: Final = 4
@@ -18,7 +18,7 @@ _WITH_SET_UP: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class MeasuredRate:
     """A measured rate of a switch under a workload.
 
     Attributes:
@@ -60,7 +60,7 @@ class Rate:
         return fields
 
 
-def measure(workload: Workload, engine: str, seconds: float) -> Rate:
+def measure(workload: SwitchWorkload, engine: str, seconds: float) -> MeasuredRate:
     """Run the packets of a workload for about ``seconds``; of its quarters, the one that went fastest counts.
 
     Where the switch must be set up anew for each run, and that takes longer, runs end after three times ``seconds``.
@@ -72,7 +72,7 @@ def measure(workload: Workload, engine: str, seconds: float) -> Rate:
     started = time.perf_counter()
     switch = make_switch(program, engine=engine)
     load_s = time.perf_counter() - started
-    best: Rate | None = None
+    best: MeasuredRate | None = None
     spent = 0.0
     prepared = False
     while best is None or (spent < seconds and time.perf_counter() - started < _WITH_SET_UP * seconds):
@@ -87,7 +87,7 @@ def measure(workload: Workload, engine: str, seconds: float) -> Rate:
             took = time.perf_counter() - start
             spent += took
             packets, passes = switch.stats.packets_in - before[0], switch.stats.passes - before[1]
-            rate = Rate(workload.name, engine, "memory", packets, passes, took, load_s)
+            rate = MeasuredRate(workload.name, engine, "memory", packets, passes, took, load_s)
             if passes and (best is None or rate.ns_per_pass < best.ns_per_pass):
                 best = rate
             if spent >= seconds and best is not None:
@@ -95,13 +95,13 @@ def measure(workload: Workload, engine: str, seconds: float) -> Rate:
     return best
 
 
-def _shares(workload: Workload) -> list[list[PacketBatch]]:
+def _shares(workload: SwitchWorkload) -> list[list[PacketBatch]]:
     """The batches in at most :data:`SHARES` runs of equal numbers of batches."""
     size = -(-len(workload.batches) // SHARES)
     return [workload.batches[at : at + size] for at in range(0, len(workload.batches), size)]
 
 
-def fresh(switch: AnySwitch, workload: Workload) -> None:
+def fresh(switch: AnySwitch, workload: SwitchWorkload) -> None:
     """Reset a switch to the start of the workload; the costs of changing tables are paid before this returns."""
     switch.reset()
     workload.prepare(switch)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.state import ANY, ActionData, Exact, Lpm, TableEntry, Ternary
 from offramp_p4.state.match import prefix_mask
 from offramp_p4.v1model.hashing import csum16
@@ -22,7 +22,7 @@ _BATCH: Final = 1024
 _LENGTHS: Final = (8, 12, 16, 18, 20, 22, 24, 24, 24, 24, 24, 26, 28, 30, 32)
 
 
-def router(frame_bytes: int = 64, packets: int = 16_384, ports: int = 4, seed: int = 1) -> Workload:
+def router(frame_bytes: int = 64, packets: int = 16_384, ports: int = 4, seed: int = 1) -> SwitchWorkload:
     """IPv4 packets of ``frame_bytes`` to random destinations of a router with 10,000 routes and ``ports`` ports."""
     rng = random.Random(seed)
     routes: dict[tuple[int, int], int] = {}
@@ -54,7 +54,7 @@ def router(frame_bytes: int = 64, packets: int = 16_384, ports: int = 4, seed: i
             tables["acl"].insert(TableEntry(keys, ActionData("RouterIngress.permit"), priority))
 
     source = Path(__file__).with_name("router.p4")
-    return Workload(f"router, {frame_bytes} B", source, prepare, batches, repeatable=True)
+    return SwitchWorkload(f"router, {frame_bytes} B", source, prepare, batches, repeatable=True)
 
 
 def _ipv4(rng: random.Random, destination: int, frame_bytes: int) -> bytes:

@@ -20,8 +20,8 @@ from offramp_base.iproute import ip
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.bench import player
 from offramp_p4.bench.namespace import in_namespace
-from offramp_p4.bench.rates import Rate, fresh
-from offramp_p4.bench.workload import Workload
+from offramp_p4.bench.rates import MeasuredRate, fresh
+from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.engines import make_switch
 from offramp_p4.reference import SimpleSwitch
 from offramp_p4.serve import build
@@ -31,7 +31,7 @@ LIMIT_S: Final = 25.0
 """Time for packets to return, beyond the sending time, after which a host is given up."""
 
 
-def measure_veth(workload: Workload, switch: str, seconds: float, limit_s: float = LIMIT_S) -> Rate:
+def measure_veth(workload: SwitchWorkload, switch: str, seconds: float, limit_s: float = LIMIT_S) -> MeasuredRate:
     """Play the workload through ``switch`` (an engine, or ``bmv2``) on veth pairs; the best trial counts.
 
     The answers to the first batch are compared with those of our engines.
@@ -61,7 +61,7 @@ def measure_veth(workload: Workload, switch: str, seconds: float, limit_s: float
         raise OfframpError(f"{switch} over veth: {played.trials[0].lost} frames were lost")
     best = max(good, key=lambda trial: trial.packets / trial.seconds)
     per_packet = sum(passes) / sum(map(len, batches))
-    return Rate(workload.name, switch, "veth", best.packets, round(best.packets * per_packet), best.seconds)
+    return MeasuredRate(workload.name, switch, "veth", best.packets, round(best.packets * per_packet), best.seconds)
 
 
 class _Time(NamedTuple):
@@ -77,7 +77,7 @@ def _chunks(batches: Sequence[PacketBatch]) -> Iterator[PacketBatch]:
             yield batch.select(slice(at, at + player.GRAIN))
 
 
-def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
+def _with_ours(workload: SwitchWorkload, engine: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
     """Our switch as ``offramp switch run`` makes it; this process has nothing else to do meanwhile."""
     settings = Settings(
         program=str(workload.source),
@@ -100,7 +100,7 @@ def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Pa
             mover.join()
 
 
-def _with_bmv2(workload: Workload, _: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
+def _with_bmv2(workload: SwitchWorkload, _: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
     like = make_switch(workload.program)
     fresh(like, workload)
     interfaces = {port: f"s{port}" for port in ports}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Workload:
+class SwitchWorkload:
     """One thing to measure.
 
     Attributes:

@@ -46,7 +46,7 @@ class ArraysTarget(Protocol):
         """The state of each extern instance that has one."""
 
     @property
-    def table_of(self) -> Mapping[ir.ExternInstance, ir.Table]:
+    def table_of(self) -> Mapping[ir.ExternInstance, ir.MatchTable]:
         """The table that a direct counter or meter belongs to."""
 
     @property
@@ -67,13 +67,13 @@ def builders(target: ArraysTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
+def direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.MatchTable]:
     """The table of each direct extern.
 
     Raises:
         Unsupported: two tables name one.
     """
-    tables: dict[ir.ExternInstance, ir.Table] = {}
+    tables: dict[ir.ExternInstance, ir.MatchTable] = {}
     for table in program.tables:
         for name, kinds in DIRECT.items():
             instance = table.properties.get(name)

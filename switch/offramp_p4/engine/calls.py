@@ -112,7 +112,7 @@ def _call_function(g: Generator, e: ir.FunctionCall) -> str:
     return result
 
 
-def function(g: Generator, f: ir.Function) -> str:
+def function(g: Generator, f: ir.UserFunction) -> str:
     """The name of the Python function of a P4 function."""
     if f not in g.memo:
         g.memo[f] = g.name(_identifier(f.name))

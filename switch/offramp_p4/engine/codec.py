@@ -33,7 +33,7 @@ class _Item:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _CodecField:
     bits: Bits
     items: tuple[_Item, ...]
     shift: int  # bits of the group below this field
@@ -51,7 +51,7 @@ class FixedCodec:
         bits = [scalar_bits(t) for t in scalars(header)[1:]]
         pad = -sum(b.width for b in bits) % 8
         self.size = (sum(b.width for b in bits) + pad) // 8
-        self.fields: list[_Field] = []
+        self.fields: list[_CodecField] = []
         self.items: list[_Item] = []
         group: list[Bits] = []
         for b in bits:
@@ -80,7 +80,7 @@ class FixedCodec:
         for b in group:
             below -= b.width
             covering = [i for i in items if i.shift < below + b.width and below < i.shift + 8 * i.size]
-            self.fields.append(_Field(b, tuple(covering), below))
+            self.fields.append(_CodecField(b, tuple(covering), below))
 
     def _items(self, size: int, *, signed: bool) -> list[_Item]:
         if size in _CODES:
@@ -122,7 +122,7 @@ class FixedCodec:
         return [_joined(i, parts[i.name]) for i in self.items]
 
 
-def _extracted(f: _Field) -> str:
+def _extracted(f: _CodecField) -> str:
     if not f.bits.width:
         return "0"
     texts = []

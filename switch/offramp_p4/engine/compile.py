@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
 from offramp_p4.engine import arithmetic, calls, headers, lvalues, parsers, statements, tables, walk
-from offramp_p4.engine.generator import Generator, Generators, Run, Target
-from offramp_p4.engine.layout import Layout, Memory
+from offramp_p4.engine.generator import Generator, Generators, GeneratorTarget, Run
+from offramp_p4.engine.layout import CellLayout, Memory
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -30,8 +30,8 @@ class Compiled:
 
 def compile_blocks(
     program: ir.Program,
-    layout: Layout,
-    target: Target,
+    layout: CellLayout,
+    target: GeneratorTarget,
     blocks: Sequence[walk.Block],
     generator: Generators = Generator,
 ) -> Compiled:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.faults import Steps
     from offramp_p4.engine.generator import Builder, Generator
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
     from offramp_p4.state import TableState, ValueSetState
 
 
@@ -32,11 +32,13 @@ class ActionTarget:
     notes_hits = True
     """Whether the hit of an entry with a timeout restarts it."""
 
-    def __init__(self, layout: Layout, objects: Any, *, random: Random, clock: Callable[[], int], steps: Steps) -> None:
+    def __init__(
+        self, layout: CellLayout, objects: Any, *, random: Random, clock: Callable[[], int], steps: Steps
+    ) -> None:
         self.layout, self.random, self.clock, self.steps = layout, random, clock, steps
         self.states: Mapping[ir.ExternInstance, Any] = objects.of
-        self.table_of: Mapping[ir.ExternInstance, ir.Table] = objects.table_of
-        self.tables: Mapping[ir.Table, TableState] = objects.tables
+        self.table_of: Mapping[ir.ExternInstance, ir.MatchTable] = objects.table_of
+        self.tables: Mapping[ir.MatchTable, TableState] = objects.tables
         self.value_sets: Mapping[ir.ValueSet, ValueSetState] = objects.value_sets
         self._own: dict[object, int] = {}
         self._direct = set(objects.table_of.values())
@@ -47,7 +49,7 @@ class ActionTarget:
             self._own[owner] = self.layout.reserve()
         return self._own[owner]
 
-    def on_hit(self, g: Generator, table: ir.Table) -> None:
+    def on_hit(self, g: Generator, table: ir.MatchTable) -> None:
         """Keep the entry for the direct externs that its action calls, and note when it was hit."""
         if table in self._direct:
             g.line(f"m[{self.cell(table)}] = entry")

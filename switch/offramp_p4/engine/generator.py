@@ -20,12 +20,12 @@ from offramp_base.dispatch import handles
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.faults import ExitSignal, ParserFault, Steps, fail
-from offramp_p4.engine.work import Work
+from offramp_p4.engine.work import StatementBound
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Enum, Type, _Simple, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.engine.layout import CellLayout, Memory
 
 if TYPE_CHECKING:
     from offramp_p4.state import TableState, ValueSetState
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 Builder = Callable[["Generator", ir.ExternCall], str]
 """Writes the lines of an extern call and returns the text of its result (``"None"`` where it has none)."""
 
-Generators = Callable[["ir.Program", "Layout", "Target"], "Generator"]
+Generators = Callable[["ir.Program", "CellLayout", "GeneratorTarget"], "Generator"]
 """Makes the generator of a program, for its layout and target."""
 Place = (
-    ir.State | ir.SelectCase | ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance
+    ir.ParserState | ir.SelectCase | ir.MatchTable | ir.Action | ir.UserFunction | ir.ParserInstance |
+    ir.ControlInstance
 )  # fmt: skip
 """A part of a program that a packet reaches: before anything in it is executed; a select case, when it is chosen."""
 Run = Callable[["Memory"], object]
@@ -70,12 +71,12 @@ def is_scalar(t: Type) -> bool:
     return isinstance(strip(t), Bits | Enum | _Simple)
 
 
-class Target(Protocol):
+class GeneratorTarget(Protocol):
     """An architecture as the generator needs it: its externs, and its actions at tables."""
 
     externs: Mapping[tuple[str, str], Builder]
     """Builders by (extern type or "", method or function name)."""
-    tables: Mapping[ir.Table, TableState]
+    tables: Mapping[ir.MatchTable, TableState]
     value_sets: Mapping[ir.ValueSet, ValueSetState]
     steps: Steps
 
@@ -83,13 +84,13 @@ class Target(Protocol):
     def clears_headers(self) -> bool:
         """Whether a header that becomes valid has all fields 0, or those that were written before."""
 
-    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+    def on_miss(self, g: Generator, table: ir.MatchTable, state: str) -> None:
         """Write what a miss does to the resources of the default entry; ``state`` is the name of the table's."""
 
-    def on_hit(self, g: Generator, table: ir.Table) -> None:
+    def on_hit(self, g: Generator, table: ir.MatchTable) -> None:
         """Write what happens when the name ``entry`` has been bound to the entry that matched."""
 
-    def selector_hash(self, g: Generator, table: ir.Table) -> str:
+    def selector_hash(self, g: Generator, table: ir.MatchTable) -> str:
         """Text of the hash that picks a member of a group."""
 
 
@@ -105,10 +106,10 @@ class Generator:
         addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
 
-    def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
+    def __init__(self, program: ir.Program, layout: CellLayout, target: GeneratorTarget) -> None:
         self.program, self.layout, self.target = program, layout, target
         self.memo: dict[object, str] = {}
-        self.work = Work()
+        self.work = StatementBound()
         self.loops: list[list[ir.Stmt]] = []
         self.returns_code = False
         self.addresses: dict[ir.Expr, int | str] = {}

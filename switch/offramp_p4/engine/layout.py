@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.engine.placement import Placement, Span
+from offramp_p4.engine.placement import Span, VariablePlacement
 from offramp_p4.types import Stack, strip
 
 Memory = list[Any]
@@ -21,7 +21,7 @@ GROWTH: Final = 4  # bytes of headers made valid minus bytes made invalid
 RESERVED: Final = 5
 
 
-class Layout(Placement):
+class CellLayout(VariablePlacement):
     """Assigns cells once.
 
     Attributes:

@@ -67,7 +67,7 @@ class ProgramObjects(ABC):
         """The packet replication engine."""
         return ReplicationEngine()
 
-    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+    def make_table(self, table: ir.MatchTable, profile: ActionProfileState | None) -> TableState:
         """The state of a table."""
         return TableState(table, profile)
 
@@ -88,12 +88,12 @@ class ProgramObjects(ABC):
         else:
             self.profiles[i.name] = state
 
-    def _profile(self, table: ir.Table) -> ActionProfileState | None:
+    def _profile(self, table: ir.MatchTable) -> ActionProfileState | None:
         instance = table.properties.get("implementation")
         state = self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
         return state if isinstance(state, ActionProfileState) else None
 
-    def _attach(self, table: ir.Table) -> None:
+    def _attach(self, table: ir.MatchTable) -> None:
         for name in ("counters", "meters"):
             instance = table.properties.get(name)
             if isinstance(instance, ir.ExternInstance) and instance in self.of:

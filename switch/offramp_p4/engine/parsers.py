@@ -59,7 +59,7 @@ class _States:
             self.depth = outer
         return self.names[state]
 
-    def _body(self, state: ir.State) -> None:
+    def _body(self, state: ir.ParserState) -> None:
         self.g.reached(state)
         for stmt in state.body:
             self.g.statement(stmt)

@@ -96,7 +96,7 @@ class EnginePipeline(ABC):
 
 
 class EngineStages:
-    """The halves of a pipeline, apart, as :class:`~offramp_p4.tm.stages.Stages` has them."""
+    """The halves of a pipeline, apart, as :class:`~offramp_p4.tm.stages.SwitchStages` has them."""
 
     def __init__(self, pipeline: EnginePipeline) -> None:
         self.again, self.max_passes = pipeline.waiting, pipeline.max_passes

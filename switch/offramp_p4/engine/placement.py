@@ -14,7 +14,7 @@ Span = tuple[int, int]
 """The first unit of memory that something takes, and the one after its last."""
 
 
-class Placement(ABC):
+class VariablePlacement(ABC):
     """Gives every variable one base, because P4 has no recursion.
 
     A control or parser that is applied at one place only, with arguments in places that do not overlap, works

@@ -19,7 +19,7 @@ def _apply_in_expression(g: Generator, e: ir.TableApply) -> str:
     return call(g, e.table, e.want)
 
 
-def apply(g: Generator, table: ir.Table) -> None:
+def apply(g: Generator, table: ir.MatchTable) -> None:
     """Write ``table.apply()`` as a statement."""
     if table in g.exiting:
         with g.indented(f"if {call(g, table, '')}:"):
@@ -28,7 +28,7 @@ def apply(g: Generator, table: ir.Table) -> None:
         g.line(call(g, table, ""))
 
 
-def call(g: Generator, table: ir.Table, want: Want) -> str:
+def call(g: Generator, table: ir.MatchTable, want: Want) -> str:
     """Text that applies ``table``.
 
     Its value is 1 for an ``exit`` (``want`` ""), else whether it hit or missed or the name of the action that
@@ -43,7 +43,7 @@ def call(g: Generator, table: ir.Table, want: Want) -> str:
     return f"{g.memo[key]}(m)"
 
 
-def _write(g: Generator, table: ir.Table, want: Want) -> None:
+def _write(g: Generator, table: ir.MatchTable, want: Want) -> None:
     state = g.target.tables[table]
     name = g.bind(state, "state")
     _find(g, table, name)
@@ -64,7 +64,7 @@ def _write(g: Generator, table: ir.Table, want: Want) -> None:
     g.line(f"return {hit}")
 
 
-def _find(g: Generator, table: ir.Table, state: str) -> None:
+def _find(g: Generator, table: ir.MatchTable, state: str) -> None:
     """Bind ``key``, ``entry`` and ``action``."""
     values = key_values(g, table)
     if not values:
@@ -87,7 +87,7 @@ def _find(g: Generator, table: ir.Table, state: str) -> None:
         g.target.on_hit(g, table)
 
 
-def key_values(g: Generator, table: ir.Table) -> list[str]:
+def key_values(g: Generator, table: ir.MatchTable) -> list[str]:
     """Texts of the values that ``table`` looks up, as unsigned numbers."""
     return [_key(g, key) for key in table.keys if key.match_kind != "selector"]
 
@@ -98,7 +98,7 @@ def _key(g: Generator, key: ir.TableKey) -> str:
     return lvalues.pattern(g.value(key.expr), key.expr.type)
 
 
-def _actions(g: Generator, table: ir.Table) -> str:
+def _actions(g: Generator, table: ir.MatchTable) -> str:
     """The name of the table from action name to generated function."""
     key = (table, "actions")
     if key not in g.memo:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Block = ir.ParserInstance | ir.ControlInstance
 # What a node refers to without containing it.
 _REFERRED = (ir.Var, Type, ir.ParserInstance, ir.ControlInstance, ir.ExternInstance, ir.ValueSet)
-_DECLARATIONS = (ir.Table, ir.Action, ir.Function)
+_DECLARATIONS = (ir.MatchTable, ir.Action, ir.UserFunction)
 
 
 class _Kind(NamedTuple):

@@ -18,7 +18,7 @@ _KNOWN_STEPS: Final = 1 << 12
 _ELSEWHERE: Final = (ir.Var, Type, ir.ExternInstance, ir.ValueSet)
 
 
-class Work:
+class StatementBound:
     """The most statements that running a node executes.
 
     A loop with few, known rounds counts with all of them; any other counts at run time.
@@ -64,7 +64,7 @@ class Work:
         return total
 
     def _inside(self, node: Any) -> list[Any]:
-        if isinstance(node, ir.Table):
+        if isinstance(node, ir.MatchTable):
             return [[key.expr for key in node.keys], [choice.action for choice in [node.default.action, *node.actions]]]
         return list(contained(node))
 
@@ -87,11 +87,11 @@ def _learn(kind: type) -> _Role:
 def _role(kind: type) -> _Role:
     if issubclass(kind, _ELSEWHERE):
         return _Role.ELSEWHERE
-    if issubclass(kind, ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance):
+    if issubclass(kind, ir.MatchTable | ir.Action | ir.UserFunction | ir.ParserInstance | ir.ControlInstance):
         return _Role.DECLARATION
     if issubclass(kind, ir.ForLoop | ir.ForIn):
         return _Role.LOOP
-    return _Role.STATEMENT if issubclass(kind, ir.Stmt | ir.State) else _Role.OTHER
+    return _Role.STATEMENT if issubclass(kind, ir.Stmt | ir.ParserState) else _Role.OTHER
 
 
 _ROLES: Final[dict[type, _Role]] = {}

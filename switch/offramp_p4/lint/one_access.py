@@ -18,7 +18,7 @@ from offramp_p4.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RegisterAccess:
     """One call of ``read`` or ``write``."""
 
     method: str
@@ -26,7 +26,7 @@ class Access:
     pos: Pos
 
 
-Paths = dict[ir.ExternInstance, set[tuple[Access, ...]]]
+Paths = dict[ir.ExternInstance, set[tuple[RegisterAccess, ...]]]
 """Sequences of accesses that some path makes, by register."""
 
 
@@ -44,7 +44,7 @@ def violations(program: ir.Program) -> list[str]:
     return sorted(warning.message for warning in rule(program))
 
 
-def repeated(program: ir.Program) -> dict[ir.ExternInstance, tuple[Access, ...]]:
+def repeated(program: ir.Program) -> dict[ir.ExternInstance, tuple[RegisterAccess, ...]]:
     """The shortest sequence of accesses in one pass, for each register that may be accessed more than once."""
     registers = {}
     for block in program.main.args.values():
@@ -56,7 +56,7 @@ def repeated(program: ir.Program) -> dict[ir.ExternInstance, tuple[Access, ...]]
     return registers
 
 
-def _is_one_access(sequence: tuple[Access, ...]) -> bool:
+def _is_one_access(sequence: tuple[RegisterAccess, ...]) -> bool:
     if len(sequence) == 2:
         first, second = sequence
         return (first.method, second.method) == ("read", "write") and first.index == second.index
@@ -112,12 +112,12 @@ def _call(node: ir.Expr, paths: Paths) -> Paths:
             return _statement(function.body, paths)
         case ir.ExternCall(extern="register", target=ir.ExternInstance() as register):
             index = node.args[node.params.index("index")].expr
-            access = Access(node.method, _shape(index), node.pos)
+            access = RegisterAccess(node.method, _shape(index), node.pos)
             return {**paths, register: {(*s, access) for s in paths.get(register, {()})}}
     return paths
 
 
-def _table(table: ir.Table, paths: Paths) -> Paths:
+def _table(table: ir.MatchTable, paths: Paths) -> Paths:
     return _either([_statement(choice.action.body, paths) for choice in table.actions] or [paths])
 
 

@@ -32,7 +32,7 @@ def _reached(parser: ir.ParserInstance) -> set[str]:
     return reached
 
 
-def _cases(state: ir.State) -> Iterator[Diagnostic]:
+def _cases(state: ir.ParserState) -> Iterator[Diagnostic]:
     """Cases behind one that takes everything."""
     for at, case in enumerate(state.cases[:-1]):
         if all(isinstance(key, ir.KeyAny) for key in case.keys):

@@ -27,7 +27,7 @@ def rule(program: ir.Program) -> Iterator[Diagnostic]:
         yield from _priorities(table)
 
 
-def _priorities(table: ir.Table) -> Iterator[Diagnostic]:
+def _priorities(table: ir.MatchTable) -> Iterator[Diagnostic]:
     """Entries of the source that overlap without saying which wins."""
     try:
         state = TableState(table)

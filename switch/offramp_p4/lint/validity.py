@@ -164,7 +164,7 @@ class _Analysis:
                 state.update({p: _EITHER for p in state if p[: len(path)] == path})
         return state
 
-    def _table(self, table: ir.Table, state: State) -> State:
+    def _table(self, table: ir.MatchTable, state: State) -> State:
         for key in table.keys:
             state = self._expression(key.expr, state)
         bodies = [choice.action.body for choice in table.actions]

@@ -67,7 +67,7 @@ def indirect(kind: int, index: int) -> bytes:
 class Actions:
     """The rows of all actions that tables of a program run, by name."""
 
-    def __init__(self, tables: Iterable[ir.Table]) -> None:
+    def __init__(self, tables: Iterable[ir.MatchTable]) -> None:
         self._rows: dict[str, ActionRow] = {}
         for table in tables:
             for choice in choices(table).values():
@@ -100,6 +100,6 @@ class Actions:
         self._rows[action.name] = ActionRow(len(self._rows), tuple(cells), aligned(at, 8))
 
 
-def choices(table: ir.Table) -> dict[str, ir.TableAction]:
+def choices(table: ir.MatchTable) -> dict[str, ir.TableAction]:
     """The choices of a table by the names of their actions, the default action's included."""
     return {choice.action.name: choice for choice in [table.default.action, *table.actions]}

@@ -5,7 +5,8 @@ An architecture is a module of this package with an ``ARCHITECTURE``:
 
 * its **objects** (:class:`~offramp_p4.native.state.objects.NativeState`): the state of extern instances and tables,
   made once for each switch, in memory that machine code finds;
-* its **translation**: a :class:`~offramp_p4.native.emitter.Target` with the builders of the externs, the blocks of the
+* its **translation**: a :class:`~offramp_p4.native.emitter.EmitterTarget` with the builders of the externs, the blocks
+of the
   program, and a run-time system that sends packets through them (``run_batch``, ``gather``; with a traffic manager
   ``receive``, ``receive_batch``, ``advance``), all in one :class:`Module`.
 """
@@ -23,8 +24,8 @@ from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.native.plan import Plan
-    from offramp_p4.native.records import Record
+    from offramp_p4.native.plan import ContextPlan
+    from offramp_p4.native.records import RecordFormat
     from offramp_p4.native.state.objects import NativeState
 
 RUN: Final = "rt.run_batch"
@@ -35,7 +36,7 @@ RECEIVE_BATCH: Final = "rt.receive_batch"
 ADVANCE: Final = "rt.advance"
 
 
-class Way(Enum):
+class PacketMode(Enum):
     """The way in which packets go through a program.
 
     Attributes:
@@ -59,14 +60,14 @@ class Module:
     """
 
     text: str
-    plan: Plan
+    plan: ContextPlan
     memory_size: int
-    digests: list[Record]
-    events: list[Record]
+    digests: list[RecordFormat]
+    events: list[RecordFormat]
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class SwitchProperties:
     """Properties of a switch that do not come from its program.
 
     Attributes:
@@ -83,7 +84,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
+class NativeArchitecture:
     """See the module.
 
     Attributes:
@@ -94,8 +95,8 @@ class Architecture:
     """
 
     objects: Callable[[ir.Program], NativeState]
-    translate: Callable[[ir.Program, NativeState, Way], Module]
-    ways: frozenset[Way] = frozenset({Way.BATCH, Way.QUEUED})
+    translate: Callable[[ir.Program, NativeState, PacketMode], Module]
+    ways: frozenset[PacketMode] = frozenset({PacketMode.BATCH, PacketMode.QUEUED})
 
 
 _MODULES: Final = {
@@ -106,11 +107,11 @@ _MODULES: Final = {
     "PNA_NIC": "portable",
 }
 """The modules of this package by the package that a program's ``main`` is of."""
-_BUILT: Final[WeakKeyDictionary[ir.Program, dict[Way, Module]]] = WeakKeyDictionary()
+_BUILT: Final[WeakKeyDictionary[ir.Program, dict[PacketMode, Module]]] = WeakKeyDictionary()
 """Modules by the program that they are translated from: a network of switches runs few programs."""
 
 
-def architecture(program: ir.Program) -> Architecture:
+def architecture(program: ir.Program) -> NativeArchitecture:
     """The architecture that ``program`` is for.
 
     Raises:
@@ -119,11 +120,11 @@ def architecture(program: ir.Program) -> Architecture:
     package = program.main.type_name
     if package not in _MODULES:
         raise Unsupported(program.main.pos, f"architecture {package} ({', '.join(_MODULES)} are)")
-    chosen: Architecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
+    chosen: NativeArchitecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
     return chosen
 
 
-def build(program: ir.Program, objects: NativeState, way: Way = Way.BATCH) -> Module:
+def build(program: ir.Program, objects: NativeState, way: PacketMode = PacketMode.BATCH) -> Module:
     """Translate a program, once for each way.
 
     Raises:

@@ -15,20 +15,20 @@ from offramp_p4.engine.core import argument, instance
 from offramp_p4.native import counts, lvalues
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.runtime.context import Meter, Table
+from offramp_p4.native.runtime.context import Meter, TableRecord
 from offramp_p4.native.runtime.meters import colour_aware, execute_meter
 from offramp_p4.native.shape import value_type
 from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:
-    from offramp_base.native.subset import Field
+    from offramp_base.native.subset import PacketScalar
     from offramp_p4.engine.arrays import Colours
-    from offramp_p4.native.plan import Plan
+    from offramp_p4.native.plan import ContextPlan
 
 _METER_BYTES: Final = 8 * Meter.WORDS
 
 
-class ArraysTarget(Protocol):
+class NativeArraysTarget(Protocol):
     """A target as counters and meters need it.
 
     Attributes:
@@ -37,25 +37,25 @@ class ArraysTarget(Protocol):
     """
 
     colours: Colours
-    length: Field
+    length: PacketScalar
 
     @property
     def states(self) -> Mapping[ir.ExternInstance, Any]:
         """The state of each extern instance that has one."""
 
     @property
-    def table_of(self) -> Mapping[ir.ExternInstance, ir.Table]:
+    def table_of(self) -> Mapping[ir.ExternInstance, ir.MatchTable]:
         """The table that a direct counter or meter belongs to."""
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> ContextPlan:
         """The plan of the context, which has the memory of counters and meters."""
 
     def cell(self, owner: object) -> int:
         """The offset of a word that belongs to an extern instance or a table."""
 
 
-def builders(target: ArraysTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeArraysTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Counter", "count"): lambda g, e: _count(target, g, e),
@@ -70,7 +70,7 @@ def inside(g: Emitter, fits: Value | None) -> AbstractContextManager[None]:
     return nullcontext() if fits is None else g.when(fits, likely=True)
 
 
-def entry_of(target: ArraysTarget, g: Emitter, i: ir.ExternInstance) -> tuple[int, Value]:
+def entry_of(target: NativeArraysTarget, g: Emitter, i: ir.ExternInstance) -> tuple[int, Value]:
     """Words of the table that a direct object belongs to, and the entry that it has hit, or 0."""
     table = target.table_of.get(i)
     if table is None:
@@ -78,7 +78,7 @@ def entry_of(target: ArraysTarget, g: Emitter, i: ir.ExternInstance) -> tuple[in
     return target.plan.tables[table].words, g.load_number(g.cell(target.cell(table)), 64)
 
 
-def _bytes(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _bytes(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """The bytes that the packet counts as."""
     expr = named(e, "pkt_len")
     if expr is not None:
@@ -88,7 +88,7 @@ def _bytes(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return length if less is None else g.b.sub(length, g.word_of(less))
 
 
-def _count(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _count(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     i = instance(e)
     index, fits = lvalues.index_of(g, argument(e, 0), target.states[i].size)
     with inside(g, fits):
@@ -98,14 +98,14 @@ def _count(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _count_entry(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _count_entry(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     words, entry = entry_of(target, g, instance(e))
     with g.when(g.b.icmp_unsigned("!=", entry, i64(0)), likely=True):
         counts.count_entry(g, words, entry, _bytes(target, g, e))
     return None
 
 
-def _execute(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _execute(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     i = instance(e)
     index, fits = lvalues.index_of(g, argument(e, 0), target.states[i].size)
     slot = _green(g)
@@ -115,11 +115,11 @@ def _execute(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return _value(target, g, e, slot)
 
 
-def _execute_entry(target: ArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _execute_entry(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall) -> Value:
     words, entry = entry_of(target, g, instance(e))
     slot = _green(g)
     with g.when(g.b.icmp_unsigned("!=", entry, i64(0)), likely=True):
-        rows = g.pointer(words + offset(Table.meters))
+        rows = g.pointer(words + offset(TableRecord.meters))
         meter = g.at(rows, g.b.mul(g.b.sub(entry, i64(1)), i64(_METER_BYTES)))
         g.b.store(_colour(target, g, e, meter), slot)
     return _value(target, g, e, slot)
@@ -131,7 +131,7 @@ def _green(g: Emitter) -> Value:
     return slot
 
 
-def _colour(target: ArraysTarget, g: Emitter, e: ir.ExternCall, meter: Value) -> Value:
+def _colour(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall, meter: Value) -> Value:
     """The colour: 0 green, 1 yellow, 2 red."""
     amount = i64(1) if target.states[instance(e)].kind == "packets" else _bytes(target, g, e)
     before = named(e, "color")
@@ -144,7 +144,7 @@ def _colour(target: ArraysTarget, g: Emitter, e: ir.ExternCall, meter: Value) ->
     return g.call(colour_aware, g.context, meter, amount, rank)
 
 
-def _value(target: ArraysTarget, g: Emitter, e: ir.ExternCall, slot: Value) -> Value:
+def _value(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall, slot: Value) -> Value:
     """The number that the meter gives for a colour."""
     t, colour = value_type(e.type), g.b.load(slot, typ=I64)
     green, yellow, red = (const(t, value) for value in colours(instance(e), target.colours))

@@ -58,7 +58,7 @@ def ends(g: Emitter, node: object) -> Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyOut:
+class NativeCopyOut:
     """The copy to an ``out`` or ``inout`` argument at the end of a call."""
 
     target: lvalues.MemoryLValue
@@ -69,12 +69,12 @@ class CopyOut:
         lvalues.write_copy(g, self.target, g.cell(g.layout.base(self.param)))
 
 
-def copy_in(g: Emitter, params: list[ir.Var], args: list[ir.Arg]) -> list[CopyOut]:
+def copy_in(g: Emitter, params: list[ir.Var], args: list[ir.Arg]) -> list[NativeCopyOut]:
     """Set the parameters; returns what to copy out later.
 
     All arguments are evaluated before any parameter changes: an argument may call the same function.
     """
-    out: list[CopyOut] = []
+    out: list[NativeCopyOut] = []
     values: list[tuple[ir.Var, Value | None]] = []
     for param, arg in zip(params, args, strict=True):
         if not shape(param.type).size:
@@ -84,7 +84,7 @@ def copy_in(g: Emitter, params: list[ir.Var], args: list[ir.Arg]) -> list[CopyOu
         elif arg.direction in {"out", "inout"}:
             at = lvalues.lvalue(g, arg.expr)
             values.append((param, _current(g, at, param.type) if arg.direction == "inout" else None))
-            out.append(CopyOut(at, param))
+            out.append(NativeCopyOut(at, param))
         elif is_scalar(param.type):
             values.append((param, g.value(arg.expr)))
         else:
@@ -114,7 +114,7 @@ def _current(g: Emitter, at: lvalues.MemoryLValue, t: Type) -> Value:
     return copy
 
 
-def run(g: Emitter, callee: Value, out: list[CopyOut], how: Ends, *args: Value, parser: bool = False) -> None:
+def run(g: Emitter, callee: Value, out: list[NativeCopyOut], how: Ends, *args: Value, parser: bool = False) -> None:
     """Write a call and its copies out, which also happen when the callee exits or a parser in it fails.
 
     A failed check, and an error of the parser met in a function, end everything at once.
@@ -190,7 +190,7 @@ def _call(g: Emitter, e: ir.FunctionCall) -> int | None:
     return result
 
 
-def function(g: Emitter, f: ir.Function) -> tuple[Value, int | None]:
+def function(g: Emitter, f: ir.UserFunction) -> tuple[Value, int | None]:
     """The LLVM function of a P4 function, and the offset of its result."""
     if f not in g.memo:
         result = None if f.returns == VOID else g.layout.reserve_for(f.returns)

@@ -21,7 +21,7 @@ _PIECE: Final = 8  # bytes that are written at once
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ValueLeaf:
     """A field at ``offset`` of a value; ``header`` marks the validity of a header instead, which has no bits."""
 
     offset: int
@@ -34,17 +34,17 @@ class Leaf:
         return 0 if self.header or isinstance(self.type, Varbit) else scalar_bits(self.type).width
 
 
-def leaves(t: Type, at: int = 0) -> Iterator[Leaf]:
+def leaves(t: Type, at: int = 0) -> Iterator[ValueLeaf]:
     """The fields of ``t`` in order, its headers' validities before those of each."""
     t = strip(t)
     if is_scalar(t) or isinstance(t, Varbit):
-        yield Leaf(at, t)
+        yield ValueLeaf(at, t)
     elif isinstance(t, Stack):
         for i in range(t.size):
             yield from leaves(t.element, at + element_offset(t, i))
     elif isinstance(t, Structure | Tuple):
         if isinstance(t, Header):
-            yield Leaf(at, Bits(8), header=True)
+            yield ValueLeaf(at, Bits(8), header=True)
         for part, offset in zip(components(t), offsets(t), strict=True):
             yield from leaves(part, at + offset)
 
@@ -71,7 +71,7 @@ def store_bytes(g: Emitter, number: Value, address: Value, size: int) -> None:
     g.tags.mark(g.b.store(_swapped(g, number, size), address, align=1), "Bytes")
 
 
-def unpack(g: Emitter, fields: Sequence[Leaf], source: Value, into: Value) -> None:
+def unpack(g: Emitter, fields: Sequence[ValueLeaf], source: Value, into: Value) -> None:
     """Read fields of fixed width, which begin at a byte, and write them to their places behind ``into``."""
     bit = 0
     for f in fields:
@@ -128,7 +128,7 @@ def _shifted(g: Emitter, number: Value, shift: int, t: Any) -> Value:
     return g.b.shl(number, const(t, shift)) if shift else number
 
 
-def numbers_at(g: Emitter, fields: Sequence[Leaf], source: Value) -> list[Value]:
+def numbers_at(g: Emitter, fields: Sequence[ValueLeaf], source: Value) -> list[Value]:
     """The values of fields of fixed width, those without bits left out."""
     return [g.load(g.at(source, f.offset), f.type) for f in fields if f.width]
 
@@ -166,9 +166,9 @@ class BitWriter:
         pack(g, numbers, scratch)
         self.append(scratch, i64(width))
 
-    def fields(self, fields: Sequence[Leaf], source: Value) -> None:
+    def fields(self, fields: Sequence[ValueLeaf], source: Value) -> None:
         """Write the fields of a value; invalid headers count like valid ones."""
-        run: list[Leaf] = []
+        run: list[ValueLeaf] = []
         for f in fields:
             if isinstance(f.type, Varbit):
                 self.numbers(numbers_at(self.g, run, source))
@@ -187,7 +187,7 @@ class BitWriter:
         return size
 
 
-def read_fields(g: Emitter, fields: Sequence[Leaf], source: Value, into: Value, varbit: Value) -> None:
+def read_fields(g: Emitter, fields: Sequence[ValueLeaf], source: Value, into: Value, varbit: Value) -> None:
     """Read fields that begin at a byte, among them varbits of ``varbit`` bits, to their places behind ``into``."""
     position: Value = i64(0)
     for f in fields:
@@ -211,6 +211,6 @@ def read_fields(g: Emitter, fields: Sequence[Leaf], source: Value, into: Value, 
             position = g.b.add(position, i64(f.width))
 
 
-def max_bits(fields: Sequence[Leaf]) -> int:
+def max_bits(fields: Sequence[ValueLeaf]) -> int:
     """The most bits that fields take."""
     return sum(f.type.width if isinstance(f.type, Varbit) else f.width for f in fields)

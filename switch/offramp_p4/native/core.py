@@ -13,7 +13,7 @@ from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.native import codec, lvalues
 from offramp_p4.native.emitter import BOOL_TRUE, AggregateBuilder, Builder, Emitter
 from offramp_p4.native.runtime.buffers import room
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CURSOR, LENGTH
 from offramp_p4.native.shape import bits_of, element_offset, offsets, value_type
 from offramp_p4.source import Unsupported
@@ -53,7 +53,7 @@ def reserve(g: Emitter, e: ir.ExternCall, size: Value) -> tuple[Value, Value]:
     start = field(g, CURSOR.name)
     end = g.b.add(start, size)
     lvalues.fault(g, g.b.icmp_unsigned(">", end, field(g, LENGTH.name)), lvalues.error_code(g, "PacketTooShort", e))
-    return g.at(g.pointer(Context.frame), start), end
+    return g.at(g.pointer(SwitchMemory.frame), start), end
 
 
 def _extract(g: Emitter, e: ir.ExternCall) -> Value:
@@ -113,7 +113,7 @@ def _advance_stack(g: Emitter, place: ir.Expr) -> None:
         g.store_number(g.b.add(count, const(count.type, 1)), base, 32)
 
 
-def _looked_at(g: Emitter, e: ir.ExternCall) -> tuple[Value, list[codec.Leaf], int]:
+def _looked_at(g: Emitter, e: ir.ExternCall) -> tuple[Value, list[codec.ValueLeaf], int]:
     """The address of the bytes that a lookahead reads, its fields, and its bits."""
     fields = list(codec.leaves(e.type_args[0]))
     if any(isinstance(f.type, Varbit) for f in fields):
@@ -188,9 +188,9 @@ def _emit_at(g: Emitter, e: ir.ExternCall, at: Value, t: Type) -> None:
 
 def _emit_header(g: Emitter, header: Header, at: Value) -> None:
     fields = list(codec.leaves(header))
-    used = g.word(Context.out.used)
+    used = g.word(SwitchMemory.out.used)
     most = (codec.max_bits(fields) + 7) // 8
-    address = g.call(room, g.context, offset(Context.out), used, most)
+    address = g.call(room, g.context, offset(SwitchMemory.out), used, most)
     into = g.b.inttoptr(address, g.memory.type)
     if _has_varbit(header):
         writer = codec.BitWriter(g, into)
@@ -199,7 +199,7 @@ def _emit_header(g: Emitter, header: Header, at: Value) -> None:
     else:
         size = i64(codec.pack(g, codec.numbers_at(g, fields, at), into))
     end = g.b.add(used, size)
-    g.tags.mark(g.b.store(end, g.word_address(Context.out.used)), "Words")
+    g.tags.mark(g.b.store(end, g.word_address(SwitchMemory.out.used)), "Words")
 
 
 def _static_assert(g: Emitter, e: ir.ExternCall) -> Value:

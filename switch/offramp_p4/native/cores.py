@@ -13,29 +13,35 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from offramp_base.native.records import offset
-from offramp_p4.native.architecture import BURST, RUN, Way, architecture, build
+from offramp_p4.native.architecture import BURST, RUN, PacketMode, architecture, build
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeCounter
-from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.context import SwitchContext
 from offramp_p4.native.state.tables import NativeTable
 
 if TYPE_CHECKING:
     from offramp_p4.native.switch import NativeSwitch
 
 _SHARED: Final = (
-    (at.Context.drop_port, at.Context.logging + 1),
-    (offset(at.Context.crc16), offset(at.Context.crc32) + 1),
-    (offset(at.Context.groups), at.Context.now_ps),
-    (at.Context.max_steps, at.Context.max_steps + 1),
-    (at.Context.chip_ports, at.Context.loop_count + 1),
-    (offset(at.Context.port_data), at.Context.port_data_count + 1),
-    (offset(at.Context.pruned), offset(at.Context.pruned) + at.Table.WORDS),
-    (offset(at.Context.rss_key), offset(at.Context.rss_key) + 1),
-    (offset(at.Context.hosts), offset(at.Context.hosts) + at.Table.WORDS),
-    (offset(at.Context.lives_us), at.Context.learn + 1),
+    (at.SwitchMemory.drop_port, at.SwitchMemory.logging + 1),
+    (offset(at.SwitchMemory.crc16), offset(at.SwitchMemory.crc32) + 1),
+    (offset(at.SwitchMemory.groups), at.SwitchMemory.now_ps),
+    (at.SwitchMemory.max_steps, at.SwitchMemory.max_steps + 1),
+    (at.SwitchMemory.chip_ports, at.SwitchMemory.loop_count + 1),
+    (offset(at.SwitchMemory.port_data), at.SwitchMemory.port_data_count + 1),
+    (offset(at.SwitchMemory.pruned), offset(at.SwitchMemory.pruned) + at.TableRecord.WORDS),
+    (offset(at.SwitchMemory.rss_key), offset(at.SwitchMemory.rss_key) + 1),
+    (offset(at.SwitchMemory.hosts), offset(at.SwitchMemory.hosts) + at.TableRecord.WORDS),
+    (offset(at.SwitchMemory.lives_us), at.SwitchMemory.learn + 1),
 )
 """Words before those of a program's objects, from the first to the one behind the last, that cores have in common."""
-_OWN: Final = (at.Table.hits, at.Table.misses, offset(at.Table.counts), offset(at.Table.touched), at.Table.touches)
+_OWN: Final = (
+    at.TableRecord.hits,
+    at.TableRecord.misses,
+    offset(at.TableRecord.counts),
+    offset(at.TableRecord.touched),
+    at.TableRecord.touches,
+)
 """Words of a table that each core has for itself."""
 
 
@@ -66,8 +72,8 @@ class Cores:
 
     def __init__(self, switch: NativeSwitch, count: int) -> None:
         self.switch = switch
-        self.whole = Way.BURST not in architecture(switch.program).ways
-        way, entry = (Way.BATCH, RUN) if self.whole else (Way.BURST, BURST)
+        self.whole = PacketMode.BURST not in architecture(switch.program).ways
+        way, entry = (PacketMode.BATCH, RUN) if self.whole else (PacketMode.BURST, BURST)
         module = build(switch.program, switch._objects, way)
         self.run = switch.code(way).address(entry)
         size, first = module.plan.size, switch._context
@@ -75,7 +81,7 @@ class Cores:
         self._tables = [t for t in switch._objects.tables.values() if isinstance(t, NativeTable)]
         bases = np.array([plan.words for plan in module.plan.tables.values()], np.int64)
         shared = np.zeros(size, np.bool_)
-        for start, stop in (*_SHARED, (at.Context.WORDS, size)):
+        for start, stop in (*_SHARED, (at.SwitchMemory.WORDS, size)):
             shared[start:stop] = True
         self._counters = {
             word: switch._objects.of[instance]
@@ -87,12 +93,12 @@ class Cores:
         self._shared = np.flatnonzero(shared)
         self._sums = np.array([*range(*at.STATS), *(int(b) + w for b in bases for w in _OWN[:2])], np.int64)
         for number in range(1, count):
-            context = Context(
+            context = SwitchContext(
                 size,
                 module.memory_size,
                 seed=number,
-                drop_port=int(first.words[at.Context.drop_port]),
-                max_passes=int(first.words[at.Context.max_passes]),
+                drop_port=int(first.words[at.SwitchMemory.drop_port]),
+                max_passes=int(first.words[at.SwitchMemory.max_passes]),
             )
             self.contexts.append(context)
             for word, counter in self._counters.items():

@@ -8,7 +8,7 @@ from typing import Final
 from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.context import TableRecord
 
 
 def add(g: Emitter, address: Value, amount: Value) -> None:
@@ -37,11 +37,11 @@ def touch_entry(g: Emitter, words: int, entry: Value) -> None:
 
 def _touched(g: Emitter, words: int, entry: Value) -> Value:
     """The counts of an entry, which is now one of those that have been counted."""
-    counter = g.at(g.pointer(words + offset(Table.counts)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
+    counter = g.at(g.pointer(words + offset(TableRecord.counts)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
     before = g.tags.mark(g.b.load(counter, typ=I64), "Counts")
     with g.when(g.b.icmp_unsigned("==", before, const(I64, 0)), likely=False):
-        number = g.word(words + Table.touches)
-        place = g.at(g.pointer(words + offset(Table.touched)), g.b.mul(number, i64(8)))
+        number = g.word(words + TableRecord.touches)
+        place = g.at(g.pointer(words + offset(TableRecord.touched)), g.b.mul(number, i64(8)))
         g.tags.mark(g.b.store(entry, place), "Words")
-        g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + Table.touches)), "Words")
+        g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + TableRecord.touches)), "Words")
     return counter

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from offramp_base.dispatch import handles
 from offramp_base.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
-from offramp_p4.engine.work import Work
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.engine.work import StatementBound
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE
 from offramp_p4.native.shape import bits_of, container, is_scalar, number_type, shape, value_type
 from offramp_p4.source import Unsupported
@@ -30,7 +30,7 @@ from offramp_p4.types import Type
 
 if TYPE_CHECKING:
     from offramp_p4.native.actions import Actions
-    from offramp_p4.native.layout import Layout
+    from offramp_p4.native.layout import ByteLayout
     from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.next_pass import Reach
 
@@ -60,7 +60,7 @@ def statement(*kinds: type) -> Callable[[_Rule], _Rule]:
     return handles(_STATEMENTS, *kinds)
 
 
-class Target(Protocol):
+class EmitterTarget(Protocol):
     """An architecture as the emitter needs it: its externs, and where the context has its tables."""
 
     externs: Mapping[tuple[str, str], Builder]
@@ -74,24 +74,24 @@ class Target(Protocol):
     def clears_headers(self) -> bool:
         """Whether a header that becomes valid has all fields 0, or those that were written before."""
 
-    def table(self, table: ir.Table) -> TablePlan:
+    def table(self, table: ir.MatchTable) -> TablePlan:
         """The plan by which a table is found in the context."""
 
     def value_set(self, value_set: ir.ValueSet) -> TablePlan:
         """The plan by which a value set is found in the context."""
 
-    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
+    def on_miss(self, g: Emitter, table: ir.MatchTable, key: Value) -> None:
         """Write what a miss does to the direct counter of the default entry; ``key`` is the address of its words."""
 
-    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+    def on_hit(self, g: Emitter, table: ir.MatchTable, entry: Value) -> None:
         """Write what happens when ``entry``, counted from 1, has matched."""
 
-    def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
+    def selector_hash(self, g: Emitter, table: ir.MatchTable) -> Value:
         """The hash that picks a member of a group, as a word."""
 
 
 @dataclass(slots=True)
-class _Function:
+class _FunctionState:
     """State of the LLVM function that is being written."""
 
     llvm: Value
@@ -104,7 +104,7 @@ class _Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WriteWatch:
     """Memory of a packet, and where a word of it stands that says whether something may have been written there."""
 
     span: Span
@@ -127,16 +127,22 @@ class Emitter:
     """
 
     def __init__(
-        self, program: ir.Program, module: Any, layout: Layout, target: Target, library: Library, name: str = "p4"
+        self,
+        program: ir.Program,
+        module: Any,
+        layout: ByteLayout,
+        target: EmitterTarget,
+        library: RuntimeLibrary,
+        name: str = "p4",
     ) -> None:
         self.program, self.module, self.layout, self.target = program, module, layout, target
         self.library, self._name = library, name
         self.tags: AliasTags = library.tags
         self.memo: dict[object, Any] = {}
-        self.counted: Mapping[ir.Table, tuple[Reach, ...]] = {}
-        self.watched: Watch | None = None
-        self.work = Work()
-        self._function: _Function | None = None
+        self.counted: Mapping[ir.MatchTable, tuple[Reach, ...]] = {}
+        self.watched: WriteWatch | None = None
+        self.work = StatementBound()
+        self._function: _FunctionState | None = None
         self._serial = 0
 
     # --- expressions and statements
@@ -174,7 +180,7 @@ class Emitter:
     # --- the current function
 
     @property
-    def f(self) -> _Function:
+    def f(self) -> _FunctionState:
         """The function being written."""
         assert self._function is not None
         return self._function
@@ -214,7 +220,7 @@ class Emitter:
         function.linkage = "internal"
         entry, start = function.append_basic_block("entry"), function.append_basic_block("start")
         ll.IRBuilder(entry).branch(start)
-        outer, self._function = self._function, _Function(function, ll.IRBuilder(start), entry)
+        outer, self._function = self._function, _FunctionState(function, ll.IRBuilder(start), entry)
         yield function
         if not self.b.block.is_terminated:
             self.b.ret_void()
@@ -231,8 +237,8 @@ class Emitter:
 
     def count(self, steps: int) -> None:
         """Take steps of the packet's budget; end the packet when it has used them up."""
-        left = self.b.sub(self.word(Context.steps), i64(steps))
-        self.tags.mark(self.b.store(left, self.word_address(Context.steps)), "Words")
+        left = self.b.sub(self.word(SwitchMemory.steps), i64(steps))
+        self.tags.mark(self.b.store(left, self.word_address(SwitchMemory.steps)), "Words")
         self.leave_if(self.b.icmp_signed("<", left, i64(0)), CHECK_FAILED)
 
     # --- control flow

@@ -24,7 +24,7 @@ _MOST_STEPS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _FrameField:
     """The place of a field in a frame, in bits."""
 
     bit: int
@@ -36,9 +36,9 @@ class _Field:
         return (self.bit + self.width + 7) // 8
 
 
-def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _Field]:
+def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _FrameField]:
     """The fields of headers by their offsets in a packet's memory."""
-    fields: dict[int, _Field] = {}
+    fields: dict[int, _FrameField] = {}
     todo, steps = [("start", 0)], 0
     seen: set[tuple[str, int]] = set()
     while todo and steps < _MOST_STEPS:
@@ -54,7 +54,7 @@ def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _Field]:
     return fields
 
 
-def _extracted(g: Emitter, state: ir.State, bit: int, fields: dict[int, _Field]) -> int | None:
+def _extracted(g: Emitter, state: ir.ParserState, bit: int, fields: dict[int, _FrameField]) -> int | None:
     """Record the fields that a state extracts from ``bit`` on; returns the next bit, None if only known at run time."""
     for stmt in state.body:
         call = stmt.expr if isinstance(stmt, ir.Eval) else None
@@ -67,7 +67,7 @@ def _extracted(g: Emitter, state: ir.State, bit: int, fields: dict[int, _Field])
         base = g.layout.static(place)
         for leaf in leaves(header):
             if base is not None and leaf.width:
-                fields.setdefault(base + leaf.offset, _Field(bit, leaf.width))
+                fields.setdefault(base + leaf.offset, _FrameField(bit, leaf.width))
             bit += leaf.width
     return bit
 
@@ -80,9 +80,9 @@ class Foresight:
             again may count there.
     """
 
-    def __init__(self, g: Emitter, tables: Sequence[ir.Table], parser: ir.ParserInstance) -> None:
+    def __init__(self, g: Emitter, tables: Sequence[ir.MatchTable], parser: ir.ParserInstance) -> None:
         known = fields_of(g, parser)
-        self._hinted: list[tuple[TablePlan, list[_Field | None]]] = []
+        self._hinted: list[tuple[TablePlan, list[_FrameField | None]]] = []
         counted = set()
         for table in tables:
             plan: TablePlan = g.target.table(table)
@@ -113,7 +113,7 @@ class Foresight:
         return functions
 
 
-def _key(g: Emitter, plan: TablePlan, keys: Sequence[_Field | None], frame: Value) -> Value:
+def _key(g: Emitter, plan: TablePlan, keys: Sequence[_FrameField | None], frame: Value) -> Value:
     """The address of the words of a key."""
     values = []
     for field, width in zip(keys, plan.key.widths, strict=True):

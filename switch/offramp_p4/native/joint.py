@@ -14,7 +14,7 @@ import numpy.typing as npt
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import Array, address
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, Way
+from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, PacketMode
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.queues import NativeManager
 from offramp_p4.tm.config import TmConfig
@@ -29,10 +29,10 @@ _LATEST_PS: Final = (1 << 62) - 1
 _INT: Final = ctypes.c_int64
 
 # Words that are looked at for each packet: plain numbers, which index an array quicker than what names them.
-_NOW_PS: Final = int(at.Context.now_ps)
-_DIGESTS: Final = int(at.Context.digests.start)
-_EVENTS: Final = int(at.Context.events.used)
-_TRIGGERS: Final = int(at.Context.triggers.used)
+_NOW_PS: Final = int(at.SwitchMemory.now_ps)
+_DIGESTS: Final = int(at.SwitchMemory.digests.start)
+_EVENTS: Final = int(at.SwitchMemory.events.used)
+_TRIGGERS: Final = int(at.SwitchMemory.triggers.used)
 
 
 def _has_events(words: npt.NDArray[np.int64]) -> bool:
@@ -50,14 +50,14 @@ class NativeJoint:
     def __init__(self, switch: NativeSwitch, config: TmConfig, mark: Mark) -> None:
         self._switch, self._context, self._mark = switch, switch._context, mark
         self.tm = NativeManager(self._context, config)
-        code = switch.code(Way.QUEUED)
+        code = switch.code(PacketMode.QUEUED)
         self._receive = code.function(RECEIVE, None, _INT, _INT, ctypes.c_char_p, _INT, _INT)
         self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
         self._advance = code.function(ADVANCE, None, _INT, _INT)
         self._failure: BaseException | None = None
-        self._context.words[at.Context.mark] = 0
+        self._context.words[at.SwitchMemory.mark] = 0
         if mark is not mark_ce:
-            self._context.hold_function(at.Context.mark, self._mark_frame)
+            self._context.hold_function(at.SwitchMemory.mark, self._mark_frame)
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """A frame arrives."""
@@ -105,7 +105,7 @@ class NativeJoint:
     @property
     def next_ps(self) -> int | None:
         """The time at which something happens without a further arrival; None: never."""
-        times = [self.tm.next_ps, self.tm.first_time(at.Context.returning)]
+        times = [self.tm.next_ps, self.tm.first_time(at.SwitchMemory.returning)]
         return min((time for time in times if time is not None), default=None)
 
     def advance(self, until_ps: int) -> list[Departure]:
@@ -115,8 +115,8 @@ class NativeJoint:
             switch._prepare()
             self.tm.start()
             self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
-            departures = self._departures() if words[at.Context.index.used] else []
-            switch.now_us = int(words[at.Context.now_us])
+            departures = self._departures() if words[at.SwitchMemory.index.used] else []
+            switch.now_us = int(words[at.SwitchMemory.now_us])
             switch._unsettled = True
             if _has_events(words):
                 switch._collect()
@@ -126,14 +126,14 @@ class NativeJoint:
     def _departures(self) -> list[Departure]:
         """The contents of the output buffers, which are emptied."""
         context = self._context
-        times = context.buffer(at.Context.times).view(np.int64).tolist()
-        index = context.buffer(at.Context.index).view(np.int64).reshape(-1, 2).tolist()
-        raw = context.buffer(at.Context.out)
+        times = context.buffer(at.SwitchMemory.times).view(np.int64).tolist()
+        index = context.buffer(at.SwitchMemory.index).view(np.int64).reshape(-1, 2).tolist()
+        raw = context.buffer(at.SwitchMemory.out)
         departures, start = [], 0
         for ps, (port, length) in zip(times, index, strict=True):
             departures.append(Departure(ps, port, raw[start : start + length].tobytes()))
             start += length
-        for buffer in (at.Context.times, at.Context.index, at.Context.out):
+        for buffer in (at.SwitchMemory.times, at.SwitchMemory.index, at.SwitchMemory.out):
             context.empty(buffer)
         return departures
 
@@ -152,14 +152,14 @@ class NativeJoint:
 
     def _departed(self, until_ps: int) -> tuple[Times, PacketBatch]:
         self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
-        times = self._context.buffer(at.Context.times).view(np.int64).copy()
-        self._context.empty(at.Context.times)
+        times = self._context.buffer(at.SwitchMemory.times).view(np.int64).copy()
+        self._context.empty(at.SwitchMemory.times)
         return times, self._switch._outputs()
 
     def reset(self) -> None:
         """Empty the queues and set the time to 0."""
         self.tm.reset()
-        for buffer in (at.Context.out, at.Context.index):
+        for buffer in (at.SwitchMemory.out, at.SwitchMemory.index):
             self._context.empty(buffer)
 
     def _check(self, now_ps: int) -> None:
@@ -174,7 +174,7 @@ class NativeJoint:
         with switch._running():
             self.tm.start()
             yield
-            switch.now_us = int(self._context.words[at.Context.now_us])
+            switch.now_us = int(self._context.words[at.SwitchMemory.now_us])
         self._report()
 
     def _report(self) -> None:
@@ -191,6 +191,6 @@ class NativeJoint:
             before = ctypes.string_at(frame, length)
             after = check_marked(before, self._mark(before))
             ctypes.memmove(frame, after, length)
-            self._context.words[at.Context.marked] = after is not before
+            self._context.words[at.SwitchMemory.marked] = after is not before
         except BaseException as error:
             self._failure = error

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.engine.placement import Placement, Span
+from offramp_p4.engine.placement import Span, VariablePlacement
 from offramp_p4.native.shape import aligned, element_offset, offsets, shape
 from offramp_p4.types import Stack, Structure, Tuple, Type, strip
 
@@ -16,7 +16,7 @@ def component_offset(e: ir.Member) -> int:
     return offsets(base)[e.index]
 
 
-class Layout(Placement):
+class ByteLayout(VariablePlacement):
     """Assigns offsets, in bytes, once."""
 
     def __init__(self, program: ir.Program) -> None:

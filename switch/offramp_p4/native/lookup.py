@@ -11,7 +11,7 @@ from offramp_base.native.records import offset
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime.blocksets import SET
-from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.patterns import find_best
 from offramp_p4.native.runtime.prefixes import find_longest
@@ -86,7 +86,7 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value | 
     at = plan.words
     table = g.word_address(at)
     if key.search == "exact":
-        return g.call(find, g.pointer(at + offset(Table.slots)), g.word(at + Table.mask), words, key.words)
+        return g.call(find, g.pointer(at + offset(TableRecord.slots)), g.word(at + TableRecord.mask), words, key.words)
     if key.search == "prefix":
         shape = (key.words, key.widths[key.prefix], key.root_bits, int(key.exact), key.extra_at)
         return g.call(find_longest, table, words, key_room(g, plan), *shape)

@@ -58,7 +58,7 @@ def indexed_places(g: Emitter, columns: Mapping[ir.ExternInstance, Column]) -> P
     return {place: tuple(rows.values()) for place, rows in columns_at.items()}
 
 
-def reaches(g: Emitter, table: ir.Table, places: Places) -> tuple[Reach, ...]:
+def reaches(g: Emitter, table: ir.MatchTable, places: Places) -> tuple[Reach, ...]:
     """The rows that a table's entries lead to."""
     return tuple(
         Reach(choice, stmt.value, places[place])

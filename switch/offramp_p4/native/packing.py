@@ -14,20 +14,20 @@ from offramp_p4.engine.packing import fields_of
 from offramp_p4.native import codec, lvalues
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.runtime import buffers
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.shape import is_scalar
 from offramp_p4.types import Header, Type, strip
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class ByteRange:
     """Bytes in memory: address and size in bytes, a word."""
 
     address: Value
     size: Value
 
 
-def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None) -> Data:
+def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None) -> ByteRange:
     """Write ``data``, field after field, as bytes, and the payload (address, size) behind them.
 
     As in bmv2, fields of headers that are not valid are left out, and zeros fill the last byte.
@@ -43,8 +43,8 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
         free = g.call(
             buffers.room,
             g.context,
-            offset(Context.out),
-            g.word(Context.out.used),
+            offset(SwitchMemory.out),
+            g.word(SwitchMemory.out.used),
             g.b.add(payload[1], i64(most)),
         )
         room = g.b.inttoptr(free, g.memory.type)
@@ -59,17 +59,17 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
     if payload is not None:
         g.copy(g.at(room, size), *payload)
         size = g.b.add(size, payload[1])
-    return Data(room, size)
+    return ByteRange(room, size)
 
 
-def _packed_at_once(g: Emitter, parts: list[ir.Expr], header: ir.Expr | None) -> Data:
+def _packed_at_once(g: Emitter, parts: list[ir.Expr], header: ir.Expr | None) -> ByteRange:
     bits = sum(scalar_bits(p.type).width for p in parts)
     room = g.allocate(ll.ArrayType(I8, bits // 8 + 1), 8)
     if header is None:
-        return Data(room, i64(codec.pack(g, _numbers(g, parts), room)))
+        return ByteRange(room, i64(codec.pack(g, _numbers(g, parts), room)))
     valid = lvalues.is_valid(g, lvalues.locate(g, header)[0])
     size = g.pick(valid, lambda: i64(codec.pack(g, _numbers(g, parts), room)), lambda: i64(0), I64)
-    return Data(room, size)
+    return ByteRange(room, size)
 
 
 def _numbers(g: Emitter, parts: list[ir.Expr]) -> list[Value]:

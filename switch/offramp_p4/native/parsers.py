@@ -20,11 +20,11 @@ def write_parser(g: Emitter, parser: ir.ParserInstance) -> Value:
     with g.function(parser.name) as function:
         for stmt in parser.locals:
             g.statement(stmt)
-        _States(g, parser).write()
+        _NativeStates(g, parser).write()
     return function
 
 
-class _States:
+class _NativeStates:
     """The states of one parser."""
 
     def __init__(self, g: Emitter, parser: ir.ParserInstance) -> None:
@@ -50,7 +50,7 @@ class _States:
         lvalues.fault(g, g.b.icmp_unsigned("==", left, const(I32, 0)), _code(g, "ParserTimeout"))
         g.b.store(g.b.sub(left, const(I32, 1)), self.left)
 
-    def _body(self, state: ir.State) -> None:
+    def _body(self, state: ir.ParserState) -> None:
         g = self.g
         for stmt in state.body:
             g.statement(stmt)

@@ -12,17 +12,17 @@ from offramp_p4.native import actions as rows
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.keys import key_format
 from offramp_p4.native.lookup import MemberBits, TablePlan
-from offramp_p4.native.runtime.context import Context, Table
+from offramp_p4.native.runtime.context import SwitchMemory, TableRecord
 from offramp_p4.native.shape import container
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 
 
-class Objects(Protocol):
+class ProgramObjectState(Protocol):
     """The state of a program's objects, of whatever architecture."""
 
     of: dict[ir.ExternInstance, Any]
     registers: dict[str, RegisterState]
-    tables: dict[ir.Table, TableState]
+    tables: dict[ir.MatchTable, TableState]
     value_sets: dict[ir.ValueSet, ValueSetState]
 
 
@@ -51,7 +51,7 @@ class Column:
         return container(self.width)
 
 
-class Plan:
+class ContextPlan:
     """Indices of words in the context; what they hold is filled in by :mod:`offramp_p4.native.state`.
 
     Attributes:
@@ -63,8 +63,8 @@ class Plan:
         size: words of the whole context.
     """
 
-    def __init__(self, program: ir.Program, objects: Objects) -> None:
-        self.size = Context.WORDS
+    def __init__(self, program: ir.Program, objects: ProgramObjectState) -> None:
+        self.size = SwitchMemory.WORDS
         self.actions = Actions(program.tables)
         self.columns = self._columns(objects.registers.values())
         self.arrays: dict[ir.ExternInstance, int] = {}
@@ -76,7 +76,7 @@ class Plan:
         self._place_profiles(program, objects.of)
         self.tables = {t: self._table(t, objects) for t in program.tables}
         self.value_sets = {
-            v: TablePlan(self.take(Table.WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
+            v: TablePlan(self.take(TableRecord.WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
             for v in program.value_sets
         }
 
@@ -85,7 +85,7 @@ class Plan:
         at, self.size = self.size, self.size + words
         return at
 
-    def _row_size(self, table: ir.Table) -> int:
+    def _row_size(self, table: ir.MatchTable) -> int:
         return max(self.actions[name].size for name in rows.choices(table))
 
     def _place_profiles(self, program: ir.Program, states: Mapping[ir.ExternInstance, Any]) -> None:
@@ -100,9 +100,9 @@ class Plan:
             self.profiles.update(dict.fromkeys(instances, words))
             self.member_sizes.update(dict.fromkeys(instances, size))
 
-    def _table(self, table: ir.Table, objects: Objects) -> TablePlan:
+    def _table(self, table: ir.MatchTable, objects: ProgramObjectState) -> TablePlan:
         state = objects.tables[table]
-        words, key = self.take(Table.WORDS), key_format(state.kinds, state.widths)
+        words, key = self.take(TableRecord.WORDS), key_format(state.kinds, state.widths)
         instance = table.properties.get("implementation")
         if isinstance(instance, ir.ExternInstance) and instance in self.profiles:
             size, status = self.member_sizes[instance], self._member_bits(objects.of[instance])

@@ -20,7 +20,7 @@ _MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RecordScalar:
     """A scalar of a record; a varbit is two, its value and its width."""
 
     offset: int
@@ -29,15 +29,15 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordFormat:
     """One place in the program that leaves records: a text, and how the values lie in each."""
 
     text: str
-    cells: tuple[Cell, ...]
+    cells: tuple[RecordScalar, ...]
     size: int
 
 
-def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, Type] | None = None) -> Record:
+def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, Type] | None = None) -> RecordFormat:
     """Write the instructions that append a record of the value at an address; returns how to read it."""
     size = aligned(_HEAD + (shape(data[1]).size if data else 0), 8)
     with g.when(g.b.icmp_unsigned("<", g.word(buffer + Buffer.used), i64(_MOST_BYTES)), likely=True):
@@ -45,31 +45,31 @@ def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, T
         g.tags.mark(g.b.store(i64(number), at), "Words")
         if data:
             g.copy(g.at(at, _HEAD), data[0], shape(data[1]).size)
-    return Record(text, tuple(_cells(data[1], _HEAD)) if data else (), size)
+    return RecordFormat(text, tuple(_cells(data[1], _HEAD)) if data else (), size)
 
 
-def layout_of(t: Type) -> Record:
+def layout_of(t: Type) -> RecordFormat:
     """The layout for reading a value of ``t`` that stands by itself."""
-    return Record("", tuple(_cells(t, 0)), shape(t).size)
+    return RecordFormat("", tuple(_cells(t, 0)), shape(t).size)
 
 
-def read_value(kind: Record, raw: bytes) -> tuple[int, ...]:
+def read_value(kind: RecordFormat, raw: bytes) -> tuple[int, ...]:
     """The values of one record, or of :func:`layout_of`."""
     return tuple(_read(raw, cell) for cell in kind.cells)
 
 
-def _cells(t: Type, base: int) -> Iterator[Cell]:
+def _cells(t: Type, base: int) -> Iterator[RecordScalar]:
     for leaf in leaves(strip(t), base):
         if isinstance(leaf.type, Varbit):
-            yield Cell(leaf.offset + 4, Bits(8 * ((leaf.type.width + 7) // 8)), varbit=True)
-            yield Cell(leaf.offset, Bits(32))
+            yield RecordScalar(leaf.offset + 4, Bits(8 * ((leaf.type.width + 7) // 8)), varbit=True)
+            yield RecordScalar(leaf.offset, Bits(32))
         else:
             bits = bits_of(leaf.type)
             assert bits is not None
-            yield Cell(leaf.offset, bits)
+            yield RecordScalar(leaf.offset, bits)
 
 
-def read_records(kinds: Sequence[Record], raw: bytes) -> Iterator[tuple[Record, tuple[int, ...]]]:
+def read_records(kinds: Sequence[RecordFormat], raw: bytes) -> Iterator[tuple[RecordFormat, tuple[int, ...]]]:
     """The records in a buffer, with their values."""
     at = 0
     while at < len(raw):
@@ -78,7 +78,7 @@ def read_records(kinds: Sequence[Record], raw: bytes) -> Iterator[tuple[Record, 
         at += kind.size
 
 
-def _read(raw: bytes, cell: Cell) -> int:
+def _read(raw: bytes, cell: RecordScalar) -> int:
     size = (cell.bits.width + 7) // 8
     data = raw[cell.offset : cell.offset + size]
     if cell.varbit:

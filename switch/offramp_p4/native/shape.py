@@ -26,7 +26,7 @@ _INT_WIDTH: Final = 512  # of `int`, which is unbounded but seldom more than a c
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MemoryShape:
     """Bytes that a value takes, and the alignment of its address."""
 
     size: int
@@ -79,22 +79,22 @@ def aligned(at: int, align: int) -> int:
 
 
 @cache
-def shape(t: Type) -> Shape:
+def shape(t: Type) -> MemoryShape:
     """The size and alignment of a value of this type; size 0 for types without values."""
     t = strip(t)
     bits = bits_of(t)
     if bits is not None:
         size = container(bits.width)
-        return Shape(size, min(size, 8))
+        return MemoryShape(size, min(size, 8))
     if isinstance(t, Varbit):
-        return Shape(aligned(4 + (t.width + 7) // 8, 4), 4)
+        return MemoryShape(aligned(4 + (t.width + 7) // 8, 4), 4)
     if isinstance(t, Stack):
         element = shape(t.element)
         align = max(4, element.align) if t.first else element.align
-        return Shape(aligned(element_offset(t, t.size), align), align)
+        return MemoryShape(aligned(element_offset(t, t.size), align), align)
     if isinstance(t, Structure | Tuple):
         return _place(t)[1]
-    return Shape(0, 1)
+    return MemoryShape(0, 1)
 
 
 def components(t: Structure | Tuple) -> list[Type]:
@@ -108,14 +108,14 @@ def offsets(t: Structure | Tuple) -> tuple[int, ...]:
 
 
 @cache
-def _place(t: Structure | Tuple) -> tuple[tuple[int, ...], Shape]:
+def _place(t: Structure | Tuple) -> tuple[tuple[int, ...], MemoryShape]:
     at, align, lvalues = (1 if isinstance(t, Header) else 0), 1, []
     for part in components(t):
         s = shape(part)
         at, align = aligned(at, s.align), max(align, s.align)
         lvalues.append(at)
         at += s.size
-    return tuple(lvalues), Shape(aligned(at, align), align)
+    return tuple(lvalues), MemoryShape(aligned(at, align), align)
 
 
 def element_offset(t: Stack, index: int) -> int:

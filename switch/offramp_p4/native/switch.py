@@ -20,11 +20,11 @@ from offramp_base.native.arrays import address
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
-from offramp_p4.native.architecture import GATHER, RUN, Chip, Way, architecture, build
+from offramp_p4.native.architecture import GATHER, RUN, PacketMode, SwitchProperties, architecture, build
 from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.context import SwitchContext
 from offramp_p4.native.v1model.diagnostics import CHECK_MARK
 from offramp_p4.plain import PlainSwitch
 from offramp_p4.records import Digest, SwitchStats
@@ -41,8 +41,8 @@ _Array = npt.NDArray[Any]
 
 # The loggers of the engine, so that both engines are heard in the same place.
 # Words that are written for each packet that comes alone: plain numbers, which index an array quicker.
-_NOW_US: Final = int(at.Context.now_us)
-_LOGGING: Final = int(at.Context.logging)
+_NOW_US: Final = int(at.SwitchMemory.now_us)
+_LOGGING: Final = int(at.SwitchMemory.logging)
 _MESSAGES: Final = logging.getLogger("offramp_p4.v1model.target")
 _FAILURES: Final = logging.getLogger("offramp_p4.v1model.pipeline")
 _STATS: Final = [f.name for f in fields(SwitchStats)]
@@ -86,18 +86,18 @@ class NativeSwitch(PlainSwitch):
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = architecture(program).objects(program)
-        way = Way.QUEUED if queued else Way.BATCH
+        way = PacketMode.QUEUED if queued else PacketMode.BATCH
         try:
             self._module = build(program, objects, way)
         except RecursionError:
             raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
         self.cache = cache
-        self._codes: dict[Way, MachineCode] = {}
+        self._codes: dict[PacketMode, MachineCode] = {}
         size, memory_size = self._module.plan.size, self._module.memory_size
-        self._context = Context(
+        self._context = SwitchContext(
             size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
         )
-        chip = Chip(seed, cpu_port, tuple(recirculation_ports), tuple(host_ports))
+        chip = SwitchProperties(seed, cpu_port, tuple(recirculation_ports), tuple(host_ports))
         objects.attach(self._context, self._module.plan, chip)
         self._gather = self.code(way).function(GATHER, None, *[ctypes.c_int64] * 5)
         self._lock = PacketLock()
@@ -106,7 +106,7 @@ class NativeSwitch(PlainSwitch):
         self._unsent: list[Digest] = []
         self._show(objects)
 
-    def code(self, way: Way) -> MachineCode:
+    def code(self, way: PacketMode) -> MachineCode:
         """The program in machine code for one way of packets, made when it is first asked for."""
         if way not in self._codes:
             self._codes[way] = MachineCode(build(self.program, self._objects, way).text, self.cache)
@@ -114,7 +114,7 @@ class NativeSwitch(PlainSwitch):
 
     @cached_property
     def _run(self) -> Callable[..., int]:
-        run: Callable[..., int] = self.code(Way.BATCH).function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
+        run: Callable[..., int] = self.code(PacketMode.BATCH).function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         return run
 
     @property
@@ -181,19 +181,21 @@ class NativeSwitch(PlainSwitch):
 
     def _outputs(self) -> PacketBatch:
         """The frames in the output buffer, as a batch."""
-        index = self._context.buffer(at.Context.index).view(np.int64).reshape(-1, 2)
+        index = self._context.buffer(at.SwitchMemory.index).view(np.int64).reshape(-1, 2)
         count = len(index)
         if not count:
             return PacketBatch.empty()
         ports, lengths = index.astype(np.int32).T.copy()
         width = int(lengths.max())
-        if self._context.words[at.Context.out.used] == count * width:
-            data = self._context.take(at.Context.out).reshape(count, width)
+        if self._context.words[at.SwitchMemory.out.used] == count * width:
+            data = self._context.take(at.SwitchMemory.out).reshape(count, width)
         else:
             data = np.empty((count, width), np.uint8)
-            self._gather(address(data), width, address(self._context.buffer(at.Context.out)), address(index), count)
-            self._context.empty(at.Context.out)
-        self._context.empty(at.Context.index)
+            self._gather(
+                address(data), width, address(self._context.buffer(at.SwitchMemory.out)), address(index), count
+            )
+            self._context.empty(at.SwitchMemory.out)
+        self._context.empty(at.SwitchMemory.index)
         return PacketBatch(ports, lengths, data)
 
     @property
@@ -251,12 +253,12 @@ class NativeSwitch(PlainSwitch):
         self._objects.check_ports(ports)
         return data, lengths, ports
 
-    def _read_digests(self, context: Context) -> None:
-        used = context.words[at.Context.digests.start]
+    def _read_digests(self, context: SwitchContext) -> None:
+        used = context.words[at.SwitchMemory.digests.start]
         if not used:
             return
-        raw = context.buffer(at.Context.digests)[:used].tobytes()
-        context.empty(at.Context.digests)
+        raw = context.buffer(at.SwitchMemory.digests)[:used].tobytes()
+        context.empty(at.SwitchMemory.digests)
         if self.on_digest is not None:
             self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
 
@@ -284,12 +286,12 @@ class NativeSwitch(PlainSwitch):
         self._objects.collect()
         for context in contexts:
             self._read_digests(context)
-            if context.words[at.Context.events.used]:
+            if context.words[at.SwitchMemory.events.used]:
                 self._read_events(context)
 
-    def _read_events(self, context: Context) -> None:
-        raw = context.buffer(at.Context.events).tobytes()
-        context.empty(at.Context.events)
+    def _read_events(self, context: SwitchContext) -> None:
+        raw = context.buffer(at.SwitchMemory.events).tobytes()
+        context.empty(at.SwitchMemory.events)
         for kind, values in read_records(self._module.events, raw):
             if kind.text.startswith(CHECK_MARK):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))

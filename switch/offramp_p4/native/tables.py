@@ -14,7 +14,7 @@ from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
 from offramp_p4.native.lookup import MemberBits, TablePlan, key_room, lookup
 from offramp_p4.native.next_pass import write_hints
-from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.foresight import hint_next
 from offramp_p4.native.runtime.member_status import count_up, member_up
 from offramp_p4.native.runtime.program import DONE
@@ -36,12 +36,12 @@ def _apply_in_expression(g: Emitter, e: ir.TableApply) -> Value:
     return hit if e.want == "hit" else g.b.not_(hit)
 
 
-def apply(g: Emitter, table: ir.Table) -> None:
+def apply(g: Emitter, table: ir.MatchTable) -> None:
     """Write ``table.apply()`` as a statement."""
     call(g, table)
 
 
-def call(g: Emitter, table: ir.Table) -> Applied:
+def call(g: Emitter, table: ir.MatchTable) -> Applied:
     """Write ``table.apply()``."""
     if table not in g.memo:
         with g.function(table.name, params=3) as function:
@@ -57,7 +57,7 @@ def call(g: Emitter, table: ir.Table) -> Applied:
     return Applied(hit, g.b.trunc(g.b.lshr(packed, i64(32)), I32))
 
 
-def _write(g: Emitter, table: ir.Table, result: Value) -> None:
+def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
     plan: TablePlan = g.target.table(table)
     searched = plan.key.search != "none"
     words = key_room(g, plan) if searched else i64(0)
@@ -70,17 +70,17 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 
     def matched() -> None:
-        count(g, plan.words + Table.hits)
-        at = g.b.add(g.word(plan.words + offset(Table.rows)), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
+        count(g, plan.words + TableRecord.hits)
+        at = g.b.add(g.word(plan.words + offset(TableRecord.rows)), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
         g.b.store(at if plan.profile is None else _resolve(g, table, plan, at), row)
         g.b.store(i64(1), hit_cell)
         g.target.on_hit(g, table, entry)
 
     def missed() -> None:
         if searched:
-            count(g, plan.words + Table.misses)
+            count(g, plan.words + TableRecord.misses)
             g.target.on_miss(g, table, words)
-        g.b.store(g.word(plan.words + Table.default), row)
+        g.b.store(g.word(plan.words + TableRecord.default), row)
         g.b.store(i64(0), hit_cell)
 
     if searched:
@@ -109,7 +109,7 @@ def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr], words: Value) ->
     return lookup(g, plan, values, words) if plan.key.search != "none" else i64(0)
 
 
-def _resolve(g: Emitter, table: ir.Table, plan: TablePlan, row: Value) -> Value:
+def _resolve(g: Emitter, table: ir.MatchTable, plan: TablePlan, row: Value) -> Value:
     """The address of the member's row that an entry's row stands for."""
     assert plan.profile is not None
     at = g.b.inttoptr(row, g.memory.type)
@@ -143,7 +143,7 @@ def _resolve(g: Emitter, table: ir.Table, plan: TablePlan, row: Value) -> Value:
     return g.b.add(g.word(rows_at), g.b.mul(member, i64(plan.member_size)))
 
 
-def _run(g: Emitter, table: ir.Table, row: Value, hit: Value, result: Value) -> None:
+def _run(g: Emitter, table: ir.MatchTable, row: Value, hit: Value, result: Value) -> None:
     """Run the action of a row, and say what was run."""
     number = g.tags.mark(g.b.load(row, typ=I32), "Rows")
     packed = g.b.or_(g.b.shl(g.resize(number, 64), i64(32)), hit)

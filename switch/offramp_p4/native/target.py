@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from offramp_base.native.llvm import Value
     from offramp_p4 import ir
     from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
-    from offramp_p4.native.layout import Layout
+    from offramp_p4.native.layout import ByteLayout
     from offramp_p4.native.lookup import TablePlan
-    from offramp_p4.native.plan import Plan
+    from offramp_p4.native.plan import ContextPlan
 
 
-class Target:
+class NativeTarget:
     """The common base of targets: tables' plans, and the builders of externs.
 
     Attributes:
@@ -35,11 +35,11 @@ class Target:
     faults = core.FAULTS
     clears_headers = True
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ContextPlan) -> None:
         self.plan = plan
         self.actions = plan.actions
 
-    def table(self, table: ir.Table) -> TablePlan:
+    def table(self, table: ir.MatchTable) -> TablePlan:
         """The plan by which a table is found in the context."""
         return self.plan.tables[table]
 
@@ -48,25 +48,25 @@ class Target:
         return self.plan.value_sets[value_set]
 
 
-class DirectTarget(Target):
+class DirectTarget(NativeTarget):
     """A target whose tables have counters, meters and registers as externs that their actions call.
 
     Attributes:
         layout: layout of one packet's memory.
-        states, table_of: of :class:`~offramp_p4.native.arrays.ArraysTarget`.
+        states, table_of: of :class:`~offramp_p4.native.arrays.NativeArraysTarget`.
     """
 
     def __init__(
         self,
-        plan: Plan,
-        layout: Layout,
+        plan: ContextPlan,
+        layout: ByteLayout,
         states: Mapping[ir.ExternInstance, Any],
-        table_of: Mapping[ir.ExternInstance, ir.Table],
+        table_of: Mapping[ir.ExternInstance, ir.MatchTable],
     ) -> None:
         super().__init__(plan)
         self.layout, self.states, self.table_of = layout, states, table_of
         self._own: dict[object, int] = {}
-        self._direct: Collection[ir.Table] = set(table_of.values())
+        self._direct: Collection[ir.MatchTable] = set(table_of.values())
 
     def cell(self, owner: object, size: int = 8) -> int:
         """The offset of bytes that belong to an extern instance or a table; 0 in a fresh packet."""
@@ -74,7 +74,7 @@ class DirectTarget(Target):
             self._own[owner] = self.layout.reserve(size)
         return self._own[owner]
 
-    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+    def on_hit(self, g: Emitter, table: ir.MatchTable, entry: Value) -> None:
         """Keep the entry for the direct externs that its action calls."""
         if table in self._direct:
             g.store_number(entry, g.cell(self.cell(table)), 64)

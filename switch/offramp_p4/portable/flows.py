@@ -137,7 +137,7 @@ def _find_action(state: TableState, name: str) -> str | None:
     return next(matches, None)
 
 
-class Flows:
+class FlowCacheCalls:
     """Writes the calls of the flow cache."""
 
     def __init__(self, target: PortableTarget, objects: PortableObjects) -> None:
@@ -155,13 +155,13 @@ class Flows:
             ("", "update_expire_info"): self._update,
         }
 
-    def on_hit(self, g: Generator, table: ir.Table) -> None:
+    def on_hit(self, g: Generator, table: ir.MatchTable) -> None:
         """Keep the entry, whose timer its action may restart."""
         if has_timers(table):
             state = g.bind(self._target.objects.tables[table], "state")
             g.line(f"m[{self._hit}] = ({state}, entry, {expires(table)})")
 
-    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+    def on_miss(self, g: Generator, table: ir.MatchTable, state: str) -> None:
         """Keep the key, for which the default action may add an entry."""
         if learns(table):
             check_learning(table)
@@ -214,17 +214,17 @@ class Flows:
         return "None"
 
 
-def learns(table: ir.Table) -> bool:
+def learns(table: ir.MatchTable) -> bool:
     """Whether packets may add entries to a table that they miss."""
     return _true(table, "add_on_miss")
 
 
-def has_timers(table: ir.Table) -> bool:
+def has_timers(table: ir.MatchTable) -> bool:
     """Whether packets may restart the timers of a table's entries."""
     return "support_timeout" in table.properties or learns(table)
 
 
-def check_learning(table: ir.Table) -> None:
+def check_learning(table: ir.MatchTable) -> None:
     """Refuse a table to which packets add entries unless its keys are exact.
 
     Raises:
@@ -234,7 +234,7 @@ def check_learning(table: ir.Table) -> None:
         raise Unsupported(table.pos, f"table {table.name} with add_on_miss and keys that are not exact")
 
 
-def expires(table: ir.Table) -> bool:
+def expires(table: ir.MatchTable) -> bool:
     """Whether entries whose time is over are removed."""
     value = table.properties.get("support_timeout")
     named = isinstance(value, ir.Const) and isinstance(value.type, Enum) and isinstance(value.value, int)
@@ -243,7 +243,7 @@ def expires(table: ir.Table) -> bool:
     )
 
 
-def _true(table: ir.Table, name: str) -> bool:
+def _true(table: ir.MatchTable, name: str) -> bool:
     value = table.properties.get(name)
     return isinstance(value, ir.Const) and bool(value.value)
 

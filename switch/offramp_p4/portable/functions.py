@@ -70,7 +70,7 @@ def _get_hash(g: Generator, e: ir.ExternCall) -> str:
     return f"({start} + {value} % ({g.value(top)} or 1) & {mask})"
 
 
-def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
+def selector_keys(table: ir.MatchTable) -> tuple[ir.ExternInstance, ir.Expr] | None:
     """The action selector of ``table`` and its ``selector`` keys; None without one."""
     i = table.properties.get("implementation")
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
@@ -81,7 +81,7 @@ def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
     return i, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos)
 
 
-def selector_hash(g: Generator, table: ir.Table) -> str:
+def selector_hash(g: Generator, table: ir.MatchTable) -> str:
     """Text of the hash over the ``selector`` keys of ``table``; "0" without an action selector."""
     selection = selector_keys(table)
     if selection is None:

@@ -13,7 +13,7 @@ from offramp_p4.portable.flows import FlowCache
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState
 from offramp_p4.types import Bits, Struct, strip
-from offramp_p4.v1model.objects import Maker, Objects, register_width
+from offramp_p4.v1model.objects import ExternProgramObjects, Maker, register_width
 
 _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
 
@@ -40,7 +40,7 @@ def _selector(i: ir.ExternInstance) -> ActionProfileState:
     return ActionProfileState(i.name, number(i, "size"), selector=True)
 
 
-class PortableObjects(Objects):
+class PortableObjects(ExternProgramObjects):
     """The objects of a PSA or PNA program: those of v1model with other externs.
 
     Attributes:

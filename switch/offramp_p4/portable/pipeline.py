@@ -17,8 +17,8 @@ from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.portable.functions import CPU, RECIRCULATE
 from offramp_p4.portable.objects import PortableObjects
 from offramp_p4.portable.target import MoreExterns, PortableTarget, no_more
-from offramp_p4.portable.thread import Signature, Thread
-from offramp_p4.tm.stages import Deliver, Emit, Stages, no_output
+from offramp_p4.portable.thread import PortableThread, Signature
+from offramp_p4.tm.stages import Deliver, Emit, SwitchStages, no_output
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -37,7 +37,7 @@ Cells = list[Any]
 
 
 @dataclass(slots=True)
-class Arrival:
+class PortableArrival:
     """A packet at the entry of the parser.
 
     Attributes:
@@ -56,7 +56,7 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Copy:
+class PortableCopy:
     """A packet between ingress and egress.
 
     Attributes:
@@ -98,11 +98,11 @@ class PortablePipeline(EnginePipeline):
         self._program, self._random, self._cpu_port = program, Random(seed), cpu_port
         self._deliver = lambda copy, _, __: self.waiting.append(copy)
 
-    def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
+    def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> PortableThread:
         target = self.make_target(
             self._program, self.objects, random=self._random, clock=self._clock, steps=self._steps, more=more
         )
-        thread = Thread(self._program, blocks, target, self._generator)
+        thread = PortableThread(self._program, blocks, target, self._generator)
         self.source += thread.source
         return thread
 
@@ -111,15 +111,15 @@ class PortablePipeline(EnginePipeline):
         return PortableTarget(program, objects, **options)
 
     @abstractmethod
-    def _enter(self, arrival: Arrival) -> None:
+    def _enter(self, arrival: PortableArrival) -> None:
         """One pass through ingress."""
 
-    def split(self, deliver: Deliver) -> Stages:
+    def split(self, deliver: Deliver) -> SwitchStages:
         """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return PortableStages(self)
 
-    def egress(self, copy: Copy, port: int, emit: Emit) -> None:
+    def egress(self, copy: PortableCopy, port: int, emit: Emit) -> None:
         """The egress of one copy."""
         self._within_steps(self._checked, self._leave, copy, port, emit)
 
@@ -128,20 +128,20 @@ class PortablePipeline(EnginePipeline):
         left = self.max_passes
         while self.waiting:
             task = self.waiting.popleft()
-            if isinstance(task, Arrival):
+            if isinstance(task, PortableArrival):
                 if not left:
                     self.stats.looped += 1
                     continue
                 left -= 1
             self._take(task, emit)
 
-    def _take(self, task: Arrival | Copy, emit: Emit) -> None:
-        if isinstance(task, Copy):
+    def _take(self, task: PortableArrival | PortableCopy, emit: Emit) -> None:
+        if isinstance(task, PortableCopy):
             self._checked(self._leave, task, task.port, emit)
         else:
             self._pass(task)
 
-    def _pass(self, arrival: Arrival) -> None:
+    def _pass(self, arrival: PortableArrival) -> None:
         self.stats.passes += 1
         self._steps.take(PASS_STEPS)
         self.objects.flows.expire(self._clock())
@@ -160,12 +160,12 @@ class PortablePipeline(EnginePipeline):
         del reason
         self.stats.dropped += 1
 
-    def _lose(self, copy: Copy) -> None:
+    def _lose(self, copy: PortableCopy) -> None:
         """Count a copy to a port that does not exist."""
         del copy
         self.stats.dropped += 1
 
-    def _send_copies(self, copies: Iterable[Copy]) -> None:
+    def _send_copies(self, copies: Iterable[PortableCopy]) -> None:
         """Send each on to its port, if there is one."""
         for copy in copies:
             self._steps.take(PASS_STEPS)
@@ -186,7 +186,7 @@ class PortablePipeline(EnginePipeline):
         frame = self._truncated(session, frame)
         self.stats.clones += len(session.replicas)
         cos = session.class_of_service
-        self._send_copies(Copy(frame, path, r.port, cos, r.instance, carried) for r in session.replicas)
+        self._send_copies(PortableCopy(frame, path, r.port, cos, r.instance, carried) for r in session.replicas)
 
     def _truncated(self, session: CloneSession, frame: bytes) -> bytes:
         if session.packet_length and len(frame) > session.packet_length:
@@ -207,20 +207,20 @@ class PortablePipeline(EnginePipeline):
 class PortableStages(EngineStages):
     """The halves of a PSA switch or a PNA card, which show nothing of a queue to the program."""
 
-    def recirculated(self, arrival: Arrival) -> bool:
+    def recirculated(self, arrival: PortableArrival) -> bool:
         """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""
         return arrival.recirculated
 
-    def queue(self, copy: Copy) -> int:
+    def queue(self, copy: PortableCopy) -> int:
         """The queue that a copy asks for: its class of service."""
         return copy.cos
 
-    def frame_bytes(self, copy: Copy) -> int:
+    def frame_bytes(self, copy: PortableCopy) -> int:
         """Size of a copy between ingress and egress."""
         return len(copy.frame)
 
-    def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
+    def enters_queue(self, copy: PortableCopy, now_us: int, depth: int, depth_bytes: int) -> None:
         """Do nothing: no metadata reports it."""
 
-    def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
+    def leaves_queue(self, copy: PortableCopy, waited_us: int, depth: int, depth_bytes: int) -> None:
         """Do nothing: no metadata reports it."""

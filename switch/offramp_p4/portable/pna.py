@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
-from offramp_p4.portable.pipeline import Arrival, Copy, PortablePipeline
-from offramp_p4.portable.requests import Requests
+from offramp_p4.portable.pipeline import PortableArrival, PortableCopy, PortablePipeline
+from offramp_p4.portable.requests import PacketRequests
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum
 
@@ -48,7 +48,7 @@ class PnaPipeline(PortablePipeline):
     def __init__(self, program: ir.Program, *, host_ports: Iterable[int] = (), **options: Any) -> None:
         super().__init__(program, **options)
         self._host_ports = frozenset(host_ports)
-        self._requests: Requests
+        self._requests: PacketRequests
         self._has_pre = "pre_control" in program.main.args
         self._main = thread = self._thread(blocks_of(program), self._add_requests)
         self._error, self._timestamp = thread.field("in", "parser_error"), thread.field("in", "timestamp")
@@ -61,14 +61,14 @@ class PnaPipeline(PortablePipeline):
         self._directions = directions(program) if self._has_pre else (0, 0)
 
     def _add_requests(self, target: PortableTarget) -> dict[tuple[str, str], Any]:
-        self._requests = Requests(target, self._host_ports)
+        self._requests = PacketRequests(target, self._host_ports)
         return self._requests.builders()
 
-    def arrival(self, port: int, frame: bytes) -> Arrival:
+    def arrival(self, port: int, frame: bytes) -> PortableArrival:
         """A packet from outside."""
-        return Arrival(frame, self._shown(port), "")
+        return PortableArrival(frame, self._shown(port), "")
 
-    def _enter(self, arrival: Arrival) -> None:
+    def _enter(self, arrival: PortableArrival) -> None:
         thread, requests = self._main, self._requests
         m = thread.begin(arrival.frame)
         self._tell(m, arrival)
@@ -89,14 +89,14 @@ class PnaPipeline(PortablePipeline):
         port = requests.destination(m)
         if requests.recirculated(m):
             self.stats.recirculations += 1
-            again = Arrival(frame, arrival.port, "", None, arrival.passes + 1, recirculated=True)
+            again = PortableArrival(frame, arrival.port, "", None, arrival.passes + 1, recirculated=True)
             self.waiting.append(again)
         elif port is None:
             self._drop("it was sent nowhere, or dropped")
         else:
-            self._send_copies([Copy(frame, "", port, m[self._cos])])
+            self._send_copies([PortableCopy(frame, "", port, m[self._cos])])
 
-    def _tell(self, m: Memory, arrival: Arrival) -> None:
+    def _tell(self, m: Memory, arrival: PortableArrival) -> None:
         """Write the packet's metadata for the parser and the controls."""
         values = {
             "input_port": arrival.port,
@@ -109,7 +109,7 @@ class PnaPipeline(PortablePipeline):
             for cell in cells:
                 m[cell] = values[name]
 
-    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
+    def _leave(self, copy: PortableCopy, port: int, emit: Emit) -> None:
         self.stats.packets_out += 1
         emit((port, copy.frame))
 

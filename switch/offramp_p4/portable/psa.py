@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.portable.functions import RECIRCULATE
-from offramp_p4.portable.pipeline import LOOP, Arrival, Cells, Copy, PortablePipeline
-from offramp_p4.portable.thread import Thread
+from offramp_p4.portable.pipeline import LOOP, Cells, PortableArrival, PortableCopy, PortablePipeline
+from offramp_p4.portable.thread import PortableThread
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum
 
@@ -90,11 +90,11 @@ class PsaPipeline(PortablePipeline):
         self._asked_egress = {name: field("out", name) for name in ("clone", "clone_session_id", "drop")}
         self._deparser_port = field("deparser_in", "egress_port")
 
-    def arrival(self, port: int, frame: bytes) -> Arrival:
+    def arrival(self, port: int, frame: bytes) -> PortableArrival:
         """A packet from outside."""
-        return Arrival(frame, self._shown(port), NORMAL)
+        return PortableArrival(frame, self._shown(port), NORMAL)
 
-    def _enter(self, arrival: Arrival) -> None:
+    def _enter(self, arrival: PortableArrival) -> None:
         thread, cells, asked = self._ingress, self._in, self._asked
         m = thread.begin(arrival.frame)
         _bring(thread, m, arrival.path, arrival.carried)
@@ -112,7 +112,7 @@ class PsaPipeline(PortablePipeline):
             self._drop("drop is set after ingress")
         elif m[asked["resubmit"]]:
             self.stats.resubmissions += 1
-            self.waiting.append(Arrival(arrival.frame, arrival.port, RESUBMIT, m[thread.span("new_resubmit")]))
+            self.waiting.append(PortableArrival(arrival.frame, arrival.port, RESUBMIT, m[thread.span("new_resubmit")]))
         else:
             self._forward(m, frame)
 
@@ -121,15 +121,15 @@ class PsaPipeline(PortablePipeline):
         asked, normal = self._asked, m[self._ingress.span("normal")]
         group, cos = m[asked["multicast_group"]], m[asked["class_of_service"]]
         if not group:
-            self._send_copies([Copy(frame, UNICAST, m[asked["egress_port"]], cos, 0, normal)])
+            self._send_copies([PortableCopy(frame, UNICAST, m[asked["egress_port"]], cos, 0, normal)])
             return
         replicas = self.objects.pre.multicast.get(group, ())
         self.stats.replicas += len(replicas)
         if not replicas:
             self._drop(f"multicast group {group} has no members")
-        self._send_copies(Copy(frame, MULTICAST, r.port, cos, r.instance, normal) for r in replicas)
+        self._send_copies(PortableCopy(frame, MULTICAST, r.port, cos, r.instance, normal) for r in replicas)
 
-    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
+    def _leave(self, copy: PortableCopy, port: int, emit: Emit) -> None:
         thread, cells, asked = self._egress, self._out, self._asked_egress
         shown = self._shown(port)
         m = thread.begin(copy.frame)
@@ -147,25 +147,25 @@ class PsaPipeline(PortablePipeline):
         elif port == LOOP:
             self.stats.recirculations += 1
             brought = m[thread.span("recirculate")]
-            self.waiting.append(Arrival(frame, RECIRCULATE, RECIRCULATED, brought, recirculated=True))
+            self.waiting.append(PortableArrival(frame, RECIRCULATE, RECIRCULATED, brought, recirculated=True))
         else:
             self.stats.packets_out += 1
             emit((port, frame))
         if m[asked["clone"]]:
             self._clone(m[asked["clone_session_id"]], frame, CLONE_E2E, m[thread.span("new_clone_e2e")])
 
-    def _parse(self, thread: Thread, m: Memory, error: int) -> None:
+    def _parse(self, thread: PortableThread, m: Memory, error: int) -> None:
         m[error] = code = thread.parse(m)
         self.stats.parse_errors += bool(code)
 
 
-def _bring(thread: Thread, m: Memory, path: str, carried: Cells | None) -> None:
+def _bring(thread: PortableThread, m: Memory, path: str, carried: Cells | None) -> None:
     """Hand a parser the metadata that its packet brings."""
     if carried is not None:
         m[thread.span(BROUGHT[path])] = carried
 
 
-def _cells(thread: Thread, names: tuple[str, ...]) -> dict[tuple[str, str], int]:
+def _cells(thread: PortableThread, names: tuple[str, ...]) -> dict[tuple[str, str], int]:
     """The cells of what the architecture tells a parser and a control: those fields, path and parser error."""
     port = names[0]
     wanted = [("parser_in", port), ("parser_in", "packet_path"), ("in", "packet_path"), ("in", "parser_error")]

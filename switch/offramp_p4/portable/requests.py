@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp_p4.portable.target import PortableTarget
 
 
-class Requests:
+class PacketRequests:
     """The cells of one packet's requests; all are 0 at first.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_p4.architecture import PNA, architecture_of
 from offramp_p4.engine import arrays, core
 from offramp_p4.engine.direct import ActionTarget
-from offramp_p4.engine.layout import LENGTH, Layout
+from offramp_p4.engine.layout import LENGTH, CellLayout
 from offramp_p4.portable import checksums, flows, functions
 from offramp_p4.v1model import diagnostics, outside
 
@@ -46,11 +46,11 @@ class PortableTarget(ActionTarget):
     clears_headers: Final = True
 
     def __init__(self, program: ir.Program, objects: PortableObjects, *, more: MoreExterns, **options: Any) -> None:
-        super().__init__(Layout(program), objects, **options)
+        super().__init__(CellLayout(program), objects, **options)
         self.objects = objects
         self.notes_hits = architecture_of(program) is not PNA  # whose programs say when
         self.digests = self.layout.reserve()
-        self.flows = flows.Flows(self, objects)
+        self.flows = flows.FlowCacheCalls(self, objects)
         own = {
             **core.BUILDERS,
             **arrays.builders(self),
@@ -63,17 +63,17 @@ class PortableTarget(ActionTarget):
         own |= {(extern, f"dpdk_{method}"): own[extern, method] for extern, method in DPDK}
         self.externs = {**own, **outside.builders(self.objects, program, own)}
 
-    def on_hit(self, g: Generator, table: ir.Table) -> None:
+    def on_hit(self, g: Generator, table: ir.MatchTable) -> None:
         """Keep the entry for the direct externs and flow caches that its action calls, and note when it was hit."""
         super().on_hit(g, table)
         self.flows.on_hit(g, table)
 
-    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+    def on_miss(self, g: Generator, table: ir.MatchTable, state: str) -> None:
         """The default action's direct externs work on the default entry."""
         if table in self._direct:
             g.line(f"m[{self.cell(table)}] = {state}.default_entry")
         self.flows.on_miss(g, table, state)
 
-    def selector_hash(self, g: Generator, table: ir.Table) -> str:
+    def selector_hash(self, g: Generator, table: ir.MatchTable) -> str:
         """Text of the hash of an action selector; "0" without one."""
         return functions.selector_hash(g, table)

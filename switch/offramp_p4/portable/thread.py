@@ -16,7 +16,7 @@ from offramp_p4.types import BOOL, ERROR, Bits, Enum, Structure, Type, strip
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.generator import Run
-    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.engine.layout import CellLayout, Memory
     from offramp_p4.engine.walk import Block
     from offramp_p4.portable.target import PortableTarget
 
@@ -24,7 +24,7 @@ Signature = tuple[str, ...]
 """The role of each parameter of a block; "" is the packet. Parameters of one role are one place."""
 
 
-class Thread:
+class PortableThread:
     """Blocks compiled together: a parser, controls, and a deparser.
 
     Attributes:
@@ -59,7 +59,7 @@ class Thread:
         wrapped_functions = [wrapped(name, run) for name, run in zip(self._names, functions, strict=True)]
         self._parse, *self._controls, self._deparse = wrapped_functions
 
-    def _place(self, layout: Layout, role: str, t: Type) -> int | None:
+    def _place(self, layout: CellLayout, role: str, t: Type) -> int | None:
         if not role:
             return None
         if role not in self._roles:

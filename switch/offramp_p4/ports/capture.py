@@ -28,7 +28,7 @@ class CapturedPort:
     def __init__(self, port: Port, folder: Path) -> None:
         self._port = port
         stem = re.sub(r"[^\w.-]+", "-", port.name.removeprefix("unix:")).strip("-")
-        self._in, self._out = (pcap.Writer(folder / f"{stem}_{way}.pcap") for way in ("in", "out"))
+        self._in, self._out = (pcap.CaptureWriter(folder / f"{stem}_{way}.pcap") for way in ("in", "out"))
         self.name, self.stats = port.name, port.stats
 
     def interest(self) -> list[tuple[int, int]]:

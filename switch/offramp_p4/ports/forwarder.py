@@ -16,7 +16,7 @@ import numpy as np
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.alarm import Alarm
 from offramp_p4.ports.base import Port
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 
 if TYPE_CHECKING:
     from offramp_p4.native import NativeSwitch
@@ -49,7 +49,7 @@ class Forwarder:
         unknown: frames dropped because they were sent to a port that does not exist.
     """
 
-    def __init__(self, device: Device, ports: Mapping[int, Port], workers: Workers | None = None) -> None:
+    def __init__(self, device: P4Device, ports: Mapping[int, Port], workers: Workers | None = None) -> None:
         self._device = device
         self._ports = dict(ports)
         self._workers = workers

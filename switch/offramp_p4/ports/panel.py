@@ -13,7 +13,7 @@ import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.runtime.environment import Links
+from offramp_p4.runtime.environment import PortLinks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -124,7 +124,7 @@ class GatedPort:
 
 
 @dataclass(slots=True)
-class Change:
+class PortChange:
     """The time of a port's last change between up and down, nanoseconds since the epoch, and the number of changes."""
 
     up: bool
@@ -142,15 +142,15 @@ class FrontPanel:
     """
 
     def __init__(
-        self, ports: Mapping[int, Port] | None = None, links: Links | None = None, cpu_port: int | None = None
+        self, ports: Mapping[int, Port] | None = None, links: PortLinks | None = None, cpu_port: int | None = None
     ) -> None:
         self.ports: Mapping[int, Port] = ports or {}
-        self.links = links or Links()
+        self.links = links or PortLinks()
         self.cpu_port = cpu_port
         self._lock = threading.Lock()
         self._watchers: list[Callable[[], None]] = []
         now = time.time_ns()
-        self._changes = {number: Change(self.up(number), now) for number in self.ports}
+        self._changes = {number: PortChange(self.up(number), now) for number in self.ports}
 
     def enabled(self, number: int) -> bool:
         """Whether a port lets frames pass, as far as somebody has a say in it."""
@@ -182,7 +182,7 @@ class FrontPanel:
         """Whether a port is enabled and its link is up."""
         return self.enabled(number) and self.links.up(number)
 
-    def change(self, number: int) -> Change:
+    def change(self, number: int) -> PortChange:
         """The last change of a port between up and down."""
         return self._changes[number]
 
@@ -191,7 +191,7 @@ class FrontPanel:
         with self._lock:
             for number, change in self._changes.items():
                 if (up := self.up(number)) != change.up:
-                    self._changes[number] = Change(up, time.time_ns(), change.times + 1)
+                    self._changes[number] = PortChange(up, time.time_ns(), change.times + 1)
             watchers = list(self._watchers)
         for watcher in watchers:
             watcher()

@@ -7,7 +7,7 @@ import errno
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from offramp_base.transport.base import FrameSocket, LinkStats, Outgoing
+from offramp_base.transport.base import FrameSocket, LinkStats, OutgoingFrames
 from offramp_base.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Backlog:
 
     def __init__(self, stats: LinkStats) -> None:
         self._stats = stats
-        self._kept: deque[tuple[Outgoing, int]] = deque()  # each from which frame on
+        self._kept: deque[tuple[OutgoingFrames, int]] = deque()  # each from which frame on
 
     def __bool__(self) -> bool:
         return bool(self._kept)

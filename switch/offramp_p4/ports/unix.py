@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address
 from offramp_base.listening.sockets import bind, remove, trusted_user, user_of
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.framing import MOST_FRAMES, Message, messages, unpack
+from offramp_base.transport.framing import MOST_FRAMES, FramedMessage, messages, unpack
 from offramp_base.transport.unix import SOCKET_BUFFER, check_path, take_message
 from offramp_base.wire.batch import PacketBatch
 
@@ -50,7 +50,7 @@ class UnixPort:
         self.stats = LinkStats()
         self._path = Path(path)
         self._host: socket.socket | None = None
-        self._kept: deque[Message] = deque()
+        self._kept: deque[FramedMessage] = deque()
         self._kept_bytes = 0
         self._progress = 0.0
         self._open()

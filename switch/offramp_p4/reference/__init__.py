@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp_p4.reference.captures import Departure, run
+from offramp_p4.reference.captures import CapturedFrame, run
 from offramp_p4.reference.process import SimpleSwitch, available, missing
 
-__all__ = ["Departure", "SimpleSwitch", "available", "missing", "run"]
+__all__ = ["CapturedFrame", "SimpleSwitch", "available", "missing", "run"]

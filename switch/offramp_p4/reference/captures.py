@@ -23,7 +23,7 @@ _LIMIT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class CapturedFrame:
     """A frame that left, when (microseconds of the wall clock), and where."""
 
     us: int
@@ -43,7 +43,7 @@ def run(
     quiet_s: float = _QUIET_S,
     limit_s: float = _LIMIT_S,
     expected: Iterable[bytes] | None = None,
-) -> list[Departure]:
+) -> list[CapturedFrame]:
     """Compile and run a program in bmv2 with the state of ``like``; returns the packets that leave, in order.
 
     Args:
@@ -99,7 +99,7 @@ def _collect(
     reads_s: float,
     waits: tuple[float, float],
     whole: int | None,
-) -> list[Departure]:
+) -> list[CapturedFrame]:
     """Wait until the output files have stopped growing, from when bmv2 reads its input, or until the limit.
 
     No longer than until they have ``whole`` bytes together, where that is known.
@@ -116,5 +116,7 @@ def _collect(
         elif time.monotonic() - quiet_since > quiet_s:
             break
         time.sleep(0.1)
-    out = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path, of_bmv2=True)]
+    out = [
+        CapturedFrame(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path, of_bmv2=True)
+    ]
     return sorted(out, key=lambda d: d.us)

@@ -91,11 +91,11 @@ class BoundedCompiler:
             raise OfframpError("the programs pushed before are still being compiled; try again")
         spare, self._spare = self._spare, None
         process = spare or _start()
-        job = _Job(process, self._budget)
+        job = _CompileJob(process, self._budget)
         try:
             job.send({"text": text, "name": name, "p4info": p4info.hex(), "maker": self._make.to_plain()})
             job.until("built")
-            yield _Receiver(job, cache)
+            yield _CodeReceiver(job, cache)
             job.until("done")
             cache.put(mark, b"within its budget")
         finally:
@@ -109,7 +109,7 @@ class BoundedCompiler:
         return f"within its budget: {hashlib.sha256(what.encode()).hexdigest()}"
 
 
-class _Job:
+class _CompileJob:
     """The parent's side of what the process says."""
 
     def __init__(self, process: subprocess.Popen[bytes], budget: CompileBudget) -> None:
@@ -185,10 +185,10 @@ class _Job:
         return f"the program cannot be compiled: the compiler has ended with status {status}"
 
 
-class _Receiver(ObjectCache):
+class _CodeReceiver(ObjectCache):
     """Machine code from the job, which is kept in the cache."""
 
-    def __init__(self, job: _Job, cache: ObjectCache) -> None:
+    def __init__(self, job: _CompileJob, cache: ObjectCache) -> None:
         super().__init__()
         self._job, self._cache = job, cache
 

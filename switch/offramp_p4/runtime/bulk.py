@@ -19,7 +19,7 @@ from offramp_p4.runtime.entities.base import INSERT
 from offramp_p4.state import EntryBatch
 
 if TYPE_CHECKING:
-    from offramp_p4.runtime.entities.table import Table
+    from offramp_p4.runtime.entities.table import P4RuntimeTable
     from offramp_p4.runtime.pipeline import Pipeline
 
 FEWEST: Final = 64
@@ -51,7 +51,7 @@ def insert_all(pipeline: Pipeline, request: Any, check: Callable[[Any], None]) -
     return batch is not None
 
 
-def _read(table: Table, request: Any, action: int, name: str) -> EntryBatch | None:
+def _read(table: P4RuntimeTable, request: Any, action: int, name: str) -> EntryBatch | None:
     """The entries of a request; None if it is none of insertions alone."""
     keys, args = table.keys.plain_fields, table.codec.plain_params(action)
     if keys is None or args is None or len(keys) > _IDS or len(args) > _IDS:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.runtime.arbitration import Arbitration
-from offramp_p4.runtime.environment import Environment, Links
+from offramp_p4.runtime.environment import Environment, PortLinks
 from offramp_p4.runtime.pipeline import Pipeline, SwitchFactory
 from offramp_p4.runtime.translation import Translations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offramp_p4.runtime.bounded import BoundedCompiler
 
 
-class Observer(Protocol):
+class DeviceObserver(Protocol):
     """Another control protocol, which hears what happens; all but ``links_changed`` while no packet runs."""
 
     def digest(self, pipeline: Pipeline, digest: Digest) -> None:
@@ -40,7 +40,7 @@ class Observer(Protocol):
         """A port has come up or gone down."""
 
 
-class Device:
+class P4Device:
     """A switch that control plane and data plane share.
 
     Args:
@@ -71,7 +71,7 @@ class Device:
         compiler: BoundedCompiler | None = None,
     ) -> None:
         self.id = device_id
-        self.environment = Environment(lambda: self.now_ns, Links(), translations or Translations())
+        self.environment = Environment(lambda: self.now_ns, PortLinks(), translations or Translations())
         self.cpu_port = cpu_port
         self.make_switch = make_switch
         self.compiler = compiler
@@ -81,7 +81,7 @@ class Device:
         self.inject: Callable[[PacketBatch], None] = self.discard
         self.to_controller: Callable[[Pipeline, bytes], None] = lambda _, __: None
         self.notify: Callable[[int, Mapping[str, Any]], None] = lambda _, __: None
-        self.observers: list[Observer] = []
+        self.observers: list[DeviceObserver] = []
         self.no_pipeline = 0
         self._data = threading.Lock()
         self._control = threading.RLock()
@@ -227,7 +227,7 @@ class Device:
             self._waiting -= 1
 
 
-def check_device(device: Device, device_id: int) -> None:
+def check_device(device: P4Device, device_id: int) -> None:
     """Whether a request is for this device.
 
     Raises:

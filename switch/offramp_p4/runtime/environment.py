@@ -15,7 +15,7 @@ def monotonic_ns() -> int:
     return time.monotonic_ns()
 
 
-class Links:
+class PortLinks:
     """The ports that exist, and whether their links are up.
 
     Until the ports are declared, every port exists and is up.
@@ -49,5 +49,5 @@ class Environment:
     """
 
     clock: Callable[[], int] = monotonic_ns
-    links: Links = field(default_factory=Links)
+    links: PortLinks = field(default_factory=PortLinks)
     translations: Translations = field(default_factory=Translations)

@@ -15,7 +15,7 @@ from offramp_base.p4rt.schema import rpc, wellknown
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.calls import InHand, Refusals, Silent
 from offramp_p4.runtime.outbox import Outbox
-from offramp_p4.runtime.wire import ControlEndpoint, Endpoint, Pair, TelemetryEndpoint
+from offramp_p4.runtime.wire import ControlEndpoint, Pair, ServiceEndpoint, TelemetryEndpoint
 
 MAX_STREAMS: Final = 32
 """StreamChannels of controllers, and as many Subscribes; each holds two threads for its life."""
@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 
-class Limits:
+class ServerLimits:
     """Limits that the calls of a server share, whichever service they use."""
 
     def __init__(self, name: str, most_bytes: int) -> None:
@@ -40,11 +40,11 @@ class Limits:
         self.subscriptions = threading.Semaphore(MAX_STREAMS)
 
 
-class _Receiver(Protocol):
+class _RequestReceiver(Protocol):
     def receive(self, request: Any) -> None: ...
 
 
-def handlers(service: Endpoint, limits: Limits) -> grpc.GenericRpcHandler:
+def handlers(service: ServiceEndpoint, limits: ServerLimits) -> grpc.GenericRpcHandler:
     """The gRPC handlers of a service's methods."""
     # Requests come as streams of one message, so that a handler knows of a call before its message has come;
     # they are parsed in the handlers, so that garbage ends in an error status.
@@ -73,10 +73,10 @@ def handlers(service: Endpoint, limits: Limits) -> grpc.GenericRpcHandler:
 class _Calls:
     """A handler for each kind of method."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
 
-    def unary(self, service: Endpoint, name: str, request_class: Any) -> Callable[[Iterator[bytes], Any], Any]:
+    def unary(self, service: ServiceEndpoint, name: str, request_class: Any) -> Callable[[Iterator[bytes], Any], Any]:
         limits = self._limits
 
         def handle(requests: Iterator[bytes], context: Any) -> Any:
@@ -159,7 +159,7 @@ class _Calls:
 def _pump(
     request_class: Any,
     requests: Iterator[bytes],
-    end: _Receiver,
+    end: _RequestReceiver,
     finish: Callable[[RpcError | None], None],
     exhausted: Callable[[], None],
 ) -> None:

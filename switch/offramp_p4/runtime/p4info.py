@@ -34,7 +34,7 @@ _EXTERNS = {
 _PAIR = re.compile(r"(\w+)\s*=\s*(.*)")
 _MATCH_TYPES = ("exact", "lpm", "ternary", "range", "optional")
 # Nodes with a body of their own, which is not part of the body that names them.
-_OWN_BODY = (ir.Action, ir.Table, ir.Function, ir.ControlInstance, ir.ParserInstance)
+_OWN_BODY = (ir.Action, ir.MatchTable, ir.UserFunction, ir.ControlInstance, ir.ParserInstance)
 _UNITS = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}
 
 
@@ -45,19 +45,19 @@ def generate(program: ir.Program) -> Any:
         OfframpError: ids clash, or the control plane cannot represent a type, a size or an annotation.
     """
     try:
-        return _Generator(program).info
+        return _P4InfoGenerator(program).info
     except (ValueError, TypeError, IndexError) as error:  # of the messages, whose fields have ranges
         raise OfframpError(f"{program.file}: P4Info cannot describe this program: {error}") from None
 
 
-class _Generator:
+class _P4InfoGenerator:
     def __init__(self, program: ir.Program) -> None:
         self.program = program
         self.info = config.P4Info()
         self.types = TypeCatalog(program.errors, self.info.type_info)
         # Like p4c: what no packet can reach, the controller does not see.
         reachable = list(walk([program.main]))
-        self.tables = [node for node in reachable if isinstance(node, ir.Table)]
+        self.tables = [node for node in reachable if isinstance(node, ir.MatchTable)]
         self.actions = visible_actions(reachable)
         self.digests = digest_types(program)
         self.externs = standard_externs(program)
@@ -119,7 +119,7 @@ class _Generator:
 
     # --- tables and actions --------------------------------------------------------------------------------
 
-    def _table(self, table: ir.Table) -> None:
+    def _table(self, table: ir.MatchTable) -> None:
         message = self.info.tables.add()
         self._preamble(message, "TABLE", table.name, table.annotations)
         message.size = table.size or DEFAULT_TABLE_SIZE
@@ -146,7 +146,7 @@ class _Generator:
             if isinstance(resource, ir.ExternInstance):
                 self._direct(message, self.externs[resource])
 
-    def _match_fields(self, message: Any, table: ir.Table) -> None:
+    def _match_fields(self, message: Any, table: ir.MatchTable) -> None:
         self.info.type_info.SetInParent()
         ids = field_ids((id(key), key.annotations) for key in table.keys)
         for key in table.keys:
@@ -161,7 +161,7 @@ class _Generator:
                 field.other_match_type = key.match_kind
             self._type_name(field, declared)
 
-    def _default_action(self, message: Any, table: ir.Table) -> None:
+    def _default_action(self, message: Any, table: ir.MatchTable) -> None:
         action, data = table.default.action.action, table.default.data
         number = self.symbols.id("ACTION", action.name)
         if table.const_default:
@@ -315,7 +315,7 @@ def visible_actions(nodes: Iterable[object]) -> dict[str, tuple[ir.Action, list[
     out: dict[str, tuple[ir.Action, list[ir.Var]]] = {}
     called: set[str] = set()
     for node in nodes:
-        if isinstance(node, ir.Table):
+        if isinstance(node, ir.MatchTable):
             for choice in [*node.actions, node.default.action]:
                 out.setdefault(choice.action.name, (choice.action, choice.data_params))
         elif isinstance(node, ir.ControlInstance):

@@ -12,15 +12,15 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import RpcError
 from offramp_p4.runtime.entities.base import invalid
 from offramp_p4.runtime.entities.matching import CodecOf
-from offramp_p4.runtime.translation import Codec
+from offramp_p4.runtime.translation import TranslationCodec
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _MetadataField:
     id: int
     width: int
     name: str
-    codec: Codec
+    codec: TranslationCodec
 
 
 class ControllerHeader:
@@ -32,7 +32,7 @@ class ControllerHeader:
     def __init__(self, info: Any, name: str, codec_of: CodecOf, width_of: Callable[[Any], int]) -> None:
         headers = [h for h in info.controller_packet_metadata if h.preamble.name == name]
         self.name = name
-        self._fields = [_Field(f.id, width_of(f), f.name, codec_of(f)) for h in headers for f in h.metadata]
+        self._fields = [_MetadataField(f.id, width_of(f), f.name, codec_of(f)) for h in headers for f in h.metadata]
         bits = sum(f.width for f in self._fields)
         self.octets: int = (bits + 7) // 8
         self._padding = self.octets * 8 - bits

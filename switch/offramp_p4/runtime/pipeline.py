@@ -12,7 +12,7 @@ from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.ir import CompiledProgram
 from offramp_p4.runtime import p4info
 from offramp_p4.runtime.device_config import check_p4info
-from offramp_p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler
+from offramp_p4.runtime.entities.arrays import CounterHandler, P4RuntimeRegister, RegisterHandler
 from offramp_p4.runtime.entities.base import ById, Handler, by_id, invalid
 from offramp_p4.runtime.entities.digests import DigestHandler
 from offramp_p4.runtime.entities.direct import DirectCounterHandler, DirectMeterHandler
@@ -20,15 +20,15 @@ from offramp_p4.runtime.entities.externs import ExternHandler
 from offramp_p4.runtime.entities.idle import IdleTimers
 from offramp_p4.runtime.entities.matching import ActionCodec, KeyCodec
 from offramp_p4.runtime.entities.meters import MeterHandler
-from offramp_p4.runtime.entities.profiles import GroupHandler, MemberHandler, Profile
+from offramp_p4.runtime.entities.profiles import ActionProfile, GroupHandler, MemberHandler
 from offramp_p4.runtime.entities.replication import ReplicationHandler
-from offramp_p4.runtime.entities.selectors import Selector
-from offramp_p4.runtime.entities.table import Table
+from offramp_p4.runtime.entities.selectors import ActionSelector
+from offramp_p4.runtime.entities.table import P4RuntimeTable
 from offramp_p4.runtime.entities.tables import TableHandler
 from offramp_p4.runtime.entities.value_sets import ValueSetHandler
 from offramp_p4.runtime.environment import Environment
 from offramp_p4.runtime.packet_io import ControllerHeader
-from offramp_p4.runtime.translation import Codec, data_width
+from offramp_p4.runtime.translation import TranslationCodec, data_width
 
 if TYPE_CHECKING:
     from offramp_p4 import AnySwitch
@@ -67,8 +67,8 @@ class Pipeline:
         )
         self.timers = IdleTimers()
         self.replication = ReplicationHandler(self.switch.pre, self.environment.links)
-        self.selectors: dict[str, Selector] = {}
-        self.tables: dict[str, Table] = {}
+        self.selectors: dict[str, ActionSelector] = {}
+        self.tables: dict[str, P4RuntimeTable] = {}
         self.handlers = self._handlers()
 
     @property
@@ -83,7 +83,7 @@ class Pipeline:
         for selector in self.selectors.values():
             selector.links_changed()
 
-    def _codec(self, field: Any) -> Codec:
+    def _codec(self, field: Any) -> TranslationCodec:
         translations = self.environment.translations
         return translations.codec(self.program, self.info, field.type_name.name, field.bitwidth)
 
@@ -108,22 +108,22 @@ class Pipeline:
         by_number = {p.preamble.id: p.preamble.name for p in info.action_profiles}
         for p in info.action_profiles:
             state = switch.profiles[p.preamble.name]
-            self.selectors[p.preamble.name] = Selector(p, state, self.environment.links)
+            self.selectors[p.preamble.name] = ActionSelector(p, state, self.environment.links)
         for t in info.tables:
             name = t.preamble.name
             selector = self.selectors.get(by_number.get(t.implementation_id, ""))
-            self.tables[name] = Table(
+            self.tables[name] = P4RuntimeTable(
                 t, switch.tables[name], actions, info, self._codec, self.environment.clock, selector
             )
         by_table = ById("table", {t.id: t for t in self.tables.values()})
         profiles = {
-            number: Profile(
+            number: ActionProfile(
                 self.selectors[name], [t for t in self.tables.values() if t.info.implementation_id == number]
             )
             for number, name in by_number.items()
         }
         registers = {
-            r.preamble.id: Register(switch.registers[r.preamble.name], r.type_spec, info.type_info)
+            r.preamble.id: P4RuntimeRegister(switch.registers[r.preamble.name], r.type_spec, info.type_info)
             for r in info.registers
         }
         value_sets = {

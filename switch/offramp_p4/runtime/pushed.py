@@ -13,13 +13,13 @@ from offramp_p4.runtime.entities.base import invalid
 from offramp_p4.source import quoting_only_given
 
 if TYPE_CHECKING:
-    from offramp_p4.runtime.device import Device
+    from offramp_p4.runtime.device import P4Device
     from offramp_p4.runtime.pipeline import Pipeline
 
 MAX_NAME = 100
 
 
-def build_pushed(device: Device, config: DeviceConfig, name: str, p4_config: Any | None = None) -> Pipeline:
+def build_pushed(device: P4Device, config: DeviceConfig, name: str, p4_config: Any | None = None) -> Pipeline:
     """The pipeline of a configuration; its program may include and quote nothing of this machine.
 
     Args:
@@ -46,7 +46,7 @@ def build_pushed(device: Device, config: DeviceConfig, name: str, p4_config: Any
         raise RpcError(Code.RESOURCE_EXHAUSTED, f"{name}: the program takes more memory than there is") from None
 
 
-def compile_pushed(device: Device, binary: bytes, name: str) -> Pipeline:
+def compile_pushed(device: P4Device, binary: bytes, name: str) -> Pipeline:
     """The pipeline of a program that is pushed as text under a name.
 
     Raises:

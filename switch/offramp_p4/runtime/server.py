@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC server: a thin adapter from the wire to each :class:`~offramp_p4.runtime.wire.Endpoint`."""
+"""The gRPC server: a thin adapter from the wire to each :class:`~offramp_p4.runtime.wire.ServiceEndpoint`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address, parse_address
 from offramp_base.p4rt.tls import Tls
 from offramp_p4.runtime.calls import MAX_SILENT
-from offramp_p4.runtime.handlers import MAX_READS, MAX_STREAMS, UNARY_THREADS, Limits, handlers
-from offramp_p4.runtime.wire import Endpoint
+from offramp_p4.runtime.handlers import MAX_READS, MAX_STREAMS, UNARY_THREADS, ServerLimits, handlers
+from offramp_p4.runtime.wire import ServiceEndpoint
 
 PENDING_CALLS: Final = 1 << 16
 """Calls that wait for a thread; gRPC by itself cancels at random beyond a thousand."""
@@ -59,7 +59,7 @@ class Server:
 
     def __init__(
         self,
-        services: Endpoint | Sequence[Endpoint],
+        services: ServiceEndpoint | Sequence[ServiceEndpoint],
         address: str,
         tls: Tls | None = None,
         *,
@@ -75,7 +75,7 @@ class Server:
             raise OfframpError(f"messages of at most {max_message} bytes: expected 1 KB to 1 GB")
         together = list(services) if isinstance(services, Sequence) else [services]
         self.protocol = ", ".join(service.wire.name for service in together)
-        limits = Limits(self.protocol, _IN_HAND * max_message)
+        limits = ServerLimits(self.protocol, _IN_HAND * max_message)
         self.refusals, self._silent = limits.refusals, limits.silent
         options = [
             ("grpc.so_reuseport", 0),

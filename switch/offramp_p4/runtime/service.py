@@ -12,7 +12,7 @@ from offramp_base.p4rt.schema import SERVICE, UNARY, v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime import bulk
 from offramp_p4.runtime.arbitration import Controller, election_number
-from offramp_p4.runtime.device import Device, check_device
+from offramp_p4.runtime.device import P4Device, check_device
 from offramp_p4.runtime.device_config import device_config
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4.runtime.pipeline import Pipeline
@@ -21,7 +21,7 @@ from offramp_p4.runtime.reconcile import carry_over
 from offramp_p4.runtime.roles import Role
 from offramp_p4.runtime.streams import StreamEnd
 from offramp_p4.runtime.transaction import apply_all, apply_each
-from offramp_p4.runtime.wire import Wire
+from offramp_p4.runtime.wire import WireProtocol
 
 API_VERSION = "1.5.0"
 CHUNK = 128
@@ -29,7 +29,7 @@ CHUNK = 128
 RESPONSE_ENTITIES = 1000
 READ_ENTITIES = 100_000
 """Entities that a read collects before it begins to answer; a longer one gives way to writes in between."""
-WIRE = Wire(
+WIRE = WireProtocol(
     "P4Runtime",
     SERVICE,
     UNARY,
@@ -41,12 +41,12 @@ _GET = v1.GetForwardingPipelineConfigRequest
 _SET = v1.SetForwardingPipelineConfigRequest
 
 
-class Service:
+class P4RuntimeService:
     """P4Runtime for one device; methods may be called from many threads."""
 
     wire = WIRE
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: P4Device) -> None:
         self.device = device
         device.to_controller = self._packet_in
         device.notify = self._notify

@@ -9,14 +9,14 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.runtime.arbitration import Controller
-from offramp_p4.runtime.device import Device, check_device
+from offramp_p4.runtime.device import P4Device, check_device
 from offramp_p4.runtime.entities.base import invalid
 
 
 class StreamEnd:
     """One controller's stream."""
 
-    def __init__(self, device: Device, controller: Controller) -> None:
+    def __init__(self, device: P4Device, controller: Controller) -> None:
         self._device = device
         self._controller = controller
 

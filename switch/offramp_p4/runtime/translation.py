@@ -20,7 +20,7 @@ MAX_STRINGS = 65536
 """Strings that one type may name; each is kept for the life of the switch."""
 
 
-class Codec(Protocol):
+class TranslationCodec(Protocol):
     """The translation of one type's values between controller and data plane.
 
     ``plain`` says that both sides use the same numbers, so that masks, prefixes and ranges have a meaning.
@@ -80,7 +80,7 @@ class Renumbered:
         return encode(self._outward.get(value, value))
 
 
-class Named:
+class StringTranslation:
     """``sdn_string``: a string gets its number from the table, or the lowest free one when it is first used.
 
     A number of the data plane that no controller has named is called by its decimal digits.
@@ -132,14 +132,14 @@ class Translations:
 
     Args:
         tables: for a type's name, the controller's value to the data plane's; types left out follow the rules of
-            :class:`Renumbered` and :class:`Named`.
+            :class:`Renumbered` and :class:`StringTranslation`.
     """
 
     def __init__(self, tables: Mapping[str, Mapping[str, int]] | None = None) -> None:
         self._tables = dict(tables or {})
-        self._named: dict[tuple[str, int], Named] = {}
+        self._named: dict[tuple[str, int], StringTranslation] = {}
 
-    def codec(self, program: Program, info: Any, type_name: str, width: int) -> Codec:
+    def codec(self, program: Program, info: Any, type_name: str, width: int) -> TranslationCodec:
         """The codec of a match field, parameter or metadata with this ``type_name`` and ``bitwidth`` in P4Info.
 
         Raises:
@@ -158,7 +158,7 @@ class Translations:
         if spec.translated_type.WhichOneof("sdn_type") == "sdn_string":
             key = type_name, inner
             if key not in self._named:
-                self._named[key] = Named(inner, table)
+                self._named[key] = StringTranslation(inner, table)
             return self._named[key]
         return Renumbered(width, inner, _numbers(type_name, table))
 

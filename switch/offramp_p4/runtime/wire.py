@@ -14,7 +14,7 @@ Pair = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Wire:
+class WireProtocol:
     """Names and messages of one protocol.
 
     Attributes:
@@ -35,7 +35,7 @@ class Wire:
     subscribe: Pair | None = None
 
 
-class Stream(Protocol):
+class ServerStream(Protocol):
     """The server's end of one StreamChannel."""
 
     @property
@@ -65,16 +65,16 @@ class Subscription(Protocol):
         """The responses; waits until there is another one."""
 
 
-class Endpoint(Protocol):
+class ServiceEndpoint(Protocol):
     """A service without a wire; its methods raise :class:`~offramp_base.p4rt.status.RpcError`."""
 
-    wire: Wire
+    wire: WireProtocol
 
     def unary(self, method: str, request: Any, metadata: Mapping[str, str]) -> Any:
         """Answer one request."""
 
 
-class ControlEndpoint(Endpoint, Protocol):
+class ControlEndpoint(ServiceEndpoint, Protocol):
     """A service that controllers stay connected to."""
 
     def limit(self, streams: int) -> None:
@@ -83,11 +83,11 @@ class ControlEndpoint(Endpoint, Protocol):
     def read(self, request: Any, metadata: Mapping[str, str]) -> Iterator[Any]:
         """Answer a Read."""
 
-    def open_stream(self, send: Callable[[Any], None], end: Callable[[RpcError], None]) -> Stream:
+    def open_stream(self, send: Callable[[Any], None], end: Callable[[RpcError], None]) -> ServerStream:
         """Begin a StreamChannel."""
 
 
-class TelemetryEndpoint(Endpoint, Protocol):
+class TelemetryEndpoint(ServiceEndpoint, Protocol):
     """A service that clients have report to them."""
 
     def subscribe(self, request: Any) -> Subscription:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from offramp_p4.state.arrays import CounterState, MeterCell, MeterState, RegisterState, ValueSetState
 from offramp_p4.state.batch import EntryBatch, column
 from offramp_p4.state.match import ANY, Any, Exact, Lpm, Match, Optional, Range, StateError, Ternary
-from offramp_p4.state.profile import ActionData, ActionProfileState, Group, Member
+from offramp_p4.state.profile import ActionData, ActionProfileState, GroupAction, MemberAction
 from offramp_p4.state.replication import CloneSession, Replica, ReplicationEngine
 from offramp_p4.state.table import TableEntry, TableState
 
@@ -23,10 +23,10 @@ __all__ = [
     "CounterState",
     "EntryBatch",
     "Exact",
-    "Group",
+    "GroupAction",
     "Lpm",
     "Match",
-    "Member",
+    "MemberAction",
     "MeterCell",
     "MeterState",
     "Optional",

@@ -24,14 +24,14 @@ class ActionData:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberAction:
     """The action of a table entry is that of a member of the table's action profile."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupAction:
     """The action of a table entry is that of a member of a group, which the selector picks by hash."""
 
     id: int
@@ -103,12 +103,12 @@ class ActionProfileState:
         for member in members:
             del self.members[member]
 
-    def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
+    def resolve(self, action: ActionData | MemberAction | GroupAction, hash_value: int) -> ActionData | None:
         """The action to run; None for an empty group or a member that is gone."""
-        if isinstance(action, Group):
+        if isinstance(action, GroupAction):
             members = self.taking_packets(action.id)
             return self.members.get(members[hash_value % len(members)]) if members else None
-        return self.members.get(action.id) if isinstance(action, Member) else action
+        return self.members.get(action.id) if isinstance(action, MemberAction) else action
 
     def taking_packets(self, group: int) -> Sequence[int]:
         """The members of a group that the selector picks from; none of a group that does not exist."""

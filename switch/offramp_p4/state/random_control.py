@@ -14,10 +14,10 @@ from offramp_p4.state import (
     ActionData,
     CloneSession,
     Exact,
-    Group,
+    GroupAction,
     Lpm,
     Match,
-    Member,
+    MemberAction,
     MeterCell,
     Optional,
     Range,
@@ -112,9 +112,9 @@ class RandomControl:
 
     def _entry(self, table: TableState) -> TableEntry:
         keys = tuple(self._match(kind, width) for kind, width in zip(table.kinds, table.widths, strict=True))
-        action: ActionData | Member | Group = self._action(table)
+        action: ActionData | MemberAction | GroupAction = self._action(table)
         if table.profile is not None:
-            member, group = Member(self.rng.randint(1, MEMBERS)), Group(self.rng.randint(1, GROUPS))
+            member, group = MemberAction(self.rng.randint(1, MEMBERS)), GroupAction(self.rng.randint(1, GROUPS))
             action = self.rng.choice((member, group)) if table.profile.selector else member
         entry = TableEntry(keys, action, self.rng.randint(1, 9) if table.needs_priority else 0)
         if "meters" in table.table.properties and not self.portable and self.rng.random() < 0.7:

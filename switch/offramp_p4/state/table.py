@@ -24,7 +24,7 @@ from offramp_p4.state.match import (
     normalise,
     prefix_mask,
 )
-from offramp_p4.state.profile import ActionData, ActionProfileState, Group, Member
+from offramp_p4.state.profile import ActionData, ActionProfileState, GroupAction, MemberAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class TableEntry:
     """
 
     keys: tuple[Match, ...]
-    action: ActionData | Member | Group
+    action: ActionData | MemberAction | GroupAction
     priority: int = 0
     const: bool = False
     metadata: bytes = b""
@@ -71,7 +71,7 @@ class TableState:
     """
 
     def __init__(
-        self, table: ir.Table, profile: ActionProfileState | None = None, lock: threading.RLock | None = None
+        self, table: ir.MatchTable, profile: ActionProfileState | None = None, lock: threading.RLock | None = None
     ) -> None:
         self._lock = threading.RLock() if lock is None else lock  # of every change
         self.table, self.name, self.profile = table, table.name, profile
@@ -264,11 +264,11 @@ class TableState:
         if self.table.const_entries:
             raise StateError("permission_denied", f"table {self.name}: the entries are const")
 
-    def _check_action(self, action: ActionData | Member | Group, *, as_default: bool = False) -> None:
+    def _check_action(self, action: ActionData | MemberAction | GroupAction, *, as_default: bool = False) -> None:
         if not isinstance(action, ActionData):
             if self.profile is None:
                 raise StateError("invalid", f"table {self.name} has no action profile")
-            known = self.profile.members if isinstance(action, Member) else self.profile.groups
+            known = self.profile.members if isinstance(action, MemberAction) else self.profile.groups
             if action.id not in known:
                 raise StateError("not_found", f"action profile {self.profile.name}: no {action}")
             return
@@ -302,7 +302,7 @@ class TableState:
         return known
 
 
-def supports_timeout(table: ir.Table) -> bool:
+def supports_timeout(table: ir.MatchTable) -> bool:
     """Whether the table has v1model's property ``support_timeout``, or TNA's ``idle_timeout``, as true."""
     wanted = (table.properties.get(name) for name in ("support_timeout", "idle_timeout"))
     return any(isinstance(value, ir.Const) and bool(value.value) for value in wanted)
@@ -319,7 +319,7 @@ def _source_action(choice: ir.ActionChoice) -> ActionData:
     return ActionData(choice.action.action.name, tuple(constant(e) for e in choice.data))
 
 
-def _source_entry(state: TableState, entry: ir.Entry, position: int) -> TableEntry:
+def _source_entry(state: TableState, entry: ir.InitialEntry, position: int) -> TableEntry:
     kinds = [k.match_kind for k in state.table.keys]
     if len(entry.keys) == 1 and isinstance(entry.keys[0], ir.KeyAny):
         written: list[ir.Key] = [entry.keys[0]] * len(kinds)
@@ -344,7 +344,7 @@ def _priorities(state: TableState) -> list[int]:
     return [max(ranks) + 1 - rank for rank in ranks]
 
 
-def source_ranks(table: ir.Table) -> list[int]:
+def source_ranks(table: ir.MatchTable) -> list[int]:
     """The rank of each entry of the source, as bmv2's JSON has it: the smallest wins."""
     if table.largest_priority_wins and any(e.priority is not None for e in table.entries):
         highest = max(e.priority or 0 for e in table.entries)
@@ -352,7 +352,7 @@ def source_ranks(table: ir.Table) -> list[int]:
     return _ranks(table)
 
 
-def _ranks(table: ir.Table) -> list[int]:
+def _ranks(table: ir.MatchTable) -> list[int]:
     """The smallest wins.
 
     Without priorities in the source the first entry wins. The annotation ``@priority(n)`` is p4c's older form

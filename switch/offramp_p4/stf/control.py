@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from offramp_p4.engines import AnySwitch
-    from offramp_p4.stf.parse import Call, Command
     from offramp_p4.stf.parse import Match as MatchText
+    from offramp_p4.stf.parse import StfActionCall, StfCommand
 
 _T = TypeVar("_T")
 _RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -41,7 +41,7 @@ _RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 
 
-class Control:
+class StfControl:
     """Executes the commands of one test that are not packets."""
 
     def __init__(self, switch: AnySwitch) -> None:
@@ -51,7 +51,7 @@ class Control:
         self._groups: dict[int, list[int]] = {}  # handles by group
         self._group_sessions: dict[int, int] = {}
 
-    def execute(self, command: Command) -> str | None:
+    def execute(self, command: StfCommand) -> str | None:
         """Run one command; returns the failure of a check, or None.
 
         Raises:
@@ -60,7 +60,7 @@ class Control:
         result: str | None = getattr(self, f"_do_{command.name}")(command)
         return result
 
-    def _do_add(self, c: Command) -> None:
+    def _do_add(self, c: StfCommand) -> None:
         table = find(self.switch.tables, c.table, "table")
         keys: list[Match] = [_omitted(kind) for kind in table.kinds]
         for text in c.matches:
@@ -72,16 +72,16 @@ class Control:
         if c.label:
             self.labels[c.label] = entry
 
-    def _do_setdefault(self, c: Command) -> None:
+    def _do_setdefault(self, c: StfCommand) -> None:
         table = find(self.switch.tables, c.table, "table")
         table.set_default(_action(table, c.call))
 
-    def _do_remove(self, c: Command) -> None:
+    def _do_remove(self, c: StfCommand) -> None:
         del c
         for table in self.switch.tables.values():
             table.clear()
 
-    def _do_check_counter(self, c: Command) -> str | None:
+    def _do_check_counter(self, c: StfCommand) -> str | None:
         what, relation, wanted = c.check
         if c.label:
             if c.label not in self.labels:
@@ -94,81 +94,81 @@ class Control:
             return None
         return f"counter {c.table} has {value} {what}, expected {relation} {wanted}"
 
-    def _do_mirroring_add(self, c: Command) -> None:
+    def _do_mirroring_add(self, c: StfCommand) -> None:
         session, port = c.numbers
         self._group_sessions.pop(session, None)
         self.switch.pre.clones[session] = CloneSession((Replica(port, 0),))
 
-    def _do_mirroring_add_mc(self, c: Command) -> None:
+    def _do_mirroring_add_mc(self, c: StfCommand) -> None:
         session, group = c.numbers
         self._group_sessions[session] = group
         self._replicate()
 
-    def _do_mirroring_delete(self, c: Command) -> None:
+    def _do_mirroring_delete(self, c: StfCommand) -> None:
         self._group_sessions.pop(c.numbers[0], None)
         if self.switch.pre.clones.pop(c.numbers[0], None) is None:
             raise OfframpError(f"no mirroring session {c.numbers[0]}")
 
-    def _do_mirroring_get(self, c: Command) -> None:
+    def _do_mirroring_get(self, c: StfCommand) -> None:
         if c.numbers[0] not in self.switch.pre.clones:
             raise OfframpError(f"no mirroring session {c.numbers[0]}")
 
-    def _do_mc_mgrp_create(self, c: Command) -> None:
+    def _do_mc_mgrp_create(self, c: StfCommand) -> None:
         self._groups[c.numbers[0]] = []
         self._replicate()
 
-    def _do_mc_node_create(self, c: Command) -> None:
+    def _do_mc_node_create(self, c: StfCommand) -> None:
         rid, *ports = c.numbers
         self._nodes.append((rid, sorted(ports)))
 
-    def _do_mc_node_update(self, c: Command) -> None:
+    def _do_mc_node_update(self, c: StfCommand) -> None:
         handle, *ports = c.numbers
         self._nodes[self._handle(handle)] = (self._nodes[handle][0], sorted(ports))
         self._replicate()
 
-    def _do_mc_node_associate(self, c: Command) -> None:
+    def _do_mc_node_associate(self, c: StfCommand) -> None:
         group, handle = c.numbers
         if group not in self._groups:
             raise OfframpError(f"no multicast group {group}: mc_mgrp_create comes first")
         self._groups[group].append(self._handle(handle))
         self._replicate()
 
-    def _do_counter_read(self, c: Command) -> None:
+    def _do_counter_read(self, c: StfCommand) -> None:
         counter = find(self.switch.counters, c.table, "counter")
         check_index("counter", counter.name, c.numbers[0], counter.size)
 
-    def _do_counter_write(self, c: Command) -> None:
+    def _do_counter_write(self, c: StfCommand) -> None:
         find(self.switch.counters, c.table, "counter").write(*c.numbers)
 
-    def _do_register_read(self, c: Command) -> None:
+    def _do_register_read(self, c: StfCommand) -> None:
         find(self.switch.registers, c.table, "register").read(c.numbers[0])
 
-    def _do_register_write(self, c: Command) -> None:
+    def _do_register_write(self, c: StfCommand) -> None:
         find(self.switch.registers, c.table, "register").write(*c.numbers)
 
-    def _do_register_reset(self, c: Command) -> None:
+    def _do_register_reset(self, c: StfCommand) -> None:
         find(self.switch.registers, c.table, "register").reset()
 
-    def _do_meter_get_rates(self, c: Command) -> None:
+    def _do_meter_get_rates(self, c: StfCommand) -> None:
         self._meter_cells(c, c.numbers)
 
-    def _do_meter_set_rates(self, c: Command) -> None:
+    def _do_meter_set_rates(self, c: StfCommand) -> None:
         self._set_rates(c, c.numbers)
 
-    def _do_meter_array_set_rates(self, c: Command) -> None:
+    def _do_meter_array_set_rates(self, c: StfCommand) -> None:
         self._set_rates(c, list(range(find(self.switch.meters, c.table, "meter").size)))
 
-    def _do_wait(self, c: Command) -> None:
+    def _do_wait(self, c: StfCommand) -> None:
         del c
 
-    def _do_no_packet(self, c: Command) -> None:
+    def _do_no_packet(self, c: StfCommand) -> None:
         del c
 
-    def _meter_cells(self, c: Command, indices: list[int]) -> list[Any]:
+    def _meter_cells(self, c: StfCommand, indices: list[int]) -> list[Any]:
         meter = find(self.switch.meters, c.table, "meter")
         return [meter.cells[check_index("meter", meter.name, i, meter.size)] for i in indices]
 
-    def _set_rates(self, c: Command, indices: list[int]) -> None:
+    def _set_rates(self, c: StfCommand, indices: list[int]) -> None:
         if len(c.rates) != 2:
             raise OfframpError("a meter takes two rate:burst pairs, committed and peak")
         rates = tuple((rate * 1e6, burst) for rate, burst in c.rates)  # given per microsecond
@@ -260,7 +260,7 @@ def _mask(digits: str, bits: int) -> int:
     return mask
 
 
-def _action(table: TableState, call: Call | None) -> ActionData:
+def _action(table: TableState, call: StfActionCall | None) -> ActionData:
     assert call is not None
     action = find(table.actions, call.action, f"action of table {table.name}")
     names = [p.name for p in action.data_params]

@@ -40,7 +40,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StfActionCall:
     """``action(name:value, ...)``."""
 
     action: str
@@ -48,7 +48,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Command:
+class StfCommand:
     """One line. Which fields are used depends on ``name``.
 
     Attributes:
@@ -67,13 +67,13 @@ class Command:
     data: str = ""
     matches: list[Match] = field(default_factory=list)
     priority: int | None = None
-    call: Call | None = None
+    call: StfActionCall | None = None
     label: str = ""
     check: tuple[str, str, int] = ("packets", "==", 0)
     rates: list[tuple[float, int]] = field(default_factory=list)
 
 
-def parse(text: str, file: str) -> list[Command]:
+def parse(text: str, file: str) -> list[StfCommand]:
     """The commands of an STF text.
 
     Raises:
@@ -124,8 +124,8 @@ class _Line:
     def fail(self, message: str) -> NoReturn:
         raise StfError(self.file, self.number, message)
 
-    def command(self) -> Command:
-        command = Command(self.command_name, self.number)
+    def command(self) -> StfCommand:
+        command = StfCommand(self.command_name, self.number)
         if self.command_name in {"packet", "expect"}:
             self._packet(command)
             return command
@@ -184,7 +184,7 @@ class _Line:
             self.fail(f"{text} has wildcards where a value is needed")
         return int(text, 0) if text[:1] == "0" and text[1:2].isalpha() else int(text)
 
-    def _packet(self, command: Command) -> None:
+    def _packet(self, command: StfCommand) -> None:
         port, *data = self.rest.split() or [""]
         if not (port.isascii() and port.isdecimal() and len(port) <= _MAX_PORT_DIGITS):
             self.fail(f"expected a port after {self.command_name}, found {port[:_SHOWN]!r}")
@@ -197,7 +197,7 @@ class _Line:
         if command.name == "packet" and len(body) % 2:
             self.fail("packet data ends in the middle of a byte")
 
-    def _form(self, command: Command, form: str) -> None:
+    def _form(self, command: StfCommand, form: str) -> None:
         for letter in form:
             if letter == "t":
                 command.table = self.take("name")
@@ -221,7 +221,7 @@ class _Line:
         self.take("mark", ":")
         return float(rate), self.number_here()
 
-    def _add(self, command: Command) -> None:
+    def _add(self, command: StfCommand) -> None:
         command.table = self.take("name")
         if self.tokens and self.tokens[0][0] == "number":
             command.priority = self.number_here()
@@ -241,7 +241,7 @@ class _Line:
         self.take("mark")
         return Match(key, value, self.number_here())
 
-    def _call(self) -> Call:
+    def _call(self) -> StfActionCall:
         action, args = self.take("name"), {}
         self.take("mark", "(")
         while not self.peek(")"):
@@ -251,9 +251,9 @@ class _Line:
             if not self.peek(")"):
                 self.take("mark", ",")
         self.take("mark", ")")
-        return Call(action, args)
+        return StfActionCall(action, args)
 
-    def _check(self, command: Command) -> None:
+    def _check(self, command: StfCommand) -> None:
         command.table = self.take("name")
         self.take("mark", "(")
         if self.tokens and self.tokens[0][0] == "name":

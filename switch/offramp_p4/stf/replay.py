@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
-from offramp_p4.stf.control import Control
+from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import StfError, parse
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def replay(switch: AnySwitch, text: str, file: str) -> list[tuple[int, bytes]]:
     Raises:
         StfError: a line that is not a command, or that names what is not there (with ``file:line``).
     """
-    control, out = Control(switch), []
+    control, out = StfControl(switch), []
     for command in parse(text, file):
         try:
             if command.name == "packet":

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from offramp_base.errors import OfframpError
 from offramp_p4.engines import make_switch
 from offramp_p4.records import SwitchStats
-from offramp_p4.stf.control import Control
-from offramp_p4.stf.parse import Command, StfError, parse
+from offramp_p4.stf.control import StfControl
+from offramp_p4.stf.parse import StfCommand, StfError, parse
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -66,7 +66,7 @@ def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0, eng
     """
     commands = parse(stf_text, file)
     switch = make_switch(program, engine, seed=seed)
-    control, result = Control(switch), StfResult(file, switch.engine, stats=switch.stats)
+    control, result = StfControl(switch), StfResult(file, switch.engine, stats=switch.stats)
     outputs: dict[int, list[bytes]] = {c.numbers[0]: [] for c in commands if c.name in {"packet", "expect"}}
     for command in commands:
         if command.name == "packet":
@@ -78,7 +78,7 @@ def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0, eng
                     result.ignored += 1
         elif command.name != "expect":
             _execute(control, command, result)
-    expected: dict[int, list[Command]] = {port: [] for port in outputs}
+    expected: dict[int, list[StfCommand]] = {port: [] for port in outputs}
     for command in commands:
         if command.name == "expect":
             expected[command.numbers[0]].append(command)
@@ -88,7 +88,7 @@ def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0, eng
     return result
 
 
-def _execute(control: Control, command: Command, result: StfResult) -> None:
+def _execute(control: StfControl, command: StfCommand, result: StfResult) -> None:
     try:
         wrong = control.execute(command)
     except OfframpError as error:
@@ -99,7 +99,7 @@ def _execute(control: Control, command: Command, result: StfResult) -> None:
         result.mismatches.append(Mismatch(f"{result.file}:{command.line}", wrong))
 
 
-def _compare(port: int, expected: list[Command], frames: list[bytes], result: StfResult) -> None:
+def _compare(port: int, expected: list[StfCommand], frames: list[bytes], result: StfResult) -> None:
     result.expectations += len(expected)
     if any(not command.data for command in expected):
         return

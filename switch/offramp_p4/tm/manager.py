@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from offramp_p4.tm.config import PortConfig, TmConfig
 from offramp_p4.tm.line import Line
 from offramp_p4.tm.queue import Queue
-from offramp_p4.tm.scheduler import Scheduler
+from offramp_p4.tm.scheduler import PortScheduler
 
 T = TypeVar("T")
 Observer = Callable[[int, int, int, int, int], None]
@@ -41,7 +41,7 @@ class Dequeued(Generic[T]):
     congested: bool
 
 
-class _Port(Generic[T]):
+class _ManagedPort(Generic[T]):
     """One port's queues, scheduler and line.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Port(Generic[T]):
 
     def __init__(self, config: PortConfig) -> None:
         self.queues: list[Queue[T]] = [Queue(queue) for queue in config.queues]
-        self.scheduler = Scheduler(self.queues)
+        self.scheduler = PortScheduler(self.queues)
         self.line = Line(config.rate_bps)
         self.waiting = 0
         self.scheduled = False
@@ -74,7 +74,7 @@ class TrafficManager(Generic[T]):
         self.observer = observer
         self.held_bytes = 0
         self.misdirected = 0
-        self._ports: dict[int, _Port[T]] = {}
+        self._ports: dict[int, _ManagedPort[T]] = {}
         self._ready: list[tuple[int, int]] = []  # heap of (time, port) of ports that hold something
 
     def enqueue(self, now_ps: int, port: int, queue: int, frame_bytes: int, item: T) -> int | None:
@@ -155,18 +155,18 @@ class TrafficManager(Generic[T]):
         """One queue."""
         return self._port(port).queues[number]
 
-    def _release(self, departure: Dequeued[T], state: _Port[T]) -> None:
+    def _release(self, departure: Dequeued[T], state: _ManagedPort[T]) -> None:
         state.scheduled = False
         if state.waiting:
             self._schedule(departure.port, state, departure.start_ps)
 
-    def _schedule(self, port: int, state: _Port[T], now_ps: int) -> None:
+    def _schedule(self, port: int, state: _ManagedPort[T], now_ps: int) -> None:
         state.scheduled = True
         heappush(self._ready, (max(now_ps, state.line.free_ps), port))
 
-    def _port(self, port: int) -> _Port[T]:
+    def _port(self, port: int) -> _ManagedPort[T]:
         state = self._ports.get(port)
         if state is None:
             config = self.config.recirculation if port == RECIRCULATION else self.config.ports.get(port)
-            state = self._ports[port] = _Port(config or self.config.default)
+            state = self._ports[port] = _ManagedPort(config or self.config.default)
         return state

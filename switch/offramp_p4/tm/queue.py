@@ -34,7 +34,7 @@ class QueueStats:
 
 
 @dataclass(slots=True)
-class Held(Generic[T]):
+class HeldFrame(Generic[T]):
     """A frame in a queue.
 
     Attributes:
@@ -58,7 +58,7 @@ class Queue(Generic[T]):
         self.config = config
         self.stats = QueueStats()
         self.bytes = 0
-        self._held: deque[Held[T]] = deque()
+        self._held: deque[HeldFrame[T]] = deque()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -79,14 +79,14 @@ class Queue(Generic[T]):
         """Append a frame."""
         stats, threshold = self.stats, self.config.ecn_bytes
         congested = threshold is not None and self.bytes > threshold
-        self._held.append(Held(item, frame_bytes, now_ps, congested))
+        self._held.append(HeldFrame(item, frame_bytes, now_ps, congested))
         self.bytes += frame_bytes
         stats.enqueued += 1
         stats.enqueued_bytes += frame_bytes
         stats.peak_packets = max(stats.peak_packets, len(self._held))
         stats.peak_bytes = max(stats.peak_bytes, self.bytes)
 
-    def pop(self) -> Held[T]:
+    def pop(self) -> HeldFrame[T]:
         """Take the first frame."""
         held = self._held.popleft()
         self.bytes -= held.frame_bytes

@@ -15,7 +15,7 @@ QUANTUM_BYTES = wire_bytes(1514)
 """Bytes that one unit of weight may send in a round: a full Ethernet frame as it stands on the line."""
 
 
-class Scheduler:
+class PortScheduler:
     """Strict priority, the highest number first; after it deficit round robin among the weighted queues.
 
     Deficit round robin as Shreedhar and Varghese, SIGCOMM 1995, describe it, in bytes of the line: after any number

@@ -12,7 +12,7 @@ Deliver = Callable[[Any, int, Emit], object]
 """Takes a copy that is bound for a port, the port, and where its frame goes."""
 
 
-class Stages(Protocol):
+class SwitchStages(Protocol):
     """Ingress and egress, apart, and what a queue does to a copy between them.
 
     Attributes:

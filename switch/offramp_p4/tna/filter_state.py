@@ -26,7 +26,7 @@ CHANCE_BITS: Final = 16
 _WHOLE: Final = (1 << 64) - 1
 
 
-class Word(IntEnum):
+class FilterWord(IntEnum):
     """The words of a cell."""
 
     RATE = 0  # 1: what comes in adds up, and decays; 0: the level follows it
@@ -59,7 +59,7 @@ class FilterState:
     cells: MutableSequence[Cell] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cells = [[0] * len(Word) for _ in range(self.size)]
+        self.cells = [[0] * len(FilterWord) for _ in range(self.size)]
         self.reset()
 
     def configure(
@@ -108,14 +108,14 @@ class FilterState:
 
     def reset_cell(self, index: int) -> None:
         """One filter has no time constant, and drops nothing."""
-        for word, value in zip(Word, new_cell(), strict=True):
+        for word, value in zip(FilterWord, new_cell(), strict=True):
             self.cells[index][word] = value
 
 
 def new_cell() -> list[int]:
     """A filter without time constant, which drops nothing."""
-    cell = [0] * len(Word)
-    cell[Word.LOW] = cell[Word.HIGH] = (1 << 63) - 1
+    cell = [0] * len(FilterWord)
+    cell[FilterWord.LOW] = cell[FilterWord.HIGH] = (1 << 63) - 1
     return cell
 
 
@@ -134,7 +134,7 @@ def configure(
     chance = round(min(1.0, max(0.0, probability)) * (1 << CHANCE_BITS))
     fall = rise_ns if fall_ns is None else fall_ns
     words = (int(rate), decay_of(rise_ns), decay_of(fall), scale, 0, 0, low, high, chance)
-    for word, value in zip(Word, words, strict=True):
+    for word, value in zip(FilterWord, words, strict=True):
         cell[word] = signed(value)
 
 
@@ -161,15 +161,15 @@ def left_after(decay: int, time_us: int) -> int:
 
 def pass_level(cell: Cell, value: int, now_us: int) -> int:
     """Give a filter a value; its level, with fraction."""
-    time_us, cell[Word.LAST_US] = now_us - cell[Word.LAST_US], now_us
-    level, target = cell[Word.LEVEL], (value & (1 << 32) - 1) << FRACTION_BITS
-    if cell[Word.RATE]:
-        level = _decayed(level, cell[Word.FALL], time_us) + target
+    time_us, cell[FilterWord.LAST_US] = now_us - cell[FilterWord.LAST_US], now_us
+    level, target = cell[FilterWord.LEVEL], (value & (1 << 32) - 1) << FRACTION_BITS
+    if cell[FilterWord.RATE]:
+        level = _decayed(level, cell[FilterWord.FALL], time_us) + target
     elif target >= level:
-        level = target - _decayed(target - level, cell[Word.RISE], time_us)
+        level = target - _decayed(target - level, cell[FilterWord.RISE], time_us)
     else:
-        level = target + _decayed(level - target, cell[Word.FALL], time_us)
-    cell[Word.LEVEL] = level = min(level, (1 << 62) - 1)
+        level = target + _decayed(level - target, cell[FilterWord.FALL], time_us)
+    cell[FilterWord.LEVEL] = level = min(level, (1 << 62) - 1)
     return level
 
 
@@ -181,15 +181,15 @@ def _decayed(amount: int, decay: int, time_us: int) -> int:
 
 def filtered(cell: Cell, value: int, now_us: int) -> int:
     """The result of a low-pass filter."""
-    return pass_level(cell, value, now_us) >> FRACTION_BITS + cell[Word.SCALE]
+    return pass_level(cell, value, now_us) >> FRACTION_BITS + cell[FilterWord.SCALE]
 
 
 def dropped(cell: Cell, value: int, now_us: int, random: Random) -> bool:
     """Whether random early detection drops a packet; random numbers are drawn between the thresholds only."""
     level = pass_level(cell, value, now_us) >> FRACTION_BITS
-    low, high = cell[Word.LOW], cell[Word.HIGH]
+    low, high = cell[FilterWord.LOW], cell[FilterWord.HIGH]
     if level < low:
         return False
     if level >= high:
         return True
-    return random.getrandbits(CHANCE_BITS) < cell[Word.CHANCE] * (level - low) // (high - low)
+    return random.getrandbits(CHANCE_BITS) < cell[FilterWord.CHANCE] * (level - low) // (high - low)

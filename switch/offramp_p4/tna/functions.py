@@ -43,7 +43,7 @@ def _hash(target: TnaTarget, g: Generator, i: ir.ExternInstance, data: ir.Expr, 
     return f"{g.memo[key]}({text})"
 
 
-def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr, ir.ExternInstance] | None:
+def selector_keys(table: ir.MatchTable) -> tuple[ir.ExternInstance, ir.Expr, ir.ExternInstance] | None:
     """The Hash of an action selector, the ``selector`` keys that it gets, and the selector; None without one."""
     i = table.properties.get("implementation")
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
@@ -55,7 +55,7 @@ def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr, ir.Exter
     return function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos), i
 
 
-def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:
+def selector_hash(target: TnaTarget, g: Generator, table: ir.MatchTable) -> str:
     """Text of the hash over the ``selector`` keys of a table; "0" without an action selector."""
     selection = selector_keys(table)
     return "0" if selection is None else _hash(target, g, *selection)

@@ -15,7 +15,7 @@ MOST_GENERATED: Final = 4096
 """Packets that the generator makes, and timers that end, in one call; what is due beyond them waits for the next."""
 
 
-class Running(Protocol):
+class BatchSwitch(Protocol):
     """A switch whose packets run to completion."""
 
     now_us: int
@@ -24,7 +24,7 @@ class Running(Protocol):
         """Process packets at the current wall-clock time."""
 
 
-def run_with_generated(switch: Running, generator: PacketGenerator, batch: PacketBatch) -> PacketBatch:
+def run_with_generated(switch: BatchSwitch, generator: PacketGenerator, batch: PacketBatch) -> PacketBatch:
     """Run what has been due before, each packet at its time, then ``batch``, then what that has triggered."""
     parts: list[PacketBatch] = []
     left = _run_due(switch, generator, parts, MOST_GENERATED)
@@ -34,7 +34,7 @@ def run_with_generated(switch: Running, generator: PacketGenerator, batch: Packe
     return PacketBatch.concatenate(parts)
 
 
-def _run_due(switch: Running, generator: PacketGenerator, parts: list[PacketBatch], left: int) -> int:
+def _run_due(switch: BatchSwitch, generator: PacketGenerator, parts: list[PacketBatch], left: int) -> int:
     """Run what is due until nothing is, or ``left`` events are over; returns how many more may be."""
     now_us = switch.now_us
     until_ns = now_us * 1000 + 999

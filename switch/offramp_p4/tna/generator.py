@@ -84,7 +84,7 @@ class App:
 
 
 @dataclass(slots=True)
-class Counts:
+class GeneratorCounts:
     """Counts of an application in one pipe."""
 
     triggers: int = 0
@@ -119,7 +119,7 @@ class _State:
     """An application: its configuration, whether it is enabled, and how often that has changed."""
 
     app: App
-    counts: list[Counts]
+    counts: list[GeneratorCounts]
     enabled: bool = False
     run: int = 0
 
@@ -157,7 +157,7 @@ class PacketGenerator:
 
     def reset(self) -> None:
         """Delete the configuration."""
-        self._apps = [_State(App(), [Counts() for _ in range(self.pipes)]) for _ in range(APPS)]
+        self._apps = [_State(App(), [GeneratorCounts() for _ in range(self.pipes)]) for _ in range(APPS)]
         self._events: list[tuple[int, int, _Timer | _Burst]] = []
         self._watched: set[int] = set()
         self._down: set[int] = set()
@@ -203,7 +203,7 @@ class PacketGenerator:
         """Whether an application may begin."""
         return self._state(number).enabled
 
-    def counts(self, number: int) -> list[Counts]:
+    def counts(self, number: int) -> list[GeneratorCounts]:
         """The counts of an application in each pipe."""
         return self._state(number).counts
 

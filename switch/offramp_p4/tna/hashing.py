@@ -14,7 +14,7 @@ from typing import Final
 
 from offramp_p4 import constructor, ir
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.symmetric import Pair, fold
+from offramp_p4.tna.symmetric import FieldPair, fold
 from offramp_p4.types import Bits, strip
 
 Hash = Callable[[int], int]
@@ -138,7 +138,7 @@ def random_matrix(bits: int, width: int, random: Random) -> Hash:
     return value
 
 
-def hash_of(i: ir.ExternInstance, bits: int, seed: int, pairs: tuple[Pair, ...] = ()) -> Hash:
+def hash_of(i: ir.ExternInstance, bits: int, seed: int, pairs: tuple[FieldPair, ...] = ()) -> Hash:
     """The function of a ``Hash`` object for data of ``bits`` bits.
 
     Args:

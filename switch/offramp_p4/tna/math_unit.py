@@ -30,7 +30,7 @@ _SCALES: Final = (-32, 31)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class MathUnitSettings:
     """The settings of a MathUnit."""
 
     invert: bool
@@ -39,18 +39,18 @@ class Unit:
     table: tuple[int, ...]
 
 
-def unit_of(i: ir.ExternInstance) -> Unit:
+def unit_of(i: ir.ExternInstance) -> MathUnitSettings:
     """The settings of a MathUnit.
 
     Raises:
         Unsupported: an argument is not a constant.
     """
     if "op" not in i.params:
-        return Unit(bool(number(i, "invert")), number(i, "shift"), number(i, "scale"), tuple(_given(i)))
+        return MathUnitSettings(bool(number(i, "invert")), number(i, "shift"), number(i, "scale"), tuple(_given(i)))
     invert, shift, function = _OPERATIONS[member(i, "op")]
     factor = number(i, "factor") if "factor" in i.params else number(i, "A") / number(i, "B")
     scale, table = _fill(shift, function, factor)
-    return Unit(invert, shift, scale, tuple(table))
+    return MathUnitSettings(invert, shift, scale, tuple(table))
 
 
 def math_unit(i: ir.ExternInstance) -> Callable[[int], int]:
@@ -85,7 +85,7 @@ def _fill(shift: int, function: Callable[[float], float], factor: float) -> tupl
     return scale, table
 
 
-def _evaluate(x: int, unit: Unit) -> int:
+def _evaluate(x: int, unit: MathUnitSettings) -> int:
     if x <= 0:
         return 0
     shift, table = unit.shift, unit.table

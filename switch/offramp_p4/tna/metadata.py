@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from offramp_p4 import ir
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
     from offramp_p4.tna.blocks import Gress
 
 UNSET_PORT: Final = 0x1FF
@@ -67,7 +67,7 @@ SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
 """The roles of the parameters of parser, control and deparser; None is the packet."""
 
 
-class Cells:
+class GressMetadata:
     """Places of one gress's headers and metadata, and of what its externs ask for.
 
     Attributes:
@@ -79,7 +79,7 @@ class Cells:
         digests: 0, or the digests of this pass.
     """
 
-    def __init__(self, program: ir.Program, layout: Layout, gress: Gress, direction: str) -> None:
+    def __init__(self, program: ir.Program, layout: CellLayout, gress: Gress, direction: str) -> None:
         self._program, self.direction = program, direction
         self.wire_length = layout.reserve()
         self.mirror = layout.reserve()

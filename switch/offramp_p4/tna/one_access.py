@@ -22,7 +22,7 @@ from offramp_p4.tna.register_of import memory_of_selector, register_of
 if TYPE_CHECKING:
     from offramp_p4.tna.blocks import Pipe
 
-Thing = ir.ExternInstance | ir.Table
+Thing = ir.ExternInstance | ir.MatchTable
 Seen = dict[Thing, Pos]
 """Objects that some path to here has accessed, and where."""
 
@@ -38,8 +38,8 @@ def check(pipe: Pipe) -> None:
     """
     before = accesses(pipe.ingress.control)
     stateful = {*before, *accesses(pipe.egress.control)}
-    _Walk(stateful).control(pipe.ingress.control, {})
-    _Walk(stateful).control(pipe.egress.control, before)
+    _AccessWalk(stateful).control(pipe.ingress.control, {})
+    _AccessWalk(stateful).control(pipe.egress.control, before)
 
 
 def accesses(control: ir.ControlInstance) -> Seen:
@@ -53,7 +53,7 @@ def accesses(control: ir.ControlInstance) -> Seen:
     return first
 
 
-class _Walk:
+class _AccessWalk:
     """Follows every path at once. A state of None is a path that has ended.
 
     ``stateful`` is the memory that the program's own calls access: that of other selectors is none of a register.
@@ -125,7 +125,7 @@ class _Walk:
                 return seen if register is None else _access(register, seen, node.pos)
         return seen
 
-    def _apply(self, table: ir.Table, seen: Seen, pos: Pos) -> Seen | None:
+    def _apply(self, table: ir.MatchTable, seen: Seen, pos: Pos) -> Seen | None:
         seen = _access(table, seen, pos)
         selector = table.properties.get("implementation")
         if isinstance(selector, ir.ExternInstance) and selector.extern == "ActionSelector":
@@ -147,7 +147,7 @@ def _register(call: ir.ExternCall) -> ir.ExternInstance | None:
 
 def _access(thing: Thing, seen: Seen, pos: Pos) -> Seen:
     if thing in seen:
-        kind, what = ("table", "apply") if isinstance(thing, ir.Table) else ("register", "access")
+        kind, what = ("table", "apply") if isinstance(thing, ir.MatchTable) else ("register", "access")
         if isinstance(thing, ir.ExternInstance) and thing.extern == "ActionSelector":
             kind = "the memory of selector"
         raise P4Error(

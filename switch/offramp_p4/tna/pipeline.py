@@ -22,9 +22,9 @@ from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.objects import TofinoObjects
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
-from offramp_p4.tna.replication import Request
-from offramp_p4.tna.stages import Arrival, Copy, InQueue, TnaStages
-from offramp_p4.tna.thread import GressResult, Thread
+from offramp_p4.tna.replication import ReplicationRequest
+from offramp_p4.tna.stages import EgressCopy, IngressArrival, InQueue, TnaStages
+from offramp_p4.tna.thread import GressResult, GressThread
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -67,7 +67,7 @@ class TnaPipeline(EnginePipeline):
         self.objects = TofinoObjects(program)
         random = Random(seed)
 
-        def thread(pipe: Pipe, gress: Gress, direction: str) -> Thread:
+        def thread(pipe: Pipe, gress: Gress, direction: str) -> GressThread:
             return self.make_thread(
                 program, gress, direction, self.objects, pipe=pipe.name,
                 seed=seed, random=random, clock=clock, steps=self._steps, generator=generator,
@@ -81,17 +81,17 @@ class TnaPipeline(EnginePipeline):
         self.recirculation_ports = frozenset(own | set(recirculation_ports))
         self._cpu_port = cpu_port
 
-    def make_thread(self, *args: Any, pipe: str, **options: Any) -> Thread:
+    def make_thread(self, *args: Any, pipe: str, **options: Any) -> GressThread:
         """A gress of a pipe."""
         del pipe
-        return Thread(*args, **options)
+        return GressThread(*args, **options)
 
     def dropped(self, block: object, m: Memory) -> str | None:
         """The reason that a packet goes no further when ``block`` has ended with it; None: it goes on."""
         reasons = (thread.dropped(block, m) for thread in (*self._ingress, *self._egress))
         return next((reason for reason in reasons if reason is not None), None)
 
-    def arrival(self, port: int, frame: bytes) -> Arrival:
+    def arrival(self, port: int, frame: bytes) -> IngressArrival:
         """A packet from outside.
 
         Raises:
@@ -99,22 +99,22 @@ class TnaPipeline(EnginePipeline):
         """
         if not 0 <= port < self.ports and port != self._cpu_port:
             raise no_port(port, self.ports)
-        return Arrival(port, frame)
+        return IngressArrival(port, frame)
 
     def split(self, deliver: Deliver) -> TnaStages:
         """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return TnaStages(self)
 
-    def _take(self, task: Arrival | Copy, emit: Emit) -> None:
-        if isinstance(task, Arrival):
+    def _take(self, task: IngressArrival | EgressCopy, emit: Emit) -> None:
+        if isinstance(task, IngressArrival):
             self._enter(task, emit)
         else:
             self._deliver(task, task.port, emit)
 
     # --- ingress
 
-    def _enter(self, arrival: Arrival, emit: Emit) -> None:
+    def _enter(self, arrival: IngressArrival, emit: Emit) -> None:
         """One pass through ingress, and the egress of every copy that results."""
         self.stats.passes += 1
         self._steps.take(PASS_STEPS)
@@ -138,35 +138,35 @@ class TnaPipeline(EnginePipeline):
         self._mirror(out, arrival.frame)
         self._forward(out, arrival, emit)
 
-    def _forward(self, out: GressResult, arrival: Arrival, emit: Emit) -> None:
+    def _forward(self, out: GressResult, arrival: IngressArrival, emit: Emit) -> None:
         tm, dropped = out.metadata, out.metadata["drop_ctl"]
         if out.resubmit is not None and not dropped & _NO_PACKET:
             if arrival.resubmitted is not None:  # a packet is resubmitted once
                 self.stats.looped += 1
                 return
             self.stats.resubmissions += 1
-            self.waiting.append(Arrival(arrival.port, arrival.frame, out.resubmit))
+            self.waiting.append(IngressArrival(arrival.port, arrival.frame, out.resubmit))
             return
         copies = [] if dropped & _NO_PACKET else self._copies(out)
         if tm["copy_to_cpu"] and not dropped & _NO_CPU_COPY and self._cpu_port is not None:
-            copies.append(Copy(self._cpu_port, out.frame, cos=tm["icos_for_copy_to_cpu"]))
+            copies.append(EgressCopy(self._cpu_port, out.frame, cos=tm["icos_for_copy_to_cpu"]))
         if not copies:
             self.stats.dropped += 1
         for copy in copies:
             copy.bypass = bool(tm["bypass_egress"])
             self._deliver(copy, copy.port, emit)
 
-    def _copies(self, out: GressResult) -> list[Copy]:
+    def _copies(self, out: GressResult) -> list[EgressCopy]:
         tm = out.metadata
         qid, cos = tm["qid"], tm["ingress_cos"]
         copies = []
         if tm["ucast_egress_port"] != UNSET_PORT:
-            copies.append(Copy(tm["ucast_egress_port"], out.frame, tm["rid"], 0, qid, cos))
-        request = Request(*(tm[name] for name in Request.__slots__))
+            copies.append(EgressCopy(tm["ucast_egress_port"], out.frame, tm["rid"], 0, qid, cos))
+        request = ReplicationRequest(*(tm[name] for name in ReplicationRequest.__slots__))
         for group in (tm["mcast_grp_a"], tm["mcast_grp_b"]):
             replicas = self.objects.pre.copies(group, request) if group else []
             self.stats.replicas += len(replicas)
-            copies += [Copy(r.port, out.frame, r.instance, int(not i), qid, cos) for i, r in enumerate(replicas)]
+            copies += [EgressCopy(r.port, out.frame, r.instance, int(not i), qid, cos) for i, r in enumerate(replicas)]
         return copies
 
     def _mirror(self, out: GressResult, packet: bytes) -> None:
@@ -183,11 +183,11 @@ class TnaPipeline(EnginePipeline):
             self.stats.truncated += 1
         self.stats.clones += len(session.replicas)
         cos = session.class_of_service
-        self.waiting.extend(Copy(r.port, copy, r.instance, cos=cos) for r in session.replicas)
+        self.waiting.extend(EgressCopy(r.port, copy, r.instance, cos=cos) for r in session.replicas)
 
     # --- egress
 
-    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
+    def _leave(self, copy: EgressCopy, port: int, emit: Emit) -> None:
         """Egress of one copy, and the wire."""
         del port  # it is the copy's
         self._steps.take(PASS_STEPS)
@@ -228,7 +228,7 @@ class TnaPipeline(EnginePipeline):
             if generator is not None and port in generator.matching:
                 head = packet[:PATTERN_BYTES].ljust(PATTERN_BYTES, b"\0")
                 generator.recirculated(port, int.from_bytes(head, "big"), self._clock())
-            self.waiting.append(Arrival(port, packet))
+            self.waiting.append(IngressArrival(port, packet))
         else:
             self.stats.packets_out += 1
             emit((port, packet))

@@ -38,7 +38,7 @@ class AluCall:
 
     action: ir.ExternInstance
     register: ir.ExternInstance
-    apply: ir.Function
+    apply: ir.UserFunction
     into: list[ir.Expr]
 
 

@@ -13,7 +13,7 @@ from offramp_p4.state import Replica, ReplicationEngine
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class MulticastNode:
     """A level-1 node; ``xid`` None is never excluded."""
 
     rid: int
@@ -23,15 +23,15 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class MulticastTree:
     """A multicast group: nodes that always make copies, and groups from each of which a hash picks one node."""
 
-    nodes: tuple[Node, ...] = ()
-    ecmp: tuple[tuple[Node, ...], ...] = ()
+    nodes: tuple[MulticastNode, ...] = ()
+    ecmp: tuple[tuple[MulticastNode, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplicationRequest:
     """A packet's request for copies: the fields of ``ingress_intrinsic_metadata_for_tm_t``."""
 
     rid: int = 0
@@ -51,11 +51,11 @@ class TofinoReplication(ReplicationEngine):
             node's.
     """
 
-    trees: dict[int, Tree] = field(default_factory=dict)
+    trees: dict[int, MulticastTree] = field(default_factory=dict)
     lags: dict[int, tuple[int, ...]] = field(default_factory=dict)
     excluded_ports: dict[int, frozenset[int]] = field(default_factory=dict)
 
-    def copies(self, group: int, packet: Request) -> list[Replica]:
+    def copies(self, group: int, packet: ReplicationRequest) -> list[Replica]:
         """The copies of a packet for a group, in the order of the tree; none for an unknown group."""
         if group not in self.trees:
             known = self.multicast.get(group, ())
@@ -71,12 +71,12 @@ class TofinoReplication(ReplicationEngine):
         self.lags.clear()
         self.excluded_ports.clear()
 
-    def _node(self, node: Node, packet: Request) -> list[Replica]:
+    def _node(self, node: MulticastNode, packet: ReplicationRequest) -> list[Replica]:
         if node.xid is not None and node.xid == packet.level1_exclusion_id:
             return []
         members = (self.lags.get(lag, ()) for lag in node.lags)
         ports = [*node.ports, *(m[packet.level2_mcast_hash % len(m)] for m in members if m)]
         return [Replica(port, node.rid) for port in ports if not self._pruned(port, node.rid, packet)]
 
-    def _pruned(self, port: int, rid: int, packet: Request) -> bool:
+    def _pruned(self, port: int, rid: int, packet: ReplicationRequest) -> bool:
         return rid == packet.rid and port in self.excluded_ports.get(packet.level2_exclusion_id, ())

@@ -10,7 +10,7 @@ from offramp_p4.tna.ports import CELL_BYTES
 
 
 @dataclass(slots=True)
-class Arrival:
+class IngressArrival:
     """A packet at the entry of ingress; ``resubmitted`` is the data of its first pass."""
 
     port: int
@@ -29,7 +29,7 @@ class InQueue:
 
 
 @dataclass(slots=True)
-class Copy:
+class EgressCopy:
     """A packet that the traffic manager hands to egress."""
 
     port: int
@@ -45,24 +45,24 @@ class Copy:
 class TnaStages(EngineStages):
     """Ingress and egress of a Tofino, apart, and what a traffic manager tells egress of a copy's queue."""
 
-    def recirculated(self, task: Arrival | Copy) -> bool:
+    def recirculated(self, task: IngressArrival | EgressCopy) -> bool:
         """Whether a packet comes back from egress."""
-        return isinstance(task, Arrival) and task.resubmitted is None
+        return isinstance(task, IngressArrival) and task.resubmitted is None
 
-    def queue(self, copy: Copy) -> int:
+    def queue(self, copy: EgressCopy) -> int:
         """The queue that a copy asks for."""
         return copy.qid
 
-    def frame_bytes(self, copy: Copy) -> int:
+    def frame_bytes(self, copy: EgressCopy) -> int:
         """Size of a copy between ingress and egress."""
         return len(copy.packet)
 
-    def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
+    def enters_queue(self, copy: EgressCopy, now_us: int, depth: int, depth_bytes: int) -> None:
         """Note when the copy entered the queue, and the cells that it found."""
         del depth
         copy.in_queue = InQueue(now_us, cells(depth_bytes))
 
-    def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
+    def leaves_queue(self, copy: EgressCopy, waited_us: int, depth: int, depth_bytes: int) -> None:
         """Note how long the copy waited, and the cells that it leaves behind."""
         del depth
         assert copy.in_queue is not None

@@ -21,7 +21,7 @@ _CRCS = ("CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FieldPair:
     """Two fields of equal width in the data of a hash; both are counted from the lowest bit."""
 
     earlier: int
@@ -29,7 +29,7 @@ class Pair:
     width: int
 
 
-def fold(number: int, pairs: Iterable[Pair]) -> int:
+def fold(number: int, pairs: Iterable[FieldPair]) -> int:
     """The data of a hash with the fields of each pair at one place."""
     for pair in pairs:
         field = number >> pair.earlier & (1 << pair.width) - 1
@@ -37,7 +37,7 @@ def fold(number: int, pairs: Iterable[Pair]) -> int:
     return number
 
 
-def pairs_of(function: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInstance) -> tuple[Pair, ...]:
+def pairs_of(function: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInstance) -> tuple[FieldPair, ...]:
     """The pairs among the fields of ``data`` that a ``Hash``, or another of its owners, has annotated.
 
     Raises:
@@ -60,7 +60,7 @@ def _annotations(owner: ir.ExternInstance) -> Iterator[Annotation]:
         yield from (*last.others, last)
 
 
-def _pair(annotation: Annotation, places: dict[str, tuple[int, int]], seen: set[str], pos: Pos) -> Pair:
+def _pair(annotation: Annotation, places: dict[str, tuple[int, int]], seen: set[str], pos: Pos) -> FieldPair:
     names = [str(name) for name in annotation.args]
     if len(names) != 2 or not all(isinstance(name, str) for name in annotation.args):
         raise P4Error(pos, "@symmetric needs the names of two fields")
@@ -73,7 +73,7 @@ def _pair(annotation: Annotation, places: dict[str, tuple[int, int]], seen: set[
     (one, width), (other, as_wide) = (places[name] for name in names)
     if width != as_wide:
         raise P4Error(pos, f"@symmetric: {names[0]} has {width} bits, {names[1]} has {as_wide}")
-    return Pair(max(one, other), min(one, other), width)
+    return FieldPair(max(one, other), min(one, other), width)
 
 
 def _places(data: ir.Expr) -> dict[str, tuple[int, int]]:

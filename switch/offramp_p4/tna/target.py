@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_p4.engine import arrays, core
 from offramp_p4.engine.direct import ActionTarget
 from offramp_p4.tna import checksums, filters, functions, parsing, registers, requests
-from offramp_p4.tna.metadata import Cells
+from offramp_p4.tna.metadata import GressMetadata
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.generator import Generator
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
     from offramp_p4.tna.blocks import Gress
     from offramp_p4.tna.objects import TofinoObjects
 
@@ -39,7 +39,7 @@ class TnaTarget(ActionTarget):
     def __init__(
         self,
         program: ir.Program,
-        layout: Layout,
+        layout: CellLayout,
         gress: Gress,
         direction: str,
         objects: TofinoObjects,
@@ -49,7 +49,7 @@ class TnaTarget(ActionTarget):
     ) -> None:
         super().__init__(layout, objects, **options)
         self.program, self.gress, self.objects, self.seed = program, gress, objects, seed
-        self.cells = Cells(program, layout, gress, direction)
+        self.cells = GressMetadata(program, layout, gress, direction)
         self.length = self.cells.wire_length
         self.port_metadata_bytes = 24 if "ghost_intrinsic_metadata_t" in program.types else 8
         self.deposits: list[checksums.Deposit] = []
@@ -64,9 +64,9 @@ class TnaTarget(ActionTarget):
             **requests.builders(self),
         }
 
-    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+    def on_miss(self, g: Generator, table: ir.MatchTable, state: str) -> None:
         """Do nothing: actions call TNA's direct externs."""
 
-    def selector_hash(self, g: Generator, table: ir.Table) -> str:
+    def selector_hash(self, g: Generator, table: ir.MatchTable) -> str:
         """Text of the hash of an action selector; "0" without one."""
         return functions.selector_hash(self, g, table)

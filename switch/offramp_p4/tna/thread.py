@@ -11,7 +11,7 @@ from offramp_p4.engine import walk
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import NO_ERROR, ParserFault, Steps
 from offramp_p4.engine.generator import Generator, Generators, Run
-from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout
+from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, CellLayout
 from offramp_p4.records import Digest
 from offramp_p4.tna.metadata import UNSET_PORT, unset_types
 from offramp_p4.tna.ports import CHECK_SEQUENCE_BYTES
@@ -50,7 +50,7 @@ class GressResult:
     digests: tuple[Digest, ...] = ()
 
 
-class Thread:
+class GressThread:
     """Runs packets through one gress.
 
     Attributes:
@@ -73,7 +73,7 @@ class Thread:
         generator: Generators = Generator,
         make_target: Callable[..., TnaTarget] = TnaTarget,
     ) -> None:
-        layout = Layout(program)
+        layout = CellLayout(program)
         target = make_target(
             program, layout, gress, direction, objects, seed=seed, random=random, clock=clock, steps=steps
         )

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4 import ir
-from offramp_p4.engine.generator import Generator, Place, Target
+from offramp_p4.engine.generator import Generator, GeneratorTarget, Place
 from offramp_p4.trace.proxies import proxies
 
 if TYPE_CHECKING:
-    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.engine.layout import CellLayout, Memory
     from offramp_p4.trace.recorder import Recorder
     from offramp_p4.trace.target import TracedTarget
 
@@ -22,7 +22,7 @@ Action = Callable[["Memory", tuple[int, ...]], object]
 class TracingGenerator(Generator):
     """Generates code that works on proxies of the state and reports to a recorder."""
 
-    def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
+    def __init__(self, program: ir.Program, layout: CellLayout, target: GeneratorTarget) -> None:
         super().__init__(program, layout, target)
         traced: TracedTarget = target  # type: ignore[assignment]
         self.recorder = traced.recorder
@@ -37,11 +37,11 @@ class TracingGenerator(Generator):
 
     def bind_late(self, table: dict[str, Any], key: str, function: str) -> None:
         """Have the events of a table's action lie within that of the table."""
-        super().bind_late(_Nested(table, self.recorder), key, function)
+        super().bind_late(_NestedActions(table, self.recorder), key, function)
 
     def reached(self, node: Place, values: Sequence[str] = ()) -> None:
         """Note a parser state, or where it goes."""
-        if isinstance(node, ir.State):
+        if isinstance(node, ir.ParserState):
             self.line(f"{self.note}.add('state', {node.name!r})")
         elif isinstance(node, ir.SelectCase):
             self.line(f"{self.note}.add('select', {node.target!r}, values=[{', '.join(values)}])")
@@ -77,7 +77,7 @@ class TracingGenerator(Generator):
         self.line(f"{self.note}.add('branch', {place!r}, taken={taken})")
 
 
-class _Nested(dict[str, Any]):
+class _NestedActions(dict[str, Any]):
     """Actions by name, each made to write its events into the one noted just before it."""
 
     def __init__(self, table: dict[str, Any], recorder: Recorder) -> None:

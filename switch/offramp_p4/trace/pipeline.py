@@ -18,7 +18,7 @@ from offramp_p4.v1model.pipeline import V1Pipeline, _Arrival
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.engine.layout import CellLayout, Memory
     from offramp_p4.state import Replica
     from offramp_p4.v1model.target import V1Target
 
@@ -52,7 +52,9 @@ class TracedPipeline(V1Pipeline):
             noted = noted_block(self.recorder, program.errors, block.name, run, partial(self._after, role))
             setattr(self, attribute, noted)
 
-    def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
+    def make_target(
+        self, program: ir.Program, layout: CellLayout, parser: ir.ParserInstance, **options: Any
+    ) -> V1Target:
         """The target of instrumented code."""
         return TracedTarget(program, layout, parser, recorder=self.recorder, **options)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.portable import psa
 from offramp_p4.portable.functions import RECIRCULATE
-from offramp_p4.portable.pipeline import LOOP, Arrival, Cells, Copy, PortablePipeline
+from offramp_p4.portable.pipeline import LOOP, Cells, PortableArrival, PortableCopy, PortablePipeline
 from offramp_p4.portable.pna import MIRROR, PnaPipeline
 from offramp_p4.portable.psa import PsaPipeline
 from offramp_p4.portable.target import MoreExterns, PortableTarget, no_more
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
     from offramp_p4.engine.walk import Block
     from offramp_p4.portable.objects import PortableObjects
-    from offramp_p4.portable.thread import Signature, Thread
+    from offramp_p4.portable.thread import PortableThread, Signature
     from offramp_p4.tm.stages import Emit
 
 _COPIES: Final[dict[str, Cause]] = {
@@ -43,14 +43,14 @@ class _Traced(PortablePipeline):
         self._spans = Spans(sink)
         self.recorder = self._spans.recorder
         self._lost: str | None = None  # why the last lost copy of the span was
-        self._from: dict[int, tuple[Arrival | Copy, Span]] = {}  # of all that wait, by id
+        self._from: dict[int, tuple[PortableArrival | PortableCopy, Span]] = {}  # of all that wait, by id
         super().__init__(program, **{**options, "generator": TracingGenerator})
 
     def make_target(self, program: ir.Program, objects: PortableObjects, **options: Any) -> PortableTarget:
         """The target of instrumented code."""
         return TracedPortableTarget(program, objects, recorder=self.recorder, **options)
 
-    def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
+    def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> PortableThread:
         thread = super()._thread(blocks, more)
         thread.wrap(partial(noted_block, self.recorder, self._program.errors))
         return thread
@@ -59,7 +59,7 @@ class _Traced(PortablePipeline):
         """Send a frame in at ``port`` and hand its trace to the sink."""
         super().run(port, frame, self._spans.begin(port, frame, emit))
         for task, span in self._from.values():
-            if isinstance(task, Arrival):
+            if isinstance(task, PortableArrival):
                 span.dropped = f"the packet has used up its {self.max_passes} passes"
         self._from.clear()
         self._spans.end()
@@ -67,7 +67,7 @@ class _Traced(PortablePipeline):
     def _checked(self, run: Callable[..., None], *args: Any) -> None:
         """Run a pass or the end of a copy as a span."""
         task = args[0]
-        if isinstance(task, Arrival):
+        if isinstance(task, PortableArrival):
             cause: Cause = "recirculate" if task.recirculated else "arrival"
             span = self._new_span("pass", "resubmit" if task.path == psa.RESUBMIT else cause, task.port, task)
             span.length = len(task.frame)
@@ -89,7 +89,7 @@ class _Traced(PortablePipeline):
             if span.output is None and not any(other is span for _, other in self._from.values()):
                 span.dropped = span.dropped or self._lost
 
-    def _new_span(self, kind: Any, cause: Cause, port: int, task: Arrival | Copy) -> Span:
+    def _new_span(self, kind: Any, cause: Cause, port: int, task: PortableArrival | PortableCopy) -> Span:
         parent = self._from.pop(id(task), None)
         return self._spans.open(kind, cause, port, None if parent is None else parent[1])
 
@@ -108,7 +108,7 @@ class _Traced(PortablePipeline):
         self._spans.drop(reason)
         super()._drop(reason)
 
-    def _lose(self, copy: Copy) -> None:
+    def _lose(self, copy: PortableCopy) -> None:
         self.recorder.add("lost", f"port {copy.port}")
         self._lost = f"there is no port {copy.port}"
         super()._lose(copy)

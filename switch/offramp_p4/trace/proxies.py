@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4.names import match_text
-from offramp_p4.state import ActionData, Group, Member, TableEntry
+from offramp_p4.state import ActionData, GroupAction, MemberAction, TableEntry
 
 if TYPE_CHECKING:
     from offramp_p4.engine.objects import ProgramObjects
@@ -26,7 +26,7 @@ def proxies(objects: ProgramObjects, recorder: Recorder) -> dict[int, object]:
     """Instrumented proxies for objects in the generated code, by ``id`` of the object that each replaces."""
     substitutes: dict[int, object] = {}
     for table in objects.tables.values():
-        substitutes[id(table)] = _Table(table, recorder)
+        substitutes[id(table)] = _TracedTable(table, recorder)
     for profile in objects.profiles.values():
         substitutes[id(profile)] = _Profile(profile, recorder)
     for register in objects.registers.values():
@@ -40,7 +40,7 @@ def proxies(objects: ProgramObjects, recorder: Recorder) -> dict[int, object]:
     return substitutes
 
 
-class _Table:
+class _TracedTable:
     def __init__(self, state: TableState, recorder: Recorder) -> None:
         self._state, self._recorder = state, recorder
         choices = [*state.table.actions, state.table.default.action]
@@ -108,9 +108,9 @@ class _Profile:
     def __init__(self, state: ActionProfileState, recorder: Recorder) -> None:
         self._state, self._recorder = state, recorder
 
-    def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
+    def resolve(self, action: ActionData | MemberAction | GroupAction, hash_value: int) -> ActionData | None:
         chooser = self._recorder.chooser
-        members = list(self._state.taking_packets(action.id)) if isinstance(action, Group) else []
+        members = list(self._state.taking_packets(action.id)) if isinstance(action, GroupAction) else []
         if chooser is not None and members:
             different = list(dict.fromkeys(members))  # a weight is a member that is there several times
             hash_value = members.index(different[chooser.choose(len(different))])

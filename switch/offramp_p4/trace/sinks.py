@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from offramp_p4.trace.model import PacketTrace
 
 
-class Sink:
+class TraceSink:
     """Writes each trace as soon as its packet has left.
 
     Args:

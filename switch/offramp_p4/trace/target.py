@@ -15,10 +15,10 @@ from offramp_p4.trace.externs import Notes, traced
 from offramp_p4.v1model.target import V1Target
 
 if TYPE_CHECKING:
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
     from offramp_p4.portable.objects import PortableObjects
     from offramp_p4.trace.recorder import Recorder
-    from offramp_p4.v1model.objects import Objects
+    from offramp_p4.v1model.objects import ExternProgramObjects
 
 _PACKETS: Final = frozenset({"packet_in", "packet_out"})
 # Of v1model, PSA and PNA: by method, as direct counters have the names of others' methods.
@@ -31,7 +31,7 @@ class TracedTarget(V1Target):
     """The target with externs that tell ``recorder``."""
 
     def __init__(
-        self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, *, recorder: Recorder, **options: Any
+        self, program: ir.Program, layout: CellLayout, parser: ir.ParserInstance, *, recorder: Recorder, **options: Any
     ) -> None:
         super().__init__(program, layout, parser, **options)
         self.recorder = recorder
@@ -67,7 +67,7 @@ class TracedTnaTarget(TnaTarget):
         return None
 
 
-def _cells(objects: Objects | PortableObjects, e: ir.ExternCall) -> int | None:
+def _cells(objects: ExternProgramObjects | PortableObjects, e: ir.ExternCall) -> int | None:
     """Number of cells in the array of v1model, PSA or PNA that a call is about; None: it is about none."""
     if e.extern not in _ARRAYS:
         return None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_p4.tm.stages import Emit
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.pipeline import TnaPipeline
-from offramp_p4.tna.stages import Arrival, Copy
-from offramp_p4.tna.thread import GressResult, Thread
+from offramp_p4.tna.stages import EgressCopy, IngressArrival
+from offramp_p4.tna.thread import GressResult, GressThread
 from offramp_p4.trace.generator import TracingGenerator
 from offramp_p4.trace.model import Cause, PacketTrace, Span
 from offramp_p4.trace.recorder import Recorder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OUTSIDE: Final[tuple[None, Cause]] = None, "arrival"
 
 
-class TracedThread(Thread):
+class TracedThread(GressThread):
     """A gress whose blocks report to a recorder."""
 
     def __init__(self, program: ir.Program, *args: Any, recorder: Recorder, pipe: str, **options: Any) -> None:
@@ -48,7 +48,7 @@ class TracedTnaPipeline(TnaPipeline):
         self._causes: dict[int, Cause] = {}  # by id of a copy that ingress makes
         self._drop_ctl = 0  # of the gress that has ended last
 
-    def make_thread(self, *args: Any, pipe: str, **options: Any) -> Thread:
+    def make_thread(self, *args: Any, pipe: str, **options: Any) -> GressThread:
         """A gress of a pipe, which tells the recorder."""
         return TracedThread(*args, recorder=self.recorder, pipe=pipe, **options)
 
@@ -67,7 +67,7 @@ class TracedTnaPipeline(TnaPipeline):
 
     # --- ingress
 
-    def _enter(self, arrival: Arrival, emit: Emit) -> None:
+    def _enter(self, arrival: IngressArrival, emit: Emit) -> None:
         parent, cause = self._from.pop(id(arrival), _OUTSIDE)
         span = self._spans.open("pass", cause, arrival.port, parent)
         span.length = len(arrival.frame)
@@ -78,7 +78,7 @@ class TracedTnaPipeline(TnaPipeline):
         self.recorder.resume(before)
         self._spans.current = span
 
-    def _forward(self, out: GressResult, arrival: Arrival, emit: Emit) -> None:
+    def _forward(self, out: GressResult, arrival: IngressArrival, emit: Emit) -> None:
         span = self._spans.current
         assert span is not None
         for digest in out.digests:
@@ -98,7 +98,7 @@ class TracedTnaPipeline(TnaPipeline):
         else:
             span.dropped = "there is no port to send it to after ingress"
 
-    def _copies(self, out: GressResult) -> list[Copy]:
+    def _copies(self, out: GressResult) -> list[EgressCopy]:
         copies = super()._copies(out)
         unicast = out.metadata["ucast_egress_port"] != UNSET_PORT
         for i, copy in enumerate(copies):
@@ -119,7 +119,7 @@ class TracedTnaPipeline(TnaPipeline):
 
     # --- egress
 
-    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
+    def _leave(self, copy: EgressCopy, port: int, emit: Emit) -> None:
         outer = self._spans.current
         parent, cause = self._from.pop(id(copy), (outer, self._causes.pop(id(copy), "CPU")))
         span = self._spans.open("copy", cause, copy.port, parent)

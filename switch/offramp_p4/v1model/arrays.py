@@ -116,7 +116,7 @@ def _direct_read(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     return "None"
 
 
-def on_hit(target: V1Target, g: Generator, table: ir.Table) -> None:
+def on_hit(target: V1Target, g: Generator, table: ir.MatchTable) -> None:
     """Write what direct counter, direct meter and idle time-out of ``table`` do when ``entry`` has matched."""
     if target.tables[table].notes_hits:
         g.line(f"entry.last_hit_us = {g.bind(target.clock, 'clock')}()")
@@ -133,7 +133,7 @@ def on_hit(target: V1Target, g: Generator, table: ir.Table) -> None:
         g.line(f"m[{target.cells.colour}] = entry.meter.execute({amount}, {clock}())")
 
 
-def on_miss(g: Generator, table: ir.Table, state: str) -> None:
+def on_miss(g: Generator, table: ir.MatchTable, state: str) -> None:
     """Write what the direct counter of ``table`` does on a miss: it counts in the default entry."""
     if isinstance(table.properties.get("counters"), ir.ExternInstance):
         g.line(f"{state}.default_entry.packets += 1")

@@ -106,7 +106,7 @@ def _get(g: Generator, e: ir.ExternCall) -> str:
     return f"{g.bind(hashing.csum16, 'csum16')}({packed(g, argument(e, 0))})"
 
 
-def selector_hash(target: V1Target, g: Generator, table: ir.Table) -> str:
+def selector_hash(target: V1Target, g: Generator, table: ir.MatchTable) -> str:
     """Text of the hash over the ``selector`` keys of ``table``; "0" without an action selector."""
     instance = table.properties.get("implementation")
     if not isinstance(instance, ir.ExternInstance) or instance.extern != "action_selector":

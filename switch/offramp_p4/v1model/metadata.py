@@ -9,7 +9,7 @@ from offramp_p4.standard_metadata import standard_metadata
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
 
 # Values of standard_metadata.instance_type (simple_switch.h).
 NORMAL: Final = 0
@@ -23,7 +23,7 @@ UNLIMITED: Final = 1 << 40
 """Bytes left by ``truncate`` as long as it has not been called."""
 
 
-class Cells:
+class V1Metadata:
     """The architecture's places for headers, metadata, and what the externs of a pass ask for.
 
     Attributes:
@@ -37,7 +37,7 @@ class Cells:
         headers_end, end: the cells after the headers, and after all metadata.
     """
 
-    def __init__(self, layout: Layout, parser: ir.ParserInstance) -> None:
+    def __init__(self, layout: CellLayout, parser: ir.ParserInstance) -> None:
         headers, user, self._standard_type = standard_metadata(parser)
         self.clone = layout.reserve()
         self.resubmit = layout.reserve()

@@ -90,7 +90,7 @@ def enum_member(i: ir.ExternInstance, index: int) -> str:
     return member
 
 
-class Objects(ProgramObjects):
+class ExternProgramObjects(ProgramObjects):
     """The objects of a program whose externs are those in ``makers``.
 
     Attributes:

@@ -17,7 +17,7 @@ from offramp_p4.engine.generator import Builder, Generator, is_scalar
 from offramp_p4.externs import Extern, find_extern
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, VOID, Bits, Type, strip
-from offramp_p4.v1model.objects import Objects, constant
+from offramp_p4.v1model.objects import ExternProgramObjects, constant
 
 _BOOLEAN = Bits(1)
 _WRITTEN = ("out", "inout")
@@ -40,7 +40,9 @@ class Instance:
         return getattr(self.object, method)(*values)
 
 
-def builders(objects: Objects, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
+def builders(
+    objects: ExternProgramObjects, program: ir.Program, own: Container[tuple[str, str]]
+) -> dict[tuple[str, str], Builder]:
     """The builders of the calls that are not the architecture's ``own`` and that a package brings."""
     makers: dict[tuple[str, str], Builder] = {}
     nodes = (n for block in walk.blocks(program.main) for n in walk.nodes(block, into_declarations=True))
@@ -52,7 +54,7 @@ def builders(objects: Objects, program: ir.Program, own: Container[tuple[str, st
     return makers
 
 
-def _builder(objects: Objects, extern: Extern) -> Builder:
+def _builder(objects: ExternProgramObjects, extern: Extern) -> Builder:
     def build(g: Generator, e: ir.ExternCall) -> str:
         places = [argument(e, i) for i, arg in enumerate(e.args) if arg.direction in _WRITTEN]
         types = [*([] if e.type == VOID else [e.type]), *(place.type for place in places)]
@@ -74,7 +76,7 @@ def _value(g: Generator, e: ir.ExternCall, index: int) -> str:
     return g.value(arg)
 
 
-def _function(objects: Objects, extern: Extern, e: ir.ExternCall, arguments: int) -> Callable[..., Any]:
+def _function(objects: ExternProgramObjects, extern: Extern, e: ir.ExternCall, arguments: int) -> Callable[..., Any]:
     """The Python function that a call runs.
 
     Raises:

@@ -16,12 +16,12 @@ from offramp_p4 import ir
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import CheckFailed, ParserFault
 from offramp_p4.engine.generator import Generator, Generators
-from offramp_p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
+from offramp_p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, CellLayout, Memory
 from offramp_p4.engine.pipeline import EnginePipeline
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.source import Unsupported
 from offramp_p4.standard_metadata import FIELDS
-from offramp_p4.tm.stages import Deliver, Emit, Stages
+from offramp_p4.tm.stages import Deliver, Emit, SwitchStages
 from offramp_p4.v1model import metadata as md
 from offramp_p4.v1model.blocks import blocks_of
 from offramp_p4.v1model.fields import Span
@@ -66,7 +66,7 @@ class V1Pipeline(EnginePipeline):
         self._program = program
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
-        layout = Layout(program)
+        layout = CellLayout(program)
         self._nested = 0
         self.target = self.make_target(
             program, layout, parser, seed=seed, drop_port=drop_port, clock=clock, steps=self._steps
@@ -86,7 +86,9 @@ class V1Pipeline(EnginePipeline):
         self._drop_port = drop_port
         self._fields = {f: cells.field(f) for f in FIELDS}
 
-    def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
+    def make_target(
+        self, program: ir.Program, layout: CellLayout, parser: ir.ParserInstance, **options: Any
+    ) -> V1Target:
         """The target to which the generated code refers."""
         return V1Target(program, layout, parser, **options)
 
@@ -94,7 +96,7 @@ class V1Pipeline(EnginePipeline):
         """A packet from outside."""
         return _Arrival(frame, port, md.NORMAL, [])
 
-    def split(self, deliver: Deliver) -> Stages:
+    def split(self, deliver: Deliver) -> SwitchStages:
         """The halves; ingress hands each copy for a port to ``deliver``."""
         self.hold(deliver)
         return V1Stages(self, self.cells)

@@ -10,10 +10,10 @@ from offramp_p4.engine.pipeline import EnginePipeline, EngineStages
 from offramp_p4.v1model import metadata as md
 
 if TYPE_CHECKING:
-    from offramp_p4.v1model.metadata import Cells
+    from offramp_p4.v1model.metadata import V1Metadata
 
 
-class Arrival(Protocol):
+class V1Arrival(Protocol):
     """A packet at the entry of the parser; ``kind`` is its instance type."""
 
     frame: bytes
@@ -21,16 +21,16 @@ class Arrival(Protocol):
 
 
 class V1Stages(EngineStages):
-    """The stages of :class:`~offramp_p4.tm.stages.Stages` as simple_switch has them."""
+    """The stages of :class:`~offramp_p4.tm.stages.SwitchStages` as simple_switch has them."""
 
-    def __init__(self, pipeline: EnginePipeline, cells: Cells) -> None:
+    def __init__(self, pipeline: EnginePipeline, cells: V1Metadata) -> None:
         super().__init__(pipeline)
         self._truncate = cells.truncate
         self._priority = cells.field("priority")
         self._enqueued = cells.field("enq_timestamp"), cells.field("enq_qdepth")
         self._dequeued = cells.field("deq_timedelta"), cells.field("deq_qdepth")
 
-    def recirculated(self, arrival: Arrival) -> bool:
+    def recirculated(self, arrival: V1Arrival) -> bool:
         """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""
         return arrival.kind == md.RECIRCULATED
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from offramp_p4.engine import core
 from offramp_p4.v1model import arrays, checksums, diagnostics, outside, requests
 from offramp_p4.v1model.fields import Span, field_lists
-from offramp_p4.v1model.metadata import Cells
-from offramp_p4.v1model.objects import Objects
+from offramp_p4.v1model.metadata import V1Metadata
+from offramp_p4.v1model.objects import ExternProgramObjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.faults import Steps
     from offramp_p4.engine.generator import Builder, Generator
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
     from offramp_p4.state import TableState, ValueSetState
     from offramp_p4.v1model.hashing import Algorithm
 
@@ -41,7 +41,7 @@ class V1Target:
     def __init__(
         self,
         program: ir.Program,
-        layout: Layout,
+        layout: CellLayout,
         parser: ir.ParserInstance,
         *,
         seed: int,
@@ -52,8 +52,8 @@ class V1Target:
         self.steps = steps
         self.random = Random(seed)
         self.drop_port, self.clock = drop_port, clock
-        self.objects = Objects(program)
-        self.cells = Cells(layout, parser)
+        self.objects = ExternProgramObjects(program)
+        self.cells = V1Metadata(layout, parser)
         self.field_lists: dict[int, list[Span]] = field_lists(parser.params[2].type, self.cells.user)
         self.algorithms: dict[str, Algorithm] = {}
         self.digest_names: list[str] = []
@@ -65,18 +65,18 @@ class V1Target:
             **diagnostics.builders(self),
         }
         self.externs: Mapping[tuple[str, str], Builder] = {**own, **outside.builders(self.objects, program, own)}
-        self.tables: Mapping[ir.Table, TableState] = self.objects.tables
+        self.tables: Mapping[ir.MatchTable, TableState] = self.objects.tables
         self.value_sets: Mapping[ir.ValueSet, ValueSetState] = self.objects.value_sets
 
-    def on_hit(self, g: Generator, table: ir.Table) -> None:
+    def on_hit(self, g: Generator, table: ir.MatchTable) -> None:
         """Write what a hit does to direct counters and meters."""
         arrays.on_hit(self, g, table)
 
-    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+    def on_miss(self, g: Generator, table: ir.MatchTable, state: str) -> None:
         """Write what a miss does to the direct counter of the default entry."""
         arrays.on_miss(g, table, state)
 
-    def selector_hash(self, g: Generator, table: ir.Table) -> str:
+    def selector_hash(self, g: Generator, table: ir.MatchTable) -> str:
         """Text of the hash of an action selector."""
         return checksums.selector_hash(self, g, table)
 

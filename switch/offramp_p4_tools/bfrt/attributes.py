@@ -9,7 +9,7 @@ from typing import Any
 from offramp_base.bfrt.schema import bf
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import invalid
-from offramp_p4_tools.bfrt.stores.base import Store
+from offramp_p4_tools.bfrt.stores.base import TableStore
 from offramp_p4_tools.bfrt.stores.idle import IdleSettings, IdleTable
 from offramp_p4_tools.bfrt.stores.match import MatchStore
 
@@ -37,7 +37,7 @@ class Attributes:
         now_us: the device's clock.
     """
 
-    def __init__(self, store: Callable[[int], Store], now_us: Callable[[], int]) -> None:
+    def __init__(self, store: Callable[[int], TableStore], now_us: Callable[[], int]) -> None:
         self._store, self._now_us = store, now_us
         self._kept: dict[tuple[int, str], Any] = {}  # what was written, by table and field
 
@@ -88,7 +88,7 @@ class Attributes:
             reply.entry_scope.pipe_scope.predef = bf.Mode.ALL
         return reply
 
-    def _checked(self, attribute: Any) -> tuple[Store, str]:
+    def _checked(self, attribute: Any) -> tuple[TableStore, str]:
         store, kind = self._store(attribute.table_id), attribute.WhichOneof("attribute")
         if kind is None:
             raise invalid(f"table {store.spec.name}: the attribute is missing")
@@ -99,7 +99,7 @@ class Attributes:
             raise RpcError(Code.UNIMPLEMENTED, f"table {store.spec.name}: attribute {_NAMES[kind]} is not supported")
         return store, kind
 
-    def _idle(self, store: Store, wanted: Any) -> None:
+    def _idle(self, store: TableStore, wanted: Any) -> None:
         assert isinstance(store, MatchStore)
         assert isinstance(store.idle, IdleTable)
         if max(wanted.ttl_query_interval, wanted.max_ttl, wanted.min_ttl) > _LONGEST_MS:
@@ -120,7 +120,7 @@ class Attributes:
                 store.idle.start(entry, self._now_us())
 
 
-def _check_scope(store: Store, scope: Any) -> None:
+def _check_scope(store: TableStore, scope: Any) -> None:
     """Entries of one pipe alone would need tables of their own for each pipe."""
     if scope.HasField("pipe_scope") and scope.pipe_scope.WhichOneof("scope") == "user_defined":
         raise RpcError(Code.UNIMPLEMENTED, f"table {store.spec.name}: entries have all pipes of the program as scope")

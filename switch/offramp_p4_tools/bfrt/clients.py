@@ -16,7 +16,7 @@ _KINDS = ("learn", "idletimeout", "port_status_change", "entry_active")
 
 
 @dataclass
-class Client:
+class SubscribedClient:
     """One subscribed client; ``send`` takes StreamMessageResponse messages and does not block."""
 
     id: int
@@ -34,10 +34,10 @@ class Clients:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, SubscribedClient] = {}
         self.most = 32
 
-    def add(self, client: Client) -> None:
+    def add(self, client: SubscribedClient) -> None:
         """A client subscribes.
 
         Raises:
@@ -50,13 +50,13 @@ class Clients:
                 raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {self.most} clients")
             self._clients[client.id] = client
 
-    def remove(self, client: Client) -> None:
+    def remove(self, client: SubscribedClient) -> None:
         """A client's stream has ended."""
         with self._lock:
             if self._clients.get(client.id) is client:
                 del self._clients[client.id]
 
-    def find(self, identifier: int) -> Client | None:
+    def find(self, identifier: int) -> SubscribedClient | None:
         """The client with an id."""
         with self._lock:
             return self._clients.get(identifier)
@@ -107,7 +107,7 @@ class ClientStream:
 
     def __init__(self, clients: Clients, device_id: int, send: Callable[[Any], None]) -> None:
         self._clients, self._device_id, self._send = clients, device_id, send
-        self._client: Client | None = None
+        self._client: SubscribedClient | None = None
 
     @property
     def arbitrated(self) -> bool:
@@ -142,12 +142,12 @@ class ClientStream:
         answer = bf.Subscribe(device_id=self._device_id, notifications=wanted.notifications, status=status)
         self._send(bf.StreamMessageResponse(subscribe=answer))
 
-    def _joined(self, identifier: int, wanted: Any) -> Client:
+    def _joined(self, identifier: int, wanted: Any) -> SubscribedClient:
         if wanted.device_id != self._device_id:
             raise RpcError(Code.NOT_FOUND, f"no device {wanted.device_id}; this switch is device {self._device_id}")
         if self._client is not None:
             raise RpcError(Code.ALREADY_EXISTS, f"the stream is client {self._client.id}'s")
         hears = frozenset(k for k in _KINDS if getattr(wanted.notifications, f"enable_{k}_notifications"))
-        client = Client(identifier, self._send, hears)
+        client = SubscribedClient(identifier, self._send, hears)
         self._clients.add(client)
         return client

@@ -15,7 +15,7 @@ from offramp_p4.runtime.typespec import width_of
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.types import Type
 from offramp_p4_tools.bfrt import common
-from offramp_p4_tools.bfrt.fields import Field, LearnFilter, TableSpec
+from offramp_p4_tools.bfrt.fields import BfrtField, LearnFilter, TableSpec
 from offramp_p4_tools.bfrt.matching import match_tables
 from offramp_p4_tools.bfrt.numbers import FieldId, object_ids
 from offramp_p4_tools.bfrt.valuetypes import register_fields, value_fields
@@ -121,14 +121,14 @@ class _Externs:
 
     def _parameters(self) -> Iterator[TableSpec]:
         for number, i in self._objects("RegisterParam"):
-            field = Field(1, "value", width=width_of(i.type_args[0]), mandatory=True)
+            field = BfrtField(1, "value", width=width_of(i.type_args[0]), mandatory=True)
             yield TableSpec(number, i.name, "RegisterParam", 1, (), (field,))
 
     def _value_sets(self) -> Iterator[TableSpec]:
         sets = self._program.value_sets
         ids = object_ids("ValueSet", (v.name for v in sets))
         for v in sets:
-            key = tuple(Field(f.id, f.name, width=f.width, match="Ternary") for f in value_fields(v.element))
+            key = tuple(BfrtField(f.id, f.name, width=f.width, match="Ternary") for f in value_fields(v.element))
             yield TableSpec(ids[v.name], v.name, "ParserValueSet", v.size, key, attributes=("EntryScope",))
 
     def _port_metadata(self) -> Iterator[TableSpec]:
@@ -139,12 +139,12 @@ class _Externs:
         ids = object_ids("PortMetadata", names)
         bits = _PORT_METADATA_BITS["ghost_intrinsic_metadata_t" in self._program.types]
         for name, parser in names.items():
-            key = Field(FieldId.PORT_METADATA_PORT, f"{_intrinsic(parser)}.ingress_port", width=9, mandatory=True)
+            key = BfrtField(FieldId.PORT_METADATA_PORT, f"{_intrinsic(parser)}.ingress_port", width=9, mandatory=True)
             unpacked = _unpacked(parser)
             data = (
-                (Field(FieldId.PORT_METADATA_DEFAULT, "$DEFAULT_FIELD", width=bits),)
+                (BfrtField(FieldId.PORT_METADATA_DEFAULT, "$DEFAULT_FIELD", width=bits),)
                 if unpacked is None
-                else tuple(Field(f.id, f.name, width=f.width, mandatory=True) for f in value_fields(unpacked))
+                else tuple(BfrtField(f.id, f.name, width=f.width, mandatory=True) for f in value_fields(unpacked))
             )
             yield TableSpec(ids[name], name, "PortMetadata", _CHANNELS, (key,), data)
 

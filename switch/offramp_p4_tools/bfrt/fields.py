@@ -14,7 +14,7 @@ REGISTER_DATA: Final[Annotations] = (("$bfrt_field_class", "register_data"),)
 
 
 @dataclass(frozen=True)
-class Field:
+class BfrtField:
     """A field of a key, of an action, or of a table's data.
 
     Attributes:
@@ -40,7 +40,7 @@ class Field:
     annotations: Annotations = ()
     match: str = "Exact"
     oneof: str = ""
-    parts: tuple[Field, ...] = ()
+    parts: tuple[BfrtField, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind in WIDTHS:
@@ -94,7 +94,7 @@ class ActionSpec:
 
     id: int
     name: str
-    params: tuple[Field, ...] = ()
+    params: tuple[BfrtField, ...] = ()
     scope: str = "TableAndDefault"
     annotations: Annotations = ()
 
@@ -125,8 +125,8 @@ class TableSpec:
     name: str
     kind: str
     size: int
-    key: tuple[Field, ...] = ()
-    data: tuple[Field, ...] = ()
+    key: tuple[BfrtField, ...] = ()
+    data: tuple[BfrtField, ...] = ()
     actions: tuple[ActionSpec, ...] | None = None
     depends_on: tuple[int, ...] = ()
     operations: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class TableSpec:
     read_only: bool = False
     bare: bool = False
 
-    def fields(self, action: ActionSpec | None) -> dict[int, Field]:
+    def fields(self, action: ActionSpec | None) -> dict[int, BfrtField]:
         """The data fields of an entry with this action, by id; a parameter hides a common field with its id."""
         all_fields = {f.id: f for f in self.data}
         return all_fields if action is None else {**all_fields, **{f.id: f for f in action.params}}
@@ -174,7 +174,7 @@ class LearnFilter:
 
     id: int
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[BfrtField, ...]
 
     def json(self) -> dict[str, Any]:
         """The digest as in ``learn_filters`` of ``bf-rt.json``."""
@@ -187,7 +187,7 @@ def notes(annotations: Annotations) -> list[dict[str, str]]:
     return [{"name": name} if value is None else {"name": name, "value": value} for name, value in annotations]
 
 
-def _data_json(fields: tuple[Field, ...]) -> list[dict[str, Any]]:
+def _data_json(fields: tuple[BfrtField, ...]) -> list[dict[str, Any]]:
     documents: list[dict[str, Any]] = []
     open_choice = ""
     for field in fields:

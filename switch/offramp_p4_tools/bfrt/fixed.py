@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final
 
 from offramp_p4_tools.bfrt.describe import Description
-from offramp_p4_tools.bfrt.fields import ActionSpec, Field, TableSpec
+from offramp_p4_tools.bfrt.fields import ActionSpec, BfrtField, TableSpec
 
 MIRROR: Final = "$mirror.cfg"
 PORT: Final = "$PORT"
@@ -224,13 +224,13 @@ def _extended(table: TableSpec, word: str, rest: str, line: str) -> TableSpec:
     return replace(table, actions=(*before, replace(last, params=(*last.params, _field(line)))))
 
 
-def _field(text: str) -> Field:
+def _field(text: str) -> BfrtField:
     match = _FIELD.fullmatch(text)
     assert match is not None, text
     number, name, kind, marks, default = match.groups()
     wide = _BYTES.get(kind, 0)
     value = None if default is None else bool(int(default)) if kind == "bool" else int(default)
-    return Field(
+    return BfrtField(
         int(number),
         name,
         "bytes" if wide else kind,

@@ -12,7 +12,7 @@ from offramp_p4 import constructor, ir
 from offramp_p4.runtime.p4info import extern_unit
 from offramp_p4.runtime.tna_externs import standard_externs
 from offramp_p4_tools.bfrt import common
-from offramp_p4_tools.bfrt.fields import ActionSpec, Annotations, Field, TableSpec
+from offramp_p4_tools.bfrt.fields import ActionSpec, Annotations, BfrtField, TableSpec
 from offramp_p4_tools.bfrt.numbers import FieldId, object_ids
 from offramp_p4_tools.bfrt.valuetypes import register_fields
 
@@ -47,7 +47,7 @@ class _Implementations:
         self.selector_names, self._own = names, own
         self.selector_ids = object_ids("ActionSelector", names.values())
 
-    def kind(self, table: ir.Table) -> tuple[str, tuple[Field, ...], tuple[int, ...]]:
+    def kind(self, table: ir.MatchTable) -> tuple[str, tuple[BfrtField, ...], tuple[int, ...]]:
         """The type of a table, the fields that name what its entries do, and what it depends on."""
         i = table.properties.get("implementation")
         if isinstance(i, ir.ExternInstance) and i.extern == "ActionSelector":
@@ -59,7 +59,11 @@ class _Implementations:
         return "MatchAction_Direct", (), ()
 
     def tables(
-        self, tables_by_name: dict[str, TableSpec], sources: dict[str, ir.Table], info: Any, actions: dict[int, Any]
+        self,
+        tables_by_name: dict[str, TableSpec],
+        sources: dict[str, ir.MatchTable],
+        info: Any,
+        actions: dict[int, Any],
     ) -> Iterator[TableSpec]:
         """Profiles, then selectors with their look-up of members; a profile that no table has is left out."""
         p4info = {t.preamble.name: t for t in info.tables}
@@ -75,7 +79,7 @@ class _Implementations:
             yield _selector(self.selector_ids[name], name, i, self.profile_ids[profile.name])
             yield _get_member(get[name], name, self.selector_ids[name])
 
-    def _profile_behind(self, table: ir.Table) -> ir.ExternInstance | None:
+    def _profile_behind(self, table: ir.MatchTable) -> ir.ExternInstance | None:
         i = table.properties.get("implementation")
         if not isinstance(i, ir.ExternInstance):
             return None
@@ -94,26 +98,26 @@ def _selector(number: int, name: str, i: ir.ExternInstance, profile: int) -> Tab
         for p, other in (("max_group_size", 120), ("num_groups", 1024))
     )
     data = (
-        Field(FieldId.ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", "uint32", repeated=True),
-        Field(FieldId.MEMBER_STATUS, "$ACTION_MEMBER_STATUS", "bool", repeated=True),
-        Field(FieldId.MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", "uint32", default=most),
-        Field(FieldId.ADT_OFFSET, "$ADT_OFFSET", "uint32", default=_ADT_OFFSET),
+        BfrtField(FieldId.ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", "uint32", repeated=True),
+        BfrtField(FieldId.MEMBER_STATUS, "$ACTION_MEMBER_STATUS", "bool", repeated=True),
+        BfrtField(FieldId.MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", "uint32", default=most),
+        BfrtField(FieldId.ADT_OFFSET, "$ADT_OFFSET", "uint32", default=_ADT_OFFSET),
     )
     return TableSpec(number, name, "Selector", groups, (common.GROUP,), data, depends_on=(profile,))
 
 
 def _get_member(number: int, selector: str, selector_id: int) -> TableSpec:
     key = (
-        Field(FieldId.GET_MEMBER_GROUP, "$SELECTOR_GROUP_ID", "uint64", mandatory=True),
-        Field(FieldId.HASH_VALUE, "hash_value", "uint64", mandatory=True),
+        BfrtField(FieldId.GET_MEMBER_GROUP, "$SELECTOR_GROUP_ID", "uint64", mandatory=True),
+        BfrtField(FieldId.HASH_VALUE, "hash_value", "uint64", mandatory=True),
     )
-    data = (Field(FieldId.GET_MEMBER_ID, "$ACTION_MEMBER_ID", "uint64"),)
+    data = (BfrtField(FieldId.GET_MEMBER_ID, "$ACTION_MEMBER_ID", "uint64"),)
     name = f"{selector}_get_member"
     return TableSpec(number, name, "SelectorGetMember", 1, key, data, depends_on=(selector_id,))
 
 
 def _table(
-    program: ir.Program, t: Any, table: ir.Table, actions: dict[int, Any], shared: _Implementations
+    program: ir.Program, t: Any, table: ir.MatchTable, actions: dict[int, Any], shared: _Implementations
 ) -> TableSpec:
     kind, data, needs = shared.kind(table)
     key = [_key(f) for f in t.match_fields]
@@ -150,14 +154,14 @@ def _table(
     )
 
 
-def _key(field: Any) -> Field:
+def _key(field: Any) -> BfrtField:
     kind = config.MatchField.MatchType.Name(field.match_type)
     match = _MATCH.get(kind) or _OTHER.get(field.other_match_type, "Exact")
     notes = _notes(field.annotations)
     if _SLICE.search(field.name):
         notes = (*notes, ("isFieldSlice", "true"))
     name = _INDEX.sub(r"$\1", field.name.replace(".$valid$", ".$valid"))
-    return Field(field.id, name, width=field.bitwidth, match=match, annotations=notes)
+    return BfrtField(field.id, name, width=field.bitwidth, match=match, annotations=notes)
 
 
 def _actions(t: Any, actions: dict[int, Any]) -> tuple[ActionSpec, ...]:
@@ -166,7 +170,7 @@ def _actions(t: Any, actions: dict[int, Any]) -> tuple[ActionSpec, ...]:
             ref.id,
             actions[ref.id].preamble.name,
             tuple(
-                Field(p.id, p.name, width=p.bitwidth, mandatory=True, annotations=_notes(p.annotations))
+                BfrtField(p.id, p.name, width=p.bitwidth, mandatory=True, annotations=_notes(p.annotations))
                 for p in actions[ref.id].params
             ),
             _SCOPES[ref.scope],
@@ -176,7 +180,7 @@ def _actions(t: Any, actions: dict[int, Any]) -> tuple[ActionSpec, ...]:
     )
 
 
-def _direct(program: ir.Program, table: ir.Table, first: int) -> Iterator[tuple[tuple[Field, ...], str, str]]:
+def _direct(program: ir.Program, table: ir.MatchTable, first: int) -> Iterator[tuple[tuple[BfrtField, ...], str, str]]:
     """The fields of each direct resource, with the operation and the attribute that it brings."""
     standard = standard_externs(program)
     for name in ("counters", "meters", "registers", "filters"):

@@ -13,7 +13,7 @@ from offramp_p4.state.match import Exact
 from offramp_p4_tools.bfrt import fixed
 from offramp_p4_tools.bfrt.clients import Clients
 from offramp_p4_tools.bfrt.stores.match import MatchStore
-from offramp_p4_tools.bfrt.tables import Tables
+from offramp_p4_tools.bfrt.tables import BfrtTables
 from offramp_p4_tools.bfrt.values import encode_data, encode_key, encode_value
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _MOST_WAITING = 1 << 16
 
 
 class Notices:
-    """An observer of a device (:class:`offramp_p4.runtime.device.Observer`).
+    """An observer of a device (:class:`offramp_p4.runtime.device.DeviceObserver`).
 
     Args:
         tables_of: the tables of a pipeline; None where BF-RT does not serve it.
@@ -36,9 +36,9 @@ class Notices:
         self,
         clients: Clients,
         panel: FrontPanel,
-        tables_of: Callable[[Pipeline], Tables | None],
+        tables_of: Callable[[Pipeline], BfrtTables | None],
         ports_wanted: Callable[[], bool],
-        current: Callable[[], Tables | None],
+        current: Callable[[], BfrtTables | None],
     ) -> None:
         self._clients, self._panel, self._tables_of, self._ports_wanted = clients, panel, tables_of, ports_wanted
         self._current = current
@@ -92,7 +92,7 @@ class Notices:
                 notice = bf.PortStatusChgNotification(table_entry=entry, port_up=up)
                 self._clients.tell("port_status_change", port_status_change_notification=notice)
 
-    def _send_digests(self, tables: Tables, name: str, digests: list[Digest]) -> None:
+    def _send_digests(self, tables: BfrtTables, name: str, digests: list[Digest]) -> None:
         learn = tables.program.digests.get(name)
         if learn is None:
             return

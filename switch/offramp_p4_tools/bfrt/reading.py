@@ -10,16 +10,16 @@ from offramp_base.bfrt.schema import bf
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import invalid
 from offramp_p4_tools.bfrt.attributes import Attributes
-from offramp_p4_tools.bfrt.stores.base import Store
+from offramp_p4_tools.bfrt.stores.base import TableStore
 from offramp_p4_tools.bfrt.stores.match import DEFAULT_HANDLE, MatchStore
-from offramp_p4_tools.bfrt.tables import Tables
-from offramp_p4_tools.bfrt.values import Data, Key, action_of, decode_key, encode_data, encode_key, wanted_fields
+from offramp_p4_tools.bfrt.tables import BfrtTables
+from offramp_p4_tools.bfrt.values import EntryData, Key, action_of, decode_key, encode_data, encode_key, wanted_fields
 
 
-class Reader:
+class TableReader:
     """Reads the tables of one program."""
 
-    def __init__(self, tables: Tables, attributes: Attributes) -> None:
+    def __init__(self, tables: BfrtTables, attributes: Attributes) -> None:
         self._tables, self._attributes = tables, attributes
 
     def read(self, entity: Any, target: Any) -> Iterator[Any]:
@@ -63,7 +63,7 @@ class Reader:
             if wanted.handle_id == DEFAULT_HANDLE:
                 entry = bf.TableEntry(table_id=store.spec.id)
                 default = store.get_default()
-                entry.data.CopyFrom(encode_data(store.spec, Data() if default is None else default, fields))
+                entry.data.CopyFrom(encode_data(store.spec, EntryData() if default is None else default, fields))
                 yield bf.Entity(table_entry=entry)
                 return
             key = store.key_of(wanted.handle_id)
@@ -90,7 +90,13 @@ class Reader:
                 yield self._entry(store, key, None if key_only else data, fields, wanted, target)
 
     def _entry(
-        self, store: Store, key: Key, data: Data | None, fields: frozenset[str] | None, wanted: Any, target: Any
+        self,
+        store: TableStore,
+        key: Key,
+        data: EntryData | None,
+        fields: frozenset[str] | None,
+        wanted: Any,
+        target: Any,
     ) -> Any:
         entry = bf.TableEntry(table_id=store.spec.id, key=encode_key(store.spec, key))
         entry.table_flags.key_only = wanted.table_flags.key_only

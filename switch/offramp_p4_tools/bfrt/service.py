@@ -12,23 +12,23 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.architecture import TNA, architecture_of
 from offramp_p4.ports.panel import FrontPanel
-from offramp_p4.runtime.device import Device, check_device
+from offramp_p4.runtime.device import P4Device, check_device
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4.runtime.pushed import compile_pushed
 from offramp_p4.runtime.reconcile import carry_over
-from offramp_p4.runtime.wire import Wire
+from offramp_p4.runtime.wire import WireProtocol
 from offramp_p4_tools.bfrt import fixed
 from offramp_p4_tools.bfrt.attributes import Attributes
 from offramp_p4_tools.bfrt.clients import SHARED, Clients, ClientStream, unknown
 from offramp_p4_tools.bfrt.notices import Notices
-from offramp_p4_tools.bfrt.reading import Reader
-from offramp_p4_tools.bfrt.tables import Tables, make_tables
-from offramp_p4_tools.bfrt.writing import Writer
+from offramp_p4_tools.bfrt.reading import TableReader
+from offramp_p4_tools.bfrt.tables import BfrtTables, make_tables
+from offramp_p4_tools.bfrt.writing import TableUpdater
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.pipeline import Pipeline
 
-WIRE: Final = Wire(
+WIRE: Final = WireProtocol(
     "BF-RT",
     SERVICE,
     UNARY,
@@ -48,11 +48,11 @@ _STARTED, _FINISHED = 0, 1
 class _Served:
     """The tables of one pipeline with everything that works on them."""
 
-    def __init__(self, pipeline: Pipeline, tables: Tables, now_us: Callable[[], int]) -> None:
+    def __init__(self, pipeline: Pipeline, tables: BfrtTables, now_us: Callable[[], int]) -> None:
         self.pipeline, self.tables = pipeline, tables
         self.attributes = Attributes(tables.store, now_us)
-        self.writer = Writer(tables, self.attributes)
-        self.reader = Reader(tables, self.attributes)
+        self.writer = TableUpdater(tables, self.attributes)
+        self.reader = TableReader(tables, self.attributes)
 
 
 class BfrtService:
@@ -64,7 +64,7 @@ class BfrtService:
 
     wire = WIRE
 
-    def __init__(self, device: Device, panel: FrontPanel | None = None) -> None:
+    def __init__(self, device: P4Device, panel: FrontPanel | None = None) -> None:
         self.device = device
         self._panel = panel or FrontPanel(links=device.environment.links, cpu_port=device.cpu_port)
         self.clients = Clients()
@@ -241,11 +241,11 @@ class BfrtService:
         self._served = self._serve(pipeline)  # loaded at the start, or by P4Runtime
         return self._served
 
-    def _tables_of(self, pipeline: Pipeline) -> Tables | None:
+    def _tables_of(self, pipeline: Pipeline) -> BfrtTables | None:
         served = self._served
         return served.tables if served is not None and served.pipeline is pipeline else None
 
-    def _seen(self) -> Tables | None:
+    def _seen(self) -> BfrtTables | None:
         served = self._served
         return None if served is None else served.tables
 
@@ -272,13 +272,13 @@ class BfrtService:
             raise RpcError(Code.NOT_FOUND, f"no program {name[:80]!r}; this switch runs {runs}")
         return served
 
-    def _check_target(self, target: Any, tables: Tables) -> None:
+    def _check_target(self, target: Any, tables: BfrtTables) -> None:
         if target.pipe_id != _ALL_PIPES and target.pipe_id >= tables.pipes:
             known = f"pipes 0 to {tables.pipes - 1}, and {_ALL_PIPES} for all"
             raise invalid(f"pipe {target.pipe_id}: the program has {known}")
 
 
-def _each(reader: Reader, request: Any, errors: list[OfframpError | None]) -> Iterator[Any]:
+def _each(reader: TableReader, request: Any, errors: list[OfframpError | None]) -> Iterator[Any]:
     """The answers to all entities of a request; the error of each, or None, goes to ``errors``."""
     for entity in request.entities:
         try:

@@ -16,8 +16,8 @@ from offramp_p4_tools.bfrt import fixed
 from offramp_p4_tools.bfrt.describe import Description, describe
 from offramp_p4_tools.bfrt.fields import TableSpec
 from offramp_p4_tools.bfrt.stores.arrays import CounterStore, FilterStore, MeterStore, ParameterStore, RegisterStore
-from offramp_p4_tools.bfrt.stores.base import Store
-from offramp_p4_tools.bfrt.stores.chip import Mirrors, Replication
+from offramp_p4_tools.bfrt.stores.base import TableStore
+from offramp_p4_tools.bfrt.stores.chip import Mirrors, ReplicationTables
 from offramp_p4_tools.bfrt.stores.generator import AppStore, BufferStore, GeneratorPortStore
 from offramp_p4_tools.bfrt.stores.match import MatchStore
 from offramp_p4_tools.bfrt.stores.parsing import PortMetadataStore, ValueSetStore
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Tables:
+class BfrtTables:
     """The tables that BF-RT clients see while one program runs.
 
     Attributes:
@@ -42,7 +42,7 @@ class Tables:
 
     name: str
     program: Description
-    stores: dict[int, Store]
+    stores: dict[int, TableStore]
     pipe_names: tuple[str, ...]
 
     @property
@@ -50,7 +50,7 @@ class Tables:
         """The number of pipes."""
         return len(self.pipe_names)
 
-    def store(self, identifier: int) -> Store:
+    def store(self, identifier: int) -> TableStore:
         """The table with an id.
 
         Raises:
@@ -77,7 +77,7 @@ def program_name(program: ir.Program) -> str:
     return PurePath(program.file).stem
 
 
-def make_tables(pipeline: Pipeline, panel: FrontPanel, now_us: Callable[[], int]) -> Tables:
+def make_tables(pipeline: Pipeline, panel: FrontPanel, now_us: Callable[[], int]) -> BfrtTables:
     """The tables of a TNA program that runs.
 
     Raises:
@@ -91,7 +91,7 @@ def make_tables(pipeline: Pipeline, panel: FrontPanel, now_us: Callable[[], int]
         users = (s for s in stores if isinstance(s, MatchStore) and profile.spec.id in s.spec.depends_on)
         profile.changed += [user.member_changed for user in users]
     stores += _of_chip(switch, panel, len(names), now_us)
-    return Tables(
+    return BfrtTables(
         program_name(program),
         description,
         {store.spec.id: store for store in stores},
@@ -99,7 +99,7 @@ def make_tables(pipeline: Pipeline, panel: FrontPanel, now_us: Callable[[], int]
     )
 
 
-def _of_program(spec: TableSpec, switch: Any, program: ir.Program, now_us: Callable[[], int]) -> Store:
+def _of_program(spec: TableSpec, switch: Any, program: ir.Program, now_us: Callable[[], int]) -> TableStore:
     name, own = spec.name, spec.name.removesuffix("_get_member")
     match spec.kind:
         case "Counter":
@@ -145,7 +145,7 @@ def _direct_register(program: ir.Program, switch: Any, table: str) -> tuple[int,
     return None
 
 
-def _of_chip(switch: Any, panel: FrontPanel, count: int, now_us: Callable[[], int]) -> list[Store]:
+def _of_chip(switch: Any, panel: FrontPanel, count: int, now_us: Callable[[], int]) -> list[TableStore]:
     specs = fixed.chip().tables
     mirrors = Mirrors(specs[fixed.MIRROR], switch.pre)
     generator: PacketGenerator | None = switch.generator
@@ -155,7 +155,7 @@ def _of_chip(switch: Any, panel: FrontPanel, count: int, now_us: Callable[[], in
             generator.set_link(port, up=up, now_ns=now_us() * 1000)
 
     ports = PortStore(specs[fixed.PORT], panel, moved)
-    generating: list[Store] = []
+    generating: list[TableStore] = []
     if generator is not None:
         loops = frozenset(PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(count))
         generating = [
@@ -165,7 +165,7 @@ def _of_chip(switch: Any, panel: FrontPanel, count: int, now_us: Callable[[], in
         ]
     return [
         mirrors,
-        *Replication(specs, switch.pre, mirrors.apply).stores,
+        *ReplicationTables(specs, switch.pre, mirrors.apply).stores,
         ports,
         PortStatStore(specs[fixed.PORT_STAT], panel),
         PortLookup(specs["$PORT_HDL_INFO"], ports),

@@ -12,7 +12,7 @@ from offramp_base.bfrt.schema import bf
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import invalid
 from offramp_p4.state.match import ANY, Exact, Lpm, Match, Optional, Range, Ternary
-from offramp_p4_tools.bfrt.fields import ActionSpec, Field, TableSpec
+from offramp_p4_tools.bfrt.fields import ActionSpec, BfrtField, TableSpec
 
 Value = int | float | str | bool | list[Any]
 KeyPart = Match | str
@@ -21,7 +21,7 @@ Key = tuple[KeyPart, ...]
 
 
 @dataclass(frozen=True)
-class Data:
+class EntryData:
     """The data of an entry, by names of fields; a register has a list with a value for each pipe."""
 
     action: ActionSpec | None = None
@@ -49,11 +49,11 @@ def decode_key(spec: TableSpec, message: Any) -> Key:
     return tuple(parts.get(f.id, _nothing(f)) for f in spec.key)
 
 
-def _nothing(known: Field) -> KeyPart:
+def _nothing(known: BfrtField) -> KeyPart:
     return "" if known.kind == "string" else Exact(0) if known.match in {"Exact", "ATCAM"} else ANY
 
 
-def _match(spec: TableSpec, known: Field, part: Any) -> KeyPart:
+def _match(spec: TableSpec, known: BfrtField, part: Any) -> KeyPart:
     what = f"table {spec.name}: key {known.name}"
     kind = part.WhichOneof("match_type")
     wanted = "exact" if known.match == "ATCAM" else known.match.lower()
@@ -85,7 +85,7 @@ def _text(octets: bytes, what: str) -> str:
         raise invalid(f"{what}: it is not text") from None
 
 
-def number(octets: bytes, known: Field, what: str) -> int:
+def number(octets: bytes, known: BfrtField, what: str) -> int:
     """A number as BF-RT sends it, big-endian in the field's bytes.
 
     Raises:
@@ -111,7 +111,7 @@ def encode_key(spec: TableSpec, key: Key) -> Any:
     return message
 
 
-def _encode_match(one: Any, known: Field, part: Match) -> None:
+def _encode_match(one: Any, known: BfrtField, part: Match) -> None:
     size, top = known.octets, (1 << known.width) - 1
 
     def octets(value: int) -> bytes:
@@ -134,7 +134,7 @@ def _encode_match(one: Any, known: Field, part: Match) -> None:
             one.exact.value = octets(part.value if isinstance(part, Exact) else 0)
 
 
-def decode_data(spec: TableSpec, message: Any) -> Data:
+def decode_data(spec: TableSpec, message: Any) -> EntryData:
     """The data that a message gives an entry.
 
     Raises:
@@ -152,7 +152,7 @@ def decode_data(spec: TableSpec, message: Any) -> Data:
         if field.read_only:
             raise invalid(f"table {spec.name}: {field.name} can only be read")
         values[field.name] = decode_value(field, part, f"table {spec.name}: {field.name}")
-    return Data(action, values)
+    return EntryData(action, values)
 
 
 def wanted_fields(spec: TableSpec, message: Any) -> frozenset[str] | None:
@@ -184,7 +184,7 @@ def action_of(spec: TableSpec, identifier: int) -> ActionSpec | None:
 _ARRAYS = {"bool": "bool_arr_val", "string": "str_arr_val"}
 
 
-def decode_value(known: Field, part: Any, what: str) -> Value:
+def decode_value(known: BfrtField, part: Any, what: str) -> Value:
     """One field of data.
 
     Raises:
@@ -215,7 +215,7 @@ def decode_value(known: Field, part: Any, what: str) -> Value:
     return value  # type: ignore[no-any-return]
 
 
-def encode_data(spec: TableSpec, data: Data, wanted: frozenset[str] | None = None) -> Any:
+def encode_data(spec: TableSpec, data: EntryData, wanted: frozenset[str] | None = None) -> Any:
     """A TableData message with the fields that are ``wanted``, None for all."""
     message = bf.TableData(action_id=0 if data.action is None else data.action.id)
     for known in spec.fields(data.action).values():
@@ -224,7 +224,7 @@ def encode_data(spec: TableSpec, data: Data, wanted: frozenset[str] | None = Non
     return message
 
 
-def encode_value(fields: Any, known: Field, value: Value) -> None:
+def encode_value(fields: Any, known: BfrtField, value: Value) -> None:
     """Add one field of data; a register adds one for each pipe."""
     if known.is_register and isinstance(value, list):
         for one in value:

@@ -11,9 +11,9 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4_tools.bfrt.attributes import Attributes
-from offramp_p4_tools.bfrt.stores.base import Store
+from offramp_p4_tools.bfrt.stores.base import TableStore
 from offramp_p4_tools.bfrt.stores.match import MatchStore
-from offramp_p4_tools.bfrt.tables import Tables
+from offramp_p4_tools.bfrt.tables import BfrtTables
 from offramp_p4_tools.bfrt.values import Key, decode_data, decode_key
 
 _UPDATE = bf.Update
@@ -24,10 +24,10 @@ _OPERATIONS = frozenset({"Sync", "SyncCounters", "SyncRegisters", "UpdateHitStat
 Undo = Callable[[], None]
 
 
-class Writer:
+class TableUpdater:
     """Applies updates to the tables of one program."""
 
-    def __init__(self, tables: Tables, attributes: Attributes) -> None:
+    def __init__(self, tables: BfrtTables, attributes: Attributes) -> None:
         self._tables, self._attributes = tables, attributes
 
     def each(self, updates: Sequence[Any]) -> list[OfframpError | None]:
@@ -98,7 +98,7 @@ class Writer:
         else:
             self._put(store, kind, key, entry)
 
-    def _put(self, store: Store, kind: int, key: Key, entry: Any) -> None:
+    def _put(self, store: TableStore, kind: int, key: Key, entry: Any) -> None:
         data = decode_data(store.spec, entry.data)
         if kind == _UPDATE.INSERT:
             store.insert(key, data)
@@ -115,13 +115,13 @@ class Writer:
             if entry.table_flags.reset_ttl and isinstance(store, MatchStore):
                 store.restart(key)
 
-    def _write_default(self, store: Store, kind: int, entry: Any) -> None:
+    def _write_default(self, store: TableStore, kind: int, entry: Any) -> None:
         if kind in {_UPDATE.RESET, _UPDATE.DELETE}:
             store.reset_default()
         else:
             store.set_default(decode_data(store.spec, entry.data))
 
-    def _key(self, store: Store, entry: Any) -> Key | None:
+    def _key(self, store: TableStore, entry: Any) -> Key | None:
         """The key of an entry; None if it has none, which means all entries."""
         if entry.HasField("handle_id"):
             if not isinstance(store, MatchStore):
@@ -156,7 +156,7 @@ class Writer:
         return back
 
 
-def _exists(store: Store, key: Key) -> bool:
+def _exists(store: TableStore, key: Key) -> bool:
     try:
         store.get(key)
     except OfframpError as error:

@@ -13,7 +13,7 @@ _MAX_LIST: Final = 4096
 _MAX_NUMBER: Final = (1 << 31) - 1
 
 
-class Asked:
+class RequestArguments:
     """The arguments of a request; names that are not asked for do not matter.
 
     Every method raises an OfframpError that names the argument if it is invalid.
@@ -53,13 +53,13 @@ class Asked:
             raise self._expected(name, "true or false")
         return value
 
-    def object(self, name: str) -> Asked:
+    def object(self, name: str) -> RequestArguments:
         """An object, empty by default."""
-        return Asked(self._given.get(name), f"{self._path}.{name}")
+        return RequestArguments(self._given.get(name), f"{self._path}.{name}")
 
-    def objects(self, name: str) -> Sequence[Asked]:
+    def objects(self, name: str) -> Sequence[RequestArguments]:
         """A list of objects, empty by default."""
-        return [Asked(each, f"{self._path}.{name}[{i}]") for i, each in enumerate(self._list(name))]
+        return [RequestArguments(each, f"{self._path}.{name}[{i}]") for i, each in enumerate(self._list(name))]
 
     def texts(self, name: str) -> Sequence[str]:
         """A list of strings, empty by default."""

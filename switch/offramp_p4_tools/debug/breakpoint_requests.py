@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4_tools.debug.breakpoints import Breakpoint, lines_of
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.debug.asked import Asked
+    from offramp_p4_tools.debug.asked import RequestArguments
     from offramp_p4_tools.debug.debugger import Debugger
 
 MAX_BREAKPOINTS: Final = 1024
@@ -31,7 +31,7 @@ class BreakpointRequests:
         self._numbers = 0
         self.first_line = 1
 
-    def on_lines(self, asked: Asked) -> Body:
+    def on_lines(self, asked: RequestArguments) -> Body:
         """``setBreakpoints``: of one file, in place of those before."""
         file = asked.object("source").text("path", "") or asked.object("source").text("name", "")
         breakpoints = []
@@ -43,13 +43,13 @@ class BreakpointRequests:
             self._lines[file] = breakpoints
         return self._place(breakpoints)
 
-    def on_names(self, asked: Asked) -> Body:
+    def on_names(self, asked: RequestArguments) -> Body:
         """``setFunctionBreakpoints``: in place of those before."""
         breakpoints = [self._breakpoint(each, name=each.text("name") or " ") for each in asked.objects("breakpoints")]
         self._functions = breakpoints
         return self._place(breakpoints)
 
-    def _breakpoint(self, asked: Asked, *, file: str = "", line: int = 0, name: str = "") -> Breakpoint:
+    def _breakpoint(self, asked: RequestArguments, *, file: str = "", line: int = 0, name: str = "") -> Breakpoint:
         self._numbers += 1
         condition, hits = asked.text("condition", ""), asked.text("hitCondition", "")
         return Breakpoint(self._numbers, file, line, name, condition, hits, asked.text("logMessage", ""))
@@ -70,7 +70,7 @@ class BreakpointRequests:
             body["message"] = each.fault
         return body
 
-    def locations(self, asked: Asked) -> Body:
+    def locations(self, asked: RequestArguments) -> Body:
         """``breakpointLocations``: lines at which a packet can be held."""
         first = asked.number("line") + 1 - self.first_line
         last = asked.number("endLine", first + self.first_line - 1) + 1 - self.first_line

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from offramp_base.errors import OfframpError
-from offramp_p4_tools.debug.expressions import Expressions, Watch
+from offramp_p4_tools.debug.expressions import DebugExpressions, WatchExpression
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
-    from offramp_p4_tools.debug.code import Code, Location
+    from offramp_p4_tools.debug.code import DebugCode, Location
 
 _COUNT: Final = re.compile(r"\s*(==|>=|<=|>|<|%)?\s*([0-9]{1,18})\s*")
 _TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -31,7 +31,7 @@ _TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
 _HOLES: Final = re.compile(r"\{([^{}]*)\}")
 
 
-_Watches = tuple[Watch | None, list[str | Watch]]
+_Watches = tuple[WatchExpression | None, list[str | WatchExpression]]
 """The condition of a breakpoint, and the parts of its message."""
 
 
@@ -57,9 +57,9 @@ class Breakpoint:
     actual: int = 0
     hits: int = 0
     fault: str = ""
-    _watches: WeakKeyDictionary[Code, dict[int, _Watches]] = field(default_factory=WeakKeyDictionary)
+    _watches: WeakKeyDictionary[DebugCode, dict[int, _Watches]] = field(default_factory=WeakKeyDictionary)
 
-    def arm(self, codes: Iterable[Code]) -> list[tuple[Code, int]]:
+    def arm(self, codes: Iterable[DebugCode]) -> list[tuple[DebugCode, int]]:
         """The locations that it stands at; sets :attr:`actual` and :attr:`fault`."""
         self.forget()
         locations = self._locations(codes)
@@ -79,7 +79,7 @@ class Breakpoint:
             self.fault = "nothing of this name" if self.name else "no statement stands here or below"
         return locations
 
-    def holds(self, code: Code, number: int, m: Memory) -> bool:
+    def holds(self, code: DebugCode, number: int, m: Memory) -> bool:
         """Whether a packet that reaches it is held, or its message written; counts the hit."""
         watch = self._watches.get(code, {}).get(number)
         if watch is None:
@@ -90,7 +90,7 @@ class Breakpoint:
         self.hits += 1
         return self._count()(self.hits)
 
-    def text(self, code: Code, number: int, m: Memory) -> str:
+    def text(self, code: DebugCode, number: int, m: Memory) -> str:
         """The breakpoint's message, filled in."""
         _, parts = self._watches.get(code, {}).get(number, (None, []))
         return "".join(part if isinstance(part, str) else part.text(m) for part in parts)
@@ -100,7 +100,7 @@ class Breakpoint:
         self._watches.clear()
         self.actual, self.fault = 0, ""
 
-    def _locations(self, codes: Iterable[Code]) -> list[tuple[Code, int]]:
+    def _locations(self, codes: Iterable[DebugCode]) -> list[tuple[DebugCode, int]]:
         every = [(code, n, each) for code in codes for n, each in enumerate(code.locations) if each is not None]
         if self.name:
             return [(code, n) for code, n, each in every if each.entry and _named(each.frame.name, self.name)]
@@ -121,12 +121,12 @@ class Breakpoint:
         test, count = _TESTS[match[1] or "=="], int(match[2])
         return lambda hits: test(hits, count)
 
-    def _parts(self, location: Location, expressions: Expressions) -> list[str | Watch]:
+    def _parts(self, location: Location, expressions: DebugExpressions) -> list[str | WatchExpression]:
         pieces = _HOLES.split(self.message)
         return [expressions.watch(location, piece) if i % 2 else piece for i, piece in enumerate(pieces)]
 
 
-def lines_of(codes: Iterable[Code], file: str, first: int, last: int) -> Sequence[int]:
+def lines_of(codes: Iterable[DebugCode], file: str, first: int, last: int) -> Sequence[int]:
     """The lines of a file at which a packet can be held."""
     locations = (location for code in codes for location in code.locations if location is not None)
     return sorted({s.pos.line for s in locations if first <= s.pos.line <= last and same_file(s.pos.file, file)})

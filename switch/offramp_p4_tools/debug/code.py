@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from offramp_p4 import ir
 from offramp_p4.engine.layout import FRAME, LENGTH
-from offramp_p4_tools.debug.expressions import Expressions
+from offramp_p4_tools.debug.expressions import DebugExpressions
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from offramp_p4.debugging import Dropped
     from offramp_p4.engine.faults import ParserFault
-    from offramp_p4.engine.generator import Run, Target
-    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.engine.generator import GeneratorTarget, Run
+    from offramp_p4.engine.layout import CellLayout, Memory
     from offramp_p4.source import Pos
     from offramp_p4.switch import Switch
 
@@ -27,12 +27,12 @@ Kind = Literal["parser", "control", "state", "table", "action", "function"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class CallFrame:
     """An entry of the call stack; ``name`` is the control plane's, and for a state the parser's name comes first."""
 
     kind: Kind
     name: str
-    node: ir.State | ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance
+    node: ir.ParserState | ir.MatchTable | ir.Action | ir.UserFunction | ir.ParserInstance | ir.ControlInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,27 @@ class Location:
     """
 
     pos: Pos
-    frame: Frame
+    frame: CallFrame
     entry: bool
     variables: tuple[ir.Var, ...]
 
 
-class Observer(Protocol):
+class LocationObserver(Protocol):
     """Receives the locations that packets reach."""
 
     stepping: bool
 
-    def reached(self, code: Code, number: int, m: Memory, frame: FrameType) -> None:
+    def reached(self, code: DebugCode, number: int, m: Memory, frame: FrameType) -> None:
         """A location that is armed, or any while ``stepping``."""
 
-    def failed(self, code: Code, fault: ParserFault) -> None:
+    def failed(self, code: DebugCode, fault: ParserFault) -> None:
         """A parser error, or reject, that leaves a block."""
 
-    def ended(self, code: Code, block: ir.ControlInstance, m: Memory) -> None:
+    def ended(self, code: DebugCode, block: ir.ControlInstance, m: Memory) -> None:
         """A control that the architecture called has ended."""
 
 
-class Code:
+class DebugCode:
     """The debuggable code of a pipeline, or of a gress of one.
 
     Attributes:
@@ -76,12 +76,14 @@ class Code:
         switch: that runs it, once it is loaded; ``dropped`` says why its architecture drops a packet.
     """
 
-    def __init__(self, observer: Observer, program: ir.Program, layout: Layout, target: Target) -> None:
+    def __init__(
+        self, observer: LocationObserver, program: ir.Program, layout: CellLayout, target: GeneratorTarget
+    ) -> None:
         self.program, self.layout, self.target = program, layout, target
         self.locations: list[Location | None] = [None]
         self.armed: frozenset[int] = frozenset()
         self.file = f"<{program.file}>"
-        self.expressions = Expressions(self)
+        self.expressions = DebugExpressions(self)
         self.switch: Switch | None = None
         self.dropped: Dropped | None = None
         self._observer = observer
@@ -115,7 +117,7 @@ class Code:
         return debugged
 
 
-def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Location, Memory]]:
+def stack(code: DebugCode, frame: FrameType, number: int) -> list[tuple[Location, Memory]]:
     """The frames of a packet that has reached a location, innermost first."""
     frames = [(code.location(number), frame.f_locals["m"])]
     outer = frame.f_back
@@ -126,7 +128,7 @@ def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Location, Mem
     return frames
 
 
-def depth(code: Code, frame: FrameType) -> int:
+def depth(code: DebugCode, frame: FrameType) -> int:
     """Number of frames that :func:`stack` would find."""
     count, outer = 1, frame.f_back
     while outer is not None:
@@ -135,7 +137,7 @@ def depth(code: Code, frame: FrameType) -> int:
     return count
 
 
-def left_stack(code: Code, fault: ParserFault) -> list[tuple[Location, Memory]]:
+def left_stack(code: DebugCode, fault: ParserFault) -> list[tuple[Location, Memory]]:
     """The frames that an error has left, innermost first."""
     frames, traceback = [], fault.__traceback__
     while traceback is not None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 from offramp_p4_tools.debug.breakpoints import Breakpoint
-from offramp_p4_tools.debug.code import Code, depth, left_stack, stack
+from offramp_p4_tools.debug.code import DebugCode, depth, left_stack, stack
 from offramp_p4_tools.debug.generator import DebugGenerator
-from offramp_p4_tools.debug.stops import How, Packet, Reason, Step, Stop
+from offramp_p4_tools.debug.stops import HeldPacket, How, Reason, StepTarget, Stop
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.debugging import Dropped
     from offramp_p4.engine.faults import ParserFault
-    from offramp_p4.engine.generator import Generators, Target
-    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.engine.generator import Generators, GeneratorTarget
+    from offramp_p4.engine.layout import CellLayout, Memory
     from offramp_p4.switch import Switch
     from offramp_p4.tm.stages import Emit
     from offramp_p4_tools.debug.code import Location
 
-_NOTHING = Packet(-1, 0, b"")
+_NOTHING = HeldPacket(-1, 0, b"")
 
 
-class Client(Protocol):
+class PacketObserver(Protocol):
     """Receives the packets that are held; called in the engine's thread."""
 
     def stopped(self, stop: Stop) -> None:
@@ -61,14 +61,14 @@ class Debugger:
         self.stop: Stop | None = None
         self.program: ir.Program | None = None
         self.errors = self.drops = False
-        self._client: Client | None = None
-        self._steps: SimpleQueue[Step | None] = SimpleQueue()
+        self._client: PacketObserver | None = None
+        self._steps: SimpleQueue[StepTarget | None] = SimpleQueue()
         self._lock = threading.RLock()
-        self._step: Step | None = None
+        self._step: StepTarget | None = None
         self._run = 0
         self._packet, self._packets = _NOTHING, 0
-        self._codes: WeakSet[Code] = WeakSet()
-        self._loading: list[Code] = []
+        self._codes: WeakSet[DebugCode] = WeakSet()
+        self._loading: list[DebugCode] = []
         self._breakpoints: list[Breakpoint] = []
 
     # --- what a switch calls
@@ -77,7 +77,7 @@ class Debugger:
     def generator(self) -> Generators:
         """Makes the generator of debuggable code for the program that is being loaded."""
 
-        def make(program: ir.Program, layout: Layout, target: Target) -> DebugGenerator:
+        def make(program: ir.Program, layout: CellLayout, target: GeneratorTarget) -> DebugGenerator:
             generator = DebugGenerator(program, layout, target, observer=self)
             self._loading.append(generator.code)
             return generator
@@ -105,7 +105,7 @@ class Debugger:
         """``run``, which runs a packet, so that packets are counted."""
 
         def counted(port: int, frame: bytes, emit: Emit) -> None:
-            self._packet = Packet(self._packets, port, frame)
+            self._packet = HeldPacket(self._packets, port, frame)
             self._packets += 1
             run(port, frame, emit)
 
@@ -113,7 +113,7 @@ class Debugger:
 
     # --- what the generated code calls
 
-    def reached(self, code: Code, number: int, m: Memory, frame: FrameType) -> None:
+    def reached(self, code: DebugCode, number: int, m: Memory, frame: FrameType) -> None:
         """Stop the packet if it should stop here."""
         reason: Reason | None = None
         step = self._step
@@ -134,14 +134,14 @@ class Debugger:
             numbers = tuple(b.number for b in hit)
             self._hold(Stop(reason, code, tuple(stack(code, frame, number)), self._packet, "", numbers))
 
-    def failed(self, code: Code, fault: ParserFault) -> None:
+    def failed(self, code: DebugCode, fault: ParserFault) -> None:
         """Hold a packet that a parser refuses, where it does so."""
         left = tuple(left_stack(code, fault)) if self.errors else ()
         if left:
             name = code.program.errors[fault.code] if fault.code else "reject"
             self._hold(Stop("exception", code, left, self._packet, f"parser error: {name}" if fault.code else name))
 
-    def ended(self, code: Code, block: ir.ControlInstance, m: Memory) -> None:
+    def ended(self, code: DebugCode, block: ir.ControlInstance, m: Memory) -> None:
         """Hold a packet that is dropped at the end of a control."""
         text = code.dropped(block, m) if self.drops and code.dropped else None
         if text is not None:
@@ -150,7 +150,7 @@ class Debugger:
 
     # --- what a client calls
 
-    def enter(self, client: Client) -> bool:
+    def enter(self, client: PacketObserver) -> bool:
         """Become the client; False: there is one."""
         with self._lock:
             if self._client is not None:
@@ -158,7 +158,7 @@ class Debugger:
             self._client = client
             return True
 
-    def leave(self, client: Client) -> bool:
+    def leave(self, client: PacketObserver) -> bool:
         """Let everything run, as if there had never been a client; returns whether a packet was held."""
         with self._lock:
             if self._client is not client:
@@ -181,11 +181,11 @@ class Debugger:
         """Let the packet that is held go on: until a breakpoint, or as far as a step goes."""
         stop = self.stop
         if stop is not None:
-            self._steps.put(None if how is None else Step(how, len(stop.stack), self._run, stop.packet.number))
+            self._steps.put(None if how is None else StepTarget(how, len(stop.stack), self._run, stop.packet.number))
 
     def pause(self, reason: Reason = "pause") -> None:
         """Stop the next packet, or the running one wherever it is."""
-        self._set_step(Step("in", reason=reason))
+        self._set_step(StepTarget("in", reason=reason))
 
     def set_breakpoints(self, wanted: Sequence[Breakpoint]) -> None:
         """Have these breakpoints and no others; each then says where it stands, or why it does not."""
@@ -201,7 +201,7 @@ class Debugger:
         return tuple(self._breakpoints)
 
     @property
-    def codes(self) -> Sequence[Code]:
+    def codes(self) -> Sequence[DebugCode]:
         """The code of the program, of each gress where there are several."""
         return tuple(self._codes)
 
@@ -209,7 +209,7 @@ class Debugger:
 
     def _arm(self) -> None:
         with self._lock:
-            armed: dict[Code, set[int]] = {code: set() for code in self._codes}
+            armed: dict[DebugCode, set[int]] = {code: set() for code in self._codes}
             for each in self._breakpoints:
                 for code, number in each.arm(armed):
                     armed[code].add(number)
@@ -226,7 +226,7 @@ class Debugger:
             self._set_step(self._steps.get())
         self.stop = None
 
-    def _set_step(self, step: Step | None) -> None:
+    def _set_step(self, step: StepTarget | None) -> None:
         self._step = step
         self.stepping = step is not None
 

@@ -2,7 +2,7 @@
 """P4 expressions over what is in scope at a location: typed by the front end, executed by the engine's own rules.
 
 What calls something is refused: looking must not change anything. Expressions are read from a copy of the packet's
-memory; only :meth:`Expressions.assign` writes.
+memory; only :meth:`DebugExpressions.assign` writes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from offramp_p4.frontend.syntax.expressions import ExpressionParser
 from offramp_p4.frontend.syntax.lexer import tokenize
 from offramp_p4.source import P4Error
 from offramp_p4.types import BOOL, VOID, Bits, Type
-from offramp_p4_tools.debug.values import Value, shown
+from offramp_p4_tools.debug.values import MemoryValue, shown
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
     from offramp_p4.frontend.syntax import ast
-    from offramp_p4_tools.debug.code import Code, Location
+    from offramp_p4_tools.debug.code import DebugCode, Location
 
 MAX_LENGTH: Final = 2000
 """Characters of an expression."""
@@ -35,10 +35,10 @@ _CALLS = ir.FunctionCall | ir.ExternCall | ir.ActionCall | ir.ApplyCall | ir.Tab
 _FILE: Final = "<expression>"
 
 
-class Expressions:
+class DebugExpressions:
     """Types and executes expressions in the program of ``code``."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: DebugCode) -> None:
         self._code = code
         program = code.program
         self._root = Scope()
@@ -47,16 +47,16 @@ class Expressions:
         for name, value in program.constants.items():
             self._root.put(name, Constant(value))
 
-    def watch(self, location: Location, text: str, *, boolean: bool = False) -> Watch:
+    def watch(self, location: Location, text: str, *, boolean: bool = False) -> WatchExpression:
         """An expression that can be looked at whenever a packet is at ``location``.
 
         Raises:
             OfframpError: the text is not an expression, is not ``boolean``, or calls something.
         """
         expr = self._typed(location, text, BOOL if boolean else None)
-        return Watch(self._code.program, expr, self._reader(expr))
+        return WatchExpression(self._code.program, expr, self._reader(expr))
 
-    def value(self, location: Location, text: str, m: Memory) -> Value:
+    def value(self, location: Location, text: str, m: Memory) -> MemoryValue:
         """The value of an expression; if it is an l-value, the value can be set.
 
         Raises:
@@ -65,11 +65,11 @@ class Expressions:
         expr = self._typed(location, text)
         static = self._code.layout.static(expr) if is_lvalue(expr) else None
         if static is not None:
-            return Value(text, expr.type, m, static, expr)
+            return MemoryValue(text, expr.type, m, static, expr)
         read = self._reader(expr)(m)
         cells = [read] if is_scalar(expr.type) else list(read)
         settable = is_lvalue(expr) or isinstance(expr, ir.Slice | ir.IsValid)
-        return Value(text, expr.type, cells, 0, expr if settable else None)
+        return MemoryValue(text, expr.type, cells, 0, expr if settable else None)
 
     def number(self, location: Location, text: str, t: Bits, m: Memory) -> int:
         """The value of an expression of type ``t``.
@@ -149,7 +149,7 @@ def _parsed(text: str, types: Iterable[str]) -> ast.Expr:
     return node
 
 
-class Watch:
+class WatchExpression:
     """An expression, ready to be evaluated on packets."""
 
     def __init__(self, program: ir.Program, expr: ir.Expr, read: Callable[[Memory], Any]) -> None:
@@ -169,7 +169,7 @@ class Watch:
         except OfframpError as error:
             return f"<{error}>"
         cells = [read] if is_scalar(self._expr.type) else list(read)
-        return shown(Value("", self._expr.type, cells, 0, None), self._program.errors)
+        return shown(MemoryValue("", self._expr.type, cells, 0, None), self._program.errors)
 
 
 def _executed(run: Callable[[], Any]) -> Any:

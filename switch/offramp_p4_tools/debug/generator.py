@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.engine.generator import Generator, Place, Run, Target
-from offramp_p4_tools.debug.code import HERE, Code, Frame, Kind, Location, Observer
+from offramp_p4.engine.generator import Generator, GeneratorTarget, Place, Run
+from offramp_p4_tools.debug.code import HERE, CallFrame, DebugCode, Kind, Location, LocationObserver
 
 if TYPE_CHECKING:
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import CellLayout
     from offramp_p4.source import Pos
 
-_KINDS: dict[type, Kind] = {ir.Table: "table", ir.Action: "action", ir.Function: "function"}
+_KINDS: dict[type, Kind] = {ir.MatchTable: "table", ir.Action: "action", ir.UserFunction: "function"}
 
 
 class DebugGenerator(Generator):
@@ -26,14 +26,16 @@ class DebugGenerator(Generator):
         code: the code that it generates, with its locations.
     """
 
-    def __init__(self, program: ir.Program, layout: Layout, target: Target, *, observer: Observer) -> None:
+    def __init__(
+        self, program: ir.Program, layout: CellLayout, target: GeneratorTarget, *, observer: LocationObserver
+    ) -> None:
         super().__init__(program, layout, target)
-        self.code = Code(observer, program, layout, target)
+        self.code = DebugCode(observer, program, layout, target)
         self._at = self.bind(self.code.at, "at")
-        self._frame: Frame | None = None
+        self._frame: CallFrame | None = None
         self._block: tuple[ir.Var, ...] = ()  # variables of the parser or control that is being written
         self._scope: tuple[ir.Var, ...] = ()
-        self._frames: dict[object, Frame] = {}
+        self._frames: dict[object, CallFrame] = {}
         self._chained: dict[ir.Expr, Pos] = {}  # conditions of ``else if``
         parsers = [b for b in program.blocks if isinstance(b, ir.ParserInstance)]
         self._owners = {state: parser for parser in parsers for state in parser.states.values()}
@@ -51,8 +53,8 @@ class DebugGenerator(Generator):
         self._frame = self._frame_of(node)
         if isinstance(node, ir.ParserInstance | ir.ControlInstance):
             self._block = (*node.params, *_declared(node.locals))
-        own = tuple(node.params) if isinstance(node, ir.Action | ir.Function) else ()
-        self._scope = (() if isinstance(node, ir.Function) else self._block) + own
+        own = tuple(node.params) if isinstance(node, ir.Action | ir.UserFunction) else ()
+        self._scope = (() if isinstance(node, ir.UserFunction) else self._block) + own
         self._hook(node.pos, entry=True)
 
     def statement(self, stmt: ir.Stmt) -> None:
@@ -90,14 +92,14 @@ class DebugGenerator(Generator):
             yield
         self._frame, self._block, self._scope = outer
 
-    def _frame_of(self, node: ir.State | ir.Table | ir.Action | ir.Function | walk.Block) -> Frame:
+    def _frame_of(self, node: ir.ParserState | ir.MatchTable | ir.Action | ir.UserFunction | walk.Block) -> CallFrame:
         if node not in self._frames:
-            if isinstance(node, ir.State):
-                frame = Frame("state", f"{self._owners[node].name}.{node.name}", node)
+            if isinstance(node, ir.ParserState):
+                frame = CallFrame("state", f"{self._owners[node].name}.{node.name}", node)
             elif isinstance(node, ir.ParserInstance):
-                frame = Frame("parser", node.name, node)
+                frame = CallFrame("parser", node.name, node)
             else:
-                frame = Frame(_KINDS.get(type(node), "control"), node.name, node)
+                frame = CallFrame(_KINDS.get(type(node), "control"), node.name, node)
             self._frames[node] = frame
         return self._frames[node]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from offramp_base.errors import OfframpError
 from offramp_p4_tools.debug import rows, state_rows
 from offramp_p4_tools.debug.breakpoints import resolved
-from offramp_p4_tools.debug.rows import MOST_ROWS, Node, Row, Rows, View
+from offramp_p4_tools.debug.rows import MOST_ROWS, FrameView, RowList, RowSource, VariableRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from offramp_p4.source import Pos
-    from offramp_p4_tools.debug.asked import Asked
+    from offramp_p4_tools.debug.asked import RequestArguments
     from offramp_p4_tools.debug.stops import Stop
 
 MAX_NODES = 1 << 16
@@ -32,11 +32,11 @@ class Inspector:
     def __init__(self, stop: Stop, first_line: int = 1) -> None:
         assert stop.code.switch is not None
         self._switch, self._stop = stop.code.switch, stop
-        self._views = [View(stop.code, location, m) for location, m in stop.stack]
-        self._nodes: list[Node] = []
+        self._views = [FrameView(stop.code, location, m) for location, m in stop.stack]
+        self._nodes: list[RowSource] = []
         self._shift = first_line - 1
 
-    def stack_trace(self, asked: Asked) -> Mapping[str, Any]:
+    def stack_trace(self, asked: RequestArguments) -> Mapping[str, Any]:
         """The frames, innermost first; ids count from 1."""
         start, levels = asked.number("startFrame", 0), asked.number("levels", 0)
         frames = [
@@ -51,12 +51,15 @@ class Inspector:
         ]
         return {"stackFrames": frames[start : start + levels if levels else None], "totalFrames": len(frames)}
 
-    def scopes(self, asked: Asked) -> Mapping[str, Any]:
+    def scopes(self, asked: RequestArguments) -> Mapping[str, Any]:
         """The scopes of a frame."""
         view = self._view(asked)
         variables = view.variables()
-        own = Rows(lambda: [view.row(value) for value in variables.values()], len(variables))
-        nodes: list[tuple[str, Node]] = [("Variables", own), ("Packet", state_rows.packet(view, self._stop.packet))]
+        own = RowList(lambda: [view.row(value) for value in variables.values()], len(variables))
+        nodes: list[tuple[str, RowSource]] = [
+            ("Variables", own),
+            ("Packet", state_rows.packet(view, self._stop.packet)),
+        ]
         nodes += state_rows.scopes(self._switch, view)
         hints = {"Variables": "locals"}
         return {
@@ -68,7 +71,7 @@ class Inspector:
             ]
         }
 
-    def variables(self, asked: Asked) -> Mapping[str, Any]:
+    def variables(self, asked: RequestArguments) -> Mapping[str, Any]:
         """Rows below a reference, all or a page of them."""
         node = self._node(asked)
         start, count = asked.number("start", 0), asked.number("count", 0)
@@ -77,19 +80,19 @@ class Inspector:
             return {"variables": []}
         return {"variables": [self._row(row) for row in node.rows(start, min(count or MOST_ROWS, MOST_ROWS))]}
 
-    def set_variable(self, asked: Asked) -> Mapping[str, Any]:
+    def set_variable(self, asked: RequestArguments) -> Mapping[str, Any]:
         """Set the value that a row shows; answers with the new one."""
         node, name = self._node(asked), asked.text("name")
         _put(rows.find(node, name), asked.text("value"))
         return self._value(rows.find(node, name), "value")
 
-    def set_expression(self, asked: Asked) -> Mapping[str, Any]:
+    def set_expression(self, asked: RequestArguments) -> Mapping[str, Any]:
         """Set a place that an expression names."""
         view, text = self._view(asked), asked.text("expression")
         _put(view.value(text), asked.text("value"))
         return self._value(view.value(text), "value")
 
-    def evaluate(self, asked: Asked) -> Mapping[str, Any]:
+    def evaluate(self, asked: RequestArguments) -> Mapping[str, Any]:
         """The value of an expression, or the table, register or other object of this name."""
         view, text = self._view(asked), asked.text("expression").strip()
         try:
@@ -101,27 +104,27 @@ class Inspector:
             row = known_row
         return self._value(row, "result")
 
-    def _view(self, asked: Asked) -> View:
+    def _view(self, asked: RequestArguments) -> FrameView:
         number = asked.number("frameId", 1)
         if not 1 <= number <= len(self._views):
             raise OfframpError(f"no frame {number} here")
         return self._views[number - 1]
 
-    def _node(self, asked: Asked) -> Node:
+    def _node(self, asked: RequestArguments) -> RowSource:
         number = asked.number("variablesReference")
         if not 1 <= number <= len(self._nodes):
             raise OfframpError(f"no reference {number} here")
         return self._nodes[number - 1]
 
-    def _row(self, row: Row) -> Mapping[str, Any]:
+    def _row(self, row: VariableRow) -> Mapping[str, Any]:
         path = {"evaluateName": row.path} if row.path else {}
         return {"name": row.name, **self._value(row, "value"), **path}
 
-    def _value(self, row: Row, name: str) -> dict[str, Any]:
+    def _value(self, row: VariableRow, name: str) -> dict[str, Any]:
         kind = {"type": row.type} if row.type else {}
         return {name: row.text, **kind, **self._reference(row.node)}
 
-    def _reference(self, node: Node | None) -> dict[str, int]:
+    def _reference(self, node: RowSource | None) -> dict[str, int]:
         if node is None or not node.size:
             return {"variablesReference": 0}
         if len(self._nodes) >= MAX_NODES:
@@ -131,7 +134,7 @@ class Inspector:
         return {"variablesReference": len(self._nodes), size: node.size}
 
 
-LOOKS: Mapping[str, Callable[[Inspector, Asked], Mapping[str, Any]]] = {
+LOOKS: Mapping[str, Callable[[Inspector, RequestArguments], Mapping[str, Any]]] = {
     "stackTrace": Inspector.stack_trace,
     "scopes": Inspector.scopes,
     "variables": Inspector.variables,
@@ -149,7 +152,7 @@ def source_of(pos: Pos) -> Mapping[str, Any]:
     return {"name": name, "path": path} if Path(path).is_file() else {"name": name, "sourceReference": 1}
 
 
-def _put(row: Row, text: str) -> None:
+def _put(row: VariableRow, text: str) -> None:
     if row.put is None:
         raise OfframpError(f"{row.name or 'this'} cannot be set")
     row.put(text)

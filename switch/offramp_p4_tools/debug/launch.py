@@ -14,14 +14,14 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire import pcap
 from offramp_p4.frontend import load
 from offramp_p4.settings import parse_macro, parse_packet
-from offramp_p4.stf.control import Control
+from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import StfError, parse
 from offramp_p4.switch import Switch
 from offramp_p4.tm.config import MAX_PORT
-from offramp_p4_tools.debug.session import Session, Starter
+from offramp_p4_tools.debug.session import DapSession, Starter
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.debug.asked import Asked
+    from offramp_p4_tools.debug.asked import RequestArguments
     from offramp_p4_tools.debug.debugger import Debugger
 
 _WAIT_S: Final = 5.0
@@ -50,7 +50,7 @@ class Launch:
     stop_on_entry: bool = False
     seed: int = 0
 
-    def asked(self, asked: Asked) -> Launch:
+    def asked(self, asked: RequestArguments) -> Launch:
         """The arguments of a client's request; those that it leaves out are taken from this object.
 
         Raises:
@@ -72,7 +72,7 @@ class Launch:
         )
 
 
-class Launcher(Starter):
+class ProgramLauncher(Starter):
     """Runs the launched program in a thread of its own."""
 
     def __init__(self, debugger: Debugger, given: Launch) -> None:
@@ -81,7 +81,7 @@ class Launcher(Starter):
         self._thread: threading.Thread | None = None
         self._ending = False
 
-    def launch(self, asked: Asked) -> None:
+    def launch(self, asked: RequestArguments) -> None:
         """Load the program; its packets wait for :meth:`configured`.
 
         Raises:
@@ -96,7 +96,7 @@ class Launcher(Starter):
         if wanted.stop_on_entry:
             self.debugger.pause("entry")
 
-    def configured(self, session: Session) -> None:
+    def configured(self, session: DapSession) -> None:
         """Send the packets."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, args=(session,), name="packets", daemon=True)
@@ -108,7 +108,7 @@ class Launcher(Starter):
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_WAIT_S)
 
-    def _run(self, session: Session) -> None:
+    def _run(self, session: DapSession) -> None:
         status = 0
         try:
             for work in self._work:
@@ -129,7 +129,7 @@ def _work(switch: Switch, wanted: Launch) -> Iterator[Work]:
     Raises:
         OfframpError: a file cannot be read, or is invalid.
     """
-    control = Control(switch)
+    control = StfControl(switch)
     for name, packets in ((wanted.entries, False), (wanted.stf, True)):
         for command in parse(read_text(Path(name)), name) if name else ():
             if command.name == "packet" and packets:
@@ -151,7 +151,7 @@ def _sent(switch: Switch, port: int, frame: bytes) -> Work:
     return lambda: switch.process_one(port, frame)
 
 
-def _executed(control: Control, command: Any, file: str) -> Work:
+def _executed(control: StfControl, command: Any, file: str) -> Work:
     def execute() -> list[tuple[int, bytes]]:
         try:
             control.execute(command)

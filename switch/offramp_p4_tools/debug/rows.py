@@ -14,11 +14,11 @@ from offramp_base.numerals import whole_number
 from offramp_p4 import ir
 from offramp_p4.types import Stack, strip
 from offramp_p4_tools.debug import values
-from offramp_p4_tools.debug.values import Value, shown
+from offramp_p4_tools.debug.values import MemoryValue, shown
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
-    from offramp_p4_tools.debug.code import Code, Location
+    from offramp_p4_tools.debug.code import DebugCode, Location
 
 _T = TypeVar("_T")
 MOST_ROWS: Final = 4096
@@ -26,18 +26,18 @@ MOST_ROWS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VariableRow:
     """A line: ``node`` has the lines below it, ``put`` sets its value, ``path`` is an expression for the value."""
 
     name: str
     text: str
     type: str = ""
-    node: Node | None = None
+    node: RowSource | None = None
     put: Callable[[str], None] | None = None
     path: str = ""
 
 
-class Node(Protocol):
+class RowSource(Protocol):
     """Rows below a row; ``indexed`` where they are called ``[0]``, ``[1]`` and so on."""
 
     @property
@@ -48,19 +48,19 @@ class Node(Protocol):
     def indexed(self) -> bool:
         """Whether rows are elements of an array, which clients ask for by pages."""
 
-    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
+    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[VariableRow]:
         """At most ``most`` rows from number ``start`` on."""
 
 
-class Rows:
+class RowList:
     """Rows that are few, made when they are asked for."""
 
     indexed = False
 
-    def __init__(self, make: Callable[[], Sequence[Row]], size: int) -> None:
+    def __init__(self, make: Callable[[], Sequence[VariableRow]], size: int) -> None:
         self._make, self.size = make, size
 
-    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
+    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[VariableRow]:
         """At most ``most`` rows from number ``start`` on."""
         return list(self._make())[start : start + most]
 
@@ -70,17 +70,17 @@ class Elements(Generic[_T]):
 
     indexed = True
 
-    def __init__(self, size: int, items: Callable[[], Iterable[_T]], make: Callable[[int, _T], Row]) -> None:
+    def __init__(self, size: int, items: Callable[[], Iterable[_T]], make: Callable[[int, _T], VariableRow]) -> None:
         self.size, self._items, self._make = size, items, make
 
-    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
+    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[VariableRow]:
         """At most ``most`` rows from number ``start`` on."""
         items = self._items()
         page = items[start : start + most] if isinstance(items, list | range) else islice(items, start, start + most)
         return [self._make(i, item) for i, item in enumerate(page, start)]
 
 
-def find(node: Node, name: str) -> Row:
+def find(node: RowSource, name: str) -> VariableRow:
     """The row of this name.
 
     Raises:
@@ -95,34 +95,34 @@ def find(node: Node, name: str) -> Row:
 
 
 @dataclass(frozen=True)
-class View:
+class FrameView:
     """A frame of a packet that is held, in which expressions are evaluated."""
 
-    code: Code
+    code: DebugCode
     location: Location
     m: Memory
 
-    def row(self, value: Value, path: str = "") -> Row:
+    def row(self, value: MemoryValue, path: str = "") -> VariableRow:
         """The row of a value."""
         path = path or value.name
         put = None if value.place is None else partial(self._assign, value.place)
-        node = Parts(self, value, path) if values.count(value.type) else None
-        return Row(value.name, shown(value, self.code.program.errors), str(value.type), node, put, path)
+        node = StructureRows(self, value, path) if values.count(value.type) else None
+        return VariableRow(value.name, shown(value, self.code.program.errors), str(value.type), node, put, path)
 
     def _assign(self, place: ir.Expr, text: str) -> None:
         self.code.expressions.assign(self.location, place, text, self.m)
 
-    def variables(self) -> dict[str, Value]:
+    def variables(self) -> dict[str, MemoryValue]:
         """The variables in scope, innermost last, without those that have no value."""
         layout = self.code.layout
         values = {}
         for var in self.location.variables:
             if var.type.slots:
                 ref = ir.VarRef(var, type=strip(var.type))
-                values[var.name] = Value(var.name, var.declared or var.type, self.m, layout.base(var), ref)
+                values[var.name] = MemoryValue(var.name, var.declared or var.type, self.m, layout.base(var), ref)
         return values
 
-    def value(self, text: str) -> Row:
+    def value(self, text: str) -> VariableRow:
         """The row of an expression.
 
         Raises:
@@ -131,15 +131,15 @@ class View:
         return self.row(self.code.expressions.value(self.location, text, self.m), text)
 
 
-class Parts:
+class StructureRows:
     """The parts of a structure."""
 
-    def __init__(self, view: View, value: Value, path: str) -> None:
+    def __init__(self, view: FrameView, value: MemoryValue, path: str) -> None:
         self._view, self._value, self._path = view, value, path
         self.size = values.count(value.type)
         self.indexed = isinstance(strip(value.type), Stack)
 
-    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
+    def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[VariableRow]:
         """At most ``most`` rows from number ``start`` on."""
         parts = values.parts(self._value, start, most)
         return [self._view.row(p, self._path + (p.name if p.name[0] == "[" else f".{p.name}")) for p in parts]

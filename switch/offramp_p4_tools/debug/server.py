@@ -19,7 +19,7 @@ from offramp_base.listening import Access, Address, parse_address
 from offramp_base.listening.sockets import bind, remove, trusted_user
 from offramp_base.transport.socket_owner import LocalSockets
 from offramp_p4_tools.debug.debugger import Debugger
-from offramp_p4_tools.debug.session import Session, Starter
+from offramp_p4_tools.debug.session import DapSession, Starter
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 8
@@ -122,7 +122,7 @@ class DebugServer:
         try:
             with sock, sock.makefile("rb") as reader, sock.makefile("wb") as writer:
                 starter = self._make()
-                session = Session(starter.debugger, starter, reader, writer, on_start=lambda: sock.settimeout(None))
+                session = DapSession(starter.debugger, starter, reader, writer, on_start=lambda: sock.settimeout(None))
                 converse(session)
         except OSError:
             pass  # what was left to send to somebody who has gone
@@ -135,10 +135,10 @@ def serve_standard_streams(starter: Starter) -> None:
     """Talk to the client that started this process; everything else that is printed goes to standard error."""
     with os.fdopen(os.dup(sys.stdin.fileno()), "rb") as reader, os.fdopen(os.dup(1), "wb") as writer:
         os.dup2(2, 1)
-        converse(Session(starter.debugger, starter, reader, writer))
+        converse(DapSession(starter.debugger, starter, reader, writer))
 
 
-def converse(session: Session) -> None:
+def converse(session: DapSession) -> None:
     """Run a session; malformed input ends it with one line."""
     try:
         session.run()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4_tools.debug.asked import Asked
+from offramp_p4_tools.debug.asked import RequestArguments
 from offramp_p4_tools.debug.breakpoint_requests import BreakpointRequests
 from offramp_p4_tools.debug.framing import read_message, write_message
 from offramp_p4_tools.debug.inspector import LOOKS, Inspector, source_of
@@ -52,7 +52,7 @@ class Starter:
 
     debugger: Debugger
 
-    def launch(self, asked: Asked) -> None:
+    def launch(self, asked: RequestArguments) -> None:
         """Load a program."""
         del asked
         raise OfframpError("this switch runs already: use attach")
@@ -61,14 +61,14 @@ class Starter:
         """Join a switch that runs."""
         raise OfframpError("nothing runs here: use launch")
 
-    def configured(self, session: Session) -> None:
+    def configured(self, session: DapSession) -> None:
         """Breakpoints are set: begin."""
 
     def end(self) -> None:
         """Stop the launched program."""
 
 
-class Session:
+class DapSession:
     """Reads requests until the client ends or is lost; then whatever is held goes on.
 
     Args:
@@ -94,7 +94,7 @@ class Session:
         self._breakpoints = BreakpointRequests(debugger)
         self._started = self._over = False
         self._after: list[Callable[[], None]] = []
-        self._requests: dict[str, Callable[[Asked], Body]] = {
+        self._requests: dict[str, Callable[[RequestArguments], Body]] = {
             "initialize": self._initialize,
             "launch": self._launch,
             "attach": self._attach,
@@ -168,7 +168,7 @@ class Session:
         answer: dict[str, Any] = {"type": "response", "request_seq": number if type(number) is int else 0}
         answer["command"] = command if isinstance(command, str) and len(command) < 100 else ""
         try:
-            body = self._done(answer["command"], Asked(message.get("arguments")))
+            body = self._done(answer["command"], RequestArguments(message.get("arguments")))
             answer |= {"success": True} | ({"body": body} if body is not None else {})
         except OfframpError as error:
             text = str(error).partition("\n")[0]
@@ -178,7 +178,7 @@ class Session:
         for each in after if answer["success"] else []:
             each()
 
-    def _done(self, command: str, asked: Asked) -> Body:
+    def _done(self, command: str, asked: RequestArguments) -> Body:
         if command in LOOKS:
             inspector = self._inspector
             if inspector is None or self._debugger.stop is None:
@@ -203,7 +203,7 @@ class Session:
         if self._debugger.leave(self) and not self._over:
             _LOG.warning("debugger: the client has gone; the packet that it held goes on")
 
-    def _initialize(self, asked: Asked) -> Body:
+    def _initialize(self, asked: RequestArguments) -> Body:
         self._breakpoints.first_line = int(asked.flag("linesStartAt1", default=True))
         return CAPABILITIES
 
@@ -216,7 +216,7 @@ class Session:
         self._on_start()
         self._after.append(lambda: self.event("initialized", {}))
 
-    def _launch(self, asked: Asked) -> Body:
+    def _launch(self, asked: RequestArguments) -> Body:
         self._begin()
         try:
             self._starter.launch(asked)
@@ -226,30 +226,30 @@ class Session:
             raise
         return None
 
-    def _attach(self, asked: Asked) -> Body:
+    def _attach(self, asked: RequestArguments) -> Body:
         del asked
         self._starter.attach()
         self._begin()
         return None
 
-    def _configuration_done(self, asked: Asked) -> Body:
+    def _configuration_done(self, asked: RequestArguments) -> Body:
         del asked
         self._after.append(lambda: self._starter.configured(self))
         return None
 
-    def _set_exception_breakpoints(self, asked: Asked) -> Body:
+    def _set_exception_breakpoints(self, asked: RequestArguments) -> Body:
         wanted = asked.texts("filters")
         self._debugger.errors, self._debugger.drops = "errors" in wanted, "drops" in wanted
         return {"breakpoints": [{"verified": each in ("errors", "drops")} for each in wanted]}
 
-    def _exception_info(self, asked: Asked) -> Body:
+    def _exception_info(self, asked: RequestArguments) -> Body:
         del asked
         stop = self._debugger.stop
         if stop is None or stop.reason != "exception":
             raise OfframpError("no packet is held by an error")
         return {"exceptionId": stop.text, "description": stop.text, "breakMode": "always"}
 
-    def _source(self, asked: Asked) -> Body:
+    def _source(self, asked: RequestArguments) -> Body:
         del asked
         program = self._debugger.program
         if program is None:
@@ -263,12 +263,12 @@ class Session:
         self._after.append(lambda: self._debugger.go(how))
         return {}
 
-    def _pause(self, asked: Asked) -> Body:
+    def _pause(self, asked: RequestArguments) -> Body:
         del asked
         self._debugger.pause()
         return None
 
-    def _end(self, asked: Asked) -> Body:
+    def _end(self, asked: RequestArguments) -> Body:
         del asked
         self._over = True
         return None

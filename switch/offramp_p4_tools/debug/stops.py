@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
-    from offramp_p4_tools.debug.code import Code, Location
+    from offramp_p4_tools.debug.code import DebugCode, Location
 
 Reason = Literal["entry", "step", "breakpoint", "function breakpoint", "exception", "pause"]
 How = Literal["in", "over", "out", "packet"]
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class HeldPacket:
     """The packet that is being run: its number since the start, and how it came in."""
 
     number: int
@@ -34,15 +34,15 @@ class Stop:
     """
 
     reason: Reason
-    code: Code
+    code: DebugCode
     stack: tuple[tuple[Location, Memory], ...]
-    packet: Packet
+    packet: HeldPacket
     text: str = ""
     breakpoints: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepTarget:
     """The place at which a released packet is held again.
 
     Attributes:

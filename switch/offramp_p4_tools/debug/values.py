@@ -26,7 +26,7 @@ from offramp_p4.types import (
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class MemoryValue:
     """A value in memory.
 
     Attributes:
@@ -41,7 +41,7 @@ class Value:
     place: ir.Expr | None
 
 
-def shown(value: Value, errors: Sequence[str]) -> str:
+def shown(value: MemoryValue, errors: Sequence[str]) -> str:
     """A value in a line, scalars as P4 writes them."""
     t, cell = strip(value.type), value.cells[value.at] if value.type.slots else 0
     match t:
@@ -85,29 +85,29 @@ def count(t: Type) -> int:
     return len(t.types) if isinstance(t, Tuple) else 0
 
 
-def parts(value: Value, start: int = 0, most: int | None = None) -> list[Value]:
+def parts(value: MemoryValue, start: int = 0, most: int | None = None) -> list[MemoryValue]:
     """The parts of a structure, or some of them."""
     return list(islice(_parts(value), start, None if most is None else start + most))
 
 
-def part(value: Value, name: str) -> Value | None:
+def part(value: MemoryValue, name: str) -> MemoryValue | None:
     """The part of this name."""
     return next((each for each in _parts(value) if each.name == name), None)
 
 
-def _parts(value: Value) -> Iterator[Value]:
+def _parts(value: MemoryValue) -> Iterator[MemoryValue]:
     t, place = strip(value.type), value.place
     if isinstance(t, Header):
         valid = None if place is None else ir.IsValid(place, type=BOOL)
-        yield Value("isValid()", BOOL, value.cells, value.at, valid)
+        yield MemoryValue("isValid()", BOOL, value.cells, value.at, valid)
     if isinstance(t, Structure | Tuple):
         names = [f.name for f in t.fields] if isinstance(t, Structure) else [f"[{i}]" for i in range(len(t.types))]
         types = [f.type for f in t.fields] if isinstance(t, Structure) else list(t.types)
         for i, (name, kind, offset) in enumerate(zip(names, types, t.offsets, strict=True)):
             inner = None if place is None else ir.Member(place, i, type=strip(kind))
-            yield Value(name, kind, value.cells, value.at + offset, inner)
+            yield MemoryValue(name, kind, value.cells, value.at + offset, inner)
     elif isinstance(t, Stack):
         for i in range(t.size):
             index = ir.Const(i, type=Bits(32))
             element = None if place is None else ir.Element(place, index, type=strip(t.element))
-            yield Value(f"[{i}]", t.element, value.cells, value.at + t.first + i * t.element.slots, element)
+            yield MemoryValue(f"[{i}]", t.element, value.cells, value.at + t.first + i * t.element.slots, element)

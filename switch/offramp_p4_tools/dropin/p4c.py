@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4_tools.dropin.words import Takes, Words, read_words
+from offramp_p4_tools.dropin.words import CommandWords, Takes, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def take_foreign(words: Sequence[str], program: str) -> list[str]:
     return [*kept, *line.positions]
 
 
-def _run(line: Words, program: str) -> None:
+def _run(line: CommandWords, program: str) -> None:
     if "--version" in line.options:
         from offramp_base import __version__
 
@@ -119,7 +119,7 @@ def _check_architecture(loaded: ir.Program, wanted: str | None, program: str) ->
         raise OfframpError(f"{program}: {loaded.file} is for {architecture_of(loaded).name}, not for {wanted}")
 
 
-def _load(source: Path, line: Words) -> ir.Program:
+def _load(source: Path, line: CommandWords) -> ir.Program:
     from offramp_p4.frontend import load
 
     defines: dict[str, str] = {}
@@ -129,7 +129,7 @@ def _load(source: Path, line: Words) -> ir.Program:
     return load(source, include=[Path(folder) for folder in line.options.get("-I", ())], defines=defines)
 
 
-def _outputs(line: Words, source: Path, program: str) -> tuple[Path | None, list[Path]]:
+def _outputs(line: CommandWords, source: Path, program: str) -> tuple[Path | None, list[Path]]:
     """Paths of the JSON, and of the P4Info."""
     infos = [
         Path(n)

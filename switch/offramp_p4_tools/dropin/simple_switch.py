@@ -12,12 +12,12 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4_tools.dropin.words import Takes, Words, read_words
+from offramp_p4_tools.dropin.words import CommandWords, Takes, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp_p4.serve import Running
+    from offramp_p4.serve import RunningSwitch
     from offramp_p4.settings import Settings
     from offramp_p4.tm.config import TmConfig
 
@@ -81,14 +81,14 @@ def main(words: Sequence[str] | None = None, program: str = "simple_switch") -> 
     return 0
 
 
-def _level(line: Words) -> int:
+def _level(line: CommandWords) -> int:
     level = line.last("-L") or "info"
     if level not in _LEVELS:
         raise OfframpError(f"-L {level}: expected one of {', '.join(_LEVELS)}")
     return _LEVELS[level]
 
 
-def _printed(line: Words, program: str) -> bool:
+def _printed(line: CommandWords, program: str) -> bool:
     from offramp_base import __version__
 
     texts = {
@@ -103,7 +103,7 @@ def _printed(line: Words, program: str) -> bool:
     return False
 
 
-def settings(line: Words, program: str) -> Settings:
+def settings(line: CommandWords, program: str) -> Settings:
     """The settings of our switch that bmv2's options ask for.
 
     Raises:
@@ -143,7 +143,7 @@ def settings(line: Words, program: str) -> Settings:
     )
 
 
-def _queues(line: Words) -> TmConfig:
+def _queues(line: CommandWords) -> TmConfig:
     """A traffic manager as bmv2's: one queue for each port unless ``--priority-queues`` says more."""
     from offramp_p4.tm.config import QueueConfig, TmConfig
 
@@ -153,14 +153,14 @@ def _queues(line: Words) -> TmConfig:
     return TmConfig.uniform(queues=queues or 1, queue=QueueConfig(limit_packets=QUEUE_PACKETS))
 
 
-def _address(line: Words, program: str) -> str:
+def _address(line: CommandWords, program: str) -> str:
     """Address of the P4Runtime server; simple_switch has none, so there it is any free port."""
     if program != GRPC:
         return "127.0.0.1:0"
     return _this_machine(line, program, "--grpc-server-addr") or f"127.0.0.1:{P4RUNTIME}"
 
 
-def _this_machine(line: Words, program: str, option: str) -> str | None:
+def _this_machine(line: CommandWords, program: str, option: str) -> str | None:
     """The address of an option, which for every machine needs certificates of the clients; None without it."""
     given = line.last(option)
     if given is None:
@@ -172,14 +172,14 @@ def _this_machine(line: Words, program: str, option: str) -> str | None:
     return f"127.0.0.1:{port}"
 
 
-def _serve(wanted: Settings, line: Words, program: str) -> None:
+def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
     from contextlib import ExitStack
 
     from offramp_p4.serve import run
 
     with ExitStack() as stack:
         # What scripts wait for, in the words of bmv2.
-        def ready(running: Running) -> None:
+        def ready(running: RunningSwitch) -> None:
             port = line.number("--thrift-port")
             if program != GRPC or port is not None:
                 from offramp_p4_tools.dropin.thrift.server import ThriftServer

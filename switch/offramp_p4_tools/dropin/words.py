@@ -15,7 +15,7 @@ Takes = Literal["nothing", "value", "maybe"]
 
 
 @dataclass
-class Words:
+class CommandWords:
     """A command line.
 
     Attributes:
@@ -54,7 +54,7 @@ class Words:
 
 def read_words(
     words: Iterable[str], known: Mapping[str, Takes], ignored: Mapping[str, Takes], aliases: Mapping[str, str]
-) -> Words:
+) -> CommandWords:
     """Read a command line.
 
     Args:
@@ -66,7 +66,7 @@ def read_words(
     Raises:
         OfframpError: an option lacks its value.
     """
-    out, todo = Words(), list(words)
+    out, todo = CommandWords(), list(words)
     while todo:
         word = todo.pop(0)
         if word == "--":

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4_tools.fuzz.campaign import Campaign
-from offramp_p4_tools.fuzz.findings import Counts, Finding
+from offramp_p4_tools.fuzz.findings import Finding, TrialCounts
 from offramp_p4_tools.fuzz.programs import random_program
 
-__all__ = ["Campaign", "Counts", "Finding", "random_program"]
+__all__ = ["Campaign", "Finding", "TrialCounts", "random_program"]

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any, Final
 
 from offramp_p4_tools.fuzz.card import random_pna_program
-from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, Make, compare
-from offramp_p4_tools.fuzz.findings import Counts, Finding
+from offramp_p4_tools.fuzz.compare import FuzzInput, FuzzVerdict, Make, compare
+from offramp_p4_tools.fuzz.findings import Finding, TrialCounts
 from offramp_p4_tools.fuzz.isolate import in_parallel, isolated
 from offramp_p4_tools.fuzz.minimise import minimise
 from offramp_p4_tools.fuzz.noise import noise
@@ -53,7 +53,7 @@ class Campaign:
     shrink_s: float = 30.0
     jobs: int = 1
     write: Callable[[int], RandomProgram] | None = None
-    counts: Counts = field(default_factory=Counts)
+    counts: TrialCounts = field(default_factory=TrialCounts)
     findings: list[Finding] = field(default_factory=list)
 
     def run(
@@ -66,7 +66,7 @@ class Campaign:
         """Go on until the time or the number of trials is used up; ``spent`` gets the seconds so far."""
         start = time.monotonic()
 
-        def works() -> Iterator[tuple[int, Callable[[], Counts | None]]]:
+        def works() -> Iterator[tuple[int, Callable[[], TrialCounts | None]]]:
             for seed in count(self.seed):
                 if time.monotonic() >= start + seconds or seed - self.seed >= trials:
                     return
@@ -87,11 +87,11 @@ class Campaign:
             if spent is not None:
                 spent(time.monotonic() - start)
 
-    def _quick(self, seed: int) -> Counts | None:
+    def _quick(self, seed: int) -> TrialCounts | None:
         """The counts of a trial in which nothing is wrong; None of another."""
         program, case = self._case(seed)
         outcome = self._compare(program.text, case)
-        counts = Counts()
+        counts = TrialCounts()
         if outcome.kind == "unsupported":
             counts.unsupported = 1
         elif outcome.kind == "same":
@@ -105,9 +105,9 @@ class Campaign:
             counts.add(tally.counts)
         return counts
 
-    def _case(self, seed: int) -> tuple[RandomProgram, Case]:
+    def _case(self, seed: int) -> tuple[RandomProgram, FuzzInput]:
         program = self.write(seed) if self.write else random_program(seed, portable=self.engine is None)
-        return program, Case(tuple(random_packets(Random(seed), PACKETS, program.hints)), seed)
+        return program, FuzzInput(tuple(random_packets(Random(seed), PACKETS, program.hints)), seed)
 
     def trial(self, seed: int) -> None:
         """One random program with packets, some sources nearly like it, some P4Runtime messages; each by itself."""
@@ -129,15 +129,15 @@ class Campaign:
             self.counts.add(ended.value.counts)
             self.findings += ended.value.findings
 
-    def _compare(self, text: str, case: Case) -> FuzzVerdict:
+    def _compare(self, text: str, case: FuzzInput) -> FuzzVerdict:
         return against_bmv2(text, case) if self.engine is None else compare(self.engine, text, case)
 
-    def _outcome(self, text: str, case: Case) -> FuzzVerdict:
+    def _outcome(self, text: str, case: FuzzInput) -> FuzzVerdict:
         """The verdict on a program that both engines run."""
         ended = isolated(partial(self._compare, text, case), TRIAL_S)
         return FuzzVerdict("death", ended.death) if ended.value is None else ended.value
 
-    def _smallest(self, text: str, case: Case, fault: FuzzVerdict) -> Finding:
+    def _smallest(self, text: str, case: FuzzInput, fault: FuzzVerdict) -> Finding:
         """A finding with as few packets and lines as the time allows."""
         deadline = time.monotonic() + self.shrink_s
         if fault.kind == "refused":  # the message names the line

@@ -13,9 +13,9 @@ from offramp_p4_tools.fuzz.externs import Lines
 from offramp_p4_tools.fuzz.flows import timer_calls, write_flow_table
 from offramp_p4_tools.fuzz.parsers import write_parser
 from offramp_p4_tools.fuzz.portable import renamed
-from offramp_p4_tools.fuzz.portable_externs import PortableExterns
-from offramp_p4_tools.fuzz.programs import RandomProgram, Writer
-from offramp_p4_tools.fuzz.scope import Callee, Operand, Scope
+from offramp_p4_tools.fuzz.portable_externs import PortableExternGenerator
+from offramp_p4_tools.fuzz.programs import ProgramWriter, RandomProgram
+from offramp_p4_tools.fuzz.scope import Callee, Operand, ReachableNames
 from offramp_p4_tools.fuzz.tables import write_table
 
 _READ: Final = (("((PortIdUint_t)istd.input_port)", 32), ("((TimestampUint_t)istd.timestamp)", 64))
@@ -26,16 +26,16 @@ def random_pna_program(seed: int, size: int = 8) -> RandomProgram:
     return PnaWriter(Random(seed), size, portable=False).program()
 
 
-class PnaWriter(Writer):
+class PnaWriter(ProgramWriter):
     """Writes one program for PNA."""
 
     def __init__(self, rng: Random, size: int, portable: bool) -> None:
         self.bmv2 = rng.random() < 0.3
         super().__init__(rng, size, portable)
 
-    def make_externs(self) -> PortableExterns:
+    def make_externs(self) -> PortableExternGenerator:
         """The writer of uses of the architecture's externs."""
-        return PortableExterns(("TOEPLITZ",))
+        return PortableExternGenerator(("TOEPLITZ",))
 
     def program(self) -> RandomProgram:
         """The whole program."""
@@ -85,7 +85,7 @@ class PnaWriter(Writer):
             lines += [f"{name}.apply();"] if name.startswith("flows") and self.rng.random() < 0.7 else []
         return [*lines, *self.statements.block(scope, self.size), "} }"]
 
-    def _asks(self, scope: Scope) -> list[Callable[[], str]]:
+    def _asks(self, scope: ReachableNames) -> list[Callable[[], str]]:
         """Writers of requests that the main control may make of the card."""
         rng = self.rng
         ports = ("0xfffffffd", "0xfffffffa", "70000")
@@ -107,12 +107,12 @@ class PnaWriter(Writer):
             requests.append(lambda: self._by_port(scope))
         return requests
 
-    def _by_direction(self, scope: Scope) -> str:
+    def _by_direction(self, scope: ReachableNames) -> str:
         direction = "istd.recirculated" if self.bmv2 else "istd.direction"
         values = ", ".join(expression(scope, Bits(16), 1) for _ in range(2))
         return f"meta.link = SelectByDirection<bit<16>>({direction}, {values});"
 
-    def _by_port(self, scope: Scope) -> str:
+    def _by_port(self, scope: ReachableNames) -> str:
         port = f"(PortId_t)(PortIdUint_t)({expression(scope, Bits(32), 1)} & 7)"
         asked = scope.pick(("is_host_port", "is_net_port"))
         return f"if ({asked}({port}) == {condition(scope, 1)}) {{ meta.link = 5; }}"

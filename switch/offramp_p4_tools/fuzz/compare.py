@@ -29,7 +29,7 @@ CHANGE_EVERY: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FuzzInput:
     """The input of a run, beside the program."""
 
     packets: tuple[Packet, ...]
@@ -73,7 +73,7 @@ class FuzzVerdict:
     message: str = ""
 
 
-def compare(engine: Make, text: str, case: Case) -> FuzzVerdict:
+def compare(engine: Make, text: str, case: FuzzInput) -> FuzzVerdict:
     """Run a program and packets on the Python engine and on another."""
     try:
         program = load_text(text, "random.p4")
@@ -91,7 +91,7 @@ def compare(engine: Make, text: str, case: Case) -> FuzzVerdict:
     return FuzzVerdict("same") if fault is None else FuzzVerdict("difference", fault)
 
 
-def difference(oracle: Any, tested: Any, case: Case) -> str | None:
+def difference(oracle: Any, tested: Any, case: FuzzInput) -> str | None:
     """Run ``case`` on two fresh switches; returns a description of the difference, or None."""
     digests: tuple[list[Any], list[Any]] = [], []
     controls = [RandomControl(switch, case.seed) for switch in (oracle, tested)]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_p4.types import BOOL, Bits, Type
-from offramp_p4_tools.fuzz.scope import WIDTHS, Scope
+from offramp_p4_tools.fuzz.scope import WIDTHS, ReachableNames
 
 _SAME: Final = ("+", "-", "*", "&", "|", "^", "|+|", "|-|")
 _COMPARE: Final = ("==", "!=", "<", "<=", ">", ">=")
 
 
-def literal(scope: Scope, t: Type) -> str:
+def literal(scope: ReachableNames, t: Type) -> str:
     """A constant; often one at the edge of its type."""
     if not isinstance(t, Bits):
         return scope.pick(("true", "false"))
@@ -25,7 +25,7 @@ def literal(scope: Scope, t: Type) -> str:
     return f"{t.width}w{value:#x}" if scope.chance(0.5) else f"{t.width}w{value}"
 
 
-def expression(scope: Scope, t: Type, depth: int = 3) -> str:
+def expression(scope: ReachableNames, t: Type, depth: int = 3) -> str:
     """An expression of type ``t``."""
     if depth <= 0 or scope.chance(0.2):
         return _leaf(scope, t)
@@ -34,7 +34,7 @@ def expression(scope: Scope, t: Type, depth: int = 3) -> str:
     return condition(scope, depth - 1)
 
 
-def condition(scope: Scope, depth: int = 2) -> str:
+def condition(scope: ReachableNames, depth: int = 2) -> str:
     """A boolean expression."""
     roll = scope.rng.randrange(10)
     if depth <= 0 or roll == 0:
@@ -54,7 +54,7 @@ def condition(scope: Scope, depth: int = 2) -> str:
     return f"({expression(scope, t, depth - 1)} {operator} {expression(scope, t, depth - 1)})"
 
 
-def _leaf(scope: Scope, t: Type) -> str:
+def _leaf(scope: ReachableNames, t: Type) -> str:
     operands = scope.of_type(lambda other: other == t)
     if operands and scope.chance(0.7):
         return scope.pick(operands).text
@@ -72,7 +72,7 @@ def _leaf(scope: Scope, t: Type) -> str:
     return literal(scope, t)
 
 
-def _unsigned(scope: Scope, t: Bits, depth: int) -> str:
+def _unsigned(scope: ReachableNames, t: Bits, depth: int) -> str:
     roll = scope.rng.randrange(14)
     if roll < 5:
         operator = scope.pick(_SAME)
@@ -100,7 +100,7 @@ def _unsigned(scope: Scope, t: Bits, depth: int) -> str:
     return _mux(scope, t, depth)
 
 
-def _signed(scope: Scope, t: Bits, depth: int) -> str:
+def _signed(scope: ReachableNames, t: Bits, depth: int) -> str:
     roll = scope.rng.randrange(9)
     if roll < 4:
         operator = scope.pick(_SAME)
@@ -116,18 +116,18 @@ def _signed(scope: Scope, t: Bits, depth: int) -> str:
     return _mux(scope, t, depth)
 
 
-def _mux(scope: Scope, t: Type, depth: int) -> str:
+def _mux(scope: ReachableNames, t: Type, depth: int) -> str:
     return f"({condition(scope, depth)} ? {expression(scope, t, depth)} : {expression(scope, t, depth)})"
 
 
-def _shift(scope: Scope, t: Bits, depth: int) -> str:
+def _shift(scope: ReachableNames, t: Bits, depth: int) -> str:
     amount = str(scope.rng.randint(0, t.width + 2))
     if scope.chance(0.5):
         amount = expression(scope, Bits(scope.pick((3, 8))), depth)
     return f"({expression(scope, t, depth)} {scope.pick(('<<', '>>'))} {amount})"
 
 
-def _cast(scope: Scope, t: Bits, depth: int) -> str:
+def _cast(scope: ReachableNames, t: Bits, depth: int) -> str:
     """Widths change with the sign kept, signs with the width kept (section 8.11.1)."""
     other = Bits(scope.pick(WIDTHS), t.signed)
     if (scope.chance(0.4) and t.width > 1) or (t.signed and other.width == 1):
@@ -135,7 +135,7 @@ def _cast(scope: Scope, t: Bits, depth: int) -> str:
     return f"(({t}){expression(scope, other, depth)})"
 
 
-def _call(scope: Scope, t: Type, depth: int) -> str | None:
+def _call(scope: ReachableNames, t: Type, depth: int) -> str | None:
     callees = [f for f in scope.functions if f.returns == t and all(d in {"", "in"} for d, _ in f.params)]
     if not callees or scope.in_parser:
         return None

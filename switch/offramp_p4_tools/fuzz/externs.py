@@ -8,7 +8,7 @@ from typing import Final
 
 from offramp_p4.types import Bits, Type
 from offramp_p4_tools.fuzz.expressions import expression
-from offramp_p4_tools.fuzz.scope import Scope
+from offramp_p4_tools.fuzz.scope import ReachableNames
 
 Lines = list[str]
 _HASHES: Final = ("crc16", "crc32", "csum16", "identity", "xor16")
@@ -18,7 +18,7 @@ _KEYS: Final[tuple[list[str], ...]] = (
 )
 
 
-class Externs:
+class ExternGenerator:
     """Declares objects of externs and calls them; every name it declares is new.
 
     Attributes:
@@ -36,7 +36,7 @@ class Externs:
         """A unique name."""
         return f"{hint}{next(self._names)}"
 
-    def objects(self, scope: Scope, registers: int) -> Lines:
+    def objects(self, scope: ReachableNames, registers: int) -> Lines:
         """Registers, a counter and perhaps a meter."""
         lines = []
         for _ in range(registers):
@@ -53,7 +53,7 @@ class Externs:
             scope.arrays.append(("meter", name, Bits(2), 4))
         return lines
 
-    def access(self, scope: Scope) -> Lines:
+    def access(self, scope: ReachableNames) -> Lines:
         """An access to one of the arrays."""
         kind, name, element, size = scope.pick(scope.arrays)
         index = f"(bit<32>){expression(scope, Bits(8), 1)}" if scope.chance(0.6) else f"32w{scope.rng.randrange(size)}"
@@ -67,7 +67,7 @@ class Externs:
             return [f"{name}.read({scope.pick(operands).text}, {index});"]
         return [f"{name}.write({index}, {expression(scope, element, 2)});"]
 
-    def hash(self, scope: Scope) -> str:
+    def hash(self, scope: ReachableNames) -> str:
         """A call of ``hash``."""
         operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64, writable=True)
         data = ", ".join(scope.pick(scope.of_type(lambda t: isinstance(t, Bits))).text for _ in range(3))
@@ -79,7 +79,7 @@ class Externs:
 
     # --- what belongs to a table
 
-    def direct_meter(self, scope: Scope, name: str) -> str:
+    def direct_meter(self, scope: ReachableNames, name: str) -> str:
         """The declaration of a direct meter."""
         return f"direct_meter<bit<2>>(MeterType.{scope.rng.choice(('packets', 'bytes'))}) {name};"
 
@@ -91,17 +91,17 @@ class Externs:
         """The declaration of a direct counter."""
         return f"direct_counter(CounterType.packets_and_bytes) {name};"
 
-    def in_action(self, scope: Scope, counter: str, register: str) -> Lines:
+    def in_action(self, scope: ReachableNames, counter: str, register: str) -> Lines:
         """An action's statements on the direct objects of its table."""
         del scope, counter, register
         return []
 
-    def direct_register(self, scope: Scope, name: str) -> Lines:
+    def direct_register(self, scope: ReachableNames, name: str) -> Lines:
         """The declaration of a direct register; v1model has none."""
         del scope, name
         return []
 
-    def profile(self, scope: Scope) -> tuple[Lines, str]:
+    def profile(self, scope: ReachableNames) -> tuple[Lines, str]:
         """Declarations, and a table's implementation: its actions are those of members, or of groups of them."""
         if scope.chance(0.4):
             return [], "action_profile(16)"

@@ -10,7 +10,7 @@ from offramp_base.ending.files import written
 
 
 @dataclass(slots=True)
-class Counts:
+class TrialCounts:
     """Counts of trials.
 
     Attributes:
@@ -27,9 +27,9 @@ class Counts:
     messages: int = 0
     messages_accepted: int = 0
 
-    def add(self, more: Counts) -> None:
+    def add(self, more: TrialCounts) -> None:
         """Add the counts of another run."""
-        for each in fields(Counts):
+        for each in fields(TrialCounts):
             setattr(self, each.name, getattr(self, each.name) + getattr(more, each.name))
 
 
@@ -60,5 +60,5 @@ class Finding:
 class Tally:
     """Counts and findings of one piece of work."""
 
-    counts: Counts = field(default_factory=Counts)
+    counts: TrialCounts = field(default_factory=TrialCounts)
     findings: list[Finding] = field(default_factory=list)

@@ -9,13 +9,13 @@ from typing import Final
 from offramp_p4.types import Bits
 from offramp_p4_tools.fuzz.expressions import condition, expression
 from offramp_p4_tools.fuzz.externs import Lines
-from offramp_p4_tools.fuzz.scope import Operand, Scope
-from offramp_p4_tools.fuzz.statements import Statements
+from offramp_p4_tools.fuzz.scope import Operand, ReachableNames
+from offramp_p4_tools.fuzz.statements import StatementGenerator
 
 _TIMEOUTS: Final = ("NO_TIMEOUT", "NOTIFY_CONTROL", "AUTO_DELETE", "AUTO_DELETE")
 
 
-def timer_calls(scope: Scope) -> list[Callable[[], str]]:
+def timer_calls(scope: ReachableNames) -> list[Callable[[], str]]:
     """Calls on the timer of the entry hit last, if any."""
     return [
         lambda: "restart_expire_timer();",
@@ -25,12 +25,12 @@ def timer_calls(scope: Scope) -> list[Callable[[], str]]:
     ]
 
 
-def _profile(scope: Scope) -> str:
+def _profile(scope: ReachableNames) -> str:
     number = f"{scope.rng.randrange(3)}" if scope.chance(0.7) else f"{expression(scope, Bits(8), 1)}"
     return f"(ExpireTimeProfileId_t)(ExpireTimeProfileIdUint_t)({number})"
 
 
-def write_flow_table(statements: Statements, scope: Scope, success: str) -> Lines:
+def write_flow_table(statements: StatementGenerator, scope: ReachableNames, success: str) -> Lines:
     """A table with the action of a hit and the one of a miss; it is added to what the scope may apply.
 
     ``success`` is what ``add_entry`` returns when it has added an entry.
@@ -60,7 +60,9 @@ def write_flow_table(statements: Statements, scope: Scope, success: str) -> Line
     return [*lines, "}"]
 
 
-def _miss(statements: Statements, scope: Scope, names: tuple[str, str], types: list[Bits], success: str) -> Lines:
+def _miss(
+    statements: StatementGenerator, scope: ReachableNames, names: tuple[str, str], types: list[Bits], success: str
+) -> Lines:
     miss, hit = names
     inner = scope.inner()
     inner.in_action, inner.actions = True, []

@@ -17,7 +17,7 @@ _K = TypeVar("_K")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[_T]):
+class IsolatedOutcome(Generic[_T]):
     """The outcome of the work: ``value``, or ``death``, the signal or ``"no end in N s"``."""
 
     value: _T | None
@@ -40,17 +40,17 @@ class _Child(Generic[_T]):
         """Seconds that it may still take."""
         return max(0.0, self._deadline - time.monotonic())
 
-    def end(self) -> Ended[_T]:
+    def end(self) -> IsolatedOutcome[_T]:
         """The outcome, at the child's end or at its limit; waits for that."""
         try:
             if not self.receiver.poll(self.left_s):
-                return Ended(None, f"no end in {self._limit_s:g} s")
+                return IsolatedOutcome(None, f"no end in {self._limit_s:g} s")
             value: _T = self.receiver.recv()
-            return Ended(value)
+            return IsolatedOutcome(value)
         except EOFError:
             self._process.join()
             code = self._process.exitcode or 0
-            return Ended(None, signal.Signals(-code).name if code < 0 else f"exit code {code}")
+            return IsolatedOutcome(None, signal.Signals(-code).name if code < 0 else f"exit code {code}")
         finally:
             self.kill()
 
@@ -61,14 +61,14 @@ class _Child(Generic[_T]):
         self.receiver.close()
 
 
-def isolated(work: Callable[[], _T], limit_s: float) -> Ended[_T]:
+def isolated(work: Callable[[], _T], limit_s: float) -> IsolatedOutcome[_T]:
     """Do ``work`` in a copy of this process; its value must be picklable."""
     return _Child(work, limit_s).end()
 
 
 def in_parallel(
     works: Iterable[tuple[_K, Callable[[], _T]]], limit_s: float, jobs: int
-) -> Iterator[tuple[_K, Ended[_T]]]:
+) -> Iterator[tuple[_K, IsolatedOutcome[_T]]]:
     """Do pieces of work, ``jobs`` at a time, each as :func:`isolated` does; what ends first comes first."""
     waiting = iter(works)
     under_way: list[tuple[_K, _Child[_T]]] = []

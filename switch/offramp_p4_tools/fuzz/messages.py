@@ -10,8 +10,8 @@ from typing import Any, Final
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_p4 import ir
-from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.device import P4Device
+from offramp_p4.runtime.service import P4RuntimeService
 from offramp_p4.switch import Switch
 
 _UNARY: Final = ("Write", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")
@@ -23,9 +23,9 @@ class RandomController:
 
     def __init__(self, program: ir.Program, rng: Random) -> None:
         self.rng = rng
-        self.device = Device(0, lambda other: Switch(other, max_passes=10))
+        self.device = P4Device(0, lambda other: Switch(other, max_passes=10))
         self.device.load(program)
-        self.service = Service(self.device)
+        self.service = P4RuntimeService(self.device)
         assert self.device.pipeline is not None
         info = self.device.pipeline.info
         objects = [o for f in info.DESCRIPTOR.fields for o in _objects(getattr(info, f.name))]

@@ -8,9 +8,9 @@ from typing import Final
 from offramp_p4.types import Bits
 from offramp_p4_tools.fuzz.expressions import condition, expression
 from offramp_p4_tools.fuzz.externs import Lines
-from offramp_p4_tools.fuzz.scope import Scope
+from offramp_p4_tools.fuzz.scope import ReachableNames
 from offramp_p4_tools.fuzz.shapes import Shapes
-from offramp_p4_tools.fuzz.statements import Statements
+from offramp_p4_tools.fuzz.statements import StatementGenerator
 
 _SUB = [
     "parser Sub(packet_in packet, out h1_t h) {",
@@ -24,8 +24,8 @@ V1MODEL: Final = "parser Parse(packet_in packet, out headers_t hdr, inout meta_t
 
 
 def write_parser(
-    statements: Statements,
-    scope: Scope,
+    statements: StatementGenerator,
+    scope: ReachableNames,
     shapes: Shapes,
     head: str = V1MODEL,
     lead: str = "",
@@ -43,7 +43,14 @@ def write_parser(
 
 class _Parser:
     def __init__(
-        self, statements: Statements, scope: Scope, shapes: Shapes, head: str, lead: str, verifies: bool, objects: str
+        self,
+        statements: StatementGenerator,
+        scope: ReachableNames,
+        shapes: Shapes,
+        head: str,
+        lead: str,
+        verifies: bool,
+        objects: str,
     ) -> None:
         self.head, self.lead, self.verifies, self.objects = head, lead, verifies, objects
         self.statements, self.scope, self.shapes, self.rng = statements, scope, shapes, scope.rng

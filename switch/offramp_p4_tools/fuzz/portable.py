@@ -11,9 +11,9 @@ from offramp_p4.types import Bits
 from offramp_p4_tools.fuzz.expressions import expression
 from offramp_p4_tools.fuzz.externs import Lines
 from offramp_p4_tools.fuzz.parsers import write_parser
-from offramp_p4_tools.fuzz.portable_externs import PortableExterns
-from offramp_p4_tools.fuzz.programs import RandomProgram, Writer
-from offramp_p4_tools.fuzz.scope import Callee, Operand, Scope
+from offramp_p4_tools.fuzz.portable_externs import PortableExternGenerator
+from offramp_p4_tools.fuzz.programs import ProgramWriter, RandomProgram
+from offramp_p4_tools.fuzz.scope import Callee, Operand, ReachableNames
 from offramp_p4_tools.fuzz.tables import write_table
 
 _KEPT: Final = "struct kept_t { bit<16> link; bit<8> rounds; }"
@@ -74,12 +74,12 @@ def random_psa_program(seed: int, size: int = 8) -> RandomProgram:
     return PsaWriter(Random(seed), size, portable=False).program()
 
 
-class PsaWriter(Writer):
+class PsaWriter(ProgramWriter):
     """Writes one program for PSA."""
 
-    def make_externs(self) -> PortableExterns:
+    def make_externs(self) -> PortableExternGenerator:
         """The writer of uses of the architecture's externs."""
-        return PortableExterns()
+        return PortableExternGenerator()
 
     def program(self) -> RandomProgram:
         """The whole program."""
@@ -116,7 +116,7 @@ class PsaWriter(Writer):
             lines.append(f"send_to_port(ostd, (PortId_t)(PortIdUint_t)({expression(scope, Bits(3))}));")
         return [*lines, *self.statements.block(scope, self.size), "} }"]
 
-    def _asks(self, scope: Scope, half: str) -> list[Callable[[], str]]:
+    def _asks(self, scope: ReachableNames, half: str) -> list[Callable[[], str]]:
         """Writers of requests that a control may make of the architecture."""
         clone = "ostd.clone = true; ostd.clone_session_id = (CloneSessionId_t)16w{};"
         requests: list[Callable[[], str]] = [

@@ -7,14 +7,14 @@ from typing import Final
 
 from offramp_p4.types import Bits, Type
 from offramp_p4_tools.fuzz.expressions import condition, expression
-from offramp_p4_tools.fuzz.externs import Externs, Lines
-from offramp_p4_tools.fuzz.scope import Scope
+from offramp_p4_tools.fuzz.externs import ExternGenerator, Lines
+from offramp_p4_tools.fuzz.scope import ReachableNames
 
 _HASHES: Final = ("IDENTITY", "CRC16", "CRC32", "CRC16_CUSTOM", "CRC32_CUSTOM", "ONES_COMPLEMENT16", "TARGET_DEFAULT")
 _COLOURS: Final = ("RED", "GREEN", "YELLOW")
 
 
-class PortableExterns(Externs):
+class PortableExternGenerator(ExternGenerator):
     """Registers, counters, meters, hashes, random numbers and checksums.
 
     Args:
@@ -25,7 +25,7 @@ class PortableExterns(Externs):
         super().__init__()
         self._hashes = (*_HASHES, *hashes)
 
-    def objects(self, scope: Scope, registers: int) -> Lines:
+    def objects(self, scope: ReachableNames, registers: int) -> Lines:
         """Registers, a counter, perhaps a meter and random numbers, a hash and a checksum."""
         lines: Lines = []
         for _ in range(registers):
@@ -61,7 +61,7 @@ class PortableExterns(Externs):
             scope.arrays.append(("pairs", name, Bits(16), 4))
         return lines
 
-    def access(self, scope: Scope) -> Lines:
+    def access(self, scope: ReachableNames) -> Lines:
         """An access to one of the objects."""
         kind, name, t, size = scope.pick(scope.arrays)
         if kind == "hash":
@@ -86,14 +86,14 @@ class PortableExterns(Externs):
             return [f"{place} = {name}.read({index});"]
         return [f"{name}.write({index}, {expression(scope, t, 2)});"]
 
-    def _sum(self, scope: Scope, name: str, place: str) -> Lines:
+    def _sum(self, scope: ReachableNames, name: str, place: str) -> Lines:
         fields = ", ".join(scope.pick(scope.of_type(lambda o: isinstance(o, Bits))).text for _ in range(3))
         lines = [f"{name}.{scope.pick(('add', 'subtract'))}({{ {fields} }});"]
         if scope.chance(0.2):
             lines.insert(0, f"{name}.set_state({expression(scope, Bits(16), 1)});")
         return [*lines, f"{place} = {name}.{scope.pick(('get', 'get_state'))}();"] if place else lines
 
-    def _gathered(self, scope: Scope, name: str, place: str) -> Lines:
+    def _gathered(self, scope: ReachableNames, name: str, place: str) -> Lines:
         lines: Lines = []
         for _ in range(scope.rng.randint(1, 3)):
             fields = ", ".join(scope.pick(scope.of_type(lambda o: isinstance(o, Bits))).text for _ in range(2))
@@ -102,19 +102,19 @@ class PortableExterns(Externs):
             lines.insert(scope.rng.randrange(len(lines) + 1), f"{name}.clear();")
         return [*lines, f"{place} = {name}.get();"] if place else lines
 
-    def _pairs(self, scope: Scope, name: str, index: str) -> Lines:
+    def _pairs(self, scope: ReachableNames, name: str, index: str) -> Lines:
         """A register of structs: written from two numbers, or one of them read."""
         if scope.chance(0.5):
             return [f"meta.link = {name}.read({index}).{scope.pick(('what', 'link'))};"]
         parts = ", ".join(expression(scope, Bits(16), 1) for _ in range(2))
         return [f"{name}.write({index}, {{ {parts} }});"]
 
-    def hash(self, scope: Scope) -> str:
+    def hash(self, scope: ReachableNames) -> str:
         """A value of one of the hashes, where there is a place for it."""
         hashes = [(name, t) for kind, name, t, _ in scope.arrays if kind == "hash"]
         return "".join(self._get_hash(scope, *scope.pick(hashes))) if hashes else ""
 
-    def _get_hash(self, scope: Scope, name: str, t: Type) -> Lines:
+    def _get_hash(self, scope: ReachableNames, name: str, t: Type) -> Lines:
         into = scope.of_type(lambda other: other == t, writable=True)
         if not into or not isinstance(t, Bits):
             return []
@@ -131,7 +131,7 @@ class PortableExterns(Externs):
 
     # --- what belongs to a table
 
-    def direct_meter(self, scope: Scope, name: str) -> str:
+    def direct_meter(self, scope: ReachableNames, name: str) -> str:
         """The declaration of a direct meter."""
         return f"DirectMeter(PSA_MeterType_t.{scope.pick(('PACKETS', 'BYTES'))}) {name};"
 
@@ -143,7 +143,7 @@ class PortableExterns(Externs):
         """The declaration of a direct counter."""
         return f"DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS_AND_BYTES) {name};"
 
-    def in_action(self, scope: Scope, counter: str, register: str) -> Lines:
+    def in_action(self, scope: ReachableNames, counter: str, register: str) -> Lines:
         """An action's statements on the direct counter of its table."""
         del register
         if not counter or not scope.chance(0.8):
@@ -152,7 +152,7 @@ class PortableExterns(Externs):
             f"{counter}.count();"
         ]  # fmt: skip
 
-    def profile(self, scope: Scope) -> tuple[Lines, str]:
+    def profile(self, scope: ReachableNames) -> tuple[Lines, str]:
         """Declarations, and a table's implementation."""
         name = self.name("selector")
         if scope.chance(0.4):

@@ -9,11 +9,11 @@ from random import Random
 
 from offramp_p4.types import Bits
 from offramp_p4_tools.fuzz.expressions import condition, expression, literal
-from offramp_p4_tools.fuzz.externs import Externs, Lines
+from offramp_p4_tools.fuzz.externs import ExternGenerator, Lines
 from offramp_p4_tools.fuzz.parsers import write_parser
-from offramp_p4_tools.fuzz.scope import Callee, Operand, Scope
+from offramp_p4_tools.fuzz.scope import Callee, Operand, ReachableNames
 from offramp_p4_tools.fuzz.shapes import Shapes
-from offramp_p4_tools.fuzz.statements import Statements
+from offramp_p4_tools.fuzz.statements import StatementGenerator
 from offramp_p4_tools.fuzz.tables import write_table
 
 
@@ -27,21 +27,21 @@ class RandomProgram:
 
 def random_program(seed: int, size: int = 8, *, portable: bool = False) -> RandomProgram:
     """A program whose blocks have up to ``size`` statements; ``portable`` ones are for p4c and bmv2 too."""
-    return Writer(Random(seed), size, portable).program()
+    return ProgramWriter(Random(seed), size, portable).program()
 
 
-class Writer:
+class ProgramWriter:
     """Writes one program for v1model."""
 
     def __init__(self, rng: Random, size: int, portable: bool) -> None:
         self.rng, self.size, self.portable = rng, size, portable
         self.externs = self.make_externs()
-        self.statements = Statements(self.externs)
+        self.statements = StatementGenerator(self.externs)
         self.shapes = Shapes(rng, portable=portable)
 
-    def make_externs(self) -> Externs:
+    def make_externs(self) -> ExternGenerator:
         """The writer of uses of the architecture's externs."""
-        return Externs()
+        return ExternGenerator()
 
     def program(self) -> RandomProgram:
         """The whole program."""
@@ -60,8 +60,8 @@ class Writer:
         lines += ["} }", "V1Switch(Parse(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), Deparse()) main;"]
         return RandomProgram("\n".join(lines) + "\n", tuple(hints))
 
-    def _scope(self, functions: list[Callee]) -> Scope:
-        scope = Scope(self.rng, list(self.shapes.operands()), functions)
+    def _scope(self, functions: list[Callee]) -> ReachableNames:
+        scope = ReachableNames(self.rng, list(self.shapes.operands()), functions)
         scope.portable = self.portable
         scope.headers, scope.stacks = list(self.shapes.headers()), list(self.shapes.stacks())
         return scope
@@ -69,7 +69,7 @@ class Writer:
     def _function(self, lines: Lines) -> Callee:
         """A function of its parameters alone."""
         rng, name = self.rng, self.statements.name("f")
-        scope = Scope(rng, portable=self.portable)
+        scope = ReachableNames(rng, portable=self.portable)
         returns = scope.scalar()
         directions = ("in", "in", "in", "inout", "out")
         params = [(scope.pick(directions), scope.scalar()) for _ in range(rng.randint(1, 3))]
@@ -115,7 +115,7 @@ class Writer:
         lines += self.statements.block(scope, self.size)
         return [*lines, "} }"]
 
-    def _actions(self, scope: Scope) -> Lines:
+    def _actions(self, scope: ReachableNames) -> Lines:
         """Actions for direct calls; those for tables come with the tables."""
         lines = []
         for _ in range(self.rng.randint(0, 2)):
@@ -130,7 +130,7 @@ class Writer:
             scope.actions.append(Callee(name, tuple(params)))
         return lines
 
-    def _requests(self, scope: Scope, block: str) -> list[Callable[[], str]]:
+    def _requests(self, scope: ReachableNames, block: str) -> list[Callable[[], str]]:
         """Writers of requests that a block may make of the architecture."""
 
         def clone() -> str:

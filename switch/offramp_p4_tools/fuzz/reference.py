@@ -12,13 +12,13 @@ from offramp_base.errors import OfframpError
 from offramp_p4 import reference
 from offramp_p4.frontend import load_text
 from offramp_p4.state.random_control import PORTS, RandomControl
-from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, python_engine
+from offramp_p4_tools.fuzz.compare import FuzzInput, FuzzVerdict, python_engine
 
 GAP_US: Final = 20_000
 """Microseconds between packets, so that all passes of one end before the next one comes."""
 
 
-def against_bmv2(text: str, case: Case) -> FuzzVerdict:
+def against_bmv2(text: str, case: FuzzInput) -> FuzzVerdict:
     """Compare the packets that leave both; ``unsupported`` where p4c or bmv2 refuses the program, which proves nothing.
 
     The control plane acts before the first packet only; order among the packets of one port is not compared.

@@ -62,7 +62,7 @@ class Callee:
 
 
 @dataclass(slots=True)
-class Scope:
+class ReachableNames:
     """Names in reach.
 
     Attributes:
@@ -90,7 +90,7 @@ class Scope:
     in_loop: bool = False
     in_parser: bool = False
 
-    def inner(self) -> Scope:
+    def inner(self) -> ReachableNames:
         """A scope for a nested block: what is declared there ends with it."""
         return replace(self, operands=list(self.operands))
 

@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 from offramp_p4.types import Bits
 from offramp_p4_tools.fuzz.expressions import condition, expression, literal
-from offramp_p4_tools.fuzz.externs import Externs, Lines
-from offramp_p4_tools.fuzz.scope import Callee, Operand, Scope
+from offramp_p4_tools.fuzz.externs import ExternGenerator, Lines
+from offramp_p4_tools.fuzz.scope import Callee, Operand, ReachableNames
 
 
-class Statements:
+class StatementGenerator:
     """Writes statements; every name it declares is new."""
 
-    def __init__(self, externs: Externs) -> None:
+    def __init__(self, externs: ExternGenerator) -> None:
         self.externs = externs
         self.name = externs.name
 
-    def block(self, scope: Scope, size: int, depth: int = 2) -> Lines:
+    def block(self, scope: ReachableNames, size: int, depth: int = 2) -> Lines:
         """At most ``size`` statements, in a scope of their own."""
         inner = scope.inner()
         lines: Lines = []
@@ -26,9 +26,9 @@ class Statements:
             lines += self.statement(inner, depth)
         return lines
 
-    def statement(self, scope: Scope, depth: int) -> Lines:
+    def statement(self, scope: ReachableNames, depth: int) -> Lines:
         """One statement."""
-        kinds: list[tuple[int, Callable[[Scope, int], Lines]]] = [(8, self._assign), (2, self._declare)]
+        kinds: list[tuple[int, Callable[[ReachableNames, int], Lines]]] = [(8, self._assign), (2, self._declare)]
         if scope.headers:
             kinds.append((2, self._header))
         if scope.stacks and not scope.in_parser:
@@ -53,7 +53,7 @@ class Statements:
         lines: Lines = scope.rng.choices(makers, weights)[0](scope, depth)
         return lines
 
-    def _assign(self, scope: Scope, depth: int) -> Lines:
+    def _assign(self, scope: ReachableNames, depth: int) -> Lines:
         del depth
         place = scope.pick([p for p in scope.operands if p.writable])
         t = place.type
@@ -65,21 +65,21 @@ class Statements:
             return [f"{place.text} {scope.pick(('+=', '-=', '^=', '|=', '&='))} {expression(scope, t, 2)};"]
         return [f"{place.text} = {expression(scope, t)};"]
 
-    def _declare(self, scope: Scope, depth: int) -> Lines:
+    def _declare(self, scope: ReachableNames, depth: int) -> Lines:
         del depth
         t, name = scope.scalar(), self.name("v")
         line = f"{t} {name} = {expression(scope, t)};"
         scope.operands.append(Operand(name, t))
         return [line]
 
-    def _header(self, scope: Scope, depth: int) -> Lines:
+    def _header(self, scope: ReachableNames, depth: int) -> Lines:
         del depth
         name, kind = scope.pick(scope.headers)
         if scope.chance(0.4):
             return [f"{name} = {scope.pick([n for n, k in scope.headers if k == kind])};"]
         return [f"{name}.{scope.pick(('setValid', 'setInvalid'))}();"]
 
-    def _structure(self, scope: Scope, depth: int) -> Lines:
+    def _structure(self, scope: ReachableNames, depth: int) -> Lines:
         """Structs and arrays as a whole."""
         del depth
         x, y = expression(scope, Bits(12), 1), expression(scope, Bits(9, signed=True), 1)
@@ -94,12 +94,12 @@ class Statements:
             choices.append(f"for ({element} {name} in meta.grid) {{ meta.link = meta.link ^ (bit<16>)({name}[0:0]); }}")
         return [scope.pick(choices)]
 
-    def _stack(self, scope: Scope, depth: int) -> Lines:
+    def _stack(self, scope: ReachableNames, depth: int) -> Lines:
         del depth
         name, size, _ = scope.pick(scope.stacks)
         return [f"{name}.{scope.pick(('push_front', 'pop_front'))}({scope.rng.randint(1, size)});"]
 
-    def _call(self, scope: Scope, depth: int) -> Lines:
+    def _call(self, scope: ReachableNames, depth: int) -> Lines:
         del depth
         callee = scope.pick([*scope.actions, *scope.functions])
         args = self._arguments(scope, callee)
@@ -107,7 +107,7 @@ class Statements:
             return []
         return [f"{callee.name}({', '.join(args)});"]
 
-    def _arguments(self, scope: Scope, callee: Callee) -> list[str] | None:
+    def _arguments(self, scope: ReachableNames, callee: Callee) -> list[str] | None:
         """Arguments, no place written twice."""
         args: list[str] = []
         for direction, t in callee.params:
@@ -120,11 +120,11 @@ class Statements:
             args.append(scope.pick(operands))
         return args
 
-    def _array(self, scope: Scope, depth: int) -> Lines:
+    def _array(self, scope: ReachableNames, depth: int) -> Lines:
         del depth
         return self.externs.access(scope)
 
-    def _if(self, scope: Scope, depth: int) -> Lines:
+    def _if(self, scope: ReachableNames, depth: int) -> Lines:
         lines = [f"if ({condition(scope)}) {{", *self.block(scope, 3, depth - 1)]
         if scope.chance(0.5):
             lines += ["} else {", *self.block(scope, 3, depth - 1)]
@@ -132,7 +132,7 @@ class Statements:
             lines.append(scope.pick(("exit;", "return;")))
         return [*lines, "}"]
 
-    def _switch(self, scope: Scope, depth: int) -> Lines:
+    def _switch(self, scope: ReachableNames, depth: int) -> Lines:
         operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed)
         place = scope.pick(operands)
         labels = list(dict.fromkeys(literal(scope, place.type) for _ in range(3)))
@@ -145,7 +145,7 @@ class Statements:
                 lines += [f"{label}: {{", *self.block(scope, 2, depth - 1), "}"]
         return [*lines, "default: {", *self.block(scope, 2, depth - 1), "}", "}"]
 
-    def _loop(self, scope: Scope, depth: int) -> Lines:
+    def _loop(self, scope: ReachableNames, depth: int) -> Lines:
         inner = scope.inner()
         inner.in_loop = True
         name = self.name("i")
@@ -160,7 +160,7 @@ class Statements:
             lines += [f"if ({condition(inner)}) {{ {scope.pick(('break', 'continue'))}; }}"]
         return [*lines, "}"]
 
-    def _apply(self, scope: Scope, depth: int) -> Lines:
+    def _apply(self, scope: ReachableNames, depth: int) -> Lines:
         if scope.controls and (not scope.tables or scope.chance(0.3)):
             return [scope.pick(scope.controls)]
         at = scope.rng.randrange(len(scope.tables))

@@ -6,13 +6,13 @@ from __future__ import annotations
 from offramp_p4.types import Bits, Type
 from offramp_p4_tools.fuzz.expressions import expression, literal
 from offramp_p4_tools.fuzz.externs import Lines
-from offramp_p4_tools.fuzz.scope import Operand, Scope
-from offramp_p4_tools.fuzz.statements import Statements
+from offramp_p4_tools.fuzz.scope import Operand, ReachableNames
+from offramp_p4_tools.fuzz.statements import StatementGenerator
 
 Action = tuple[str, list[Type]]
 
 
-def write_table(statements: Statements, scope: Scope) -> Lines:
+def write_table(statements: StatementGenerator, scope: ReachableNames) -> Lines:
     """Actions and a table of them; the table is added to what the scope may apply."""
     rng, name, externs = scope.rng, statements.name("t"), statements.externs
     meter = statements.name("dm") if rng.random() < 0.2 and not scope.portable else ""
@@ -52,7 +52,7 @@ def _plain(t: Type) -> bool:
 
 
 def _actions(
-    statements: Statements, scope: Scope, meter: str, counter: str, register: str
+    statements: StatementGenerator, scope: ReachableNames, meter: str, counter: str, register: str
 ) -> tuple[Lines, list[Action]]:
     lines: Lines = []
     actions: list[Action] = []
@@ -71,7 +71,7 @@ def _actions(
     return lines, actions
 
 
-def _keys(scope: Scope, choices: tuple[list[str], ...]) -> list[tuple[str, Bits, str]]:
+def _keys(scope: ReachableNames, choices: tuple[list[str], ...]) -> list[tuple[str, Bits, str]]:
     kinds = scope.pick(choices)
     keys = []
     for kind in kinds:
@@ -88,7 +88,7 @@ def _keys(scope: Scope, choices: tuple[list[str], ...]) -> list[tuple[str, Bits,
     return keys
 
 
-def _entries(scope: Scope, keys: list[tuple[str, Bits, str]], actions: list[Action]) -> Lines:
+def _entries(scope: ReachableNames, keys: list[tuple[str, Bits, str]], actions: list[Action]) -> Lines:
     ordered = any(kind in ("ternary", "range", "optional") for _, _, kind in keys) and scope.chance(0.4)
     lines, seen = ["entries = {" if ordered else "const entries = {"], set()
     for number in range(scope.rng.randint(1, 4)):
@@ -102,7 +102,7 @@ def _entries(scope: Scope, keys: list[tuple[str, Bits, str]], actions: list[Acti
     return [*lines, "}"]
 
 
-def _match(scope: Scope, t: Bits, kind: str) -> str:
+def _match(scope: ReachableNames, t: Bits, kind: str) -> str:
     value, other = (scope.rng.randint(0, t.mask) for _ in range(2))
     if kind == "exact":
         return f"{t.width}w{value}"

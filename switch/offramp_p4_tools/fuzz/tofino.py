@@ -11,8 +11,8 @@ from offramp_p4.types import Bits
 from offramp_p4_tools.fuzz.expressions import expression
 from offramp_p4_tools.fuzz.externs import Lines
 from offramp_p4_tools.fuzz.parsers import write_parser
-from offramp_p4_tools.fuzz.programs import RandomProgram, Writer
-from offramp_p4_tools.fuzz.scope import Callee, Operand, Scope
+from offramp_p4_tools.fuzz.programs import ProgramWriter, RandomProgram
+from offramp_p4_tools.fuzz.scope import Callee, Operand, ReachableNames
 from offramp_p4_tools.fuzz.tables import write_table
 from offramp_p4_tools.fuzz.tofino_externs import TofinoExterns
 
@@ -49,7 +49,7 @@ def random_tofino_program(seed: int, size: int = 8) -> RandomProgram:
     return TofinoWriter(Random(seed), size, portable=False).program()
 
 
-class TofinoWriter(Writer):
+class TofinoWriter(ProgramWriter):
     """Writes one program for TNA."""
 
     def make_externs(self) -> TofinoExterns:
@@ -88,7 +88,7 @@ class TofinoWriter(Writer):
         lines += code
         return hints
 
-    def _scope_of(self, gress: str, functions: list[Callee]) -> Scope:
+    def _scope_of(self, gress: str, functions: list[Callee]) -> ReachableNames:
         scope = self._scope(functions)
         scope.operands += [Operand(text, Bits(width), writable=False) for text, width in _READ[gress]]
         scope.operands += [Operand("meta.front.b", Bits(16)), Operand("meta.copy.a", Bits(8))]
@@ -110,7 +110,7 @@ class TofinoWriter(Writer):
             lines.append(f"tm.ucast_egress_port = (bit<9>)({expression(scope, Bits(3))});")
         return [*lines, *self.statements.block(scope, self.size), "} }"]
 
-    def _asks(self, scope: Scope, gress: str) -> list[Callable[[], str]]:
+    def _asks(self, scope: ReachableNames, gress: str) -> list[Callable[[], str]]:
         """Writers of requests that a control may make of the architecture."""
         requests: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),
@@ -139,7 +139,7 @@ class TofinoWriter(Writer):
             lambda: "if (is_validated(tm.ucast_egress_port)) { meta.rounds = meta.rounds + 1; }",
         ]
 
-    def _shift(self, scope: Scope) -> str:
+    def _shift(self, scope: ReachableNames) -> str:
         t = scope.pick([o.type for o in scope.of_type(lambda t: isinstance(t, Bits) and not t.signed, writable=True)])
         into = scope.pick(scope.of_type(lambda other: other == t, writable=True))
         high, low = expression(scope, t, 1), expression(scope, t, 1)

@@ -7,21 +7,21 @@ from typing import Final
 
 from offramp_p4.types import Bits, Type
 from offramp_p4_tools.fuzz.expressions import condition, expression
-from offramp_p4_tools.fuzz.externs import Externs, Lines
-from offramp_p4_tools.fuzz.scope import Operand, Scope
-from offramp_p4_tools.fuzz.statements import Statements
+from offramp_p4_tools.fuzz.externs import ExternGenerator, Lines
+from offramp_p4_tools.fuzz.scope import Operand, ReachableNames
+from offramp_p4_tools.fuzz.statements import StatementGenerator
 
 _HASHES: Final = ("IDENTITY", "RANDOM", "XOR8", "XOR16", "XOR32", "CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM")
 _WORDS: Final = (Bits(8), Bits(16), Bits(32), Bits(64), Bits(32, signed=True))
 
 
-class TofinoExterns(Externs):
+class TofinoExterns(ExternGenerator):
     """Registers behind register actions, each used once; counters, meters, hashes, random numbers."""
 
-    keys = tuple(kinds for kinds in Externs.keys if "optional" not in kinds)
+    keys = tuple(kinds for kinds in ExternGenerator.keys if "optional" not in kinds)
     colours: Type = Bits(8)
 
-    def objects(self, scope: Scope, registers: int) -> Lines:
+    def objects(self, scope: ReachableNames, registers: int) -> Lines:
         """Registers with their actions, a counter, perhaps a meter, a source of random numbers and two hashes."""
         lines: Lines = []
         for _ in range(registers):
@@ -42,14 +42,14 @@ class TofinoExterns(Externs):
             lines += self._filters(scope)
         return [*lines, *self._hash(scope), *self._hash(scope)]
 
-    def _filters(self, scope: Scope) -> Lines:
+    def _filters(self, scope: ReachableNames) -> Lines:
         """A low-pass filter and random early detection."""
         low_pass, early = self.name("lpf"), self.name("wred")
         scope.arrays.append(("filter", low_pass, Bits(32), 3))
         scope.arrays.append(("filter", early, Bits(8), 3))
         return [f"Lpf<bit<32>, bit<8>>(3) {low_pass};", f"Wred<bit<32>, bit<8>>(3, 8w1, 8w2) {early};"]
 
-    def _register(self, scope: Scope) -> Lines:
+    def _register(self, scope: ReachableNames) -> Lines:
         """A register and the action that is its only access."""
         register, action, size = self.name("r"), self.name("ra"), scope.rng.choice((1, 4, 7, 256))
         scope.arrays.append(("register", action, Bits(16), size))
@@ -70,7 +70,7 @@ class TofinoExterns(Externs):
         return [*lines, f"RegisterAction<{t}, bit<8>, bit<16>>({register}) {action} = {{",
                 f"void apply(inout {t} value, out bit<16> rv) {{", *self._body(inner, Bits(16)), "} };"]  # fmt: skip
 
-    def _math(self, scope: Scope, inner: Scope, register: str, action: str, size: int) -> Lines:
+    def _math(self, scope: ReachableNames, inner: ReachableNames, register: str, action: str, size: int) -> Lines:
         """An action with a math unit, and the code of two conditions as its result."""
         unit = self.name("unit")
         op, factor = scope.pick(("MUL", "SQR", "SQRT", "DIV", "RSQR", "RSQRT")), scope.rng.randint(1, 1000)
@@ -80,16 +80,16 @@ class TofinoExterns(Externs):
                 f"value = {unit}.execute({expression(inner, Bits(32), 1)});",
                 f"rv = this.predicate({condition(inner, 1)}, {condition(inner, 1)});", "} };"]  # fmt: skip
 
-    def _inside(self, scope: Scope) -> Scope:
+    def _inside(self, scope: ReachableNames) -> ReachableNames:
         """The scope of an action's function: no objects, no calls."""
         inner = scope.inner()
         inner.in_action, inner.arrays, inner.actions, inner.functions, inner.requests = True, [], [], [], []
         return inner
 
-    def _body(self, inner: Scope, returns: Bits) -> Lines:
-        return [*Statements(self).block(inner, 2, 1), f"rv = {expression(inner, returns, 2)};"]
+    def _body(self, inner: ReachableNames, returns: Bits) -> Lines:
+        return [*StatementGenerator(self).block(inner, 2, 1), f"rv = {expression(inner, returns, 2)};"]
 
-    def _hash(self, scope: Scope) -> Lines:
+    def _hash(self, scope: ReachableNames) -> Lines:
         name, t, algorithm = self.name("hash"), Bits(scope.pick((3, 8, 16, 32, 40, 64))), scope.pick(_HASHES)
         scope.arrays.append(("hash", name, t, 0))
         if algorithm != "CUSTOM":
@@ -100,7 +100,7 @@ class TofinoExterns(Externs):
         polynomial = f"CRCPolynomial<bit<{width}>>({numbers[0] | 1}, {flags}, {numbers[1]}, {numbers[2]}) {poly};"
         return [polynomial, f"Hash<{t}>(HashAlgorithm_t.CUSTOM, {poly}) {name};"]
 
-    def access(self, scope: Scope) -> Lines:
+    def access(self, scope: ReachableNames) -> Lines:
         """An access to one of the objects; the only one to a register."""
         at = scope.rng.randrange(len(scope.arrays))
         kind, name, t, size = scope.arrays[at]
@@ -123,20 +123,20 @@ class TofinoExterns(Externs):
         del scope.arrays[at]
         return [f"{scope.pick(into).text} = {name}.execute({index});" if into else f"{name}.execute({index});"]
 
-    def hash(self, scope: Scope) -> str:
+    def hash(self, scope: ReachableNames) -> str:
         """A value of one of the hashes, where there is a place for it."""
         hashes = [(name, t) for kind, name, t, _ in scope.arrays if kind == "hash"]
         lines = self._get_hash(scope, *scope.pick(hashes)) if hashes else []
         return "".join(lines)
 
-    def _get_hash(self, scope: Scope, name: str, t: Type) -> Lines:
+    def _get_hash(self, scope: ReachableNames, name: str, t: Type) -> Lines:
         into = scope.of_type(lambda other: other == t, writable=True)
         data = ", ".join(scope.pick(scope.of_type(lambda o: isinstance(o, Bits))).text for _ in range(3))
         return [f"{scope.pick(into).text} = {name}.get({{ {data} }});"] if into else []
 
     # --- what belongs to a table
 
-    def direct_meter(self, scope: Scope, name: str) -> str:
+    def direct_meter(self, scope: ReachableNames, name: str) -> str:
         """The declaration of a direct meter."""
         return f"DirectMeter(MeterType_t.{scope.pick(('PACKETS', 'BYTES'))}) {name};"
 
@@ -148,7 +148,7 @@ class TofinoExterns(Externs):
         """The declaration of a direct counter."""
         return f"DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) {name};"
 
-    def direct_register(self, scope: Scope, name: str) -> Lines:
+    def direct_register(self, scope: ReachableNames, name: str) -> Lines:
         """Perhaps a direct register, and its action."""
         if not scope.chance(0.3):
             return []
@@ -159,7 +159,7 @@ class TofinoExterns(Externs):
                 f"DirectRegisterAction<{t}, bit<16>>({name}) {name}_action = {{",
                 f"void apply(inout {t} value, out bit<16> rv) {{", *self._body(inner, Bits(16)), "} };"]  # fmt: skip
 
-    def in_action(self, scope: Scope, counter: str, register: str) -> Lines:
+    def in_action(self, scope: ReachableNames, counter: str, register: str) -> Lines:
         """An action's statements on the direct objects of its table."""
         lines = [f"{counter}.count();"] if counter and scope.chance(0.8) else []
         places = scope.of_type(lambda t: t == Bits(16), writable=True)
@@ -167,7 +167,7 @@ class TofinoExterns(Externs):
             lines.append(f"{scope.pick(places).text} = {register}_action.execute();")
         return lines
 
-    def profile(self, scope: Scope) -> tuple[Lines, str]:
+    def profile(self, scope: ReachableNames) -> tuple[Lines, str]:
         """Declarations, and a table's implementation."""
         profile = self.name("profile")
         lines = [f"ActionProfile(16) {profile};"]

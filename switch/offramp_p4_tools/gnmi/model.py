@@ -25,7 +25,7 @@ KEY: Final = "name"
 _TYPE: Final = "iana-if-type:ethernetCsmacd"
 
 
-class Kind(Enum):
+class DataType(Enum):
     """Types of data as a GetRequest tells them apart: written, or read; and of the latter what has no written twin."""
 
     CONFIG = "config"
@@ -33,7 +33,7 @@ class Kind(Enum):
     OPERATIONAL = "operational"
 
 
-class Form(Enum):
+class JsonForm(Enum):
     """The form of a value in JSON (RFC 7951, section 6)."""
 
     TEXT = str
@@ -46,7 +46,7 @@ Source = Callable[[FrontPanel, int], Scalar | None]
 
 
 @dataclass(frozen=True)
-class Leaf:
+class InterfaceLeaf:
     """One leaf of an interface.
 
     Attributes:
@@ -56,8 +56,8 @@ class Leaf:
     """
 
     names: tuple[str, ...]
-    kind: Kind
-    form: Form
+    kind: DataType
+    form: JsonForm
     value: Source
     module: str = INTERFACES
     counts: bool = False
@@ -82,18 +82,18 @@ def _counted(value: Callable[[GatedPort], int]) -> Source:
     return read
 
 
-_BOTH: Final[dict[str, tuple[Form, Source]]] = {
-    "name": (Form.TEXT, lambda _, number: str(number)),
-    "type": (Form.TEXT, lambda _, __: _TYPE),
-    "description": (Form.TEXT, lambda panel, number: panel.ports[number].name),
-    "enabled": (Form.TRUTH, lambda panel, number: panel.enabled(number)),
+_BOTH: Final[dict[str, tuple[JsonForm, Source]]] = {
+    "name": (JsonForm.TEXT, lambda _, number: str(number)),
+    "type": (JsonForm.TEXT, lambda _, __: _TYPE),
+    "description": (JsonForm.TEXT, lambda panel, number: panel.ports[number].name),
+    "enabled": (JsonForm.TRUTH, lambda panel, number: panel.enabled(number)),
 }
 """Leaves that are both in ``config`` and in ``state``."""
-_STATE: Final[dict[str, tuple[Form, Source]]] = {
-    "ifindex": (Form.NUMBER, lambda _, number: number),
-    "admin-status": (Form.TEXT, lambda panel, number: _status(panel.enabled(number))),
-    "oper-status": (Form.TEXT, lambda panel, number: _status(panel.up(number))),
-    "last-change": (Form.LONG, lambda panel, number: panel.change(number).at_ns),
+_STATE: Final[dict[str, tuple[JsonForm, Source]]] = {
+    "ifindex": (JsonForm.NUMBER, lambda _, number: number),
+    "admin-status": (JsonForm.TEXT, lambda panel, number: _status(panel.enabled(number))),
+    "oper-status": (JsonForm.TEXT, lambda panel, number: _status(panel.up(number))),
+    "last-change": (JsonForm.LONG, lambda panel, number: panel.change(number).at_ns),
 }
 _COUNTERS: Final[Mapping[str, Source]] = {
     "in-octets": _counted(lambda port: port.received_bytes),
@@ -125,21 +125,26 @@ def _gated(panel: FrontPanel, number: int, way: str) -> int:
     return port.received.gated if way == "received" else port.sent.gated
 
 
-_ID: Final[tuple[Form, Source]] = (Form.NUMBER, lambda _, number: number or None)
+_ID: Final[tuple[JsonForm, Source]] = (JsonForm.NUMBER, lambda _, number: number or None)
 """P4Runtime's number of the port; the model has no 0."""
 LEAVES: Final = (
-    Leaf(("name",), Kind.CONFIG, *_BOTH["name"]),
-    *(Leaf(("config", name), Kind.CONFIG, *of) for name, of in _BOTH.items()),
-    Leaf(("config", "id"), Kind.CONFIG, *_ID, P4RT),
-    *(Leaf(("state", name), Kind.STATE, *of) for name, of in _BOTH.items()),
-    Leaf(("state", "id"), Kind.STATE, *_ID, P4RT),
-    *(Leaf(("state", name), Kind.OPERATIONAL, *of) for name, of in _STATE.items()),
+    InterfaceLeaf(("name",), DataType.CONFIG, *_BOTH["name"]),
+    *(InterfaceLeaf(("config", name), DataType.CONFIG, *of) for name, of in _BOTH.items()),
+    InterfaceLeaf(("config", "id"), DataType.CONFIG, *_ID, P4RT),
+    *(InterfaceLeaf(("state", name), DataType.STATE, *of) for name, of in _BOTH.items()),
+    InterfaceLeaf(("state", "id"), DataType.STATE, *_ID, P4RT),
+    *(InterfaceLeaf(("state", name), DataType.OPERATIONAL, *of) for name, of in _STATE.items()),
     *(
-        Leaf(("state", "counters", name), Kind.OPERATIONAL, Form.LONG, value, counts=True)
+        InterfaceLeaf(("state", "counters", name), DataType.OPERATIONAL, JsonForm.LONG, value, counts=True)
         for name, value in _COUNTERS.items()
     ),
     *(
-        Leaf(("state", "counters", name), Kind.OPERATIONAL, Form.LONG, lambda panel, number: panel.change(number).times)
+        InterfaceLeaf(
+            ("state", "counters", name),
+            DataType.OPERATIONAL,
+            JsonForm.LONG,
+            lambda panel, number: panel.change(number).times,
+        )
         for name in _TRANSITIONS
     ),
 )

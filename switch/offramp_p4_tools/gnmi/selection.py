@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from offramp_base.gnmi.paths import path_text
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4_tools.gnmi.model import BY_NAMES, CONTAINERS, KEY, LEAVES, ROOT, Kind, Leaf
+from offramp_p4_tools.gnmi.model import BY_NAMES, CONTAINERS, KEY, LEAVES, ROOT, DataType, InterfaceLeaf
 
 ORIGINS: Final = ("", "openconfig")
 MOST_ELEMENTS: Final = 64
@@ -19,7 +19,7 @@ _LIST: Final = len(ROOT) - 1
 """Index of the interface in the names of a leaf."""
 
 
-class Element(NamedTuple):
+class PathElement(NamedTuple):
     """A name of a path; ``key`` is the interface's name, None without one or for all."""
 
     name: str
@@ -28,7 +28,7 @@ class Element(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pattern:
+class PathPattern:
     """A path with its prefix.
 
     Attributes:
@@ -36,7 +36,7 @@ class Pattern:
         text: text for messages.
     """
 
-    elements: tuple[Element, ...]
+    elements: tuple[PathElement, ...]
     text: str
 
     @property
@@ -92,11 +92,11 @@ class Selected(NamedTuple):
     """A leaf of a port, and how many of its names the path covers."""
 
     port: int
-    leaf: Leaf
+    leaf: InterfaceLeaf
     depth: int
 
 
-def pattern(prefix: Any, path: Any) -> Pattern:
+def pattern(prefix: Any, path: Any) -> PathPattern:
     """The pattern of a path (``gnmi.Path``) below a prefix.
 
     Raises:
@@ -116,23 +116,23 @@ def pattern(prefix: Any, path: Any) -> Pattern:
         raise _malformed(f"a path of {count} elements; expected at most {MOST_ELEMENTS}")
     elements = [*prefix.elem, *path.elem]
     text = path_text(elements)
-    return Pattern(tuple(_element(each, text) for each in elements), text)
+    return PathPattern(tuple(_element(each, text) for each in elements), text)
 
 
-def _element(element: Any, text: str) -> Element:
+def _element(element: Any, text: str) -> PathElement:
     if not element.name:
         raise _malformed(f"path {text}: an element without a name")
     if not element.key:
-        return Element(element.name)
+        return PathElement(element.name)
     if element.name == _ANY_DEPTH:
         raise _malformed(f"path {text}: '...' has no key")
     if list(element.key) != [KEY] or element.name not in {ROOT[_LIST], _ANY}:
         raise _malformed(f"path {text}: expected no keys but [{KEY}=...] of an {ROOT[_LIST]}")
     value = element.key[KEY]
-    return Element(element.name, None if value == _ANY else value, keyed=True)
+    return PathElement(element.name, None if value == _ANY else value, keyed=True)
 
 
-class Selector:
+class TreeView:
     """The tree as a request is allowed to see it.
 
     Args:
@@ -141,13 +141,13 @@ class Selector:
         kinds: kinds of leaves; empty: all.
     """
 
-    def __init__(self, ports: Iterable[int], models: Collection[str] = (), kinds: Collection[Kind] = ()) -> None:
+    def __init__(self, ports: Iterable[int], models: Collection[str] = (), kinds: Collection[DataType] = ()) -> None:
         self._ports = sorted(ports)
         self._leaves = [
             leaf for leaf in LEAVES if (not models or leaf.module in models) and (not kinds or leaf.kind in kinds)
         ]
 
-    def select(self, wanted: Pattern) -> list[Selected]:
+    def select(self, wanted: PathPattern) -> list[Selected]:
         """The leaves that a path names, port by port; none if it names a port that does not exist.
 
         Raises:
@@ -159,7 +159,7 @@ class Selector:
         ports = self.ports(wanted)
         return [Selected(port, leaf, depth) for port in ports for leaf, depth in depths]
 
-    def ports(self, wanted: Pattern) -> list[int]:
+    def ports(self, wanted: PathPattern) -> list[int]:
         """The ports that a path names."""
         keys = {e.key for e in wanted.elements if e.key is not None}
         return [port for port in self._ports if keys <= {str(port)}]

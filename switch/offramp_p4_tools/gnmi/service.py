@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_base.gnmi.schema import SERVICE, SUBSCRIBE, UNARY, VERSION, gnmi
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.ports.panel import FrontPanel
-from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.wire import Wire
-from offramp_p4_tools.gnmi.model import MODELS, ORGANIZATION, Kind
+from offramp_p4.runtime.device import P4Device
+from offramp_p4.runtime.wire import WireProtocol
+from offramp_p4_tools.gnmi.model import MODELS, ORGANIZATION, DataType
 from offramp_p4_tools.gnmi.requests import check_extensions, models_of
-from offramp_p4_tools.gnmi.selection import Selector, pattern
-from offramp_p4_tools.gnmi.setting import Setting
+from offramp_p4_tools.gnmi.selection import TreeView, pattern
+from offramp_p4_tools.gnmi.setting import SetOperations
 from offramp_p4_tools.gnmi.subscription import GnmiSubscription
-from offramp_p4_tools.gnmi.tree import Reply
+from offramp_p4_tools.gnmi.tree import NotificationContext
 from offramp_p4_tools.gnmi.values import ENCODINGS, check_encoding
 
 if TYPE_CHECKING:
     from offramp_p4.records import Digest
     from offramp_p4.runtime.pipeline import Pipeline
 
-WIRE: Final = Wire("gNMI", SERVICE, UNARY, subscribe=SUBSCRIBE)
+WIRE: Final = WireProtocol("gNMI", SERVICE, UNARY, subscribe=SUBSCRIBE)
 MOST_PATHS: Final = 1024
 """Paths of one Get."""
 _GET: Final = gnmi.GetRequest
-_KINDS: Final[Mapping[int, tuple[Kind, ...]]] = {
+_KINDS: Final[Mapping[int, tuple[DataType, ...]]] = {
     _GET.ALL: (),
-    _GET.CONFIG: (Kind.CONFIG,),
-    _GET.STATE: (Kind.STATE, Kind.OPERATIONAL),
-    _GET.OPERATIONAL: (Kind.OPERATIONAL,),
+    _GET.CONFIG: (DataType.CONFIG,),
+    _GET.STATE: (DataType.STATE, DataType.OPERATIONAL),
+    _GET.OPERATIONAL: (DataType.OPERATIONAL,),
 }
 
 
@@ -46,7 +46,7 @@ class GnmiService:
 
     wire = WIRE
 
-    def __init__(self, device: Device, panel: FrontPanel) -> None:
+    def __init__(self, device: P4Device, panel: FrontPanel) -> None:
         self._device, self._panel = device, panel
         self._setting = threading.Lock()
         device.observers.append(_LinkObserver(panel))
@@ -83,8 +83,8 @@ class GnmiService:
             raise RpcError(Code.INVALID_ARGUMENT, "the request has no path")
         if len(request.path) > MOST_PATHS:
             raise RpcError(Code.RESOURCE_EXHAUSTED, f"{len(request.path)} paths; expected at most {MOST_PATHS}")
-        reply = Reply(self._panel, request.prefix, request.encoding)
-        selector = Selector(self._panel.ports, models_of(request.use_models), _KINDS[request.type])
+        reply = NotificationContext(self._panel, request.prefix, request.encoding)
+        selector = TreeView(self._panel.ports, models_of(request.use_models), _KINDS[request.type])
         response = gnmi.GetResponse()
         for path in request.path:
             wanted = pattern(request.prefix, path)
@@ -99,7 +99,7 @@ class GnmiService:
     def set(self, request: Any) -> Any:
         """Set (section 3.4): all of it, or none."""
         with self._setting:
-            setting = Setting(self._panel)
+            setting = SetOperations(self._panel)
             setting.take(request)
             setting.apply()
         if self._panel.ports:
@@ -113,7 +113,7 @@ class GnmiService:
 
 
 class _LinkObserver:
-    """Notifies the panel of links (:class:`offramp_p4.runtime.device.Observer`)."""
+    """Notifies the panel of links (:class:`offramp_p4.runtime.device.DeviceObserver`)."""
 
     def __init__(self, panel: FrontPanel) -> None:
         self._panel = panel

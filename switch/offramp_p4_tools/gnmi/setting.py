@@ -10,8 +10,8 @@ from offramp_base.errors import OfframpError
 from offramp_base.gnmi.schema import gnmi
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.ports.panel import FrontPanel
-from offramp_p4_tools.gnmi.model import BY_NAMES, ENABLED, ROOT, Form, Kind
-from offramp_p4_tools.gnmi.selection import Pattern, Selector, is_known, pattern
+from offramp_p4_tools.gnmi.model import BY_NAMES, ENABLED, ROOT, DataType, JsonForm
+from offramp_p4_tools.gnmi.selection import PathPattern, TreeView, is_known, pattern
 from offramp_p4_tools.gnmi.values import given, key_of, members
 
 _RESULT: Final = gnmi.UpdateResult
@@ -21,7 +21,7 @@ MOST_CHANGES: Final = 10_000
 """Operations of one request."""
 
 
-class Setting:
+class SetOperations:
     """The operations of one SetRequest.
 
     Attributes:
@@ -31,7 +31,7 @@ class Setting:
 
     def __init__(self, panel: FrontPanel) -> None:
         self._panel = panel
-        self._selector = Selector(panel.ports)
+        self._selector = TreeView(panel.ports)
         self.wanted: dict[int, bool] = {}
         self.results: list[Any] = []
 
@@ -70,14 +70,14 @@ class Setting:
     def _done(self, path: Any, operation: int) -> None:
         self.results.append(_RESULT(path=path, op=operation))
 
-    def _delete(self, path: Pattern) -> None:
+    def _delete(self, path: PathPattern) -> None:
         """Configured leaves return to their defaults; those that do not exist are deleted already."""
         selected = self._selector.select(path)
-        if path.exact and path.names in BY_NAMES and BY_NAMES[path.names].kind is not Kind.CONFIG:
+        if path.exact and path.names in BY_NAMES and BY_NAMES[path.names].kind is not DataType.CONFIG:
             raise _read_only(path.text)
         self.wanted |= {each.port: _DEFAULT for each in selected if each.leaf is ENABLED}
 
-    def _write(self, path: Pattern, value: Any, *, replace: bool) -> None:
+    def _write(self, path: PathPattern, value: Any, *, replace: bool) -> None:
         if path.names[: len(ROOT)] == ROOT and not path.exact:
             raise RpcError(Code.INVALID_ARGUMENT, f"path {path.text}: expected the name of an interface, no wildcard")
         if not path.exact or not is_known(path.names):
@@ -112,9 +112,9 @@ class Setting:
 
     def _assign_leaf(self, names: tuple[str, ...], port: int, content: Any, text: str) -> None:
         leaf = BY_NAMES[names]
-        if leaf.kind is not Kind.CONFIG:
+        if leaf.kind is not DataType.CONFIG:
             raise _read_only(text)
-        expected = bool if leaf.form is Form.TRUTH else str if leaf.form is Form.TEXT else int
+        expected = bool if leaf.form is JsonForm.TRUTH else str if leaf.form is JsonForm.TEXT else int
         if type(content) is not expected:
             raise RpcError(Code.INVALID_ARGUMENT, f"path {text}: expected a value of type {expected.__name__}")
         if leaf is ENABLED:

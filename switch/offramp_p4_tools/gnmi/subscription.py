@@ -16,10 +16,10 @@ from offramp_base.gnmi.schema import gnmi
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.ports.panel import FrontPanel
 from offramp_p4_tools.gnmi.requests import check_extensions, models_of
-from offramp_p4_tools.gnmi.selection import Selected, Selector, pattern
-from offramp_p4_tools.gnmi.tree import Reply
+from offramp_p4_tools.gnmi.selection import Selected, TreeView, pattern
+from offramp_p4_tools.gnmi.tree import NotificationContext
 from offramp_p4_tools.gnmi.values import check_encoding
-from offramp_p4_tools.gnmi.watches import NS, Watch, watches
+from offramp_p4_tools.gnmi.watches import NS, WatchedLeaves, watches
 
 MOST_SUBSCRIPTIONS: Final = 1024
 """Paths of one call."""
@@ -50,13 +50,13 @@ class GnmiSubscription:
         _check(wanted)
         self._panel = panel
         self._mode, self._updates_only = wanted.mode, wanted.updates_only
-        self._reply = Reply(panel, wanted.prefix, wanted.encoding)
+        self._reply = NotificationContext(panel, wanted.prefix, wanted.encoding)
         self._changed = threading.Condition()
         self._event = self._ended = self._exhausted = False
         self._polls = 0
         self._error: RpcError | None = None
-        self._watches: list[Watch] = []
-        selector, now_ns = Selector(panel.ports, models_of(wanted.use_models)), time.monotonic_ns()
+        self._watches: list[WatchedLeaves] = []
+        selector, now_ns = TreeView(panel.ports, models_of(wanted.use_models)), time.monotonic_ns()
         self._selected: list[Selected] = []
         for subscription in wanted.subscription:
             selected = selector.select(pattern(wanted.prefix, subscription.path))

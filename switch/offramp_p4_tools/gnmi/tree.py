@@ -22,7 +22,7 @@ _CHUNK: Final = 500
 _LIST: Final = len(ROOT) - 1
 
 
-class Reply:
+class NotificationContext:
     """The common part of all notifications that answer one request."""
 
     def __init__(self, panel: FrontPanel, prefix: Any, encoding: int) -> None:

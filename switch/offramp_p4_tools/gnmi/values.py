@@ -11,10 +11,10 @@ from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError
 from offramp_base.gnmi.schema import JSON, JSON_IETF, PROTO, TypedValue, gnmi
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4_tools.gnmi.model import INTERFACES, KEY, MODELS, ROOT, Form, Leaf, Scalar
+from offramp_p4_tools.gnmi.model import INTERFACES, KEY, MODELS, ROOT, InterfaceLeaf, JsonForm, Scalar
 
 ENCODINGS: Final = (JSON, JSON_IETF, PROTO)
-Known = tuple[int, Leaf, Scalar]
+Known = tuple[int, InterfaceLeaf, Scalar]
 """A leaf of a port and its value."""
 
 
@@ -30,7 +30,7 @@ def check_encoding(encoding: int) -> None:
         raise RpcError(Code.UNIMPLEMENTED, f"encoding {name} is not supported; JSON, JSON_IETF and PROTO are")
 
 
-def scalar_value(leaf: Leaf, value: Scalar, encoding: int) -> Any:
+def scalar_value(leaf: InterfaceLeaf, value: Scalar, encoding: int) -> Any:
     """The ``gnmi.TypedValue`` of a leaf."""
     if encoding == PROTO:
         if isinstance(value, bool):
@@ -71,8 +71,8 @@ def _qualified(name: str, module: str, encoding: int, *, first: bool) -> str:
     return f"{module}:{name}" if encoding == JSON_IETF and (first or module != INTERFACES) else name
 
 
-def _plain(leaf: Leaf, value: Scalar, encoding: int) -> Scalar:
-    return str(value) if leaf.form is Form.LONG and encoding == JSON_IETF else value
+def _plain(leaf: InterfaceLeaf, value: Scalar, encoding: int) -> Scalar:
+    return str(value) if leaf.form is JsonForm.LONG and encoding == JSON_IETF else value
 
 
 def given(value: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from offramp_base.gnmi.schema import gnmi
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4_tools.gnmi.model import Leaf, Scalar
+from offramp_p4_tools.gnmi.model import InterfaceLeaf, Scalar
 from offramp_p4_tools.gnmi.selection import Selected
-from offramp_p4_tools.gnmi.tree import Reply
+from offramp_p4_tools.gnmi.tree import NotificationContext
 from offramp_p4_tools.gnmi.values import Known
 
 NS: Final = 1_000_000_000
@@ -26,7 +26,7 @@ _MOST_NS: Final = 1 << 60
 _TARGET_DEFINED, _ON_CHANGE, _SAMPLE = 0, 1, 2
 
 
-class Watch:
+class WatchedLeaves:
     """Leaves that are sampled, or told when they change.
 
     Args:
@@ -52,7 +52,7 @@ class Watch:
         self._interval_ns = interval_ns if interval_ns is not None else LOOK_NS if looks else None
         self._next_ns = _MOST_NS if self._interval_ns is None else now_ns + self._interval_ns
         self._next_beat_ns = _MOST_NS if heartbeat_ns is None else now_ns + heartbeat_ns
-        self._last_sent: dict[tuple[int, Leaf], Scalar] = {}
+        self._last_sent: dict[tuple[int, InterfaceLeaf], Scalar] = {}
 
     @property
     def rate(self) -> float:
@@ -65,11 +65,11 @@ class Watch:
         """Time at which it has something to do even if nothing changes."""
         return min(self._next_ns, self._next_beat_ns)
 
-    def begin(self, reply: Reply) -> Iterator[Known]:
+    def begin(self, reply: NotificationContext) -> Iterator[Known]:
         """All values there are now."""
         return self._changes(reply, everything=True)
 
-    def due(self, reply: Reply, now_ns: int, *, event: bool) -> Iterator[Known]:
+    def due(self, reply: NotificationContext, now_ns: int, *, event: bool) -> Iterator[Known]:
         """Values that are to be sent now; ``event``: a port has changed."""
         beat = now_ns >= self._next_beat_ns
         sample = now_ns >= self._next_ns
@@ -80,7 +80,7 @@ class Watch:
         if beat or sample or (event and not self._sampled):
             yield from self._changes(reply, everything=beat or (sample and not self._only_changes))
 
-    def _changes(self, reply: Reply, *, everything: bool) -> Iterator[Known]:
+    def _changes(self, reply: NotificationContext, *, everything: bool) -> Iterator[Known]:
         for port, leaf, value in reply.known(self.selected):
             key = port, leaf
             if everything or self._last_sent.get(key) != value:
@@ -93,7 +93,7 @@ def _after(at_ns: int, interval_ns: int, now_ns: int) -> int:
     return at_ns + ((now_ns - at_ns) // interval_ns + 1) * interval_ns
 
 
-def watches(subscription: Any, selected: Sequence[Selected], now_ns: int) -> Iterator[Watch]:
+def watches(subscription: Any, selected: Sequence[Selected], now_ns: int) -> Iterator[WatchedLeaves]:
     """The watches that one ``gnmi.Subscription`` of a STREAM asks for.
 
     Raises:
@@ -111,14 +111,14 @@ def watches(subscription: Any, selected: Sequence[Selected], now_ns: int) -> Ite
     if mode == _SAMPLE:
         suppress = subscription.suppress_redundant
         fastest_ns = max(LEAST_NS, len(selected) * NS // FASTEST_RATE)
-        yield Watch(selected, interval or fastest_ns, heartbeat, now_ns, suppress=suppress)
+        yield WatchedLeaves(selected, interval or fastest_ns, heartbeat, now_ns, suppress=suppress)
         return
     counters = [each for each in selected if each.leaf.counts and mode == _TARGET_DEFINED]
     others = [each for each in selected if not (each.leaf.counts and mode == _TARGET_DEFINED)]
     if others:
-        yield Watch(others, None, heartbeat, now_ns)
+        yield WatchedLeaves(others, None, heartbeat, now_ns)
     if counters:
-        yield Watch(counters, OWN_NS, heartbeat, now_ns)
+        yield WatchedLeaves(counters, OWN_NS, heartbeat, now_ns)
 
 
 def _invalid(message: str) -> RpcError:

@@ -14,11 +14,11 @@ from offramp_p4.frontend.syntax import ast
 from offramp_p4.frontend.syntax.cursor import KEYWORDS
 from offramp_p4.frontend.syntax.declarations import Parser
 from offramp_p4.frontend.syntax.includes import FolderIncludes, Included
-from offramp_p4.frontend.syntax.lexer import Token, tokenize
+from offramp_p4.frontend.syntax.lexer import Lexeme, tokenize
 from offramp_p4.frontend.syntax.preprocess import Preprocessor, flatten
 from offramp_p4.lint import lint
 from offramp_p4.source import P4Error, Pos
-from offramp_p4_tools.language.places import Places
+from offramp_p4_tools.language.places import TokenPlaces
 from offramp_p4_tools.language.resolve import Resolver
 from offramp_p4_tools.language.symbols import Symbol
 
@@ -44,17 +44,17 @@ class Sources:
     defines: Mapping[str, str] = field(default_factory=dict)
     opened: Mapping[str, str] = field(default_factory=dict)
 
-    def tokens(self, path: Path, text: str) -> list[Token]:
+    def tokens(self, path: Path, text: str) -> list[Lexeme]:
         """The tokens of a program.
 
         Raises:
             P4Error: it cannot be read as tokens.
         """
-        includes = _Opened(self.include, self.opened)
+        includes = _EditorIncludes(self.include, self.opened)
         return Preprocessor(includes, dict(self.defines)).run(text, str(path), path.parent)
 
 
-class _Opened(FolderIncludes):
+class _EditorIncludes(FolderIncludes):
     """Included files as the editor has them."""
 
     def __init__(self, folders: Sequence[Path], opened: Mapping[str, str]) -> None:
@@ -69,7 +69,7 @@ class _Opened(FolderIncludes):
 
 
 @dataclass(frozen=True)
-class Problem:
+class EditorProblem:
     """Something that an editor underlines; ``severity`` is ``error`` or ``warning``."""
 
     pos: Pos
@@ -89,7 +89,7 @@ class Analysis:
     """
 
     resolver: Resolver | None
-    problems: Sequence[Problem]
+    problems: Sequence[EditorProblem]
     whole: bool
 
     def symbol(self, file: str, line: int, column: int) -> tuple[Symbol, Pos] | None:
@@ -112,25 +112,25 @@ def analyse(path: Path, text: str, sources: Sources) -> Analysis:
     except P4Error as error:
         return Analysis(None, [_fault(error)], False)
     except RecursionError:
-        return Analysis(None, [Problem(Pos(str(path), 1, 1), "the program is nested too deeply", "error")], False)
-    resolver = Resolver(Places(tokens))
+        return Analysis(None, [EditorProblem(Pos(str(path), 1, 1), "the program is nested too deeply", "error")], False)
+    resolver = Resolver(TokenPlaces(tokens))
     resolver.program(declarations)
     whole = any(isinstance(decl, ast.Instantiation) and decl.name == "main" for decl in declarations)
     return Analysis(resolver, _problems(declarations, tokens, path, whole), whole)
 
 
-def _problems(declarations: list[ast.Decl], tokens: list[Token], path: Path, whole: bool) -> list[Problem]:
+def _problems(declarations: list[ast.Decl], tokens: list[Lexeme], path: Path, whole: bool) -> list[EditorProblem]:
     try:
         program = Elaborator().run(declarations, str(path), flatten(tokens))
     except P4Error as error:
         return [_fault(error)] if whole or error.pos.line else []
     except RecursionError:
-        return [Problem(Pos(str(path), 1, 1), "the program is nested too deeply", "error")]
-    return [Problem(warning.pos, warning.message, "warning", warning.rule) for warning in lint(program)]
+        return [EditorProblem(Pos(str(path), 1, 1), "the program is nested too deeply", "error")]
+    return [EditorProblem(warning.pos, warning.message, "warning", warning.rule) for warning in lint(program)]
 
 
-def _fault(error: P4Error) -> Problem:
-    return Problem(error.pos, error.message, "error")
+def _fault(error: P4Error) -> EditorProblem:
+    return EditorProblem(error.pos, error.message, "error")
 
 
 # --- completion --------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def _resolved(path: Path, text: str, sources: Sources) -> Resolver | None:
             continue
         except RecursionError:
             return None
-        resolver = Resolver(Places(tokens))
+        resolver = Resolver(TokenPlaces(tokens))
         resolver.marked = MARK
         resolver.program(declarations)
         return resolver

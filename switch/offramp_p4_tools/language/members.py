@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import NOWHERE
-from offramp_p4_tools.language.symbols import Kept, Scope, Symbol
+from offramp_p4_tools.language.symbols import Kept, Symbol, SymbolScope
 
 _HEADER: Final = {
     "isValid": "bool isValid()",
@@ -93,4 +93,4 @@ def _element(stack: Kept, name: str) -> Kept | None:
 
 
 def _built_in(name: str, shown: str, kept: Kept | None = None) -> Symbol:
-    return Symbol(name, "method" if "(" in shown else "field", NOWHERE, shown, kept, Scope())
+    return Symbol(name, "method" if "(" in shown else "field", NOWHERE, shown, kept, SymbolScope())

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from offramp_p4.frontend.syntax.lexer import Token
+    from offramp_p4.frontend.syntax.lexer import Lexeme
     from offramp_p4.source import Pos
 
 _REACH: Final = 4096
@@ -16,13 +16,13 @@ _REACH: Final = 4096
 _OPENING, _CLOSING = "([{", ")]}"
 
 
-class Places:
+class TokenPlaces:
     """The tokens of a program, found by their places.
 
     Tokens that a macro made stand where the macro is used; the first of them counts.
     """
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Lexeme]) -> None:
         self._tokens = tokens
         self._index: dict[Pos, int] = {}
         for at, token in enumerate(tokens):

@@ -12,8 +12,8 @@ from typing import Final
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import Pos
 from offramp_p4_tools.language import members
-from offramp_p4_tools.language.places import Places
-from offramp_p4_tools.language.symbols import Kept, Scope, Symbol
+from offramp_p4_tools.language.places import TokenPlaces
+from offramp_p4_tools.language.symbols import Kept, Symbol, SymbolScope
 from offramp_p4_tools.language.uses import Uses
 
 _KINDS: Final = {"header_union": "header union"}
@@ -26,7 +26,7 @@ class Resolver(Uses):
         symbols: all of them, in the order of their declarations.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: TokenPlaces) -> None:
         super().__init__(places)
         self.symbols: list[Symbol] = []
         self._within: Symbol | None = None
@@ -142,7 +142,7 @@ class Resolver(Uses):
         """``error`` and ``match_kind``: several declarations add to one list."""
         symbol = self.scope.find(decl.name)
         if symbol is None:
-            symbol = Symbol(decl.name, "names", decl.pos, decl.name, None, Scope(), written=False)
+            symbol = Symbol(decl.name, "names", decl.pos, decl.name, None, SymbolScope(), written=False)
             self.scope.add(symbol)
         with self._inside(symbol):
             for name, pos in decl.members:
@@ -162,7 +162,7 @@ class Resolver(Uses):
             self.action(entry.action)
         for prop in decl.properties:
             self.expression(prop.value)
-        symbol.inside = Scope(self.scope)
+        symbol.inside = SymbolScope(self.scope)
 
     def _states(self, states: Sequence[ast.StateDecl]) -> None:
         for state in states:
@@ -278,10 +278,10 @@ class _Inside:
         resolver, symbol = self._resolver, self._symbol
         self._before = resolver.scope, resolver._within
         if symbol is None:
-            resolver.scope = Scope(resolver.scope)
+            resolver.scope = SymbolScope(resolver.scope)
             return
         if symbol.inside is None:
-            symbol.inside = Scope(resolver.scope)
+            symbol.inside = SymbolScope(resolver.scope)
         resolver.scope, resolver._within = symbol.inside, symbol
 
     def __exit__(self, *_: object) -> None:

@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from offramp_p4.source import NOWHERE, Pos
-from offramp_p4_tools.language.document import Analysis, Problem, Sources, analyse, completions
+from offramp_p4_tools.language.document import Analysis, EditorProblem, Sources, analyse, completions
 from offramp_p4_tools.language.symbols import Symbol
 
 PAUSE_S: Final = 0.2
@@ -132,7 +132,7 @@ class P4Server(LanguageServer):
 
     def tell(self, uri: str) -> None:
         """Publish what is wrong with the program of a file: in it, and in the files that it includes."""
-        by_file: dict[str, list[Problem]] = {uri: []}
+        by_file: dict[str, list[EditorProblem]] = {uri: []}
         for problem in self.analysis(uri).problems:
             file = _uri(problem.pos) or uri
             by_file.setdefault(file, []).append(problem)
@@ -142,7 +142,7 @@ class P4Server(LanguageServer):
         for file, problems in by_file.items():
             self._publish(file, problems)
 
-    def _publish(self, uri: str, problems: Sequence[Problem]) -> None:
+    def _publish(self, uri: str, problems: Sequence[EditorProblem]) -> None:
         severities = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
         diagnostics = [
             lsp.Diagnostic(

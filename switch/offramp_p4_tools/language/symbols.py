@@ -31,7 +31,7 @@ class Symbol:
     pos: Pos
     shown: str
     kept: Kept | None = None
-    inside: Scope | None = None
+    inside: SymbolScope | None = None
     uses: list[Pos] = field(default_factory=list)
     within: Symbol | None = None
     written: bool = True
@@ -45,14 +45,14 @@ class Kept:
     """
 
     type: ast.TypeNode
-    scope: Scope
+    scope: SymbolScope
     given: dict[str, Kept] = field(default_factory=dict)
 
 
-class Scope:
+class SymbolScope:
     """Names at a place; functions and blocks may share one."""
 
-    def __init__(self, parent: Scope | None = None) -> None:
+    def __init__(self, parent: SymbolScope | None = None) -> None:
         self.parent = parent
         self.own: dict[str, list[Symbol]] = {}
 
@@ -67,7 +67,7 @@ class Scope:
 
     def find_all(self, name: str, *, absolute: bool = False) -> list[Symbol]:
         """All meanings of a name in the innermost scope that has any: functions of one name."""
-        scope: Scope | None = self
+        scope: SymbolScope | None = self
         while scope is not None:
             if name in scope.own and not (absolute and scope.parent):
                 return scope.own[name]
@@ -77,7 +77,7 @@ class Scope:
     def visible(self) -> Iterator[Symbol]:
         """Every symbol that has a meaning here, the innermost first, each name once."""
         seen: set[str] = set()
-        scope: Scope | None = self
+        scope: SymbolScope | None = self
         while scope is not None:
             for name, symbols in scope.own.items():
                 if name not in seen:

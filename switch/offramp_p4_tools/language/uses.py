@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import Pos
 from offramp_p4_tools.language import members
-from offramp_p4_tools.language.places import Places
-from offramp_p4_tools.language.symbols import Kept, Scope, Symbol
+from offramp_p4_tools.language.places import TokenPlaces
+from offramp_p4_tools.language.symbols import Kept, Symbol, SymbolScope
 
 
 class Uses:
@@ -20,9 +20,9 @@ class Uses:
         wanted: what the marked place may hold: the symbols, by name, once the walk has met it.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: TokenPlaces) -> None:
         self.places = places
-        self.scope = Scope()
+        self.scope = SymbolScope()
         self.at: dict[Pos, Symbol] = {}
         self.wanted: dict[str, Symbol] | None = None
         self.marked = ""
@@ -74,11 +74,11 @@ class Uses:
             wanted: the type that its place has, for the fields of a struct expression.
         """
         match expr:
-            case ast.Path():
+            case ast.NameExpr():
                 return self._path(expr)
             case ast.Dot():
                 return self._dot(expr)
-            case ast.Call():
+            case ast.CallExpr():
                 return self._call(expr)
             case ast.TypeExpr():
                 self.type(expr.type)
@@ -88,7 +88,7 @@ class Uses:
                 kept = Kept(expr.type, self.scope)
                 self.expression(expr.operand, kept)
                 return kept
-            case ast.Index():
+            case ast.IndexExpr():
                 base = self.expression(expr.base)
                 self.expression(expr.index)
                 return members.element(base)
@@ -113,13 +113,13 @@ class Uses:
             case ast.SliceOp():
                 for each in (expr.base, expr.high, expr.low):
                     self.expression(each)
-            case ast.Ternary():
+            case ast.TernaryExpr():
                 self.expression(expr.condition)
                 then = self.expression(expr.then, wanted)
                 return then or self.expression(expr.otherwise, wanted)
         return None
 
-    def _path(self, expr: ast.Path, arguments: int | None = None) -> Kept | None:
+    def _path(self, expr: ast.NameExpr, arguments: int | None = None) -> Kept | None:
         self._want(expr.name, self.scope)
         symbol = _fitting(self.scope.find_all(expr.name, absolute=expr.absolute), arguments)
         self.use(symbol, self.places.name(expr.pos, expr.name))
@@ -128,7 +128,7 @@ class Uses:
     def _dot(self, expr: ast.Dot, arguments: int | None = None) -> Kept | None:
         if isinstance(expr.base, ast.TypeExpr) and isinstance(expr.base.type, ast.BaseType):
             return self._of_names(expr, self.scope.find(expr.base.type.name))
-        owner = self.scope.find(expr.base.name) if isinstance(expr.base, ast.Path) else None
+        owner = self.scope.find(expr.base.name) if isinstance(expr.base, ast.NameExpr) else None
         kept = self.expression(expr.base)
         if owner is not None and owner.kind == "enum":
             return self._of_names(expr, owner)
@@ -164,17 +164,17 @@ class Uses:
 
     def _is_application(self, expr: ast.Expr) -> bool:
         """Whether this is ``table.apply()``."""
-        if not isinstance(expr, ast.Call) or not isinstance(expr.callee, ast.Dot) or expr.callee.name != "apply":
+        if not isinstance(expr, ast.CallExpr) or not isinstance(expr.callee, ast.Dot) or expr.callee.name != "apply":
             return False
         base = expr.callee.base
-        owner = self.scope.find(base.name) if isinstance(base, ast.Path) else None
+        owner = self.scope.find(base.name) if isinstance(base, ast.NameExpr) else None
         return owner is not None and owner.kind == "table"
 
-    def _call(self, expr: ast.Call) -> Kept | None:
+    def _call(self, expr: ast.CallExpr) -> Kept | None:
         for each in expr.type_args:
             self.type(each)
         match expr.callee:
-            case ast.Path():
+            case ast.NameExpr():
                 self._path(expr.callee, len(expr.args))
             case ast.Dot():
                 self._dot(expr.callee, len(expr.args))
@@ -191,7 +191,7 @@ class Uses:
 
     def _callee(self, expr: ast.Expr) -> Symbol | None:
         """The function, method or action that is called."""
-        if isinstance(expr, ast.Path):
+        if isinstance(expr, ast.NameExpr):
             symbol = self.at.get(self.places.name(expr.pos, expr.name) or expr.pos)
             return symbol if symbol is not None and symbol.kind in ("function", "action") else None
         return self.at.get(expr.pos) if isinstance(expr, ast.Dot) else None
@@ -200,7 +200,7 @@ class Uses:
         """The type of ``T(arguments)``."""
         if isinstance(expr, ast.TypeExpr):
             return Kept(expr.type, self.scope)
-        symbol = self.scope.find(expr.name) if isinstance(expr, ast.Path) else None
+        symbol = self.scope.find(expr.name) if isinstance(expr, ast.NameExpr) else None
         known = symbol is not None and symbol.kind in ("extern", "parser", "control", "package")
         return Kept(ast.NamedType(expr.pos, symbol.name), self.scope) if symbol is not None and known else None
 
@@ -229,7 +229,7 @@ class Uses:
 
     # --- what may stand at the mark ------------------------------------------------------------------------
 
-    def _want(self, name: str, scope: Scope) -> None:
+    def _want(self, name: str, scope: SymbolScope) -> None:
         if self.marked and name == self.marked:
             self.wanted = {symbol.name: symbol for symbol in scope.visible() if symbol.name != self.marked}
 

@@ -64,7 +64,7 @@ def test_kvs_lookup(device):
     memory = device.memory(kvs.NAME)
     rng = np.random.default_rng(1)
     keys = rng.integers(1, 2**62, 40).tolist()
-    index = kvs.Index(memory, 1 << (memory.size // kvs.LINE).bit_length() - 1)
+    index = kvs.KeyIndex(memory, 1 << (memory.size // kvs.LINE).bit_length() - 1)
     for i, key in enumerate(keys[:32]):
         index.insert(key, 64 * (i + 1))
     answers = ask(device, kvs.NAME, *(struct.pack("<Q", key) for key in keys))
@@ -76,7 +76,7 @@ def test_ebs_lookup(device):
     needs(device, ebs.NAME)
     from offramp.leo.devices.software import EBS_LAYOUT
 
-    tables = ebs.Tables(device.memory(ebs.NAME), ebs.Layout(*EBS_LAYOUT))
+    tables = ebs.EbsTables(device.memory(ebs.NAME), ebs.TableLayout(*EBS_LAYOUT))
     tables.add_volume(3, 1024, 1000, 1 << 20)
     tables.map(3, 1, 7, 5, 1 << 30)
     requests = [(3, 16, 520, 0), (3, 1, 0, 0), (4, 1, 0, 0), (3, 257, 512, 0)]
@@ -86,7 +86,7 @@ def test_ebs_lookup(device):
     assert answers[0][1:] == (7, (1 << 30) + 8 * 4096)
 
 
-@pytest.mark.parametrize("kind", list(reduce.Type))
+@pytest.mark.parametrize("kind", list(reduce.ElementType))
 def test_reduce_is_the_models_to_the_bit(device, kind):
     needs(device, reduce.NAME)
     rng = np.random.default_rng(int(kind))
@@ -114,7 +114,7 @@ def test_an_unknown_function_is_an_answer(device):
 
 def test_a_message_may_be_reused_and_a_full_queue_takes_nothing(device):
     """The sum of one vector is itself."""
-    buffer = bytearray(reduce.request(reduce.Type.INT32, np.zeros((1, 2), np.int32)))
+    buffer = bytearray(reduce.request(reduce.ElementType.INT32, np.zeros((1, 2), np.int32)))
     at = len(buffer) - 8
     sent = 0
     for i in range(device.depth):

@@ -9,12 +9,12 @@ from offramp_pynq.registers import ALLREDUCE_REGS, ALLREDUCE_REGS_VERSION
 from allreduce_lab import JOB, PAGES, equal, program
 from allreduce_oracle import exact_sum, random_tensor
 from offramp.allreduce import entries
-from offramp.allreduce.endpoint import Endpoint
+from offramp.allreduce.endpoint import AllReduceEndpoint
 from offramp.allreduce.wire import (
     HEADER_BYTES,
     LANES,
     SWITCH,
-    Kind,
+    AllReducePacketType,
     blank_frames,
     frame_bytes,
     set_field,
@@ -93,7 +93,9 @@ async def the_programs_packets(dut):
         left = [sent for _, sent in switch.process(PacketBatch.of([(sender + 1, frame)]))]
         if left:
             assert len(set(left)) == 1
-            expected.append(left[0][: HEADER_BYTES if left[0][HEADER_BYTES - 3] == Kind.PULL else frame_bytes(1)])
+            expected.append(
+                left[0][: HEADER_BYTES if left[0][HEADER_BYTES - 3] == AllReducePacketType.PULL else frame_bytes(1)]
+            )
         await board.send(frame)
     await board.quiet()
     for number, (got, wanted) in enumerate(zip(board.frames, expected, strict=False)):
@@ -149,7 +151,7 @@ async def ranks_sum(dut):
     await board.begin()
     ranks, trouble = chosen["ranks"], chosen["trouble"]
     await board.admit(3, JOB, ranks, 2, 1)
-    endpoints = [Endpoint(rank, ranks, JOB, segments=1, pages=1, retry_s=20) for rank in range(ranks)]
+    endpoints = [AllReduceEndpoint(rank, ranks, JOB, segments=1, pages=1, retry_s=20) for rank in range(ranks)]
     up, down = (UnrulyChannel(chosen["seed"] * 2 + side, trouble, trouble, trouble) for side in range(2))
     dice, turn = np.random.default_rng(chosen["seed"]), 0
     for dtype in ("int32", "float32", "float64"):

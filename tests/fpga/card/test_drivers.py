@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from offramp.fpga.sources import fpga_root
-from offramp_sim.rtl.board import Board
+from offramp_sim.rtl.board import SimulatedBoard
 from offramp_sim.rtl.build import missing
 from offramp_sim.rtl.card import pynq_python
 from offramp_sim.rtl.overlay import PARAMETERS
@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("drive.py")
 def results():
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
-    board = Board("icarus", tuple(PARAMETERS))
+    board = SimulatedBoard("icarus", tuple(PARAMETERS))
     command = [str(pynq_python()), "-W", "ignore", str(SCRIPT), str(board.socket), str(board.dram)]
     environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
     try:

@@ -12,7 +12,7 @@ import pytest
 
 from offramp.device import Status
 from offramp.leo import dma
-from offramp.leo.devices.fpga import FpgaDevice, Options, open_device
+from offramp.leo.devices.fpga import FpgaDevice, FpgaOptions, open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, reduce, sylvie
 from offramp.leo.memory import HostMemory
@@ -44,13 +44,13 @@ def finish(device, wanted, seconds=200):
 
 @pytest.mark.slow
 def test_addresses_and_sums_through_pynq_and_rtl(device):
-    index = kvs.Index(device.memory(kvs.NAME), 64)
+    index = kvs.KeyIndex(device.memory(kvs.NAME), 64)
     for key in range(1, 150):
         index.insert(key * key, key)
     for key in range(1, 60):
         assert device.submit(kvs.NAME, key, (key * key).to_bytes(8, "little"))
     values = np.random.default_rng(1).normal(size=(5, 300)).astype(np.float32)
-    message = reduce.request(reduce.Type.FLOAT32, values)
+    message = reduce.request(reduce.ElementType.FLOAT32, values)
     device.submit(reduce.NAME, 100, message)
     device.submit(reduce.NAME, 101, message[:-1])
     device.submit(kvs.NAME, 102, b"short")
@@ -68,15 +68,15 @@ def test_addresses_and_sums_through_pynq_and_rtl(device):
 @pytest.mark.slow
 def test_vectors_longer_than_the_engines_buffers_go_in_parts(device):
     values = np.arange(2 * 2500, dtype=np.int32).reshape(2, 2500)
-    message = reduce.request(reduce.Type.INT32, values)
+    message = reduce.request(reduce.ElementType.INT32, values)
     device.submit(reduce.NAME, 1, message)
     assert finish(device, 1)[1].message == reduce.answer(message)
 
 
 @pytest.mark.slow
 def test_reads_of_volumes_are_the_models(device):
-    memories = device.memory(ebs.NAME), HostMemory(ebs.Layout(*EBS_LAYOUT).size)
-    card, model = (ebs.Tables(memory, ebs.Layout(*EBS_LAYOUT)) for memory in memories)
+    memories = device.memory(ebs.NAME), HostMemory(ebs.TableLayout(*EBS_LAYOUT).size)
+    card, model = (ebs.EbsTables(memory, ebs.TableLayout(*EBS_LAYOUT)) for memory in memories)
     for tables in (card, model):
         tables.add_volume(3, 1024, 1000, 1 << 17)
         tables.map(3, 1, 7, 5, 1 << 30)
@@ -180,9 +180,9 @@ def test_bad_options_are_named():
     with pytest.raises(OfframpError, match="expected HOST:PORT"):
         open_device("at=nowhere", "card")
     with pytest.raises(OfframpError, match="depth of at least 1"):
-        FpgaDevice(Options(depth=0))
+        FpgaDevice(FpgaOptions(depth=0))
     with pytest.raises(OfframpError, match=r"engines nothing: expected some of kvs_lookup"):
-        FpgaDevice(Options(engines="nothing"))
+        FpgaDevice(FpgaOptions(engines="nothing"))
     with pytest.raises(OfframpError, match="no option width"):
         open_device("width=3", "card")
     with pytest.raises(OfframpError, match="fpga:localhost:1: "):

@@ -15,7 +15,7 @@ from offramp.fpga.kernels import arguments
 from offramp.fpga.ports import interface_of
 from offramp.fpga.registers import write_header
 from offramp.fpga.sources import fpga_root
-from offramp_sim.rtl.board import Board
+from offramp_sim.rtl.board import SimulatedBoard
 from offramp_sim.rtl.build import missing
 
 pytestmark = [pytest.mark.rtl, pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")]
@@ -49,7 +49,7 @@ def described(engines: tuple[str, ...], path: Path) -> Path:
     return path
 
 
-def run(program: Path, board: Board, xclbin: Path) -> tuple[int, str, str]:
+def run(program: Path, board: SimulatedBoard, xclbin: Path) -> tuple[int, str, str]:
     environment = os.environ | {"OFFRAMP_XRT_BUS": str(board.socket), "OFFRAMP_XRT_DRAM": str(board.dram)}
     command = [str(program), str(xclbin)]
     with subprocess.Popen(
@@ -68,7 +68,7 @@ def run(program: Path, board: Board, xclbin: Path) -> tuple[int, str, str]:
 def test_the_host_program_looks_up_and_sums_through_kernels_of_the_rtl(program: Path, tmp_path: Path) -> None:
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
-    board = Board("icarus", ENGINES, kernels=True)
+    board = SimulatedBoard("icarus", ENGINES, kernels=True)
     try:
         code, said, errors = run(program, board, described(ENGINES, tmp_path / "engines.xclbin"))
         assert (code, errors) == (0, ""), board.log()

@@ -11,7 +11,7 @@ from offramp_pynq.registers import KVS_LOOKUP_REGS
 
 from offramp.device import Status
 from offramp.leo.functions import kvs
-from offramp.leo.functions.reduce import Type
+from offramp.leo.functions.reduce import ElementType
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import settings
 from offramp_sim.rtl.models.clocking import PERIOD_NS, start
@@ -75,7 +75,7 @@ async def lookups_and_sums(dut):
     line = Serial(dut, settings()["divisor"])
     await start(dut)
     memory = HostMemory(LINES * kvs.LINE)
-    index = kvs.Index(memory, LINES)
+    index = kvs.KeyIndex(memory, LINES)
     keys = [dice.getrandbits(64) for _ in range(3)]
     for key in keys:
         index.insert(key, key >> 1 | 1)
@@ -103,7 +103,7 @@ async def lookups_and_sums(dut):
         reading = cocotb.start_soon(line.receive(REDUCE))
         await line.send(REDUCE, request(chosen.head, kind, chosen.parts, 16))
         got = await reading
-        if kind == Type.BFLOAT16 or number > INPUTS:  # left out of the demonstrator
+        if kind == ElementType.BFLOAT16 or number > INPUTS:  # left out of the demonstrator
             assert (got.status, got.number) == (Status.UNKNOWN_FUNCTION, kind)
             continue
         assert (got.status, got.number) == (Status.OK, kind)

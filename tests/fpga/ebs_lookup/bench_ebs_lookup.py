@@ -15,13 +15,13 @@ from offramp.device import Status
 from offramp.leo.functions import ebs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.memory import AxiMemory
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
 
 BASE = 0x2_0000_0000
-LAYOUT = ebs.Layout(16, 100, 60)
+LAYOUT = ebs.TableLayout(16, 100, 60)
 BLOCKS = (5000, 1, 512, 513, 2048, 600, 700, 800, 900, 1000, 100)
 
 
@@ -36,7 +36,7 @@ class Bench:
         self.answers = sink(dut, "m_axis", pause=pause, seed=seed + 1)
         self.registers = registers(dut)
         self.memory = HostMemory(LAYOUT.size)
-        self.model = ebs.Tables(self.memory, LAYOUT)
+        self.model = ebs.EbsTables(self.memory, LAYOUT)
         for volume, blocks in enumerate(BLOCKS):
             self.model.add_volume(volume, blocks, self.dice.randrange(rate), self.dice.randrange(burst))
             for segment in range(-(-blocks // ebs.SEGMENT)):
@@ -135,7 +135,7 @@ async def random_reads(dut):
 async def throughput(dut):
     chosen = settings()
     bench = Bench(dut, latency=chosen["latency"], rate=2, burst=2**30)
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     await bench.start()
     came, went = Handshakes(dut, "s_axis", cycles), Handshakes(dut, "m_axis", cycles)
     volumes = chosen["volumes"]

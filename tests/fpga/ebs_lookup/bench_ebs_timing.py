@@ -4,10 +4,10 @@
 import cocotb
 from bench_ebs_lookup import BLOCKS, LAYOUT, Bench
 
-from offramp.fpga.timing import Packet, Read, ebs_lookup
+from offramp.fpga.timing import Read, RequestPacket, ebs_lookup
 from offramp.leo.functions import ebs
 from offramp_sim.rtl.bench import settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes
 from rtl.offered import Offers
 
 
@@ -29,7 +29,7 @@ async def cycles_are_the_models(dut):
     chosen = settings()
     bench = Bench(dut, chosen["seed"], chosen["idle"], latency=chosen["latency"])
     await bench.start()
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     offers = Offers(dut, "s_axis", cycles)
     taken, given = Handshakes(dut, "s_axis", cycles), Handshakes(dut, "m_axis", cycles)
     requests = [
@@ -43,7 +43,7 @@ async def cycles_are_the_models(dut):
     effects = [effect(bench.model, bench.memory, message) for reads in requests for message in reads]
     assert {read.volume for read in effects} > set(range(len(BLOCKS)))
     assert {read.lines for read in effects} == {0, 1, 2, 3}
-    packets = [Packet(3 * len(reads), offered) for reads, offered in zip(requests, offers.packets, strict=False)]
+    packets = [RequestPacket(3 * len(reads), offered) for reads, offered in zip(requests, offers.packets, strict=False)]
     model = ebs_lookup(packets, effects, width=8 * bench.beat, flight=chosen["flight"], memory=chosen["latency"])
     assert model.taken == taken.at
     assert model.given == given.at

@@ -12,7 +12,7 @@ import pytest
 from hls import kernels, pointer
 from offramp.leo import dma
 from offramp.leo.functions import ebs, kvs, reduce
-from offramp.leo.functions.reduce import Type
+from offramp.leo.functions.reduce import ElementType
 from offramp.leo.memory import HostMemory
 from offramp.sylvie import model, quantiser
 from rtl import quantpack_cases, router
@@ -30,7 +30,7 @@ def transactions(few: int) -> pytest.MarkDecorator:
 def test_kvs_lookup(count: int) -> None:
     random = np.random.default_rng(0)
     memory = HostMemory(256 * kvs.LINE)
-    index = kvs.Index(memory, 256)
+    index = kvs.KeyIndex(memory, 256)
     known = random.integers(0, 2**64, 900, np.uint64)
     for key in known:
         index.insert(int(key), int(key) | 1)
@@ -48,9 +48,9 @@ def test_kvs_lookup(count: int) -> None:
 @transactions(1000)
 def test_ebs_lookup(count: int) -> None:
     random = np.random.default_rng(1)
-    layout = ebs.Layout(8, 40, 30)
+    layout = ebs.TableLayout(8, 40, 30)
     memory = HostMemory(layout.size)
-    tables = ebs.Tables(memory, layout)
+    tables = ebs.EbsTables(memory, layout)
     for volume, blocks in enumerate((5000, 1, 512, 513, 2048)):
         tables.add_volume(volume, blocks, rate=int(random.integers(0, 50)), burst=int(random.integers(0, 2**18)))
         for segment in range(-(-blocks // ebs.SEGMENT)):
@@ -94,8 +94,8 @@ def special_floats(random: np.random.Generator, shape: tuple[int, ...]) -> np.nd
 
 
 @transactions(250)
-@pytest.mark.parametrize("kind", list(Type))
-def test_reduce(kind: Type, count: int) -> None:
+@pytest.mark.parametrize("kind", list(ElementType))
+def test_reduce(kind: ElementType, count: int) -> None:
     random = np.random.default_rng(kind)
     for transaction in range(count):
         number, elements = int(random.integers(1, 9)), int(random.integers(0, 41))
@@ -103,7 +103,7 @@ def test_reduce(kind: Type, count: int) -> None:
         width = reduce.DTYPE[kind].itemsize
         vectors = (words >> 16).astype("<u2") if width == 2 else words.view(reduce.DTYPE[kind])
         vectors = np.ascontiguousarray(vectors)
-        if transaction % 3 == 0 and kind is Type.FIXED and elements:
+        if transaction % 3 == 0 and kind is ElementType.FIXED and elements:
             vectors[:, 0] = (2**31 - 1) * random.choice([1, -1])
         sums = np.zeros(elements, reduce.DTYPE[kind])
         kernels().reduce_csim(pointer(vectors), number, elements * width, kind, pointer(sums))

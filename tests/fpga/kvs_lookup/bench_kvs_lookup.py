@@ -16,7 +16,7 @@ from offramp.device import Status
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.memory import AxiMemory
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
@@ -37,7 +37,7 @@ class Bench:
         self.answers = sink(dut, "m_axis", pause=pause, seed=seed + 1)
         self.registers = registers(dut)
         table = HostMemory(BUCKETS * kvs.LINE)
-        self.index = kvs.Index(table, BUCKETS)
+        self.index = kvs.KeyIndex(table, BUCKETS)
         for _ in range(BUCKETS * 3):
             self.index.insert(self.dice.getrandbits(63), 1 + self.dice.getrandbits(63))
         content = table.read(0, table.size)
@@ -125,7 +125,7 @@ async def throughput(dut):
     """Cycles of one packet of many keys with a far memory, and of a packet of one key with a near one."""
     chosen = settings()
     bench = Bench(dut, latency=chosen["latency"])
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     await bench.start()
     taken, given = Handshakes(dut, "s_axis", cycles), Handshakes(dut, "m_axis", cycles)
     keys = bench.keys(chosen["keys"])

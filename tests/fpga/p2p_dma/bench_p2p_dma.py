@@ -13,7 +13,7 @@ from offramp.device import Status
 from offramp.leo import dma
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.memory import AxiMemory
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.copies import carry_out
@@ -138,7 +138,7 @@ async def random_copies(dut):
 async def a_line_in_each_cycle(dut):
     chosen = settings()
     bench = Bench(dut, size=1 << 16, latency=chosen["latency"])
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     await bench.start()
     came = Handshakes(dut, "s_axis", cycles)
     went = Handshakes(dut, "m_axis", cycles)

@@ -8,7 +8,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiStreamFrame
 
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
 from rtl.router import Destination, Port, route
@@ -84,7 +84,7 @@ async def random_packets(dut):
 async def a_beat_in_each_cycle(dut):
     router = Router(dut)
     await start(dut)
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     models = await router.registers.read_dword(MODELS)
     pairs = {0: [(0, 1), (1, 2), (2, 0), (3, 0)], 1: [(0, 1), (2, 2), (3, 0)], 2: [(1, 1), (2, 2), (3, 0)]}
     for model in (m for m in range(3) if models >> m & 1):

@@ -12,7 +12,7 @@ from offramp_pynq.registers import QUANTPACK_REGS_VERSION
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl import quantpack_cases as cases
 from rtl.coverage import Coverage
@@ -105,7 +105,7 @@ async def throughput(dut):
     """Back to back: the cycles from the first beat of values to the last, each way, and from a row to its answer."""
     chosen = settings()
     bench = Bench(dut)
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     await start(dut)
     rates = {}
     for way in bench.ways:

@@ -12,7 +12,7 @@ from offramp_pynq.registers import REDUCE_REGS_VERSION
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
 from rtl.reduce_cases import case
@@ -79,7 +79,7 @@ async def throughput(dut):
     """Back-to-back requests: the cycles from the first beat taken to the last, and from there to the sum's first."""
     chosen = settings()
     bench = Bench(dut)
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     await start(dut)
     taken, given = Handshakes(dut, "s_axis", cycles), Handshakes(dut, "m_axis", cycles)
     cases = [case(bench.dice, 0, kind, 8, chosen["count"]) for kind in (0, 1, 2, 2, 1)]

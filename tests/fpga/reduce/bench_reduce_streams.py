@@ -10,7 +10,7 @@ from offramp_pynq.packets import answer, request
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, reset, start
 from offramp_sim.rtl.models.streams import pauses, sink
 from rtl.coverage import Coverage
 from rtl.reduce_cases import case
@@ -107,7 +107,7 @@ async def line_rate(dut):
     """Back to back: eight beats are taken in every cycle; a request costs a vector's beats, and one for the header."""
     chosen = settings()
     bench = Bench(dut)
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     await start(dut)
     given = Handshakes(dut, "m_axis", cycles)
     cases = [case(bench.dice, 0, kind, 8, chosen["count"]) for kind in (2, 0, 2, 1)]

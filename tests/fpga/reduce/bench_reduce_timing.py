@@ -6,7 +6,7 @@ from bench_reduce import Bench
 
 from offramp.fpga.timing import reduce
 from offramp_sim.rtl.bench import settings
-from offramp_sim.rtl.models.clocking import Cycles, Handshakes, start
+from offramp_sim.rtl.models.clocking import CycleCounter, Handshakes, start
 from rtl.offered import Offers
 from rtl.reduce_cases import case
 
@@ -16,7 +16,7 @@ async def cycles_are_the_models(dut):
     chosen = settings()
     bench = Bench(dut, chosen["seed"], chosen["idle"])
     await start(dut)
-    cycles = Cycles(dut)
+    cycles = CycleCounter(dut)
     offers = Offers(dut, "s_axis", cycles)
     taken, given = Handshakes(dut, "s_axis", cycles), Handshakes(dut, "m_axis", cycles)
     cases = [

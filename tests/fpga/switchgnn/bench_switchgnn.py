@@ -17,7 +17,7 @@ from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     MOST_SEGMENTS,
     SHORT_FRAME_BYTES,
-    Kind,
+    SwitchGnnPacketType,
     build_frames,
     frame_bytes,
     parse_frames,
@@ -115,7 +115,10 @@ class Recorder:
             return [EVERYBODY + out[0][1][6:SHORT_FRAME_BYTES]]
         frames_for_card = []
         for port, frame in out:
-            short = parse_frames(PacketBatch.of([(port, frame)])).kind[0] in (Kind.FETCH, Kind.DONE)
+            short = parse_frames(PacketBatch.of([(port, frame)])).kind[0] in (
+                SwitchGnnPacketType.FETCH,
+                SwitchGnnPacketType.DONE,
+            )
             to = worker_mac(self.job.ports.index(port)).to_bytes(6, "big")
             frames_for_card.append(to + frame[6 : SHORT_FRAME_BYTES if short else DATA_FRAME_BYTES])
         return frames_for_card
@@ -127,7 +130,7 @@ class Recorder:
 
 
 def is_done(frame):
-    return parse_frames(PacketBatch.of([(0, frame)])).kind[0] == Kind.DONE
+    return parse_frames(PacketBatch.of([(0, frame)])).kind[0] == SwitchGnnPacketType.DONE
 
 
 class Exchanges:
@@ -204,7 +207,11 @@ def spoilt(dice, frame):
     if dice.random() < 0.2 and len(changed) > 120:
         changed = changed[: int(dice.integers(60, len(changed)))]
     header = parse_frames(PacketBatch.of([(0, bytes(changed).ljust(frame_bytes(MOST_SEGMENTS), b"\0"))]))
-    odd = len(header) and header.kind[0] == Kind.RESEND and (header.field("more")[0] or len(changed) < DATA_FRAME_BYTES)
+    odd = (
+        len(header)
+        and header.kind[0] == SwitchGnnPacketType.RESEND
+        and (header.field("more")[0] or len(changed) < DATA_FRAME_BYTES)
+    )
     return None if odd else bytes(changed)
 
 

@@ -15,8 +15,8 @@ from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS, QUANTPACK_REGS, QUANTPACK_REGS_VERSION
 
 from offramp.device import Status
-from offramp.fpga.card import Engine
-from offramp.fpga.udp import Control, Counter, Kind, Reply, Target
+from offramp.fpga.card import CardEngine
+from offramp.fpga.udp import ControlRequest, Counter, DatagramStatus, DatagramType, PacketTarget
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
@@ -39,36 +39,40 @@ class Host:
         return opened(await with_timeout(self.pins.next(), 200, "us"))
 
     async def open(self, session=SESSION, port=40000):
-        return (await self.ask(message(Kind.OPEN, session), port))[0]
+        return (await self.ask(message(DatagramType.OPEN, session), port))[0]
 
     async def request(self, target, packet):
-        head, reply = await self.ask(message(Kind.REQUEST, SESSION, self.sequence, packet, target))
-        assert (head["kind"], head["outcome"], head["sequence"]) == (Kind.REQUEST, Reply.DONE, self.sequence)
+        head, reply = await self.ask(message(DatagramType.REQUEST, SESSION, self.sequence, packet, target))
+        assert (head["kind"], head["outcome"], head["sequence"]) == (
+            DatagramType.REQUEST,
+            DatagramStatus.DONE,
+            self.sequence,
+        )
         self.sequence += 1
         return answer(reply, 16)
 
     async def control(self, what, place=0, content=b""):
         return await self.request(
-            Target.CONTROL, request(struct.pack("<II", what, place), 1, [content] * bool(content), 16)
+            PacketTarget.CONTROL, request(struct.pack("<II", what, place), 1, [content] * bool(content), 16)
         )
 
     async def counters(self):
-        reply = await self.control(Control.COUNT)
+        reply = await self.control(ControlRequest.COUNT)
         assert reply.status == Status.OK
         return struct.unpack("<16I", reply.payload)
 
     async def table(self, lines, keys, dice):
         memory = HostMemory(lines * kvs.LINE)
-        index = kvs.Index(memory, lines)
+        index = kvs.KeyIndex(memory, lines)
         for key in keys:
             index.insert(key, dice.getrandbits(63) + 1)
         assert (
-            await self.control(Control.SET, KVS_LOOKUP_REGS["MASK"], struct.pack("<I", lines - 1))
+            await self.control(ControlRequest.SET, KVS_LOOKUP_REGS["MASK"], struct.pack("<I", lines - 1))
         ).status == Status.OK
         for line in range(lines):
             content = memory.read(line * kvs.LINE, kvs.LINE)
             if any(content):
-                assert (await self.control(Control.TABLE, line, content)).status == Status.OK
+                assert (await self.control(ControlRequest.TABLE, line, content)).status == Status.OK
         return index
 
 
@@ -114,28 +118,30 @@ async def sessions(dut):
     """One host at a time: another one is told so, until the first one goes."""
     pins = await card(dut)
     host = Host(pins)
-    head, _ = await host.ask(message(Kind.REQUEST, SESSION, 0, bytes(32)))
-    assert head["outcome"] == Reply.NO_SESSION
+    head, _ = await host.ask(message(DatagramType.REQUEST, SESSION, 0, bytes(32)))
+    assert head["outcome"] == DatagramStatus.NO_SESSION
     head = await host.open()
-    assert (head["outcome"], head["window"], head["session"], head["lines"]) == (Reply.DONE, 8, SESSION, 64)
+    assert (head["outcome"], head["window"], head["session"], head["lines"]) == (DatagramStatus.DONE, 8, SESSION, 64)
     assert head["cycles"] == 25_000_000
     assert (await host.counters())[Counter.STRANGER] == 1
-    assert (await host.open())["outcome"] == Reply.DONE  # asked twice
-    assert (await host.open(SESSION + 1))["outcome"] == Reply.BUSY
-    assert (await host.open(SESSION, 40001))["outcome"] == Reply.BUSY
-    head, _ = await host.ask(message(Kind.CLOSE, SESSION), 40001)
-    assert head["outcome"] == Reply.NO_SESSION
-    for what in (Control.LINE, 9):
+    assert (await host.open())["outcome"] == DatagramStatus.DONE  # asked twice
+    assert (await host.open(SESSION + 1))["outcome"] == DatagramStatus.BUSY
+    assert (await host.open(SESSION, 40001))["outcome"] == DatagramStatus.BUSY
+    head, _ = await host.ask(message(DatagramType.CLOSE, SESSION), 40001)
+    assert head["outcome"] == DatagramStatus.NO_SESSION
+    for what in (ControlRequest.LINE, 9):
         assert (await host.control(what)).status == Status.UNKNOWN_FUNCTION
-    head, _ = await host.ask(message(Kind.CLOSE, SESSION))
-    assert head["outcome"] == Reply.DONE
-    assert (await host.open(SESSION + 1))["outcome"] == Reply.DONE
+    head, _ = await host.ask(message(DatagramType.CLOSE, SESSION))
+    assert head["outcome"] == DatagramStatus.DONE
+    assert (await host.open(SESSION + 1))["outcome"] == DatagramStatus.DONE
     # Numbers begin anew; after its patience the card takes another host.
-    head, reply = await host.ask(message(Kind.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2))
-    assert head["outcome"] == Reply.DONE
+    head, reply = await host.ask(
+        message(DatagramType.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2)
+    )
+    assert head["outcome"] == DatagramStatus.DONE
     assert len(reply) == 80
     await ClockCycles(dut.clk, 3000)
-    assert (await host.open(SESSION + 2, 40001))["outcome"] == Reply.DONE
+    assert (await host.open(SESSION + 2, 40001))["outcome"] == DatagramStatus.DONE
 
 
 @cocotb.test()
@@ -143,17 +149,17 @@ async def overtaken(dut):
     """An OPEN that arrives behind the CLOSE of its session keeps nobody out, whether the card knew it or not."""
     pins = await card(dut)
     host = Host(pins)
-    assert (await host.ask(message(Kind.CLOSE, SESSION)))[0]["outcome"] == Reply.NO_SESSION
-    assert (await host.open())["outcome"] == Reply.NO_SESSION
-    assert (await host.open(SESSION + 1, 40001))["outcome"] == Reply.DONE
-    assert (await host.open())["outcome"] == Reply.NO_SESSION  # still
-    assert (await host.ask(message(Kind.CLOSE, SESSION + 1), 40001))[0]["outcome"] == Reply.DONE
-    assert (await host.open(SESSION + 1, 40001))["outcome"] == Reply.NO_SESSION
-    assert (await host.open(SESSION + 2))["outcome"] == Reply.DONE
+    assert (await host.ask(message(DatagramType.CLOSE, SESSION)))[0]["outcome"] == DatagramStatus.NO_SESSION
+    assert (await host.open())["outcome"] == DatagramStatus.NO_SESSION
+    assert (await host.open(SESSION + 1, 40001))["outcome"] == DatagramStatus.DONE
+    assert (await host.open())["outcome"] == DatagramStatus.NO_SESSION  # still
+    assert (await host.ask(message(DatagramType.CLOSE, SESSION + 1), 40001))[0]["outcome"] == DatagramStatus.DONE
+    assert (await host.open(SESSION + 1, 40001))["outcome"] == DatagramStatus.NO_SESSION
+    assert (await host.open(SESSION + 2))["outcome"] == DatagramStatus.DONE
     # A stranger's CLOSE changes nothing for whose session it is.
-    assert (await host.ask(message(Kind.CLOSE, SESSION + 2), 40001))[0]["outcome"] == Reply.NO_SESSION
-    assert (await host.open(SESSION + 2))["outcome"] == Reply.DONE
-    assert (await host.open(SESSION + 3, 40001))["outcome"] == Reply.BUSY
+    assert (await host.ask(message(DatagramType.CLOSE, SESSION + 2), 40001))[0]["outcome"] == DatagramStatus.NO_SESSION
+    assert (await host.open(SESSION + 2))["outcome"] == DatagramStatus.DONE
+    assert (await host.open(SESSION + 3, 40001))["outcome"] == DatagramStatus.BUSY
 
 
 @cocotb.test()
@@ -163,15 +169,15 @@ async def lookups(dut):
     await host.open()
     keys = [dice.getrandbits(64) for _ in range(20)]
     index = await host.table(64, keys, dice)
-    reply = await host.control(Control.GET, KVS_LOOKUP_REGS["MASK"])
+    reply = await host.control(ControlRequest.GET, KVS_LOOKUP_REGS["MASK"])
     assert reply.payload[:4] == struct.pack("<I", 63)
     for count in (1, 2, 3, 8, 178):
         wanted = [dice.choice((*keys, 99)) for _ in range(count)]
-        reply = await host.request(Target.KVS, lookup(count, wanted))
+        reply = await host.request(PacketTarget.KVS, lookup(count, wanted))
         assert (reply.status, reply.number, reply.count) == (Status.OK, count, count)
         assert struct.unpack_from(f"<{count}Q", reply.payload) == tuple(map(index.lookup, wanted))
     vectors = [struct.pack("<5i", *range(at, at + 5)) for at in (3, 40)]
-    reply = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
+    reply = await host.request(PacketTarget.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
     assert (reply.status, reply.number) == (Status.OK, 6)
     assert struct.unpack_from("<5i", reply.payload) == (43, 45, 47, 49, 51)
 
@@ -183,39 +189,39 @@ async def volumes(dut):
     host, dice = Host(pins), random.Random(5)
     await host.open()
     tables, line = 1 << 30, dice.randbytes(128)
-    assert (await host.control(Control.GET, Engine.EBS_LINES << 8)).payload[:4] == struct.pack("<I", 64)
-    assert (await host.control(Control.TABLE, tables | 62, line)).status == Status.OK
+    assert (await host.control(ControlRequest.GET, CardEngine.EBS_LINES << 8)).payload[:4] == struct.pack("<I", 64)
+    assert (await host.control(ControlRequest.TABLE, tables | 62, line)).status == Status.OK
     for place in (62, 63):
-        assert (await host.control(Control.LINE, tables | place)).payload == line[64 * (place - 62) :][:64]
+        assert (await host.control(ControlRequest.LINE, tables | place)).payload == line[64 * (place - 62) :][:64]
     for place in (tables | 64, 63, 3 << 30 | 63):
-        reply = await host.control(Control.LINE, place)
+        reply = await host.control(ControlRequest.LINE, place)
         assert (reply.status, reply.payload) == (Status.OUT_OF_BOUNDS, b"")
-    assert (await host.control(Control.TABLE, tables | 63, line)).status == Status.OUT_OF_BOUNDS
-    assert (await host.control(Control.LINE, tables | 63)).payload == line[
+    assert (await host.control(ControlRequest.TABLE, tables | 63, line)).status == Status.OUT_OF_BOUNDS
+    assert (await host.control(ControlRequest.LINE, tables | 63)).payload == line[
         :64
     ]  # whole lines before the fault are there
     packet = request(struct.pack("<II", 0, 3), 9, [ebs.REQUEST.pack(0, 1, 0, 0)], 16)
-    reply = await host.request(Target.EBS, packet)
+    reply = await host.request(PacketTarget.EBS, packet)
     assert (reply.status, reply.number) == (Status.OK, 9)
     assert reply.payload == ebs.ANSWER.pack(ebs.EbsStatus.NO_VOLUME, 0, 0)
 
 
 WAYS = {
-    Target.QUANTISE: (cases.quantise_request, cases.quantise_payload),
-    Target.DEQUANTISE: (cases.dequantise_request, cases.dequantise_payload),
+    PacketTarget.QUANTISE: (cases.quantise_request, cases.quantise_payload),
+    PacketTarget.DEQUANTISE: (cases.dequantise_request, cases.dequantise_payload),
 }
 ROW_BEAT = 32
 
 
 async def quantpack_register(host, name):
-    reply = await host.control(Control.GET, Engine.QUANTPACK << 8 | QUANTPACK_REGS[name])
+    reply = await host.control(ControlRequest.GET, CardEngine.QUANTPACK << 8 | QUANTPACK_REGS[name])
     return struct.unpack_from("<I", reply.payload)[0]
 
 
 async def expect_rows(host, target, wanted):
     """A request for rows, whose answer has to be the model's to the bit."""
     ask, payload = WAYS[target]
-    status = wanted.status if target == Target.QUANTISE else Status.OK
+    status = wanted.status if target == PacketTarget.QUANTISE else Status.OK
     reply = await host.request(target, ask(wanted, host.sequence, ROW_BEAT))
     assert (reply.status, reply.number) == (status, host.sequence - 1)
     assert reply.count == (len(wanted.x) if status == Status.OK else 0)
@@ -240,7 +246,7 @@ async def quantised_rows(dut):
         failed += wanted.status != Status.OK
         for target in WAYS:
             await expect_rows(host, target, wanted)
-    assert (await host.request(Target.KVS, lookup(4, [9, 9]))).status == Status.OK
+    assert (await host.request(PacketTarget.KVS, lookup(4, [9, 9]))).status == Status.OK
     counts = [await quantpack_register(host, name) for name in ("QUANTISED", "DEQUANTISED", "FAULTS", "STATUS")]
     assert counts == [len(shapes) - failed, len(shapes), failed, 0]
     report(requests=len(shapes), failed=failed)
@@ -272,20 +278,20 @@ async def refused_rows(dut):
         faults += len(bad)
     for count, columns in ((5, 256), (2, 177), (1, 353)):
         long = cases.case(dice, columns, count, 1)
-        reply = await host.request(Target.DEQUANTISE, cases.dequantise_request(long, 9, ROW_BEAT))
+        reply = await host.request(PacketTarget.DEQUANTISE, cases.dequantise_request(long, 9, ROW_BEAT))
         assert (reply.status, reply.count, reply.number) == (Status.OUT_OF_BOUNDS, 0, 9)
         assert reply.payload == cases.dequantise_payload(long, ROW_BEAT)[: 44 * ROW_BEAT]
-        await expect_rows(host, Target.DEQUANTISE, good)
-    await expect_rows(host, Target.DEQUANTISE, cases.case(dice, 352, 1, 8))
+        await expect_rows(host, PacketTarget.DEQUANTISE, good)
+    await expect_rows(host, PacketTarget.DEQUANTISE, cases.case(dice, 352, 1, 8))
     before = await host.counters()
-    for target in (Target.EBS, 6, 7, 0x84):  # what this card lacks
-        pins.send(udp_frame(message(Kind.REQUEST, SESSION, host.sequence, whole, target)))
+    for target in (PacketTarget.EBS, 6, 7, 0x84):  # what this card lacks
+        pins.send(udp_frame(message(DatagramType.REQUEST, SESSION, host.sequence, whole, target)))
     await pins.source.wait()
     after = await host.counters()
     assert after[Counter.MALFORMED] - before[Counter.MALFORMED] == 4
     assert after[Counter.EXECUTED] - before[Counter.EXECUTED] == 1
-    control = Engine.QUANTPACK << 8 | QUANTPACK_REGS["CONTROL"]
-    assert (await host.control(Control.SET, control, struct.pack("<I", 1))).status == Status.OK
+    control = CardEngine.QUANTPACK << 8 | QUANTPACK_REGS["CONTROL"]
+    assert (await host.control(ControlRequest.SET, control, struct.pack("<I", 1))).status == Status.OK
     for target in WAYS:
         await expect_rows(host, target, good)
     assert await quantpack_register(host, "FAULTS") == faults
@@ -299,7 +305,7 @@ async def bad_frames(dut):
     host, dice = Host(pins), random.Random(3)
     await host.open()
     index = await host.table(64, [5, 6], dice)
-    good = udp_frame(message(Kind.REQUEST, SESSION, host.sequence + 1, lookup(1, [5])))
+    good = udp_frame(message(DatagramType.REQUEST, SESSION, host.sequence + 1, lookup(1, [5])))
     payload = good[42:]
     fcs = struct.pack("<I", zlib.crc32(good))
     pre = b"\x55" * 7 + b"\xd5"
@@ -353,8 +359,8 @@ async def bad_frames(dut):
         Counter.MALFORMED: [
             layer(0, b"\0"), layer(2, b"\x09"), *(layer(3, bytes([target])) for target in (3, 4, 5, 6, 0x84)),
             checked(udp_frame(payload[:22])), checked(udp_frame(payload[:37])), checked(udp_frame(b"OF")),
-            checked(udp_frame(message(Kind.REQUEST, SESSION, 90, bytes(1441)))),
-            checked(udp_frame(message(Kind.OPEN, 5, 0, b"1"))),
+            checked(udp_frame(message(DatagramType.REQUEST, SESSION, 90, bytes(1441)))),
+            checked(udp_frame(message(DatagramType.OPEN, 5, 0, b"1"))),
         ],
     }  # fmt: skip
     before = await host.counters()
@@ -371,7 +377,7 @@ async def bad_frames(dut):
     expected[Counter.ACCEPTED] = len(bad[Counter.MALFORMED]) + 1
     expected[Counter.EXECUTED] = expected[Counter.REPLIED] = 1
     assert changes == expected, {c.name: (changes[c], expected[c]) for c in Counter if changes[c] != expected[c]}
-    reply = await host.request(Target.KVS, lookup(3, [5, 6, 7]))
+    reply = await host.request(PacketTarget.KVS, lookup(3, [5, 6, 7]))
     assert struct.unpack_from("<3Q", reply.payload) == (index.lookup(5), index.lookup(6), 0)
     report(bad=len(wrong))
 
@@ -384,12 +390,12 @@ async def old_and_early_numbers(dut):
     await host.open()
     seen = {}
     for number in range(20):
-        packet = message(Kind.REQUEST, SESSION, number, request(struct.pack("<II", 3, 0), number, [], 16), 2)
+        packet = message(DatagramType.REQUEST, SESSION, number, request(struct.pack("<II", 3, 0), number, [], 16), 2)
         seen[number] = await host.ask(packet)
         again = await host.ask(packet)
         assert again == seen[number]
     before = await host_counters(host, 20)
-    old = message(Kind.REQUEST, SESSION, 3, request(struct.pack("<II", 3, 0), 3, [], 16), 2)
+    old = message(DatagramType.REQUEST, SESSION, 3, request(struct.pack("<II", 3, 0), 3, [], 16), 2)
     pins.send(udp_frame(old))
     after = await host_counters(host, 21)
     assert after[Counter.STALE] - before[Counter.STALE] == 1
@@ -421,7 +427,7 @@ async def line_rate(dut):
         for at in range(requests):
             wanted = [dice.choice((*keys, 99)) for _ in range(count)]
             asked[number + at] = wanted
-            packet = message(Kind.REQUEST, SESSION, number + at, lookup(at, wanted))
+            packet = message(DatagramType.REQUEST, SESSION, number + at, lookup(at, wanted))
             frames.append(udp_frame(packet))
         pins.gaps.clear()
         for frame in frames[:8]:

@@ -11,7 +11,7 @@ from cocotb.utils import get_sim_time
 from offramp_pynq.packets import answer, request
 
 from offramp.device import Status
-from offramp.fpga.udp import Counter, Kind, Target
+from offramp.fpga.udp import Counter, DatagramType, PacketTarget
 from offramp_sim.rtl.bench import report, settings
 from offramp_sim.rtl.models.streams import pauses
 from rtl import ethernet as eth
@@ -51,10 +51,10 @@ async def table(dut, **options):
 
 async def right_answers(host, keys, index):
     """A look-up and a sum."""
-    reply = await host.request(Target.KVS, lookup(1, [keys[0], 99, keys[1]]))
+    reply = await host.request(PacketTarget.KVS, lookup(1, [keys[0], 99, keys[1]]))
     assert struct.unpack_from("<3Q", reply.payload) == (index.lookup(keys[0]), 0, index.lookup(keys[1]))
     vectors = [struct.pack("<5i", *range(at, at + 5)) for at in (3, 40)]
-    reply = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
+    reply = await host.request(PacketTarget.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
     assert struct.unpack_from("<5i", reply.payload) == (43, 45, 47, 49, 51)
 
 
@@ -93,7 +93,7 @@ async def faults_between_answers(dut):
     pins, host, keys, index = await table(dut, idle=pauses(1, 0.2), pause=pauses(2, 0.3))
     before, dice = await host.counters(), random.Random(chosen["seed"])
     expected, pings, asked = dict.fromkeys(Counter, 0), [], 0
-    good = udp_frame(message(Kind.REQUEST, SESSION, host.sequence, lookup(1, [keys[0]])))
+    good = udp_frame(message(DatagramType.REQUEST, SESSION, host.sequence, lookup(1, [keys[0]])))
     for number in range(chosen["frames"]):
         kind = dice.choice(("ping", "ping", "request", Counter.CORRUPT, Counter.RUNT, Counter.JUMBO, "severed"))
         if kind == "ping":
@@ -140,7 +140,9 @@ async def engine_rate(dut):
         asked, frames, times = {}, [], []
         for at in range(requests):
             asked[number + at] = [dice.choice((*keys, 99)) for _ in range(count)]
-            frames.append(udp_frame(message(Kind.REQUEST, SESSION, number + at, lookup(at, asked[number + at]))))
+            frames.append(
+                udp_frame(message(DatagramType.REQUEST, SESSION, number + at, lookup(at, asked[number + at])))
+            )
         for frame in frames[:8]:
             pins.send(frame)
         for at in range(requests):

@@ -30,7 +30,7 @@ class Load:
 
     def __init__(self, device, seed):
         self.device, self.dice = device, random.Random(seed)
-        self.index = kvs.Index(device.memory(kvs.NAME), BUCKETS)
+        self.index = kvs.KeyIndex(device.memory(kvs.NAME), BUCKETS)
         self.keys, self.expected, self.faults = [], {}, []
         self.sent = self.wrong = self._changes_at = 0
 
@@ -62,7 +62,7 @@ class Load:
             count = dice.choice((1, 5, 16, 170, 400))
             vectors = np.frombuffer(dice.randbytes(8 * count), "<i4").reshape(2, count)
             message = struct.pack("<BBHI", 0, 2, 0, count) + vectors.tobytes()
-            answer, function = reduce.total(reduce.Type.INT32, vectors).tobytes(), reduce.NAME
+            answer, function = reduce.total(reduce.ElementType.INT32, vectors).tobytes(), reduce.NAME
         assert self.device.submit(function, self.sent, message)
         self.expected[self.sent] = answer
         self.sent += 1

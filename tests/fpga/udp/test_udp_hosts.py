@@ -19,7 +19,7 @@ from offramp_pynq.registers import KVS_LOOKUP_REGS, KVS_LOOKUP_REGS_VERSION
 
 from namespaces import Namespace, require
 from offramp.device import Status
-from offramp.fpga.card import CardRegisters, Engine, with_card
+from offramp.fpga.card import CardEngine, CardRegisters, with_card
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, sylvie
@@ -80,7 +80,7 @@ def test_100_000_requests_over_a_bad_wire(card, fast):
 def test_a_card_is_given_back_over_a_bad_wire(card, fast):
     """Otherwise it would serve nobody else for five seconds, which take five minutes here."""
     running = card(fast, bad=0.1)
-    hold = partial(CardRegisters, "192.168.1.50", Engine.KVS_LOOKUP, KVS_LOOKUP_REGS_VERSION, 8.0)
+    hold = partial(CardRegisters, "192.168.1.50", CardEngine.KVS_LOOKUP, KVS_LOOKUP_REGS_VERSION, 8.0)
 
     def read_a_register():
         return with_card("card", hold, lambda registers: registers.read(KVS_LOOKUP_REGS["MASK"]), 20.0)
@@ -137,12 +137,12 @@ def test_leo_runs_block_storage_through_the_card(card, fast, tmp_path):
 def test_reads_of_volumes_over_a_bad_wire_are_the_models(card, fast):
     """In the order of requests, since each leaves its volume's bucket changed; so are the tables in the end."""
     running = card(fast, bad=0.05, EBS_LINES=1024)
-    layout = ebs.Layout(*EBS_LAYOUT)
+    layout = ebs.TableLayout(*EBS_LAYOUT)
 
     def look_up():
         device, model = open_device("fpga:udp=192.168.1.50,timeout_s=20"), HostMemory(layout.size)
         memory = device.memory(ebs.NAME)
-        both_tables = [ebs.Tables(memory, layout), ebs.Tables(model, layout)]
+        both_tables = [ebs.EbsTables(memory, layout), ebs.EbsTables(model, layout)]
         for tables in both_tables:
             tables.add_volume(3, 1024, 1000, 1 << 17)
             tables.map(3, 1, 7, 5, 1 << 30)

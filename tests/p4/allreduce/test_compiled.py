@@ -11,10 +11,10 @@ import pytest
 
 from allreduce_lab import ENGINES, JOB, Star, endpoints, equal, lockstep, make
 from allreduce_oracle import exact_sum, random_tensor
-from offramp.allreduce.endpoint import Endpoint
+from offramp.allreduce.endpoint import AllReduceEndpoint
 from offramp.allreduce.numbers import CODES
 from offramp.allreduce.rank_endpoint import RankEndpoint, make_endpoint
-from offramp.allreduce.wire import ALLREDUCE, HEADER_BYTES, PREFIX_BYTES, Kind, frame_bytes
+from offramp.allreduce.wire import ALLREDUCE, HEADER_BYTES, PREFIX_BYTES, AllReducePacketType, frame_bytes
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
@@ -120,7 +120,9 @@ def test_forged_packets_of_the_job_end_in_a_line_or_a_wrong_sum(engine: type[Ran
             endpoint.tick(float(turn))
             forged = sent.data.copy() if len(sent) else np.zeros((1, frame_bytes(1)), np.uint8)
             at = PREFIX_BYTES + ALLREDUCE.by_name["kind"].first
-            forged[:, at] = rng.choice([Kind.RESULT, Kind.RESULT, Kind.PULL, 9], len(forged))
+            forged[:, at] = rng.choice(
+                [AllReducePacketType.RESULT, AllReducePacketType.RESULT, AllReducePacketType.PULL, 9], len(forged)
+            )
             for row in forged:
                 if rng.random() < 0.3:
                     row[int(rng.integers(PREFIX_BYTES + 4, len(row)))] = int(rng.integers(0, 256))
@@ -135,7 +137,7 @@ def test_a_head_of_integers_wider_than_any_is_one_line(engine: type[RankEndpoint
     endpoint.begin(np.ones(10_000_000, np.int8))
     head = endpoint.outgoing(1)
     forged = head.data.copy()
-    forged[:, PREFIX_BYTES + ALLREDUCE.by_name["kind"].first] = Kind.RESULT
+    forged[:, PREFIX_BYTES + ALLREDUCE.by_name["kind"].first] = AllReducePacketType.RESULT
     forged[:, PREFIX_BYTES + ALLREDUCE.by_name["exponent"].first] = 0xFF
     with pytest.raises(OfframpError, match=r"rank 0: all_reduce 0: the head's sum says integers of 65\d\d\d bits"):
         endpoint.incoming(PacketBatch(head.ports, head.lengths, forged))
@@ -175,7 +177,7 @@ def test_shapes_that_packets_have_no_room_for_are_refused(engine: type[RankEndpo
 
 def test_without_a_compiler_ranks_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offramp.switchgnn.worker_library.available", lambda: False)
-    assert isinstance(make_endpoint(0, 2, JOB, pages=2), Endpoint)
+    assert isinstance(make_endpoint(0, 2, JOB, pages=2), AllReduceEndpoint)
 
 
 def test_engines_alternate() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from allreduce_lab import ENGINES, JOB, PAGES, Star, equal, lockstep, make, program
 from offramp.allreduce import entries
-from offramp.allreduce.wire import LANES, SWITCH, Kind, blank_frames, parse_frames, set_field, set_lanes
+from offramp.allreduce.wire import LANES, SWITCH, AllReducePacketType, blank_frames, parse_frames, set_field, set_lanes
 from offramp.p4src import p4_source
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp_base.wire.batch import PacketBatch
@@ -75,8 +75,8 @@ def test_both_programs_send_the_same_packets() -> None:
         (1, {"rank": 1}),
         (1, {"job": 9}),
         (1, {"page": 1}),
-        (1, {"kind": Kind.RESULT}),
-        (1, {"kind": Kind.PULL}),
+        (1, {"kind": AllReducePacketType.RESULT}),
+        (1, {"kind": AllReducePacketType.PULL}),
     ],
 )
 def test_a_forged_frame_is_a_strangers_and_changes_nothing(switch, forged) -> None:
@@ -92,16 +92,16 @@ def test_a_forged_frame_is_a_strangers_and_changes_nothing(switch, forged) -> No
 
 def test_again_asks_for_what_is_missing_and_answers_who_asks_alone(switch) -> None:
     direct.load(switch, entries.star([1, 2]), JOB, [1])
-    pulls = parse_frames(PacketBatch.of(sent(switch, (1, frame(3, kind=Kind.AGAIN)))), 1)
-    assert pulls.field("kind").tolist() == [Kind.PULL] * 2
+    pulls = parse_frames(PacketBatch.of(sent(switch, (1, frame(3, kind=AllReducePacketType.AGAIN)))), 1)
+    assert pulls.field("kind").tolist() == [AllReducePacketType.PULL] * 2
     assert pulls.field("present").tolist() == [1, 1]
     assert len(sent(switch, (2, frame(4, rank=1)))) == 2
     assert sent(switch, (1, frame(3))) == []  # a duplicate of the network's
-    out = sent(switch, (1, frame(3, kind=Kind.AGAIN)))
+    out = sent(switch, (1, frame(3, kind=AllReducePacketType.AGAIN)))
     assert [port for port, _ in out] == [1]
     assert (parse_frames(PacketBatch.of(out), 1).lanes() == 7).all()
     assert sent(switch, (1, frame(3, chunk=2))) == []
-    assert sent(switch, (2, frame(4, rank=1, kind=Kind.AGAIN))) == []  # of the chunk before
+    assert sent(switch, (2, frame(4, rank=1, kind=AllReducePacketType.AGAIN))) == []  # of the chunk before
     assert direct.outcomes(switch)["stale"] == 1
 
 
@@ -141,7 +141,7 @@ def test_a_sum_that_is_replaced_between_its_passes_is_not_sent_in_halves() -> No
     sent(switch, (1, frame(3)), (2, frame(4, rank=1)))
     name = next(name for name in switch.registers if name.endswith(".chunk"))
     line = bytes([1, 0, 0, 1, 0, 0])  # page 1, line 0, group 1
-    whole = frame(7, kind=Kind.RESULT, rank=SWITCH)
+    whole = frame(7, kind=AllReducePacketType.RESULT, rank=SWITCH)
     assert len(sent(switch, (68, line + whole))) == 2
     switch.registers[name].write(256, 3)
     assert sent(switch, (68, line + whole)) == []

@@ -17,7 +17,7 @@ from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.transport import open_io
-from offramp_base.transport.faulty import Faults, Faulty
+from offramp_base.transport.faulty import FaultRates, Faulty
 from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = pytest.mark.p4
@@ -91,7 +91,7 @@ def test_over_links_that_lose_and_double_frames(switch) -> None:
     given = random_tensor(np.random.default_rng(2), "float32", 3000, RANKS)
 
     def work(rank: int) -> np.ndarray:
-        faults = Faults(loss=0.2, duplication=0.2, reordering=0.2)
+        faults = FaultRates(loss=0.2, duplication=0.2, reordering=0.2)
         io = Faulty(open_io(switch.port_specs[rank]), seed=rank, sending=faults, receiving=faults)
         with reducer(switch, rank, io=io) as one:
             array = given[rank].copy()

@@ -12,7 +12,7 @@ from bfrt_requests import Requests
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
 from offramp_p4.frontend import load_pushed
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4_tools.bfrt.service import BfrtService
 from tna_programs import tna
 
@@ -90,7 +90,7 @@ def program():
 @pytest.fixture
 def bed(program, engine: str) -> SimpleNamespace:
     """A device, its service and a bound client."""
-    device = Device(0, partial(make_switch, engine=engine))
+    device = P4Device(0, partial(make_switch, engine=engine))
     device.load(program)
     service = BfrtService(device)
 

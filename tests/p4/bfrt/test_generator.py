@@ -12,7 +12,7 @@ from bfrt_requests import Requests, refused
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
 from offramp_p4.frontend import load_pushed
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4_tools.bfrt.service import BfrtService
 from tna_programs import packet, tna
 
@@ -37,8 +37,8 @@ def program():
 def bed(program, engine: str, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A device whose clock the test moves, with a generator whose port is open and whose buffer is filled."""
     clock = SimpleNamespace(now_us=0)
-    monkeypatch.setattr(Device, "now_ns", property(lambda _: clock.now_us * 1000))
-    clock.device = Device(0, partial(make_switch, engine=engine))
+    monkeypatch.setattr(P4Device, "now_ns", property(lambda _: clock.now_us * 1000))
+    clock.device = P4Device(0, partial(make_switch, engine=engine))
     clock.device.load(program)
     clock.client = c = Requests(BfrtService(clock.device))
 

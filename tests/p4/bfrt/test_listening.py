@@ -18,7 +18,7 @@ from offramp.bfrt.session import BfrtSession
 from offramp_base.bfrt.schema import SERVICE, bf
 from offramp_base.errors import OfframpError
 from offramp_p4.runtime import calls
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4.runtime.server import Server
 from offramp_p4.settings import Settings
 from offramp_p4.switch import Switch
@@ -55,7 +55,7 @@ def test_a_unix_socket_is_this_user_s_alone(device: BfrtDevice) -> None:
 
 def test_other_machines_need_certificates_or_a_word() -> None:
     with pytest.raises(OfframpError, match="other machines reach this address"):
-        Server(BfrtService(Device(0, Switch)), "0.0.0.0:0")
+        Server(BfrtService(P4Device(0, Switch)), "0.0.0.0:0")
 
 
 @pytest.mark.parametrize("method", ["Write", "Read", "SetForwardingPipelineConfig", "StreamChannel"])

@@ -11,7 +11,7 @@ import pytest
 from bfrt_requests import Requests, refused
 from offramp_base.bfrt.schema import bf
 from offramp_base.p4rt.status import RpcError
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4.switch import Switch
 from offramp_p4_tools.bfrt.service import BfrtService
 from tna_programs import packet
@@ -166,7 +166,7 @@ def test_ports_and_the_device(bed) -> None:
 
 
 def test_a_switch_without_a_program_for_tofino() -> None:
-    service = BfrtService(Device(0, Switch))
+    service = BfrtService(P4Device(0, Switch))
     heard: list = []
     stream = service.open_stream(heard.append, lambda _: None)
     stream.receive(bf.StreamMessageRequest(client_id=1, subscribe=bf.Subscribe(device_id=3)))

@@ -18,7 +18,7 @@ from bmv2_refusals import REFUSED
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load
 from offramp_p4.reference import run
-from offramp_p4.stf.control import Control
+from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import parse
 from offramp_p4.stf.run import StfResult, _compare
 from offramp_p4_tools.dropin.shims import write_shims
@@ -48,7 +48,7 @@ def test_stf(name: str) -> None:
     source = FOLDER / f"{name}.p4"
     commands = parse((FOLDER / f"{name}.stf").read_text(), f"{name}.stf")
     switch = make_switch(load(source), "python")
-    control, packets, ports = Control(switch), [], set()
+    control, packets, ports = StfControl(switch), [], set()
     for command in commands:
         if command.name in {"packet", "expect"}:
             ports.add(command.numbers[0])

@@ -20,9 +20,9 @@ from offramp_base.errors import OfframpError
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
 from offramp_p4_tools.dropin.thrift import cli
-from offramp_p4_tools.dropin.thrift.client import Client
+from offramp_p4_tools.dropin.thrift.client import ThriftClient
 from offramp_p4_tools.dropin.thrift.server import ThriftServer
-from offramp_p4_tools.dropin.thrift.services import Refused, TableCode
+from offramp_p4_tools.dropin.thrift.services import RequestRefused, TableCode
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "features.p4"
 
@@ -41,18 +41,18 @@ def server() -> Iterator[ThriftServer]:
 
 
 @pytest.fixture
-def client(server: ThriftServer) -> Iterator[Client]:
-    with Client("127.0.0.1", server.port) as client:
+def client(server: ThriftServer) -> Iterator[ThriftClient]:
+    with ThriftClient("127.0.0.1", server.port) as client:
         yield client
 
 
-def answers(client: Client, *commands: str) -> list[str]:
+def answers(client: ThriftClient, *commands: str) -> list[str]:
     out = io.StringIO()
     cli.run(client, io.StringIO("\n".join(commands) + "\n"), out)
     return out.getvalue().split(cli.PROMPT)[1:-1]
 
 
-def test_tables(client: Client) -> None:
+def test_tables(client: ThriftClient) -> None:
     added, again, modified, dumped, deleted, gone = answers(
         client,
         "table_add I.flows I.to 00:11:22:33:44:55 => 3",
@@ -88,7 +88,7 @@ def test_tables(client: Client) -> None:
     assert gone.endswith("Invalid table operation (INVALID_HANDLE)\n")
 
 
-def test_the_smallest_priority_wins(server: ThriftServer, client: Client) -> None:
+def test_the_smallest_priority_wins(server: ThriftServer, client: ThriftClient) -> None:
     answers(client, "table_add policed drop 1&&&1 => 10", "table_add policed police 1&&&1 => 5")
     table = server.pipeline.switch.tables["I.policed"]
     entry = table.lookup((1,))
@@ -96,7 +96,7 @@ def test_the_smallest_priority_wins(server: ThriftServer, client: Client) -> Non
     assert entry.action.action == "I.police"  # type: ignore[union-attr]
 
 
-def test_selectors(client: Client) -> None:
+def test_selectors(client: ThriftClient) -> None:
     *_, dumped = answers(
         client,
         "act_prof_create_member I.ways I.to 4",
@@ -111,7 +111,7 @@ def test_selectors(client: Client) -> None:
     assert dumped.endswith("Dumping default entry\nEMPTY\n==========\n")
 
 
-def test_arrays(client: Client) -> None:
+def test_arrays(client: ThriftClient) -> None:
     assert answers(
         client,
         "register_write I.store 1 77",
@@ -136,7 +136,7 @@ def test_arrays(client: Client) -> None:
     ]
 
 
-def test_replication(server: ThriftServer, client: Client) -> None:
+def test_replication(server: ThriftServer, client: ThriftClient) -> None:
     *_, dumped, added, got, unknown = answers(
         client,
         "mc_mgrp_create 3",
@@ -165,14 +165,14 @@ def test_replication(server: ThriftServer, client: Client) -> None:
         ("bm_mt_act_prof_create_group", {"act_prof_name": "I.hops"}, TableCode.NO_SELECTION),
     ],
 )
-def test_wrong_handles_have_codes(client: Client, method: str, arguments: dict[str, object], code: int) -> None:
-    with pytest.raises(Refused) as refused:
+def test_wrong_handles_have_codes(client: ThriftClient, method: str, arguments: dict[str, object], code: int) -> None:
+    with pytest.raises(RequestRefused) as refused:
         client.call("standard", method, **arguments)
     assert refused.value.code == code
     assert client.call("standard", "bm_mt_get_num_entries", table_name="I.flows") == 0
 
 
-def test_what_the_switch_cannot_do_is_said(client: Client) -> None:
+def test_what_the_switch_cannot_do_is_said(client: ThriftClient) -> None:
     with pytest.raises(OfframpError, match="bm_mt_get_num_entries: "):
         client.call("standard", "bm_mt_get_num_entries")
 
@@ -195,7 +195,7 @@ def test_noise_is_counted_and_the_next_client_is_served(server: ThriftServer, no
             stranger.shutdown(socket.SHUT_WR)
             assert stranger.recv(1) == b""
     assert sum(server.refused.values()) == 1
-    with Client("127.0.0.1", server.port) as client:
+    with ThriftClient("127.0.0.1", server.port) as client:
         assert client.call("standard", "bm_mgmt_get_info")["thrift_port"] == server.port
 
 

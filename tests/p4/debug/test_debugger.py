@@ -16,7 +16,7 @@ from offramp_p4.frontend import load, load_text
 from offramp_p4.maker import SwitchMaker
 from offramp_p4.stf.replay import replay
 from offramp_p4.switch import Switch
-from offramp_p4_tools.debug.asked import Asked
+from offramp_p4_tools.debug.asked import RequestArguments
 from offramp_p4_tools.debug.breakpoints import Breakpoint
 from offramp_p4_tools.debug.debugger import Debugger
 from offramp_p4_tools.debug.inspector import MAX_NODES, Inspector
@@ -126,12 +126,14 @@ def test_references_to_a_stop_are_bounded(debugger: Debugger, client: Client) ->
 
 def _greedy(inspector: Inspector) -> None:
     for _ in range(MAX_NODES):
-        inspector.scopes(Asked({}))
+        inspector.scopes(RequestArguments({}))
 
 
 def test_lines_are_counted_as_the_client_does(debugger: Debugger, client: Client) -> None:
     switch = Switch(load(PROGRAM), debugger=debugger)
     debugger.pause()
     switch.process_one(1, FRAME)
-    frames = [Inspector(client.stops[0], first).stack_trace(Asked(None))["stackFrames"][0] for first in (0, 1)]
+    frames = [
+        Inspector(client.stops[0], first).stack_trace(RequestArguments(None))["stackFrames"][0] for first in (0, 1)
+    ]
     assert [frame["line"] for frame in frames] == [line("parser P(") - 1, line("parser P(")]

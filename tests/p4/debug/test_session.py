@@ -13,7 +13,7 @@ from dap_client import DapClient, Refused, over_socket, over_stdio
 from debugged import PROGRAM, STF, line
 from offramp_base.wire import pcap
 from offramp_p4_tools.debug.debugger import Debugger
-from offramp_p4_tools.debug.launch import Launch, Launcher
+from offramp_p4_tools.debug.launch import Launch, ProgramLauncher
 from offramp_p4_tools.debug.server import DebugServer
 
 pytestmark = pytest.mark.p4
@@ -22,7 +22,7 @@ LAUNCH = {"program": str(PROGRAM), "stf": str(STF)}
 
 @contextlib.contextmanager
 def listening() -> Iterator[DapClient]:
-    server = DebugServer("127.0.0.1:0", lambda: Launcher(Debugger(), Launch()))
+    server = DebugServer("127.0.0.1:0", lambda: ProgramLauncher(Debugger(), Launch()))
     try:
         with over_socket(str(server.address)) as client:
             yield client

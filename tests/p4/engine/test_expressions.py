@@ -197,7 +197,7 @@ def test_nesting_beyond_the_stack_is_refused() -> None:
 
 def test_logical_operators_stop_early() -> None:
     x, result = var("x", BIT8), var("result", BIT8)
-    count = ir.Function("count", [ir.Var("n", BIT8, "inout")], BOOL, ir.Block([]))
+    count = ir.UserFunction("count", [ir.Var("n", BIT8, "inout")], BOOL, ir.Block([]))
     n = count.params[0]
     count.body.body = [
         ir.Assign(ref(n), ir.Binary("+", ref(n), const(1, BIT8), type=BIT8)),

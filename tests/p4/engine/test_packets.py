@@ -11,14 +11,14 @@ from offramp_p4 import ir
 from offramp_p4.engine.faults import ParserFault
 from offramp_p4.engine.layout import CURSOR, OUTPUT
 from offramp_p4.source import Unsupported
-from offramp_p4.types import BOOL, PACKET, VOID, Bits, Field, Header, Type, Varbit
+from offramp_p4.types import BOOL, PACKET, VOID, Bits, Header, StructField, Type, Varbit
 from p4_ir import BIT8, BIT32, ERRORS, compile_body, const, ref, var
 
 PACKET_VAR = ir.Var("packet", PACKET)
 
 
 def header(*types: Type) -> Header:
-    return Header("h_t", fields=[Field(f"f{i}", t) for i, t in enumerate(types)])
+    return Header("h_t", fields=[StructField(f"f{i}", t) for i, t in enumerate(types)])
 
 
 def extern(method: str, *args: ir.Expr, direction: str = "in", type_args: tuple[Type, ...] = ()) -> ir.ExternCall:

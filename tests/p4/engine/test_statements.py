@@ -8,11 +8,11 @@ import pytest
 from both_engines import MakeSwitch
 from offramp_p4 import ir
 from offramp_p4.source import Pos, Unsupported
-from offramp_p4.types import VOID, Field, Header, Stack, Struct, Tuple
+from offramp_p4.types import VOID, Header, Stack, Struct, StructField, Tuple
 from p4_ir import BIT8, compile_body, const, ref, var
 from p4_programs import program
 
-ELEMENT = Header("e_t", fields=[Field("x", BIT8)])
+ELEMENT = Header("e_t", fields=[StructField("x", BIT8)])
 STACK = Stack(ELEMENT, 3)
 FILLED = [0, 1, 10, 1, 11, 1, 12]
 
@@ -42,7 +42,7 @@ def test_out_arguments_in_computed_places() -> None:
         ir.Assign(ref(x), ir.Binary("+", ref(x), const(1, BIT8), type=BIT8)),
         ir.Assign(ref(y), const(77, BIT8)),
     ]
-    function = ir.Function("both", [x, y], VOID, ir.Block(body))
+    function = ir.UserFunction("both", [x, y], VOID, ir.Block(body))
     call = ir.FunctionCall(function, [ir.Arg("inout", ref(i)), ir.Arg("out", element(stack, ref(i)))], type=VOID)
     runnable = compile_body([ir.Eval(call)], [stack, i])
     m = runnable.run({stack: FILLED, i: 1})
@@ -67,7 +67,7 @@ def test_for_over_stack_and_tuple() -> None:
 
 
 def test_structs_are_values() -> None:
-    pair = Struct("p_t", fields=[Field("x", BIT8), Field("y", BIT8)])
+    pair = Struct("p_t", fields=[StructField("x", BIT8), StructField("y", BIT8)])
     a, b = var("a", pair), var("b", pair)
     swapped = ir.Compose([ir.Member(ref(a), 1, type=BIT8), ir.Member(ref(a), 0, type=BIT8)], type=pair)
     runnable = compile_body([ir.Assign(ref(b), ref(a)), ir.Assign(ref(a), swapped)], [a, b])
@@ -127,7 +127,7 @@ def test_what_cannot_run_is_refused_with_its_place() -> None:
     assert refused([ir.Eval(call, pos=at)], []) == "nowhere.p4:3:5: error: not supported: extern mystery"
     method = ir.ExternCall("box", "open", None, [], [], type=VOID, pos=at)
     assert refused([ir.Eval(method, pos=at)], []) == "nowhere.p4:3:5: error: not supported: extern box.open"
-    leaves = ir.Function("f", [], VOID, ir.Block([ir.Exit(pos=at)]))
+    leaves = ir.UserFunction("f", [], VOID, ir.Block([ir.Exit(pos=at)]))
     call_it = ir.Eval(ir.FunctionCall(leaves, [], type=VOID))
     assert refused([call_it], []) == "nowhere.p4:3:5: error: not supported: exit in a function or parser"
 

@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 from offramp_p4.frontend import load_text
 from offramp_p4.stf import parse, run_stf
-from offramp_p4.stf.control import Control
+from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import _FORMS, StfError
 from p4_programs import program
 
@@ -123,7 +123,7 @@ def test_any_text_runs_or_is_refused_with_its_line(stf: str) -> None:
 
 def test_every_command_has_an_implementation() -> None:
     for name in [*_FORMS, "add", "setdefault", "remove", "check_counter"]:
-        assert hasattr(Control, f"_do_{name}")
+        assert hasattr(StfControl, f"_do_{name}")
     assert [c.name for c in parse("remove all\nremove_all\nset_default t a()", "f")] == ["remove"] * 2 + ["setdefault"]
 
 

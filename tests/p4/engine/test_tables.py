@@ -14,10 +14,10 @@ from offramp_p4.state import (
     ActionData,
     ActionProfileState,
     Exact,
-    Group,
+    GroupAction,
     Lpm,
     Match,
-    Member,
+    MemberAction,
     Optional,
     Range,
     StateError,
@@ -32,10 +32,10 @@ PUT = ir.TableAction(ir.Action("put", [ir.Var("x", BIT8)], ir.Block([])), [])
 NOTHING = ir.TableAction(ir.Action("nothing", [], ir.Block([])), [], {"defaultonly": Annotation("defaultonly")})
 
 
-def table(*keys: tuple[str, int], size: int | None = None, const: bool = False) -> ir.Table:
+def table(*keys: tuple[str, int], size: int | None = None, const: bool = False) -> ir.MatchTable:
     table_keys = [ir.TableKey(ref(var(f"k{i}", Bits(width))), kind, f"k{i}") for i, (kind, width) in enumerate(keys)]
     default = ir.ActionChoice(NOTHING, [])
-    return ir.Table("t", table_keys, [PUT, NOTHING], default, const, [], const, size, {})
+    return ir.MatchTable("t", table_keys, [PUT, NOTHING], default, const, [], const, size, {})
 
 
 def entry(*keys: Match, priority: int = 0, value: int = 0) -> TableEntry:
@@ -130,7 +130,7 @@ def test_every_request_that_cannot_be_done_says_why_and_changes_nothing() -> Non
         ("invalid", TableEntry((Exact(1), ANY), ActionData("put"))),
         ("invalid", TableEntry((Exact(1), ANY), ActionData("other"))),
         ("invalid", TableEntry((Exact(1), ANY), ActionData("nothing"))),
-        ("invalid", TableEntry((Exact(1), ANY), Member(1))),
+        ("invalid", TableEntry((Exact(1), ANY), MemberAction(1))),
     ]
     for kind, bad in faults:
         with pytest.raises(StateError, match=r"^table t\b") as error:
@@ -178,14 +178,14 @@ def test_action_profiles() -> None:
     profile = ActionProfileState("p", 2, selector=True)
     state = TableState(table(("exact", 8)), profile)
     with pytest.raises(StateError) as error:
-        state.insert(TableEntry((Exact(1),), Member(5)))
+        state.insert(TableEntry((Exact(1),), MemberAction(5)))
     assert error.value.kind == "not_found"
     profile.insert_member(5, ActionData("put", (1,)))
     profile.insert_member(6, ActionData("put", (2,)))
     profile.insert_group(1, [5, 6])
-    state.insert(TableEntry((Exact(1),), Member(5)))
-    state.insert(TableEntry((Exact(2),), Group(1)))
-    assert [profile.resolve(Group(1), h) for h in (2, 3)] == [ActionData("put", (1,)), ActionData("put", (2,))]
+    state.insert(TableEntry((Exact(1),), MemberAction(5)))
+    state.insert(TableEntry((Exact(2),), GroupAction(1)))
+    assert [profile.resolve(GroupAction(1), h) for h in (2, 3)] == [ActionData("put", (1,)), ActionData("put", (2,))]
     faults = [
         ("exhausted", lambda: profile.insert_member(7, ActionData("put", (1,)))),
         ("already_exists", lambda: profile.insert_member(5, ActionData("put", (1,)))),
@@ -202,7 +202,7 @@ def test_action_profiles() -> None:
             change()
         assert error.value.kind == kind
     profile.modify_group(1, [])
-    assert profile.resolve(Group(1), 0) is None
+    assert profile.resolve(GroupAction(1), 0) is None
     profile.delete_group(1)
     profile.delete_member(5)
-    assert profile.resolve(Member(5), 0) is None
+    assert profile.resolve(MemberAction(5), 0) is None

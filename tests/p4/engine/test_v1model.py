@@ -18,8 +18,8 @@ from offramp_p4.state import (
     ActionData,
     CloneSession,
     Exact,
-    Group,
-    Member,
+    GroupAction,
+    MemberAction,
     Range,
     Replica,
     StateError,
@@ -81,8 +81,8 @@ def test_action_selector_spreads_by_hash_and_keeps_flows_together(switch: MakeSw
     for port in (1, 2, 3):
         profile.insert_member(port, ActionData("I.send", (port,)))
     profile.insert_group(7, [1, 2, 3])
-    table.insert(TableEntry((Exact(1),), Group(7)))
-    table.insert(TableEntry((Exact(2),), Member(2)))
+    table.insert(TableEntry((Exact(1),), GroupAction(7)))
+    table.insert(TableEntry((Exact(2),), MemberAction(2)))
     ports = {}
     for flow in range(64):
         frame = bytes([1, flow, 0, 1])
@@ -101,7 +101,7 @@ def test_selector_picks_by_crc16_modulo_members(switch: MakeSwitch) -> None:
     for port in (1, 2, 3):
         s.profiles["I.members"].insert_member(port, ActionData("I.send", (port,)))
     s.profiles["I.members"].insert_group(7, [3, 1, 2])
-    s.tables["I.t"].insert(TableEntry((Exact(1),), Group(7)))
+    s.tables["I.t"].insert(TableEntry((Exact(1),), GroupAction(7)))
     # CRC-16/ARC of 31 32 33 is 0xBA04
     ((port, _),) = s.process_one(0, b"\x01\x31\x32\x33")
     assert port == [3, 1, 2][0xBA04 % 3]

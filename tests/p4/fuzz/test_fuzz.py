@@ -22,7 +22,7 @@ from offramp_p4.frontend import load_text
 from offramp_p4_tools.fuzz import Campaign, random_program
 from offramp_p4_tools.fuzz.campaign import PACKETS
 from offramp_p4_tools.fuzz.card import random_pna_program
-from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, compare, python_engine, traced_engine
+from offramp_p4_tools.fuzz.compare import FuzzInput, FuzzVerdict, compare, python_engine, traced_engine
 from offramp_p4_tools.fuzz.isolate import in_parallel, isolated
 from offramp_p4_tools.fuzz.minimise import minimise
 from offramp_p4_tools.fuzz.packets import random_packets
@@ -147,7 +147,7 @@ def test_bmv2_agrees() -> None:
     if reference.missing():
         pytest.skip(f"{', '.join(reference.missing())} not on PATH")
     drawn = random_program(203, portable=True)
-    assert against_bmv2(drawn.text, Case(tuple(random_packets(Random(203), 8, drawn.hints)), 203)) == FuzzVerdict(
+    assert against_bmv2(drawn.text, FuzzInput(tuple(random_packets(Random(203), 8, drawn.hints)), 203)) == FuzzVerdict(
         "same"
     )
 
@@ -175,7 +175,7 @@ def test_a_difference_is_found_and_made_small(tmp_path) -> None:
     (finding,) = campaign.findings
     assert finding.kind == "difference"
     assert 1 <= len(finding.packets) < PACKETS  # how few depends on the time that the machine takes
-    assert compare(Wrong, finding.source, Case(finding.packets, finding.seed)).kind == "difference"
+    assert compare(Wrong, finding.source, FuzzInput(finding.packets, finding.seed)).kind == "difference"
     program, stf = finding.write(tmp_path)
     assert program.read_text() == finding.source
     assert f"packet {finding.packets[0][0]} {finding.packets[0][1].hex()}" in stf.read_text()

@@ -24,7 +24,7 @@ from offramp_p4.settings import Settings
 from offramp_p4.state.match import Exact
 from offramp_p4_tools.bfrt import fixed
 from offramp_p4_tools.bfrt.stores.ports import PortStore
-from offramp_p4_tools.bfrt.values import Data
+from offramp_p4_tools.bfrt.values import EntryData
 
 pytestmark = pytest.mark.p4
 ENABLED = "/interfaces/interface[name={}]/config/enabled"
@@ -138,16 +138,16 @@ def test_bf_rt_disables_ports_too_and_both_see_it() -> None:
         values = store.get((Exact(number),)).values
         return values["$PORT_ENABLE"], values["$PORT_UP"]
 
-    store.modify((Exact(1),), Data(None, {"$PORT_ENABLE": False}))
+    store.modify((Exact(1),), EntryData(None, {"$PORT_ENABLE": False}))
     assert bench.enabled() == {1: False, 2: True, 3: True}
     assert seen(1) == (False, False)
     bench.panel.enable({2: False})
     assert seen(2) == (False, False)
-    store.modify((Exact(2),), Data(None, {"$SPEED": "BF_SPEED_10G"}))
+    store.modify((Exact(2),), EntryData(None, {"$SPEED": "BF_SPEED_10G"}))
     assert not bench.panel.enabled(2)  # another field says nothing of it
     store.delete((Exact(3),))
     assert bench.enabled() == dict.fromkeys((1, 2, 3), False)
-    store.insert((Exact(3),), Data(None, {"$PORT_ENABLE": True, "$SPEED": "BF_SPEED_10G"}))
+    store.insert((Exact(3),), EntryData(None, {"$PORT_ENABLE": True, "$SPEED": "BF_SPEED_10G"}))
     assert seen(3) == (True, True)
     again = PortStore(fixed.chip().tables[fixed.PORT], bench.panel)  # as for another program
     assert bench.enabled() == {1: False, 2: False, 3: True}

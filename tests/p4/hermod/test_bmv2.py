@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, random_frame
-from offramp.hermod.switch.entries import Profile
+from offramp.hermod.switch.entries import ThresholdProfile
 from offramp.p4src import p4_source
 from offramp_p4 import ir, make_switch
 from offramp_p4.reference import missing, run
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.p4, pytest.mark.bmv2, pytest.mark.slow]
 def test_random_frames(programs: dict[str, ir.Program]) -> None:
     if missing():
         pytest.skip(f"not on PATH: {', '.join(missing())}")
-    plan = replace(CONGESTED, profiles=dict.fromkeys(range(8), Profile(1000)))  # however busy the machine is
+    plan = replace(CONGESTED, profiles=dict.fromkeys(range(8), ThresholdProfile(1000)))  # however busy the machine is
     rng, model = random.Random(13), Model(plan)
     like = make_switch(programs["v1model"], "python")
     direct.load(like, plan)

@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, ecn_of, ipv4, random_frame, with_mark
-from offramp.hermod.switch.entries import Profile, SwitchPlan
+from offramp.hermod.switch.entries import SwitchPlan, ThresholdProfile
 from offramp_base.wire.ethernet import ipv4_checksum
 from offramp_p4 import PlainSwitch, ir, make_switch
 from offramp_p4.queued import QueuedSwitch
@@ -62,7 +62,7 @@ def test_a_burst_leaves_in_strict_order_with_the_marks_of_its_queues(switch: Pla
 @pytest.mark.parametrize("checksum", [0, 1, 2, 3, 0x00FF, 0x0100, 0xFFFD, 0xFFFE])
 def test_the_checksum_stays_right(switch: PlainSwitch, ecn: int, checksum: int) -> None:
     """RFC 791's sum over the whole header, options included, before and after; each borrow of RFC 1624."""
-    direct.load(switch, SwitchPlan({}, 0, 0, {0: Profile(0)}, {0x0200_0000_0002: 2}, PORTS))
+    direct.load(switch, SwitchPlan({}, 0, 0, {0: ThresholdProfile(0)}, {0x0200_0000_0002: 2}, PORTS))
     queued = QueuedSwitch(switch, SLOW)
     frame = TO_2 + b"\x08\x00" + ipv4(random.Random(checksum), 0xB8 | ecn, 7, checksum)
     assert ipv4_checksum(frame[14:]) == 0

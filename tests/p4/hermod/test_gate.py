@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from hermod_model import CONGESTED, HOSTS, LEASE, PORTS, QUIET, Model, ipv4, random_frame
-from offramp.hermod.switch.entries import CLASSES, Role, SwitchPlan
+from offramp.hermod.switch.entries import CLASSES, GateRole, SwitchPlan
 from offramp_base.errors import OfframpError
 from offramp_p4 import AnySwitch, ir, make_switch
 from offramp_p4.queued import QueuedSwitch
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.p4
 
 FIRST, MIDDLE, LAST, ONLY, GRADIENTS = 48, 45, 42, 39, 3
 ROLES = {
-    FIRST: Role(closes=True),
-    LAST: Role(opens=True),
-    ONLY: Role(closes=True, opens=True),
-    GRADIENTS: Role(held=True),
+    FIRST: GateRole(closes=True),
+    LAST: GateRole(opens=True),
+    ONLY: GateRole(closes=True, opens=True),
+    GRADIENTS: GateRole(held=True),
 }
 GATED = replace(QUIET, roles=ROLES)
 STAGES = {stage: mac for mac, stage in HOSTS.items()}
@@ -136,6 +136,6 @@ def test_nothing_held_leaves_a_closed_port_even_if_it_was_queued_before(
 
 def test_roles_that_contradict_themselves() -> None:
     with pytest.raises(OfframpError, match=r"^role of DSCP 3: what is held neither opens nor closes a gate$"):
-        replace(QUIET, roles={3: Role(opens=True, held=True)})
+        replace(QUIET, roles={3: GateRole(opens=True, held=True)})
     with pytest.raises(OfframpError, match=r"^role of DSCP 64: expected 0 to 63$"):
-        replace(QUIET, roles={64: Role()})
+        replace(QUIET, roles={64: GateRole()})

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from hermod_model import HOSTS, PORTS, QUIET, Model, dscp_of, ipv4, random_frame, version
-from offramp.hermod.switch.entries import EXCESS, POLICED, STRANGERS, Rate, Role, SwitchPlan, cell, full_name
+from offramp.hermod.switch.entries import EXCESS, POLICED, STRANGERS, GateRole, MeterRate, SwitchPlan, cell, full_name
 from offramp.p4src import p4_source
 from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import ipv4_checksum
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.p4
 GUARDED = replace(
     QUIET,
     members=(1, 2),
-    police={7: Rate(40_000, 3_000), 6: Rate(100_000, 2_000), 2: Rate(1, 1)},
-    upper=Rate(2_000, 300),
+    police={7: MeterRate(40_000, 3_000), 6: MeterRate(100_000, 2_000), 2: MeterRate(1, 1)},
+    upper=MeterRate(2_000, 300),
 )
 CONTROL = 48
 
@@ -69,7 +69,7 @@ def test_the_checksum_of_what_is_rewritten_stays_right(
 
 def test_a_stranger_closes_no_gate(make_hermod: Callable[[SwitchPlan], AnySwitch]) -> None:
     closing, held = ip_frame(1, 2, 24), ip_frame(1, 2, 33)
-    plan = replace(QUIET, members=(1, 2), roles={24: Role(closes=True), 33: Role(held=True)})
+    plan = replace(QUIET, members=(1, 2), roles={24: GateRole(closes=True), 33: GateRole(held=True)})
     for port, passes in [(3, True), (2, False)]:
         switch = make_hermod(plan)
         switch.now_us = 1_000_000
@@ -94,8 +94,8 @@ JOB = SwitchPlan({CONTROL: 7, 40: 5, 8: 1}, 0, 7, {}, HOSTS, PORTS)
 POLICED_JOB = replace(
     JOB,
     members=(1, 2),
-    police={7: Rate(LINE_BPS // 8 // 20, 4 * BYTES)},
-    upper=Rate(LINE_BPS // 8 * 9 // 10, 8 * BYTES),
+    police={7: MeterRate(LINE_BPS // 8 // 20, 4 * BYTES)},
+    upper=MeterRate(LINE_BPS // 8 * 9 // 10, 8 * BYTES),
 )
 
 
@@ -197,7 +197,7 @@ def test_an_abuser_with_the_jobs_addresses_costs_it_a_tenth_at_most(dscp: int, b
 
 def test_the_lowest_queue_keeps_its_share_of_a_line_that_the_job_fills() -> None:
     """A worker that sends its data at twice the line: a tenth is left for the lowest."""
-    plan = replace(POLICED_JOB, upper=Rate(LINE_BPS // 8 * 9 * BYTES // (10 * WIRE), 8 * BYTES))
+    plan = replace(POLICED_JOB, upper=MeterRate(LINE_BPS // 8 * 9 * BYTES // (10 * WIRE), 8 * BYTES))
     without = finish(replace(plan, upper=None), 2, 40)[1]
     assert without == 0
     assert finish(plan, 2, 40)[1] > 0.04

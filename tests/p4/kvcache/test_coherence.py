@@ -18,8 +18,8 @@ import pytest
 from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.executed import MOST_CLIENTS, Executed
 from offramp.leo.kvcache.front import Front
-from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, Frame, Kind
-from offramp.leo.store.client import Client, Connection, encode_versioned, versioned
+from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, CacheFrame, CacheFrameType
+from offramp.leo.store.client import StoreClient, StoreConnection, encode_versioned, versioned
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
 from offramp.p4src import p4_text
@@ -54,11 +54,11 @@ def value_of(key: int, client: int, request: int) -> bytes:
 class Operation:
     """A client's operation, and when it began and ended."""
 
-    frame: Frame
+    frame: CacheFrame
     begun: int
     due: int
     ended: int = -1
-    told: Frame | None = None
+    told: CacheFrame | None = None
 
 
 @dataclass
@@ -78,12 +78,12 @@ class World:
     open: dict[int, Operation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with Client(self.address) as client:
+        with StoreClient(self.address) as client:
             client.set({name(key): value_of(key, 0, 0) for key in range(self.keys)})
         self.control = CacheControl(self.lab.session, STORE_PORT)
         self.control.forward({STORE_MAC: STORE_PORT} | {mac(c): 2 + c for c in range(self.clients)})
         self.front = Front(self.address, STORE_MAC, self.control)
-        self.connections = [Connection(self.address, None) for _ in range(self.direct)]
+        self.connections = [StoreConnection(self.address, None) for _ in range(self.direct)]
         self.requests = [0] * (self.clients + self.direct)
         self.by_switch = self.directly = 0
 
@@ -111,9 +111,9 @@ class World:
                 for out, frame in self.lab.packets(port, content):
                     self.send("end", out, frame)
             elif port == STORE_PORT:
-                self.front.handle(Frame.parse(content))
+                self.front.handle(CacheFrame.parse(content))
             else:
-                self.hear(port - 2, Frame.parse(content))
+                self.hear(port - 2, CacheFrame.parse(content))
         if self.front.busy:
             time.sleep(1e-4)  # the store is another process
         for frame in self.front.poll():
@@ -125,15 +125,15 @@ class World:
         if self.rng.random() < 0.03:
             self.control_plane()
 
-    def hear(self, client: int, frame: Frame) -> None:
+    def hear(self, client: int, frame: CacheFrame) -> None:
         operation = self.open.get(client)
         assert frame.client == client
-        if operation is not None and frame.request == operation.frame.request and frame.kind is Kind.REPLY:
+        if operation is not None and frame.request == operation.frame.request and frame.kind is CacheFrameType.REPLY:
             operation.ended, operation.told = self.now, frame
             self.by_switch += frame.by_switch
             del self.open[client]
 
-    def go_on_directly(self, client: int, connection: Connection) -> None:
+    def go_on_directly(self, client: int, connection: StoreConnection) -> None:
         """A client of the store, over no link that could fail."""
         operation = self.open.get(client)
         if operation is not None:
@@ -145,14 +145,16 @@ class World:
                 del self.open[client]
         elif self.rng.random() < 0.3:
             frame = self.begin(client).frame
-            connection.submit(encode_versioned(name(frame.key), frame.value if frame.kind is Kind.PUT else None), 1)
+            connection.submit(
+                encode_versioned(name(frame.key), frame.value if frame.kind is CacheFrameType.PUT else None), 1
+            )
 
     def begin(self, client: int) -> Operation:
         self.requests[client] += 1
         key, request = self.rng.randrange(self.keys), self.requests[client]
-        kind = Kind.PUT if self.rng.random() < 0.3 else Kind.GET
-        value = value_of(key, client + 1, request) if kind is Kind.PUT else bytes(64)
-        frame = Frame(STORE_MAC, mac(client), kind, client, request, key, 0, value)
+        kind = CacheFrameType.PUT if self.rng.random() < 0.3 else CacheFrameType.GET
+        value = value_of(key, client + 1, request) if kind is CacheFrameType.PUT else bytes(64)
+        frame = CacheFrame(STORE_MAC, mac(client), kind, client, request, key, 0, value)
         operation = self.open[client] = Operation(frame, self.now, self.now)
         self.operations.append(operation)
         return operation
@@ -181,14 +183,14 @@ def check(operations: list[Operation]) -> None:
         at = each.frame.key, each.told.version
         assert each.told.key == each.frame.key
         assert values.setdefault(at, each.told.value) == each.told.value, "a version has one value"
-        if each.frame.kind is Kind.PUT:
+        if each.frame.kind is CacheFrameType.PUT:
             assert each.told.value == each.frame.value, "a write is told of its own value"
             assert writes.setdefault(at, each) is each, "two writes have one version"
     for one in ended:
         for other in ended:
             if one.frame.key == other.frame.key and one.ended < other.begun:
                 assert other.told.version >= one.told.version, (one, other)
-                if other.frame.kind is Kind.PUT:
+                if other.frame.kind is CacheFrameType.PUT:
                     assert other.told.version > one.told.version, (one, other)
 
 
@@ -274,14 +276,14 @@ class Wire:
 
     def __init__(self, lab: Lab, address: str, values: dict[int, bytes]) -> None:
         self.lab, self.address = lab, address
-        with Client(address) as client:
+        with StoreClient(address) as client:
             client.delete([name(key) for key in range(100)])
             client.set({name(key): value for key, value in values.items()})
         self.control = CacheControl(lab.session, STORE_PORT)
         self.control.forward({STORE_MAC: STORE_PORT, mac(0): 2})
         self.front = Front(address, STORE_MAC, self.control)
 
-    def settle(self, *frames: Frame) -> list[Frame]:
+    def settle(self, *frames: CacheFrame) -> list[CacheFrame]:
         """Frames that leave for clients when these have come to the front and all is quiet again."""
         for frame in frames:
             self.front.handle(frame)
@@ -292,14 +294,14 @@ class Wire:
             for frame in self.front.poll():
                 for port, content in self.lab.packets(STORE_PORT, frame.pack()):
                     if port == STORE_PORT:
-                        self.front.handle(Frame.parse(content))
+                        self.front.handle(CacheFrame.parse(content))
                     else:
-                        parsed.append(Frame.parse(content))
+                        parsed.append(CacheFrame.parse(content))
         return parsed
 
     def put(self, key: int, value: bytes) -> None:
         """By a client of the store that knows nothing of the switch."""
-        connection = Connection(self.address, None)
+        connection = StoreConnection(self.address, None)
         connection.submit(encode_versioned(name(key), value), 1)
         while not connection.poll():
             self.settle()
@@ -323,7 +325,7 @@ def test_a_key_that_is_new_waits_for_its_floor(wire) -> None:
     """A reply from before the key was followed comes late: it must not be answered with."""
     lab = lab_of(TARGETS[0])
     world = wire(lab, {7: b"a" * 64})
-    get = Frame(STORE_MAC, mac(0), Kind.GET, 0, 1, 7)
+    get = CacheFrame(STORE_MAC, mac(0), CacheFrameType.GET, 0, 1, 7)
     [old] = world.settle(get)
     world.put(7, b"b" * 64)  # of which a client has been told before the switch follows the key
     world.control.follow(7)
@@ -333,12 +335,12 @@ def test_a_key_that_is_new_waits_for_its_floor(wire) -> None:
     assert port == STORE_PORT
     [new] = world.settle(get)
     [(port, answer)] = lab.packets(2, get.pack())
-    assert (port, Frame.parse(answer).version, Frame.parse(answer).value) == (2, new.version, b"b" * 64)
-    assert Frame.parse(answer).by_switch
+    assert (port, CacheFrame.parse(answer).version, CacheFrame.parse(answer).value) == (2, new.version, b"b" * 64)
+    assert CacheFrame.parse(answer).by_switch
     [(port, _)] = lab.packets(2, old._replace(to=STORE_MAC, sender=mac(0), version=99).pack())
     assert port == STORE_PORT  # a client's forged reply is passed on and not kept
     [(_, answer)] = lab.packets(2, get.pack())
-    assert Frame.parse(answer).version == new.version
+    assert CacheFrame.parse(answer).version == new.version
 
 
 def test_changes_by_others_are_in_the_switch_before_anybody_hears_of_them(wire) -> None:
@@ -347,9 +349,9 @@ def test_changes_by_others_are_in_the_switch_before_anybody_hears_of_them(wire) 
     world.front.hold([1, 2, 3, 4])
     world.settle()
     assert world.control.held == {1, 2}  # of the others one has no such value, one does not exist
-    get = Frame(STORE_MAC, mac(0), Kind.GET, 0, 1, 1)
-    assert Frame.parse(lab.packets(2, get.pack())[0][1]).value == b"a" * 64  # the switch has it without a miss
-    connection = Connection(world.address, None)
+    get = CacheFrame(STORE_MAC, mac(0), CacheFrameType.GET, 0, 1, 1)
+    assert CacheFrame.parse(lab.packets(2, get.pack())[0][1]).value == b"a" * 64  # the switch has it without a miss
+    connection = StoreConnection(world.address, None)
     connection.submit(encode_versioned(name(1), b"b" * 64), 1)
     time.sleep(0.05)
     [note] = world.front.poll()
@@ -364,7 +366,7 @@ def test_changes_by_others_are_in_the_switch_before_anybody_hears_of_them(wire) 
     world.front.handle(note)
     world.settle()
     assert connection.poll()
-    assert Frame.parse(lab.packets(2, get.pack())[0][1]).value == b"b" * 64
+    assert CacheFrame.parse(lab.packets(2, get.pack())[0][1]).value == b"b" * 64
     connection.submit(b"*2\r\n$3\r\nDEL\r\n$8\r\n%b\r\n" % name(1), 1)
     while not connection.poll():
         world.settle()
@@ -391,7 +393,9 @@ def test_slots_and_keys_that_are_none(wire) -> None:
 
 def test_a_write_is_executed_once_however_late_it_comes(wire) -> None:
     world = wire(made("v1model", "python"), {1: bytes(64)})
-    writes = [Frame(STORE_MAC, mac(0), Kind.PUT, 0, n, 1, 0, bytes([n % 256]) * 64) for n in range(1, 1500)]
+    writes = [
+        CacheFrame(STORE_MAC, mac(0), CacheFrameType.PUT, 0, n, 1, 0, bytes([n % 256]) * 64) for n in range(1, 1500)
+    ]
     first = world.settle(writes[0])[0].version
     for write in writes[1:]:
         world.front.handle(write)
@@ -402,13 +406,13 @@ def test_a_write_is_executed_once_however_late_it_comes(wire) -> None:
     assert not world.settle(writes[0])
     [last] = world.settle(writes[-1])
     assert (last.version, last.value) == (first + 1498, writes[-1].value)
-    [none] = world.settle(Frame(STORE_MAC, mac(0), Kind.GET, 0, 1, 50))
+    [none] = world.settle(CacheFrame(STORE_MAC, mac(0), CacheFrameType.GET, 0, 1, 50))
     assert none.version == 0
 
 
 def test_writes_are_remembered_for_so_many_and_so_many_clients() -> None:
-    def frame(client: int, request: int) -> Frame:
-        return Frame(STORE_MAC, mac(0), Kind.PUT, client, request, 1, 0, bytes(64))
+    def frame(client: int, request: int) -> CacheFrame:
+        return CacheFrame(STORE_MAC, mac(0), CacheFrameType.PUT, client, request, 1, 0, bytes(64))
 
     executed = Executed()
     for request in (5, 3, 4, 2000):
@@ -432,4 +436,4 @@ def test_writes_are_remembered_for_so_many_and_so_many_clients() -> None:
 
 @pytest.mark.parametrize("content", [b"", bytes(97), bytes(98), bytes(12) + b"\x88\xb5\x07" + bytes(90)])
 def test_frames_that_are_none(content: bytes) -> None:
-    assert Frame.parse(content) is None
+    assert CacheFrame.parse(content) is None

@@ -11,10 +11,10 @@ import pytest
 
 from leo_lab import batch, lab, program
 from offramp.device import Status
-from offramp.leo.devices.switch import GET, PUT, Options, SwitchDevice, open_device
+from offramp.leo.devices.switch import GET, PUT, SwitchDevice, SwitchDeviceOptions, open_device
 from offramp.leo.native.dataflow import Trip
 from offramp_base.errors import OfframpError
-from offramp_sim.leo.cache import Books, CacheSettings, run_cache, served
+from offramp_sim.leo.cache import Books, CacheLoadSettings, run_cache, served
 
 pytestmark = pytest.mark.p4
 
@@ -84,12 +84,12 @@ def test_options_that_are_none():
     with pytest.raises(OfframpError, match="expected a MAC address"):
         open_device("unix:/nowhere,store=x", "switch")
     with pytest.raises(OfframpError, match="depth below"):
-        SwitchDevice(Options("unix:/nowhere", depth=5000))
+        SwitchDevice(SwitchDeviceOptions("unix:/nowhere", depth=5000))
 
 
 @pytest.mark.full
 def test_a_load_with_the_cache_and_without():
-    turns = run_cache(CacheSettings(requests=800, rounds=1, keys=300, hot=64, writes=0.1))
+    turns = run_cache(CacheLoadSettings(requests=800, rounds=1, keys=300, hot=64, writes=0.1))
     assert {name: turn.wrong for name, turn in turns.items()} == {"without": 0, "with": 0}
     assert turns["without"].by_switch == 0
     assert turns["with"].hits > 0.3

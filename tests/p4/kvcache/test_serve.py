@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from offramp.leo.devices.switch import GET, Options, SwitchDevice
-from offramp.leo.store.client import Client
+from offramp.leo.devices.switch import GET, SwitchDevice, SwitchDeviceOptions
+from offramp.leo.store.client import StoreClient
 from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = [pytest.mark.p4, pytest.mark.full]
@@ -45,9 +45,9 @@ def get(device: SwitchDevice) -> bytes:
 
 def test_both_sides_see_each_write_and_a_new_store_begins_with_nothing_held() -> None:
     with EmbeddedSwitch(None, 2) as switch:
-        device = SwitchDevice(Options(switch.port_specs[1]))
+        device = SwitchDevice(SwitchDeviceOptions(switch.port_specs[1]))
         for life in range(2):
-            with serving(switch) as address, Client(address) as client:
+            with serving(switch) as address, StoreClient(address) as client:
                 before, number, until = device.by_switch, 0, time.monotonic() + 60
                 client.set({KEY: b"%064d" % -life})
                 assert get(device) == b"%064d" % -life  # not what the switch held for the store before

@@ -16,9 +16,9 @@ import pytest
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load_text
-from offramp_p4.native.architecture import Way, architecture, build
+from offramp_p4.native.architecture import PacketMode, architecture, build
 from offramp_p4.state import CloneSession, Replica
-from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, compare, native_engine
+from offramp_p4_tools.fuzz.compare import FuzzInput, FuzzVerdict, compare, native_engine
 from offramp_p4_tools.fuzz.packets import random_packets
 from offramp_p4_tools.fuzz.programs import random_program
 
@@ -110,7 +110,7 @@ DOES_NOT = {
 def gives_back(text: str) -> bool:
     """Findings of the compiler."""
     loaded = load_text(text)
-    source = build(loaded, architecture(loaded).objects(loaded), Way.BATCH).text
+    source = build(loaded, architecture(loaded).objects(loaded), PacketMode.BATCH).text
     (verdict,) = re.findall(r'define internal i64 @"p4.gives_back"\(\).*?ret i64 (\d)', source, re.DOTALL)
     return verdict == "1"
 
@@ -182,7 +182,7 @@ def agrees(seed: int) -> FuzzVerdict:
     body = text.index("apply {", text.index("control MyEgress")) + len("apply {")
     text = text[:body] + GOES_ROUND + "_preserving_field_list(1); }" + text[body:]
     assert gives_back(text)
-    return compare(native_engine, text, Case(tuple(random_packets(Random(seed), 60, (7, 90, 150))), seed))
+    return compare(native_engine, text, FuzzInput(tuple(random_packets(Random(seed), 60, (7, 90, 150))), seed))
 
 
 def test_random_programs_agree() -> None:

@@ -12,7 +12,7 @@ import pytest
 from offramp_base.native.cache import MOST_FILES, ObjectCache, cache_folder
 from offramp_p4.frontend import load_text
 from offramp_p4.native import NativeSwitch
-from offramp_p4.native.architecture import Way
+from offramp_p4.native.architecture import PacketMode
 from p4_programs import program
 
 
@@ -97,12 +97,12 @@ def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     text = program("hdr.h.c = 4321; sm.egress_spec = 3;")
     first, second = (NativeSwitch(load_text(text)) for _ in range(2))
-    assert (first.code(Way.BATCH).cached, second.code(Way.BATCH).cached) == (False, True)
+    assert (first.code(PacketMode.BATCH).cached, second.code(PacketMode.BATCH).cached) == (False, True)
     assert first.process_one(0, bytes(8)) == second.process_one(0, bytes(8))
     for file in cache_folder().iterdir():
         file.write_bytes(b"garbage")
     third = NativeSwitch(load_text(text))
-    assert not third.code(Way.BATCH).cached
+    assert not third.code(PacketMode.BATCH).cached
     assert third.process_one(0, bytes(8)) == first.process_one(0, bytes(8))
 
 
@@ -176,4 +176,4 @@ def test_planted_machine_code_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_pa
     NativeSwitch(load_text(text))
     for file in cache_folder().iterdir():
         os.chown(file, NOBODY, NOBODY)
-    assert not NativeSwitch(load_text(text)).code(Way.BATCH).cached
+    assert not NativeSwitch(load_text(text)).code(PacketMode.BATCH).cached

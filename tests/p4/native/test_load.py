@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4 import ir
 from offramp_p4.frontend import load, load_text
 from offramp_p4.native import NativeSwitch
-from offramp_p4.native.architecture import Way
+from offramp_p4.native.architecture import PacketMode
 from offramp_p4.source import Unsupported
 from p4_expressions import random_program
 from p4_programs import program
@@ -86,7 +86,7 @@ def test_compile_time(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     first = NativeSwitch(parsed)
     compiled = time.process_time()
     second = NativeSwitch(parsed)
-    assert (first.code(Way.BATCH).cached, second.code(Way.BATCH).cached) == (False, True)
+    assert (first.code(PacketMode.BATCH).cached, second.code(PacketMode.BATCH).cached) == (False, True)
     # Time of this process, which others do not slow down; the promise is 2 s on an idle machine.
     assert compiled - start < 4
     assert time.process_time() - compiled < 2

@@ -15,8 +15,8 @@ from offramp_p4.state import (
     ActionData,
     CloneSession,
     Exact,
-    Group,
-    Member,
+    GroupAction,
+    MemberAction,
     MeterCell,
     Range,
     Replica,
@@ -163,10 +163,10 @@ def test_profiles_and_selectors() -> None:
         s.profiles["I.prof"].insert_member(2, ActionData("I.wide", (17, 1 << 99)))
         s.profiles["I.sel"].insert_group(9, (1, 5, 70000, 5))
         s.profiles["I.sel"].insert_group(10, ())
-        s.tables["I.t"].insert(TableEntry((Ternary(0, 1),), Group(9), 3))
-        s.tables["I.t"].insert(TableEntry((Ternary(1, 3),), Group(10), 2))
-        s.tables["I.t"].insert(TableEntry((Ternary(3, 7),), Member(5), 1))
-        s.tables["I.u"].insert(TableEntry((Exact(1),), Member(2)))
+        s.tables["I.t"].insert(TableEntry((Ternary(0, 1),), GroupAction(9), 3))
+        s.tables["I.t"].insert(TableEntry((Ternary(1, 3),), GroupAction(10), 2))
+        s.tables["I.t"].insert(TableEntry((Ternary(3, 7),), MemberAction(5), 1))
+        s.tables["I.u"].insert(TableEntry((Exact(1),), MemberAction(2)))
 
     twins.each(everything)
     twins.send(frames(rng, 200))
@@ -177,7 +177,7 @@ def test_profiles_and_selectors() -> None:
         lambda s: s.profiles["I.sel"].delete_member(5),  # an entry still points to it
         lambda s: s.profiles["I.sel"].delete_group(10),
         lambda s: s.profiles["I.sel"].insert_member(5, ActionData("I.set", (1,))),
-        lambda s: s.tables["I.u"].insert(TableEntry((Exact(7),), Member(2))),
+        lambda s: s.tables["I.u"].insert(TableEntry((Exact(7),), MemberAction(2))),
         lambda s: s.profiles["I.prof"].modify_member(2, ActionData("I.set", (5,))),
     ]
     for change in changes:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from offramp_base.native.arrays import address
 from offramp_base.native.compiler import MachineCode
 from offramp_base.native.llvm import AliasTags, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import bits, checksums, division, hashtable, meters, randomness
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.context import SwitchContext
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.state import MeterCell
 from offramp_p4.v1model import hashing
@@ -43,7 +43,7 @@ FUNCTIONS = [
 @cache
 def code() -> MachineCode:
     module = ll.Module("test")
-    library = Library(module, AliasTags(module))
+    library = RuntimeLibrary(module, AliasTags(module))
     for function in FUNCTIONS:
         library.function(function, exported=True)
     return MachineCode(str(module))
@@ -55,8 +55,8 @@ def call(function: Any, *args: int) -> int:
     return native(*args)
 
 
-def context(seed: int = 0) -> Context:
-    return Context(at.Context.WORDS + at.Table.WORDS, 64, seed=seed, drop_port=511, max_passes=1)
+def context(seed: int = 0) -> SwitchContext:
+    return SwitchContext(at.SwitchMemory.WORDS + at.TableRecord.WORDS, 64, seed=seed, drop_port=511, max_passes=1)
 
 
 @pytest.mark.full
@@ -108,7 +108,7 @@ def test_long_division(words: int, data: st.DataObject) -> None:
 def test_hash_table_is_a_dictionary(words: int) -> None:
     rng = random.Random(words)
     ctx = context()
-    table, expected = HashTable(ctx, at.Context.WORDS, words), dict[int, int]()
+    table, expected = HashTable(ctx, at.SwitchMemory.WORDS, words), dict[int, int]()
     keys = [rng.getrandbits(64 * words) for _ in range(300)]
     for step in range(3000):
         key = rng.choice(keys)
@@ -121,8 +121,8 @@ def test_hash_table_is_a_dictionary(words: int) -> None:
             expected.pop(key, None)
         if step % 50 == 0:
             slots, mask = (
-                int(ctx.words[at.Context.WORDS + offset(at.Table.slots)]),
-                int(ctx.words[at.Context.WORDS + at.Table.mask]),
+                int(ctx.words[at.SwitchMemory.WORDS + offset(at.TableRecord.slots)]),
+                int(ctx.words[at.SwitchMemory.WORDS + at.TableRecord.mask]),
             )
             for k in keys:
                 assert call(hashtable.lookup, slots, mask, address(as_words([k], words)), words) == expected.get(k, 0)
@@ -154,6 +154,6 @@ def test_meters(
     now_us = 5
     for pause_us, amount in packets:
         now_us += pause_us
-        ctx.words[at.Context.now_us] = now_us
+        ctx.words[at.SwitchMemory.now_us] = now_us
         assert call(meters.execute_meter, ctx.pointer, address(row), amount) == cell.execute(amount, now_us)
         assert (list(native.levels), native.last_us) == (cell.levels, cell.last_us)

@@ -14,7 +14,7 @@ import pytest
 
 from offramp.p4src import p4_root
 from offramp_p4.frontend import load
-from offramp_p4.stf.control import Control
+from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import parse
 from twins import Twins
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.p4
 def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
     """Both engines after the test, and the packets that it sent."""
     twins = Twins(load(TESTS[name].with_suffix(".p4")))
-    controls = [Control(switch) for switch in twins.both]
+    controls = [StfControl(switch) for switch in twins.both]
     sent = []
     for command in parse(TESTS[name].read_text(), f"{name}.stf"):
         if command.name == "packet":

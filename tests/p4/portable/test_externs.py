@@ -13,7 +13,7 @@ from offramp_p4 import PlainSwitch
 from offramp_p4 import make_switch as make_either
 from offramp_p4.frontend import load_text
 from offramp_p4.runtime.p4info import generate
-from offramp_p4.state import ActionData, Exact, Group, MeterCell, TableEntry
+from offramp_p4.state import ActionData, Exact, GroupAction, MeterCell, TableEntry
 
 pytestmark = pytest.mark.p4
 
@@ -230,7 +230,7 @@ EMPTY = """
 def test_an_empty_group_does_nothing(make_switch: MakeSwitch, action: str) -> None:
     switch = make_switch(psa("t.apply();", EMPTY.replace("EMPTY", action)))
     switch.profiles["I.groups"].insert_group(1, ())
-    switch.tables["I.t"].insert(TableEntry((Exact(0),), Group(1)))
+    switch.tables["I.t"].insert(TableEntry((Exact(0),), GroupAction(1)))
     assert words(switch, b=5)[1] == 5
     with pytest.raises(OfframpError, match="psa_empty_group_action other than NoAction"):
         load_text(psa("t.apply();", EMPTY.replace("EMPTY", "run(3)")))

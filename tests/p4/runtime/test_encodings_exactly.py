@@ -11,7 +11,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode, encode
-from offramp_p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler
+from offramp_p4.runtime.entities.arrays import CounterHandler, P4RuntimeRegister, RegisterHandler
 from offramp_p4.runtime.entities.base import ById
 from offramp_p4.runtime.entities.matching import _lpm
 from offramp_p4.runtime.packet_io import ControllerHeader
@@ -51,7 +51,7 @@ def spec(kind: str, width: int = 0) -> SimpleNamespace:
     ],
 )
 def test_a_cell_travels_as_its_type_says(kind: str, value: int, data: v1.P4Data) -> None:
-    register = Register(Cells(4, 12), spec(kind), None)
+    register = P4RuntimeRegister(Cells(4, 12), spec(kind), None)
     assert register.decode(data) == value
     assert register.encode(value) == data
     with pytest.raises(RpcError, match="register r: expected data of kind"):
@@ -59,14 +59,14 @@ def test_a_cell_travels_as_its_type_says(kind: str, value: int, data: v1.P4Data)
 
 
 def test_booleans_and_structs() -> None:
-    flag = Register(Cells(1, 1), spec("bool"), None)
+    flag = P4RuntimeRegister(Cells(1, 1), spec("bool"), None)
     assert [flag.encode(value) for value in (0, 1)] == [v1.P4Data(bool=False), v1.P4Data(bool=True)]
     assert flag.decode(v1.P4Data(bool=True)) == 1
     with pytest.raises(RpcError, match="expected data of kind bool, got bitstring"):
         flag.decode(v1.P4Data(bitstring=b"\1"))
     members = [SimpleNamespace(type_spec=spec("bit")) for _ in range(3)]
     types = SimpleNamespace(structs={"s": SimpleNamespace(members=members)})
-    triple = Register(Cells(1, 24), spec("struct"), types)
+    triple = P4RuntimeRegister(Cells(1, 24), spec("struct"), types)
     data = v1.P4Data(struct=v1.P4StructLike(members=[v1.P4Data(bitstring=bytes([n])) for n in (1, 2, 255)]))
     assert triple.decode(data) == 0x0102FF
     assert triple.encode(0x0102FF) == data
@@ -77,7 +77,7 @@ def test_booleans_and_structs() -> None:
 
 def test_one_cell_or_all_are_read_and_written() -> None:
     cells = Cells(3, 8)
-    handler = RegisterHandler(ById("register", {7: Register(cells, spec("bit"), None)}))
+    handler = RegisterHandler(ById("register", {7: P4RuntimeRegister(cells, spec("bit"), None)}))
     handler.write(v1.Update.MODIFY, v1.RegisterEntry(register_id=7, data=v1.P4Data(bitstring=b"\5")))
     assert cells.values == [5, 5, 5]
     index = v1.Index(index=1)

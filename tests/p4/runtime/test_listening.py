@@ -9,15 +9,15 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
-from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.device import P4Device
 from offramp_p4.runtime.server import Server
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.service import P4RuntimeService
 from offramp_p4.settings import Settings
 from offramp_p4.switch import Switch
 
 
 def server(address, **options):
-    return Server(Service(Device(0, Switch)), address, **options)
+    return Server(P4RuntimeService(P4Device(0, Switch)), address, **options)
 
 
 def test_the_default_is_loopback():

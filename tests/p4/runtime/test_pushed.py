@@ -21,10 +21,10 @@ from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.frontend import load
 from offramp_p4.maker import SwitchMaker
-from offramp_p4.native.architecture import Way
+from offramp_p4.native.architecture import PacketMode
 from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
-from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.device import P4Device
+from offramp_p4.runtime.service import P4RuntimeService
 from p4_programs import program
 
 SECRET = "hunter2"
@@ -33,8 +33,8 @@ SECRET = "hunter2"
 @pytest.fixture
 def session():
     """A controller of a switch that compiles what is pushed in this process."""
-    device = Device(0, SwitchMaker(engine="python"))
-    with Session(LocalConnection(Service(device))) as opened:
+    device = P4Device(0, SwitchMaker(engine="python"))
+    with Session(LocalConnection(P4RuntimeService(device))) as opened:
         yield opened
 
 
@@ -235,7 +235,7 @@ def test_a_program_is_tried_once(monkeypatch, tmp_path):
 
             switch = make(load_pushed(text, "prog.p4"), cache)
     assert built == [False, True]
-    assert switch.code(Way.BATCH).cached
+    assert switch.code(PacketMode.BATCH).cached
 
 
 @pytest.mark.full

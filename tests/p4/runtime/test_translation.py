@@ -10,7 +10,7 @@ import pytest
 from frames import ethernet, mac
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
-from offramp_p4.runtime.translation import MAX_STRINGS, Named, Renumbered, Translations, read_tables
+from offramp_p4.runtime.translation import MAX_STRINGS, Renumbered, StringTranslation, Translations, read_tables
 from p4rt_lab import CPU_PORT, INSERT, Lab
 
 FEATURES = Path(__file__).with_name("features.p4")
@@ -98,7 +98,7 @@ def test_names_outlive_the_pipeline(plain_lab):
 
 
 def test_named_is_one_to_one_under_any_order():
-    codec = Named(4, {"a": 3})
+    codec = StringTranslation(4, {"a": 3})
     seen = {codec.decode(name, "x") for name in (b"b", b"7", b"a", b"c")}
     assert len(seen) == 4
     for value in range(16):
@@ -107,7 +107,7 @@ def test_named_is_one_to_one_under_any_order():
     assert len({codec.encode(value) for value in range(16)}) == 16
     with pytest.raises(OfframpError, match="RESOURCE_EXHAUSTED: x: all 16 values have names"):
         codec.decode(b"one more", "x")
-    assert Named(32, {})._limit == MAX_STRINGS
+    assert StringTranslation(32, {})._limit == MAX_STRINGS
 
 
 def test_renumbered_without_a_table_is_the_identity_that_fits():

@@ -15,10 +15,10 @@ from offramp_p4.state import (
     ActionData,
     ActionProfileState,
     Exact,
-    Group,
+    GroupAction,
     Lpm,
     Match,
-    Member,
+    MemberAction,
     Optional,
     Range,
     StateError,
@@ -56,7 +56,7 @@ def table(name: str) -> TableState:
     return TableState(named)
 
 
-def tables_of(loaded: ir.Program) -> list[ir.Table]:
+def tables_of(loaded: ir.Program) -> list[ir.MatchTable]:
     from offramp_p4 import make_switch
 
     return [state.table for state in make_switch(loaded, "python").tables.values()]
@@ -375,17 +375,17 @@ def test_members_and_groups_to_the_last() -> None:
     with pytest.raises(StateError, match="group 1 exists"):
         profile.insert_group(1, [])
     profile.modify_group(1, [6])
-    assert profile.resolve(Group(1), 17) == ActionData("put", (2,))
+    assert profile.resolve(GroupAction(1), 17) == ActionData("put", (2,))
     profile.delete_group(2)
     profile.delete_member(5)
-    assert profile.resolve(Member(5), 0) is None
+    assert profile.resolve(MemberAction(5), 0) is None
     for change in (lambda: profile.delete_group(2), lambda: profile.modify_group(2, [])):
         with pytest.raises(StateError, match="no group 2") as error:
             change()
         assert kind_of(error) == "not_found"
     profile.drop(1, [6])
     assert (profile.members, profile.groups) == ({}, {})
-    assert profile.resolve(Group(1), 0) is None
+    assert profile.resolve(GroupAction(1), 0) is None
     profile.insert_member(1, to(1))
     profile.insert_group(1, [1])
     profile.reset()

@@ -18,7 +18,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch, ir, make_switch
 from offramp_p4.frontend import load
 from offramp_sim.switchgnn import direct
-from offramp_sim.switchgnn.jobs import Job
+from offramp_sim.switchgnn.jobs import GraphPlans
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
 from switchgnn_soak import SIZES
@@ -157,7 +157,7 @@ def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
         return _replicated_factory(make_switch(programs["replicated_v1model"], engine.removeprefix("replicated-")))
     switches = {name: make_switch(programs[name], engine) for name in ("v1model", "strawman_v1model")}
 
-    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> P4Target:
+    def make(job: GraphPlans, capacity: int | None = None, *, acks: bool = False) -> P4Target:
         switch = switches["v1model" if capacity is None else "strawman_v1model"]
         switch.reset()
         direct.load(switch, job.plans, job.ports, capacity=capacity, acks=acks)
@@ -167,7 +167,7 @@ def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
 
 
 def _replicated_factory(switch: PlainSwitch) -> TargetFactory:
-    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> P4Target:
+    def make(job: GraphPlans, capacity: int | None = None, *, acks: bool = False) -> P4Target:
         assert capacity is None, "the strawman recirculates"
         switch.reset()
         direct.load(switch, job.plans, job.ports, acks=acks)
@@ -177,7 +177,7 @@ def _replicated_factory(switch: PlainSwitch) -> TargetFactory:
 
 
 def _tna_factory(switch: PlainSwitch) -> TargetFactory:
-    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> TnaTarget:
+    def make(job: GraphPlans, capacity: int | None = None, *, acks: bool = False) -> TnaTarget:
         assert capacity is None, "the strawman is for v1model only"
         switch.reset()
         direct.load(switch, job.plans, job.ports, acks=acks)
@@ -187,7 +187,7 @@ def _tna_factory(switch: PlainSwitch) -> TargetFactory:
 
 
 def reference_target(
-    job: Job, capacity: int | None = None, *, acks: bool = False, replicates: bool = False
+    job: GraphPlans, capacity: int | None = None, *, acks: bool = False, replicates: bool = False
 ) -> ReferenceTarget:
     """The same for the reference."""
     if capacity is None:

@@ -8,7 +8,7 @@ import pytest
 
 from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, six_vertices
+from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, GraphPlans, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_senders import from_senders
 
@@ -40,7 +40,7 @@ class Recorder:
         return out
 
 
-def exchange(job: Job, process) -> list[int]:
+def exchange(job: GraphPlans, process) -> list[int]:
     lockstep = Lockstep(job.plans, job.ports, process)
     lockstep.start()
     sums = lockstep.exchange(0, [X[e.boundaries[0]] for e in lockstep.endpoints])

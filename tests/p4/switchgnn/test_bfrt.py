@@ -26,9 +26,9 @@ from offramp.switchgnn.target import TNA
 from offramp_base.errors import OfframpError
 from offramp_p4.frontend import load
 from offramp_p4.state import CloneSession, Replica
-from offramp_p4.tna.replication import Node
+from offramp_p4.tna.replication import MulticastNode
 from offramp_p4_tools.bfrt.describe import describe
-from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 
@@ -95,7 +95,7 @@ def test_the_rows_are_those_of_p4runtime(device: BfrtDevice, session: BfrtSessio
         table = expected.setdefault(rows.table, {})
         table |= {tuple(keys.values()): (rows.action, params) for keys, params in rows.entries()}
     assert {name: entries(device, name) for name in expected} == expected
-    assert device.switch.pre.trees[barrier.GROUP].nodes == tuple(Node(n, (n,)) for n in (1, 2, 3))
+    assert device.switch.pre.trees[barrier.GROUP].nodes == tuple(MulticastNode(n, (n,)) for n in (1, 2, 3))
     assert device.switch.pre.clones == {NEXT_PASS_SESSION: CloneSession((Replica(68, 0),), packet_length=16384)}
 
 
@@ -149,7 +149,7 @@ def test_what_the_device_refuses_is_said_and_changes_nothing(device: BfrtDevice,
     assert entries(device, "pipe.SwitchGnnIngress.origin.members") == before
 
 
-def job_on(ports: list[int]) -> Job:
+def job_on(ports: list[int]) -> GraphPlans:
     return dataclasses.replace(six_vertices(), ports=ports)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from offramp.switchgnn.wire import IP_PROTOCOL
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 from switchgnn_soak import Soak
@@ -43,7 +43,7 @@ class SideBySide:
         return PacketBatch.concatenate(outs)
 
 
-def run(job: Job, process, seed: int, window: int, duplication: float, delay: float) -> None:
+def run(job: GraphPlans, process, seed: int, window: int, duplication: float, delay: float) -> None:
     channels = [UnrulyChannel(seed + i, duplication, delay) for i in range(2)]
     lockstep = Lockstep(job.plans, job.ports, process, window=window, up=channels[0], down=channels[1])
     lockstep.start()
@@ -104,7 +104,7 @@ def test_switchgnn_by_replication(
 
 
 def check_switchgnn(
-    job: Job, limit: int, target, oracle, seed: int, window: int, duplication: float, delay: float
+    job: GraphPlans, limit: int, target, oracle, seed: int, window: int, duplication: float, delay: float
 ) -> None:
     run(job, SideBySide(target, oracle, one_by_one=False).process, seed, window, duplication, delay)
     counts = target.counters()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from offramp.switchgnn.scheme import Scheme, candidates
 from offramp.switchgnn.scheme_plan import SchemePlan
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 from offramp_sim.switchgnn.measure import ports_of, remote_sums, run_exchange
 from scheme_plans import plan_or_none
 
@@ -38,7 +38,7 @@ def made_of(seed, vertices, workers, limit, features, scheme) -> SchemePlan | No
 
 
 def switch_for(make_target, made: SchemePlan):
-    return make_target(Job(made.boundary, [made.plan], ports_of(made)))
+    return make_target(GraphPlans(made.boundary, [made.plan], ports_of(made)))
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)

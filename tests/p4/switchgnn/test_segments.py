@@ -22,7 +22,7 @@ from offramp_p4 import PlainSwitch, make_switch
 from offramp_p4.frontend import load
 from offramp_p4.tna.resources import estimate
 from offramp_sim.switchgnn import direct
-from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from switchgnn_channel import UnrulyChannel
@@ -48,19 +48,19 @@ def switch_of(name: str) -> PlainSwitch:
     return make_switch(load(p4_source(f"switchgnn/{program}.p4"), defines={**SIZES, "SEGMENTS": str(segments)}), engine)
 
 
-def loaded(name: str, job: Job, *, acks: bool = False) -> PlainSwitch:
+def loaded(name: str, job: GraphPlans, *, acks: bool = False) -> PlainSwitch:
     switch = switch_of(name)
     switch.reset()
     direct.load(switch, job.plans, job.ports, acks=acks)
     return switch
 
 
-def job_of(name: str, seed: int) -> Job:
+def job_of(name: str, seed: int) -> GraphPlans:
     lanes = LANES * PROGRAMS[name][2]
     return random_job(seed, vertices=12, edges=30, workers=4, limit=7, features=WIDTHS, lanes=lanes)
 
 
-def exchange_all(job: Job, lockstep: Lockstep, seed: int) -> None:
+def exchange_all(job: GraphPlans, lockstep: Lockstep, seed: int) -> None:
     """An exchange of each width, with the sums from the cut edges."""
     rng = np.random.default_rng(seed)
     for plan, features in enumerate(WIDTHS):

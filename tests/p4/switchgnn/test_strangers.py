@@ -15,7 +15,7 @@ from offramp.switchgnn.leaf_spine import even_racks
 from offramp.switchgnn.wire import LANES, NO_ID, build_frames
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn import direct
-from offramp_sim.switchgnn.jobs import Job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, six_vertices
 from switchgnn_attack import Attacker, attacked_job, turns
 from switchgnn_leaf_reference import addressed
 from switchgnn_two_level import MakeTwoLevels, factory
@@ -181,7 +181,7 @@ NOBODYS_OF_V1MODEL = (*NOBODYS, 255, 256, 500, 510, 511)
 
 def attack(seed: int, make: Callable[..., object], foreign: tuple[int, ...] = NOBODYS_OF_V1MODEL) -> int:
     """A job in peace and under attack; how many frames the attacker sent."""
-    job: Job = attacked_job(seed)
+    job: GraphPlans = attacked_job(seed)
     acks = bool(seed % 2)
     peace = turns(seed, job, make(job, acks=acks).process, job.ports, acks=acks)
     target = make(job, acks=acks)

@@ -17,7 +17,7 @@ from offramp.switchgnn.leaf_spine import CrossRack, LeafSpine, cross_rack
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import NO_ID, SWITCHGNN, build_frames
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, GraphPlans, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 from switchgnn_leaf_reference import addressed
@@ -40,7 +40,7 @@ def make(request: pytest.FixtureRequest, two_levels) -> MakeTwoLevels:
     return two_levels[request.param]
 
 
-def lockstep_of(job: Job, levels: TwoLevels, **options) -> Lockstep:
+def lockstep_of(job: GraphPlans, levels: TwoLevels, **options) -> Lockstep:
     ports = list(range(1, levels.network.workers + 1))
     inside = levels.inside
     return Lockstep(job.plans, ports, inside.process, racks=levels.network.racks, busy=inside.busy, **options)

@@ -21,7 +21,7 @@ from offramp_p4.frontend import load, load_text
 from offramp_p4.paced import PacedSwitch
 from offramp_p4.queued import QueuedSwitch
 from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
-from offramp_p4.stf.control import Control
+from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import parse
 from offramp_p4.tm import PortConfig, QueueConfig, TmConfig
 from p4_programs import program
@@ -139,7 +139,7 @@ def test_the_programs_of_the_stf_tests(name: str) -> None:
     text = (STF / f"{name}.stf").read_text()
     draw = random.Random(name)
     pair = Pair(loaded(name), TmConfig.uniform(rate_bps=10**8, queue=QueueConfig(limit_packets=20)), max_passes=50)
-    controls = [Control(node.switch) for node in pair.nodes]
+    controls = [StfControl(node.switch) for node in pair.nodes]
     sent = []
     for command in parse(text, name):
         if command.name == "packet":

@@ -14,7 +14,7 @@ from offramp_p4 import PlainSwitch
 from offramp_p4.engine.arrays import colour_aware
 from offramp_p4.frontend import load_text
 from offramp_p4.source import Unsupported
-from offramp_p4.state import ActionData, Exact, Group, MeterCell, TableEntry
+from offramp_p4.state import ActionData, Exact, GroupAction, MeterCell, TableEntry
 from offramp_p4.tna import hashing
 from tna_programs import make, packet, tna
 
@@ -380,7 +380,7 @@ def test_a_selector_picks_by_its_hash() -> None:
     for i in range(3):
         s.profiles["pipe.I.profile"].insert_member(i, ActionData("I.set", (10 + i,)))
     profile.insert_group(1, [0, 1, 2])
-    s.tables["pipe.I.t"].insert(TableEntry((Exact(1),), Group(1)))
+    s.tables["pipe.I.t"].insert(TableEntry((Exact(1),), GroupAction(1)))
     crc16 = hashing.crc(hashing.CRCS["CRC16"], 32, 16)
     for w in range(20):
         assert one(s, a=1, w=w)[1] == 10 + crc16(w) % 3

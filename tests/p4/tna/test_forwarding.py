@@ -9,7 +9,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load_text
 from offramp_p4.state import Replica
-from offramp_p4.tna.replication import Node, TofinoReplication, Tree
+from offramp_p4.tna.replication import MulticastNode, MulticastTree, TofinoReplication
 from tna_programs import make, packet, tna
 
 pytestmark = pytest.mark.p4
@@ -107,7 +107,9 @@ def ports(s: PlainSwitch, **fields: int) -> list[int]:
 
 def test_level_1_pruning_leaves_out_nodes() -> None:
     s = switch(PRUNING)
-    pre(s).trees[1] = Tree((Node(1, (1, 2), xid=4), Node(2, (3,), xid=5), Node(3, (4,))))
+    pre(s).trees[1] = MulticastTree(
+        (MulticastNode(1, (1, 2), xid=4), MulticastNode(2, (3,), xid=5), MulticastNode(3, (4,)))
+    )
     assert ports(s) == [1, 2, 3, 4]
     assert ports(s, a=4) == [3, 4]
     assert ports(s, a=5) == [1, 2, 4]
@@ -115,7 +117,7 @@ def test_level_1_pruning_leaves_out_nodes() -> None:
 
 def test_level_2_pruning_leaves_out_ports_of_the_own_rid() -> None:
     s = switch(PRUNING)
-    pre(s).trees[1] = Tree((Node(1, (1, 2)), Node(2, (1, 3))))
+    pre(s).trees[1] = MulticastTree((MulticastNode(1, (1, 2)), MulticastNode(2, (1, 3))))
     pre(s).excluded_ports[9] = frozenset({1})
     assert ports(s, b=9, c=1) == [2, 1, 3]
     assert ports(s, b=9, c=2) == [1, 2, 3]
@@ -124,7 +126,9 @@ def test_level_2_pruning_leaves_out_ports_of_the_own_rid() -> None:
 
 def test_hashes_pick_nodes_and_members() -> None:
     s = switch(PRUNING)
-    pre(s).trees[1] = Tree((Node(1, (), lags=(0,)),), ecmp=((Node(2, (5,)), Node(3, (6,))),))
+    pre(s).trees[1] = MulticastTree(
+        (MulticastNode(1, (), lags=(0,)),), ecmp=((MulticastNode(2, (5,)), MulticastNode(3, (6,))),)
+    )
     pre(s).lags[0] = (1, 2, 3)
     assert ports(s, w=0) == [1, 5]
     assert ports(s, w=1 | 2 << 16) == [3, 6]

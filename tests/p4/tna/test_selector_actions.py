@@ -10,7 +10,7 @@ import pytest
 from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load_text
 from offramp_p4.source import P4Error, Unsupported
-from offramp_p4.state import ActionData, Exact, Group, TableEntry
+from offramp_p4.state import ActionData, Exact, GroupAction, TableEntry
 from offramp_p4.state.match import StateError
 from offramp_p4.tna import hashing
 from offramp_p4.tna.resources import estimate
@@ -54,7 +54,7 @@ def switch(register: str = "", largest: int = 130) -> PlainSwitch:
         s.profiles["pipe.I.profile"].insert_member(i, ActionData("I.set", (10 + i,)))
     for group in (1, 2, 7):
         s.profiles["pipe.I.selector"].insert_group(group, range(group))
-        s.tables["pipe.I.t"].insert(TableEntry((Exact(group),), Group(group)))
+        s.tables["pipe.I.t"].insert(TableEntry((Exact(group),), GroupAction(group)))
     return s
 
 

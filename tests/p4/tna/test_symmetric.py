@@ -64,13 +64,13 @@ def test_a_selector() -> None:
         table t { key = { hdr.h.c: exact; hdr.h.a: selector; hdr.h.b: selector; }
                   actions = { set; } implementation = selector; }
     """
-    from offramp_p4.state import ActionData, Exact, Group, TableEntry
+    from offramp_p4.state import ActionData, Exact, GroupAction, TableEntry
 
     s = make(load_text(tna("tm.ucast_egress_port = 1; tm.bypass_egress = 1; t.apply();", local=local, **PARSE)))
     for i in range(8):
         s.profiles["pipe.I.profile"].insert_member(i, ActionData("I.set", (i,)))
     s.profiles["pipe.I.selector"].insert_group(1, range(8))
-    s.tables["pipe.I.t"].insert(TableEntry((Exact(0),), Group(1)))
+    s.tables["pipe.I.t"].insert(TableEntry((Exact(0),), GroupAction(1)))
     picked = [(hashed(s, a, b, 0, 0), hashed(s, b, a, 0, 0)) for a, b in product(range(9), range(100, 109))]
     assert all(one == other for one, other in picked)
     assert len(set(picked)) == 8

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from offramp_p4.frontend import load, load_text
-from offramp_p4.state import ActionData, CloneSession, Exact, Group, Replica, TableEntry
+from offramp_p4.state import ActionData, CloneSession, Exact, GroupAction, Replica, TableEntry
 from offramp_p4.switch import Switch
 from offramp_p4.trace import PacketTrace
 from offramp_p4.trace.alternatives import alternatives
@@ -114,7 +114,7 @@ def test_every_way_through_a_selector() -> None:
         for member in (1, 2, 3):
             switch.profiles["Main.ways"].insert_member(member, ActionData("Main.forward", (10 * member,)))
         switch.profiles["Main.ways"].insert_group(1, (1, 2, 3))
-        switch.tables["Main.t"].insert(TableEntry((Exact(5),), Group(1)))
+        switch.tables["Main.t"].insert(TableEntry((Exact(5),), GroupAction(1)))
         return switch
 
     ports = [span.output[0] for trace in alternatives(make, (0, b"\5")) for span in trace.spans if span.output]

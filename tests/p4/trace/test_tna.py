@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from offramp_p4.frontend import load_text
-from offramp_p4.state import ActionData, CloneSession, Exact, Group, MeterCell, Replica, TableEntry
+from offramp_p4.state import ActionData, CloneSession, Exact, GroupAction, MeterCell, Replica, TableEntry
 from offramp_p4.switch import Switch
-from offramp_p4.tna.replication import Node, Tree
+from offramp_p4.tna.replication import MulticastNode, MulticastTree
 from offramp_p4.trace import PacketTrace
 from offramp_p4.trace.alternatives import alternatives
 from offramp_p4.trace.render import tree
@@ -72,7 +72,7 @@ def switch(traces: list[PacketTrace]) -> Switch:
     for port in (9, 68, 300):
         s.tables["pipe.I.t"].insert(TableEntry((Exact(port),), ActionData("I.to", (port,))))
     s.pre.clones[5] = CloneSession((Replica(3, 1),))
-    s.pre.trees[3] = Tree((Node(7, (1, 2)),))
+    s.pre.trees[3] = MulticastTree((MulticastNode(7, (1, 2)),))
     return s
 
 
@@ -138,7 +138,7 @@ def test_all_ways_through_a_selector() -> None:
         for i in range(3):
             s.profiles["pipe.I.profile"].insert_member(i, ActionData("I.to", (10 + i,)))
         s.profiles["pipe.I.selector"].insert_group(1, [0, 1, 2])
-        s.tables["pipe.I.t"].insert(TableEntry((Exact(1),), Group(1)))
+        s.tables["pipe.I.t"].insert(TableEntry((Exact(1),), GroupAction(1)))
         s.process_one(0, packet(b=1, w=1))
         return s
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offramp.device import Memory, Status
+from offramp.device import DeviceMemory, Status
 from offramp.leo import dma
 
 
@@ -13,7 +13,7 @@ def check(wanted: dma.Descriptor, sizes: Sequence[int]) -> Status:
     """An engine's verdict on a descriptor before it moves anything; ``sizes`` of the three memories, in bytes."""
     if wanted.opcode != dma.COPY or wanted.reserved:
         return Status.UNKNOWN_FUNCTION
-    if max(wanted.source_memory, wanted.destination_memory) >= len(dma.Region):
+    if max(wanted.source_memory, wanted.destination_memory) >= len(dma.MemoryRegion):
         return Status.OUT_OF_BOUNDS
     ends = wanted.source + wanted.length, wanted.destination + wanted.length
     if ends[0] > sizes[wanted.source_memory] or ends[1] > sizes[wanted.destination_memory]:
@@ -24,7 +24,7 @@ def check(wanted: dma.Descriptor, sizes: Sequence[int]) -> Status:
     return Status.OK
 
 
-def carry_out(wanted: dma.Descriptor, memories: Sequence[Memory]) -> bytes:
+def carry_out(wanted: dma.Descriptor, memories: Sequence[DeviceMemory]) -> bytes:
     """Copy, and give the completion: what an engine does."""
     status = check(wanted, [memory.size for memory in memories])
     if status is Status.OK and wanted.length:

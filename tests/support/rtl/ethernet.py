@@ -52,7 +52,7 @@ def datagram(
     return head + struct.pack(">H", checksum(pseudo + head + b"\0\0" + payload) or 0xFFFF) + payload
 
 
-def message(kind: udp.Kind, session: int, sequence: int = 0, packet: bytes = b"", target: int = 0) -> bytes:
+def message(kind: udp.DatagramType, session: int, sequence: int = 0, packet: bytes = b"", target: int = 0) -> bytes:
     """A message of the request layer."""
     values = {"magic": udp.MAGIC, "kind": kind, "target": target, "session": session, "sequence": sequence}
     return udp.HEADER.encode(values) + packet

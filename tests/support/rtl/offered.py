@@ -8,13 +8,13 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from offramp_sim.rtl.models.clocking import Cycles
+from offramp_sim.rtl.models.clocking import CycleCounter
 
 
 class Offers:
     """``packets``: for each, the cycles in which its beats were first valid."""
 
-    def __init__(self, dut: Any, prefix: str, cycles: Cycles) -> None:
+    def __init__(self, dut: Any, prefix: str, cycles: CycleCounter) -> None:
         self.packets: list[list[int]] = [[]]
         self._dut, self._cycles = dut, cycles
         self._valid, self._ready, self._last = (

@@ -20,7 +20,7 @@ SPECIALS = np.array(
 
 
 class Case(NamedTuple):
-    kind: reduce.Type
+    kind: reduce.ElementType
     vectors: np.ndarray
     expected: bytes
 
@@ -37,7 +37,7 @@ def case(
     dice: random.Random, longest: int, kind: int | None = None, number: int | None = None, count: int | None = None
 ):
     """A random request of up to ``longest`` elements, with specials among the numbers."""
-    chosen = reduce.Type(dice.randrange(4) if kind is None else kind)
+    chosen = reduce.ElementType(dice.randrange(4) if kind is None else kind)
     number = dice.randrange(1, 9) if number is None else number
     if count is None:
         count = dice.choice((0, 1, 2, 16, 32, dice.randrange(longest + 1), dice.randrange(longest + 1), longest))

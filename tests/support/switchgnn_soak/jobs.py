@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from offramp.switchgnn.leaf_spine import LeafSpine
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 
 SIZES = {
     "AGGREGATORS": "128",
@@ -33,7 +33,7 @@ class SoakJob:
         vertices: number of vertices of the graph.
     """
 
-    job: Job
+    job: GraphPlans
     acks: bool
     network: LeafSpine | None
     vertices: int

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.wire import Kind
+from offramp.switchgnn.wire import SwitchGnnPacketType
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.lockstep import Channel, Lockstep, Process
 from switchgnn_channel import UnrulyChannel
@@ -103,9 +103,16 @@ class Soak:
         patterns: list[Channel] = [
             Bursts(seed, 0.05, 20),
             LastLost(seed, 0.5),
-            KindLost(Kind.DATA, port, turns, first),
-            KindLost(Kind.DONE, None, turns, first),
-            KindLost(Kind(rng.choice([Kind.FETCH, Kind.RESEND, Kind.ACK])), None, turns, first),
+            KindLost(SwitchGnnPacketType.DATA, port, turns, first),
+            KindLost(SwitchGnnPacketType.DONE, None, turns, first),
+            KindLost(
+                SwitchGnnPacketType(
+                    rng.choice([SwitchGnnPacketType.FETCH, SwitchGnnPacketType.RESEND, SwitchGnnPacketType.ACK])
+                ),
+                None,
+                turns,
+                first,
+            ),
             Blackout(port, turns, first),
         ]
         drawn = rng.integers(9)

@@ -30,7 +30,7 @@ def walks() -> dict[str, Walk]:
     table = Table.disjoint([[10_000]], [[10_000]], types=(TYPE,), paths=(CARD,))
     program = Dataflow(table, (((Trip(reduce.NAME, remote=CARD),),),))
     numbers = np.arange(16, dtype=np.float32).reshape(2, 8)
-    message = reduce.request(reduce.Type.FLOAT32, numbers)
+    message = reduce.request(reduce.ElementType.FLOAT32, numbers)
     responder, requester = Context(), Context()
     try:
         served = responder.serve(devices={CARD: "fpga-model:"})

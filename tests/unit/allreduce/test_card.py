@@ -14,7 +14,7 @@ from offramp.allreduce import card
 from offramp.allreduce.control import segments_of, with_control
 from offramp.allreduce.entries import leaf, star
 from offramp.allreduce.verdict import PacketVerdict
-from offramp.fpga.card import Engine
+from offramp.fpga.card import CardEngine
 from offramp.fpga.registers import register_map
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp_base.errors import OfframpError
@@ -24,7 +24,7 @@ SIZE = 4
 
 
 def simulated() -> AbstractContextManager[tuple[RegisterCard, str]]:
-    return register_card(Engine.ALLREDUCE, {0x04: card.VERSION, 0x10: SIZE})
+    return register_card(CardEngine.ALLREDUCE, {0x04: card.VERSION, 0x10: SIZE})
 
 
 def test_offsets_are_those_of_the_register_map() -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 from offramp_sim.reproduce.catalogue import find, items
-from offramp_sim.reproduce.datasets import COPIES, DATASETS, Dataset, sample, without_locality
+from offramp_sim.reproduce.datasets import COPIES, DATASETS, PaperDataset, sample, without_locality
 from offramp_sim.reproduce.gpu import RTX3090
 from offramp_sim.reproduce.item import ITEMS
 from offramp_sim.reproduce.missing import MISSING
@@ -126,7 +126,7 @@ def test_improvements_beat_the_published_numbers_and_each_step_helps():
 
 
 def test_computation_of_the_servers_has_a_closed_form():
-    data = Dataset("one", 1000, 5000, 128, 128, 10, 1000)
+    data = PaperDataset("one", 1000, 5000, 128, 128, 10, 1000)
     gathered, multiplied = 10_000 * 512 / RTX3090.bytes_per_s, 2 * 1000 * 128 * 128 / RTX3090.flops
     assert compute_s(data, 2, 4) == pytest.approx(3 * 2 * (gathered + multiplied) / RTX3090.efficiency / 4)
 

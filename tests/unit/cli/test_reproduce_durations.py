@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from offramp_cli.app import app
 from offramp_sim.reproduce import duration
 from offramp_sim.reproduce.catalogue import find, items
-from offramp_sim.reproduce.referee.case import Case
+from offramp_sim.reproduce.referee.case import ItemCase
 from offramp_sim.reproduce.referee.run import RefereeSettings, cases_to_examine
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_a_referee_is_the_sum_of_its_cases(monkeypatch: pytest.MonkeyPatch) -> N
     assert duration.cases_seconds(item, cases, 1) == pytest.approx(one)
     assert duration.cases_seconds(item, cases, 2) == pytest.approx(one / 2)
     (still,) = find("themis/fig8")  # has one size: its time is that of every scale
-    assert duration.cases_seconds(still, [Case(still.name, 8.0, 0)], 1) == still.seconds
+    assert duration.cases_seconds(still, [ItemCase(still.name, 8.0, 0)], 1) == still.seconds
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (72, "72 s"), (222, "4 min"), (7200, "2.0 h")])

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from offramp_cli.app import app
 from offramp_sim.reproduce.gpu import Gpu
-from offramp_sim.reproduce.sylvie.bed import SYSTEMS, Bed, DataSet, Server
+from offramp_sim.reproduce.sylvie.bed import SYSTEMS, ServerType, SylvieDataSet, SylvieTestbed
 
 SIMULATED = [
     *("g3/fig4.2", "g3/fig4.13", "sylvie/table3.11"),
@@ -42,9 +42,9 @@ def test_simulated_figures(tmp_path) -> None:
 
 def test_an_epoch_on_servers_has_a_closed_form() -> None:
     """Rows over the slower way, the roofline, the sum of gradients; a stale system hides the smaller part."""
-    data = DataSet(1000, 5000, 64, 32, 3, 16)
-    server = Server(Gpu(1e12, 1e13), inside_bps=1e6, between_bps=1e5, latency_s=0.0)
-    bed = Bed(data, 2, server, inside=0.4, between=0.1, copies=2.0)
+    data = SylvieDataSet(1000, 5000, 64, 32, 3, 16)
+    server = ServerType(Gpu(1e12, 1e13), inside_bps=1e6, between_bps=1e5, latency_s=0.0)
+    bed = SylvieTestbed(data, 2, server, inside=0.4, between=0.1, copies=2.0)
     full, sampled, stale = (bed.epoch(SYSTEMS[name]) for name in ("DGL", "BNS-GCN", "PipeGCN"))
     assert full.communication == pytest.approx(4 * 1000 * 0.1 * 16 * 4 / 1e5)  # two layers' messages, twice
     assert full.computation == pytest.approx(server.gpu.epoch_s(1000, 5000, [64, 16, 16, 32]) / 16)

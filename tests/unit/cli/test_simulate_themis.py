@@ -8,7 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from offramp.hermod.chakra import Node, Trace, schema, write_trace
+from offramp.hermod.chakra import ChakraNode, ChakraTrace, schema, write_trace
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
@@ -80,10 +80,10 @@ def test_chakra_traces(tmp_path):
     (tmp_path / "system.json").write_text('{"endpoint-delay": 10, "preferred-dataset-splits": 4, "local-mem-bw": 50}')
     for rank in range(8):
         nodes = [
-            Node(1, "compute", schema.COMPUTE, [], 5),
-            Node(2, "sum", schema.COLLECTIVE, [1], 0, {"comm_type": schema.ALL_REDUCE, "comm_size": 1 << 20}),
+            ChakraNode(1, "compute", schema.COMPUTE, [], 5),
+            ChakraNode(2, "sum", schema.COLLECTIVE, [1], 0, {"comm_type": schema.ALL_REDUCE, "comm_size": 1 << 20}),
         ]
-        write_trace(Trace(nodes), tmp_path / f"job.{rank}.et")
+        write_trace(ChakraTrace(nodes), tmp_path / f"job.{rank}.et")
     given = ["--network", str(tmp_path / "ring.yml"), "--workload", str(tmp_path / "job"), "--scheduler", "baseline"]
     result = simulate(*given, "--system", str(tmp_path / "system.json"), "--json", str(tmp_path / "n.json"))
     assert "waiting" in result.output

@@ -17,7 +17,7 @@ from offramp_base.p4rt import p4info
 from offramp_cli.app import app
 from offramp_p4 import doctor
 from offramp_p4.frontend import load_pushed
-from offramp_p4.state import ActionData, Exact, Group, TableEntry
+from offramp_p4.state import ActionData, Exact, GroupAction, TableEntry
 from offramp_p4.switch import Switch
 from offramp_p4.trace.alternatives import alternatives
 
@@ -86,7 +86,7 @@ def test_every_way_through_selectors() -> None:
             for number, action in enumerate(actions, 1):
                 state.insert_member(number, action)
             state.insert_group(1, [1, 1, *range(2, len(actions) + 1)])  # the first has weight 2
-            switch.tables[table].insert(TableEntry((Exact(5),), Group(1)))
+            switch.tables[table].insert(TableEntry((Exact(5),), GroupAction(1)))
         return switch
 
     traces = list(alternatives(make, (0, b"\5")))

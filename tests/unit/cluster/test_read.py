@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from offramp.cluster import End, parse_cluster, read_cluster
+from offramp.cluster import CableEnd, parse_cluster, read_cluster
 from offramp.cluster.names import expand, join
 from offramp.cluster.routes import check_connected, next_links, route
 from offramp.cluster.write import cluster_text
@@ -46,10 +46,10 @@ def test_names_ports_and_addresses_are_counted():
     assert [host.name for host in cluster.hosts] == ["h1", "h2", "h3", "h4"]
     assert [host.address for host in cluster.hosts] == ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]
     assert [switch.control for switch in cluster.switches] == ["10.0.0.1:9559", "10.0.0.2:9559", None, None]
-    assert (cluster.links[0].a, cluster.links[0].b) == (End("h1", "eth0"), End("leaf1", 1))
-    assert (cluster.links[3].a, cluster.links[3].b) == (End("h4", "data0"), End("leaf2", 2))
-    assert cluster.links[6].a == End("leaf2", 7)
-    assert cluster.links[7].a == End("leaf2", 3)
+    assert (cluster.links[0].a, cluster.links[0].b) == (CableEnd("h1", "eth0"), CableEnd("leaf1", 1))
+    assert (cluster.links[3].a, cluster.links[3].b) == (CableEnd("h4", "data0"), CableEnd("leaf2", 2))
+    assert cluster.links[6].a == CableEnd("leaf2", 7)
+    assert cluster.links[7].a == CableEnd("leaf2", 3)
     assert cluster.links[0].delay_ns == 10_000
     assert cluster.rate_bps("h1") == 10**8
     assert cluster.place("h3") == "cluster.yaml:3"

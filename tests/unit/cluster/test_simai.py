@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from offramp.cluster.formats import Defaults, import_cluster
-from offramp.themis.network import Kind
+from offramp.themis.network import DimensionTopology
 from offramp.themis.network_file import load_network
 from offramp_base.errors import OfframpError
 
@@ -35,8 +35,13 @@ def write(tmp_path, text):
 def test_dimensions(tmp_path):
     """Two GPUs on a leaf at 400 Gb/s each share 200 or 800 Gb/s up; the way over the spine is 0.5 + 1 + 1 + 0.5 us."""
     inside, rail = load_network(str(write(tmp_path, topology()))).dimensions
-    assert (inside.kind, inside.size, inside.bandwidth_bps, inside.latency_ns) == (Kind.SWITCH, 2, 900e9, 50)
-    assert (rail.kind, rail.size, rail.bandwidth_bps, rail.latency_ns) == (Kind.SWITCH, 4, 100e9, 3000)
+    assert (inside.kind, inside.size, inside.bandwidth_bps, inside.latency_ns) == (
+        DimensionTopology.SWITCH,
+        2,
+        900e9,
+        50,
+    )
+    assert (rail.kind, rail.size, rail.bandwidth_bps, rail.latency_ns) == (DimensionTopology.SWITCH, 4, 100e9, 3000)
     assert load_network(str(write(tmp_path, topology("800Gbps")))).dimensions[1].bandwidth_bps == 400e9
     whole = load_network(str(write(tmp_path, topology(servers_of_a_leaf=4)))).dimensions[1]
     assert (whole.bandwidth_bps, whole.latency_ns) == (400e9, 1000)  # no need of the spine

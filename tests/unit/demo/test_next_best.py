@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 from offramp_base.errors import OfframpError
 from offramp_cli.demo import act_gnn, act_hermod, act_job, act_leo
 from offramp_cli.demo.act_leo import CPU, FPGA, NIC
-from offramp_sim.hermod.lab import Scenario
+from offramp_sim.hermod.lab import LabScenario
 from offramp_sim.hermod.lab.modelled import flows_of, model
 
 
@@ -105,7 +105,7 @@ def test_coflows_are_modelled_where_namespaces_are_missing(monkeypatch: pytest.M
 
 def test_the_flow_model_of_coflows_obeys_what_can_be_said_by_hand() -> None:
     """Tokens keep the busiest port a quarter of a unit busy and overtake all else; nothing beats a link's rate."""
-    scenario = Scenario(busy_s=0.4)
+    scenario = LabScenario(busy_s=0.4)
     by_priority, one_queue = (model(replace(scenario, priorities=on)) for on in (True, False))
     unit_s = 8 * scenario.unit / scenario.rate_bps
     assert by_priority["EP"] == pytest.approx(unit_s / 4, rel=0.01)

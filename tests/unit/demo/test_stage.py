@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from offramp.report import Alternative, Check, Outcome, Verdict
+from offramp.report import Alternative, Outcome, ReportCheck, Verdict
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 from offramp_cli.demo.acts import ACTS, Act, Scene, played
 from offramp_cli.demo.settings import DemoSettings
-from offramp_cli.demo.stage import SILENT_S, WIDTH, Stage, StageConsole
+from offramp_cli.demo.stage import SILENT_S, WIDTH, DemoStage, StageConsole
 from offramp_cli.demo.summary import summary
 
 
@@ -35,7 +35,7 @@ class Clocked(io.StringIO):
         return super().write(text)
 
 
-def scene_of(stage: Stage, out: Path = Path("out")) -> Scene:
+def scene_of(stage: DemoStage, out: Path = Path("out")) -> Scene:
     laboratory: Any = SimpleNamespace()
     return Scene(DemoSettings(), stage, laboratory, out)
 
@@ -44,7 +44,7 @@ def test_a_slow_act_leaves_no_silence_where_there_is_no_terminal(monkeypatch: py
     """At a tenth of its scale; the longest silence is compared with what the stage was asked for."""
     silent_s = SILENT_S / 10
     file = Clocked()
-    stage = Stage(StageConsole(file=file, highlight=False), silent_s)
+    stage = DemoStage(StageConsole(file=file, highlight=False), silent_s)
 
     def slow(self: Act, scene: Scene) -> Outcome:
         with scene.stage.console.status("a part of it") as status:
@@ -74,7 +74,7 @@ def test_the_longest_silence_is_below_six_seconds() -> None:
 
 def test_a_bar_replaces_the_lines_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
-    stage = Stage(StageConsole(file=file, force_terminal=True, width=80, highlight=False), 0.1)
+    stage = DemoStage(StageConsole(file=file, force_terminal=True, width=80, highlight=False), 0.1)
 
     def act(self: Act, scene: Scene) -> Outcome:
         with scene.stage.console.status("a part of it"):
@@ -93,14 +93,14 @@ def test_an_act_that_cannot_run_says_so(monkeypatch: pytest.MonkeyPatch, error: 
         raise error
 
     monkeypatch.setattr(Act, "play", broken)
-    outcome = played("gnn", ACTS["gnn"], scene_of(Stage(StageConsole(file=io.StringIO()))), 1, 4)
+    outcome = played("gnn", ACTS["gnn"], scene_of(DemoStage(StageConsole(file=io.StringIO()))), 1, 4)
     assert outcome.verdict.answer == "unknown"
     assert outcome.verdict.sentence.endswith(f"because the act did not run: {error}")
     assert outcome.checks == ()
 
 
 def test_further_turns_fit_the_budget() -> None:
-    scene = scene_of(Stage(StageConsole(file=io.StringIO())))
+    scene = scene_of(DemoStage(StageConsole(file=io.StringIO())))
     scene.stage._begun_s = time.monotonic() - 10
     assert scene.again(1, 3, 30.0)
     assert not scene.again(1, 3, 15.0)
@@ -126,7 +126,7 @@ def outcome_of(**changes: Any) -> Outcome:
             Alternative("by priority", modelled_s=0.1),
             Alternative("neither", predicted_s=1.0),
         ),
-        checks=(Check("Bytes are equal.", True),),
+        checks=(ReportCheck("Bytes are equal.", True),),
         trace="hermod/trace.json",
         notes=("A note that is much longer than a line of a terminal with eighty columns has room for.",),
         seconds=12.3,
@@ -135,7 +135,7 @@ def outcome_of(**changes: Any) -> Outcome:
 
 
 def test_the_summary_fits_eighty_columns_and_tells_measured_from_modelled() -> None:
-    lines = list(summary([outcome_of(), outcome_of(checks=(Check("No.", False),))], 25.0, Path("out/demo")))
+    lines = list(summary([outcome_of(), outcome_of(checks=(ReportCheck("No.", False),))], 25.0, Path("out/demo")))
     assert all(len(line) <= WIDTH for line in lines)
     text = "\n".join(lines)
     words = " ".join(text.split())

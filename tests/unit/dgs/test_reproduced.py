@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from offramp_sim.reproduce.catalogue import find
-from offramp_sim.reproduce.dgs.throughput import Rates, epoch_s
+from offramp_sim.reproduce.dgs.throughput import ThroughputRates, epoch_s
 
 
 def test_there_are_the_tables_and_figures() -> None:
@@ -20,7 +20,7 @@ def test_time_is_computation_and_bytes() -> None:
     flops = 1e6 * 2 * 3 * 2 * 16 * 100 / 10e12
     assert epoch_s(10**6, 100, 10**10, 10) == pytest.approx((20 + flops + 8) / 10)
     assert epoch_s(10**6, 100, 10**10, 10, "gcn") == pytest.approx((20 + flops / 2 + 8) / 10)
-    slower = Rates(link_gbps=1.0, vertex_us=2.0)
+    slower = ThroughputRates(link_gbps=1.0, vertex_us=2.0)
     assert epoch_s(10**6, 100, 10**10, 10, rates=slower) == pytest.approx((2 + flops + 80) / 10)
 
 

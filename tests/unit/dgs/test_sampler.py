@@ -16,7 +16,7 @@ from offramp.dgs.evaluator import ModelEvaluator
 from offramp.dgs.importance import column_norms, draw
 from offramp.dgs.masks import Masks
 from offramp.dgs.messenger import Messenger
-from offramp.dgs.sampler import Sampler
+from offramp.dgs.sampler import BatchSampler
 from offramp.dgs.sampling import ALL, LocalAdjacency
 from offramp.dgs.shard import split
 from offramp.dgs.wire import DGS
@@ -41,7 +41,7 @@ def batches(how, *, masked: bool = False, graph=GRAPH, owner=OWNER, count: int =
 
     def work(group):
         shard, messenger = shards[group.rank], Messenger(group)
-        sampler = Sampler(shard, messenger)
+        sampler = BatchSampler(shard, messenger)
         if masked:
             masks = masks_of(shard)
             sampler.publish(1, masks, masks.columns(how.chosen_columns(shard.width)))
@@ -139,7 +139,7 @@ def test_node_masks_go_only_to_those_who_draw_by_them() -> None:
 def test_a_pull_for_an_own_vertex_is_a_fault() -> None:
     def work(group):
         shard = split(GRAPH, OWNER, settings())[group.rank]
-        return Sampler(shard, Messenger(group)).pull([shard.vertices[:1]] * 3, 1, 0, "features")
+        return BatchSampler(shard, Messenger(group)).pull([shard.vertices[:1]] * 3, 1, 0, "features")
 
     with pytest.raises(OfframpError, match=r"vertex \d+ is its own, there is no pull for it"):
         run_group(3, work)

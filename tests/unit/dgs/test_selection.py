@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offramp.dgs.records import Record, decode
+from offramp.dgs.records import SamplingRecord, decode
 from offramp.dgs.selection import answer, select, spread
 from offramp.dgs.wire import DGS, MASKS, NEIGHBOURS, PULL, ROWS, SAMPLE
 from offramp_base.errors import OfframpError
@@ -18,8 +18,8 @@ X = np.random.default_rng(0).normal(size=(20, 11)).astype(np.float32)
 VERTICES = np.arange(20) * 3
 
 
-def pull(ids: list[int], version: int = 0) -> Record:
-    return Record(PULL, 1, batch=4, version=version, ids=np.array(ids, np.int64))
+def pull(ids: list[int], version: int = 0) -> SamplingRecord:
+    return SamplingRecord(PULL, 1, batch=4, version=version, ids=np.array(ids, np.int64))
 
 
 @given(st.lists(st.integers(0, 19)), st.sets(st.integers(0, 10)))
@@ -70,11 +70,11 @@ def test_a_row_takes_its_id_and_its_columns() -> None:
 
 
 RECORDS = [
-    Record(SAMPLE, 2, 1, 9, ids=np.array([5, 7])),
-    Record(NEIGHBOURS, 0, 2, 9, ids=np.array([1, 2, 3]), counts=np.array([2, 0, 1])),
+    SamplingRecord(SAMPLE, 2, 1, 9, ids=np.array([5, 7])),
+    SamplingRecord(NEIGHBOURS, 0, 2, 9, ids=np.array([1, 2, 3]), counts=np.array([2, 0, 1])),
     pull([3], version=5),
-    Record(ROWS, 1, batch=4, version=2, values=X[:2, :3]),
-    Record(MASKS, 3, version=2, values=np.array([0.5], np.float32), columns=np.array([0, 9]), width=11),
+    SamplingRecord(ROWS, 1, batch=4, version=2, values=X[:2, :3]),
+    SamplingRecord(MASKS, 3, version=2, values=np.array([0.5], np.float32), columns=np.array([0, 9]), width=11),
 ]
 
 

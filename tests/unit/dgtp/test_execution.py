@@ -160,9 +160,9 @@ def test_scaling(seed, factor):
 def _scaled_cards(problem, factor):
     from dataclasses import replace
 
-    from offramp.dgtp import Cluster
+    from offramp.dgtp import MachineCluster
 
-    return Cluster(
+    return MachineCluster(
         tuple(
             replace(m, ingress_bps=m.ingress_bps * factor, egress_bps=m.egress_bps * factor)
             for m in problem.cluster.machines
@@ -176,7 +176,7 @@ def _scaled_cards(problem, factor):
 def test_names_of_machines_do_not_matter(seed, rng):
     from dataclasses import replace
 
-    from offramp.dgtp import Cluster
+    from offramp.dgtp import MachineCluster
     from offramp.dgtp.taskgraph import TaskGraph
 
     problem, at, drawn = of.random_problem(seed)
@@ -186,7 +186,7 @@ def test_names_of_machines_do_not_matter(seed, rng):
     for m, machine in enumerate(problem.cluster.machines):
         machines[order[m]] = machine
     tasks = tuple(replace(t, home=None if t.home is None else order[t.home]) for t in problem.graph.tasks)
-    other = Problem(TaskGraph(tasks, problem.graph.edges), Cluster(tuple(machines)))
+    other = Problem(TaskGraph(tasks, problem.graph.edges), MachineCluster(tuple(machines)))
     moved = [order[m] for m in at]
     assert execute(other, moved, drawn).makespan == execute(problem, at, drawn).makespan
 
@@ -210,9 +210,9 @@ def test_a_card_a_thousand_times_slower():
     cluster = _scaled_cards(problem, 1).machines
     from dataclasses import replace
 
-    from offramp.dgtp import Cluster
+    from offramp.dgtp import MachineCluster
 
-    slow = Problem(problem.graph, Cluster((replace(cluster[0], egress_bps=Fraction(8, 1000)), cluster[1])))
+    slow = Problem(problem.graph, MachineCluster((replace(cluster[0], egress_bps=Fraction(8, 1000)), cluster[1])))
     exactly = execute(slow, at, drawn).makespan
     assert FastCluster(slow, of.as_floats(drawn)).makespan(np.array(at)) == pytest.approx(float(exactly), rel=1e-9)
     assert exactly > 1000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import placements as of
-from offramp.dgtp import Cluster, Problem, Search
+from offramp.dgtp import MachineCluster, Problem, Search
 from offramp.dgtp.bounds import card_seconds, leaving
 from offramp.dgtp.colocation import max_colocated
 from offramp.dgtp.draws import draw
@@ -127,7 +127,7 @@ def test_relief_takes_load_off_the_busiest_cards_and_stays_feasible():
     assert card_seconds(problem, relieved, sent).max() < 0.9 * card_seconds(problem, start, sent).max()
     judge = FastCluster(problem, drawn)
     assert judge.makespan(relieved) < 0.9 * judge.makespan(start)
-    alone = Problem(make_job("products", 1, 1, "ps").graph(1), Cluster(homogeneous_testbed().machines[:1]))
+    alone = Problem(make_job("products", 1, 1, "ps").graph(1), MachineCluster(homogeneous_testbed().machines[:1]))
     assert (relieve(alone, max_colocated(alone, 0), draw(alone.graph, 2, 0), 100, 0) == 0).all()
 
 

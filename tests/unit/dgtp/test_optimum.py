@@ -12,7 +12,7 @@ import pytest
 import placements as of
 from dgtp_optimum import best_placement, feasible_placements, optimal_slots
 from dgtp_slotted import execute_in_slots
-from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Search, Volume
+from offramp.dgtp import DgtpJob, FlowVolume, Machine, MachineCluster, Problem, Search, TaskType
 from offramp.dgtp.bounds import bounds, degrees
 from offramp.dgtp.draws import draw
 from offramp.dgtp.search import search
@@ -40,17 +40,17 @@ def test_example_a_in_slots_and_at_best():
 def test_never_beyond_the_competitive_ratio(seed):
     """The ratio to the optimum of the integer program is at most Delta (theorem 1)."""
     rng = random.Random(seed)
-    cluster = Cluster(
+    cluster = MachineCluster(
         tuple(Machine(f"m{m}", {}, Fraction(8 * rng.randint(1, 3)), Fraction(8 * rng.randint(1, 3))) for m in range(2))
     )
-    job = Job(
+    job = DgtpJob(
         workers=rng.randint(1, 2),
         samplers=1,
         sync="ps",
-        gathered=Volume(Fraction(4)),
-        subgraph=Volume(Fraction(2)),
+        gathered=FlowVolume(Fraction(4)),
+        subgraph=FlowVolume(Fraction(2)),
         model_bytes=Fraction(1),
-        **{name: Kind(Fraction(rng.randint(0, 2))) for name in ("store", "sampler", "worker", "ps")},
+        **{name: TaskType(Fraction(rng.randint(0, 2))) for name in ("store", "sampler", "worker", "ps")},
     )
     problem = Problem(job.graph(2), cluster)
     at = problem.whole([rng.randrange(2) for _ in problem.movable]).tolist()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placements as of
-from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Volume, packing
+from offramp.dgtp import DgtpJob, FlowVolume, Machine, MachineCluster, Problem, TaskType, packing
 from offramp.dgtp.colocation import colocated, max_colocated
 from offramp.dgtp.packing import Groups, classes, initial_feasible, pack
 from offramp_base.errors import OfframpError
@@ -64,7 +64,7 @@ def test_colocation_is_the_best_of_all(seed, program):
 @pytest.mark.parametrize(("cores", "whole"), [(8, 4), (16, 6)])
 def test_the_testbed_keeps_four_groups_whole(cores, whole):
     """Two pairs of workers and samplers have to be split (section VI-A); with twice the cores none."""
-    cluster = Cluster(
+    cluster = MachineCluster(
         tuple(Machine(m.name, {**m.capacity, "cpu": cores}, 1e10, 1e10) for m in homogeneous_testbed().machines)
     )
     problem = Problem(make_job("products", 6, 2, "ps").graph(4), cluster)
@@ -78,16 +78,16 @@ def test_the_testbed_keeps_four_groups_whole(cores, whole):
 
 
 def test_capacities_met_exactly_are_enough():
-    cluster = Cluster((Machine("m0", {"cpu": 0.3}, 8, 8),))
-    job = Job(
+    cluster = MachineCluster((Machine("m0", {"cpu": 0.3}, 8, 8),))
+    job = DgtpJob(
         workers=1,
         samplers=2,
         sync="ps",
-        gathered=Volume(1),
-        subgraph=Volume(1),
+        gathered=FlowVolume(1),
+        subgraph=FlowVolume(1),
         model_bytes=1,
-        sampler=Kind(1, {"cpu": 0.1}),
-        worker=Kind(1, {"cpu": 0.1}),
+        sampler=TaskType(1, {"cpu": 0.1}),
+        worker=TaskType(1, {"cpu": 0.1}),
     )
     problem = Problem(job.graph(1), cluster)
     at = initial_feasible(problem, 0)
@@ -96,18 +96,20 @@ def test_capacities_met_exactly_are_enough():
 
 
 def test_what_is_short_is_named():
-    cluster = Cluster((Machine("m0", {"cpu": 8, "gpu": 1}, 8e9, 8e9), Machine("m1", {"cpu": 1}, 8e9, 8e9)))
+    cluster = MachineCluster((Machine("m0", {"cpu": 8, "gpu": 1}, 8e9, 8e9), Machine("m1", {"cpu": 1}, 8e9, 8e9)))
 
     def problem(**kinds):
-        job = Job(workers=2, samplers=1, sync="ring", gathered=Volume(1), subgraph=Volume(1), model_bytes=1, **kinds)
+        job = DgtpJob(
+            workers=2, samplers=1, sync="ring", gathered=FlowVolume(1), subgraph=FlowVolume(1), model_bytes=1, **kinds
+        )
         return Problem(job.graph(2), cluster)
 
     with pytest.raises(OfframpError, match="placement: the tasks need 2 gpu, all machines together have 1"):
-        initial_feasible(problem(worker=Kind(1, {"gpu": 1})), 0)
+        initial_feasible(problem(worker=TaskType(1, {"gpu": 1})), 0)
     with pytest.raises(OfframpError, match="no way to place the tasks meets every machine's capacities"):
-        initial_feasible(problem(sampler=Kind(1, {"cpu": 4.2})), 0)
+        initial_feasible(problem(sampler=TaskType(1, {"cpu": 4.2})), 0)
     with pytest.raises(OfframpError, match="machine m1: what is bound to it needs 2 cpu, it has 1"):
-        problem(store=Kind(1, {"cpu": 2}))
+        problem(store=TaskType(1, {"cpu": 2}))
 
 
 def test_counts_cover_every_task():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import placements as of
 from dgtp_optimum import feasible_placements
-from offramp.dgtp.cluster import Cluster
+from offramp.dgtp.cluster import MachineCluster
 from offramp.dgtp.colocation import max_colocated
 from offramp.dgtp.draws import draw
 from offramp.dgtp.plan import make_plan
@@ -76,7 +76,7 @@ def test_tasks_of_a_machine_that_left_go_elsewhere_alone():
     assert gone
     assert bound
     tasks = tuple(replace(t, home=0) if i in bound else t for i, t in enumerate(graph.tasks))
-    problem = Problem(type(graph)(tasks, graph.edges), Cluster(tuple(roomy)))
+    problem = Problem(type(graph)(tasks, graph.edges), MachineCluster(tuple(roomy)))
     before, known = carried_over(problem, plan)
     machine = place_again(problem, before, FastCluster(problem, draw(graph, 3, 0)))
     moves = moves_of(problem, before, known, machine)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placements as of
-from offramp.dgtp import Cluster, Job, Machine, Problem, Volume
+from offramp.dgtp import DgtpJob, FlowVolume, Machine, MachineCluster, Problem
 from offramp.dgtp.bounds import critical_path
 from offramp.dgtp.exploration import Exploration, explore
 from offramp.dgtp.packing import pack
@@ -44,7 +44,9 @@ def test_iterations_follow_from_epochs_and_batches():
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
 def test_tasks_and_flows_of_a_ring(workers):
     """Section 3: 2W - 2 steps, a chunk each; a single worker has no ring at all."""
-    job = Job(workers=workers, samplers=1, sync="ring", gathered=Volume(1), subgraph=Volume(1), model_bytes=workers)
+    job = DgtpJob(
+        workers=workers, samplers=1, sync="ring", gathered=FlowVolume(1), subgraph=FlowVolume(1), model_bytes=workers
+    )
     graph = job.graph(2)
     steps = 2 * workers - 2
     assert len(graph.tasks) == 2 + 2 * workers + workers * steps
@@ -116,7 +118,7 @@ def test_the_critical_path_is_monotone(seed):
     assert critical_path(problem, at, more) >= path
     cards = problem.cluster.machines
     faster = tuple(replace(m, ingress_bps=m.ingress_bps * rng.randint(1, 3)) for m in cards)
-    assert critical_path(Problem(problem.graph, Cluster(faster)), at, drawn) <= path
+    assert critical_path(Problem(problem.graph, MachineCluster(faster)), at, drawn) <= path
 
 
 @TRIALS
@@ -152,7 +154,9 @@ def test_moves_that_cost_nothing_are_always_taken_within_the_relaxed_capacities(
     """Section 6.3: hosts come from equation 28, which leaves none where mu is 0 and no core is free."""
     job = make_job("products", 2, 1, "ps")
     full = Machine("full", {"cpu": 4, "gpu": 1, "memory": 15e9}, 1e9, 1e9)
-    problem = Problem(job.graph(2), Cluster((full, replace(full, name="other", capacity={**full.capacity, "cpu": 3}))))
+    problem = Problem(
+        job.graph(2), MachineCluster((full, replace(full, name="other", capacity={**full.capacity, "cpu": 3})))
+    )
     counts = pack(problem, [0, 1])
     assert counts.sum() == 5
     start = problem.whole([0, 1, 0, 1, 0])
@@ -167,4 +171,4 @@ def test_moves_that_cost_nothing_are_always_taken_within_the_relaxed_capacities(
 
 def test_a_job_without_workers_samplers_is_refused():
     with pytest.raises(OfframpError, match="samplers"):
-        Job(workers=2, samplers=0, sync="ps", gathered=Volume(1), subgraph=Volume(1), model_bytes=1)
+        DgtpJob(workers=2, samplers=0, sync="ps", gathered=FlowVolume(1), subgraph=FlowVolume(1), model_bytes=1)

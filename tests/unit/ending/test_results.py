@@ -14,19 +14,19 @@ import pytest
 from matplotlib.figure import Figure
 
 from offramp.dgtp.launch import export
-from offramp.dgtp.plan import Plan, Role
+from offramp.dgtp.plan import PlacementPlan, ProcessRole
 from offramp.fpga.kernels import write_kernel
-from offramp.hermod.deploy.sonic.files import Files
+from offramp.hermod.deploy.sonic.files import SonicFiles
 from offramp_p4_tools.fuzz.findings import Finding
 from offramp_sim.figures import save
 
 
 def a_plan(folder: Path) -> None:
-    export(Plan((Role(0, "m0", "10.0.0.1", 0, "worker", 0, None, ()),), {}), folder)
+    export(PlacementPlan((ProcessRole(0, "m0", "10.0.0.1", 0, "worker", 0, None, ()),), {}), folder)
 
 
 def sonic_files(folder: Path) -> None:
-    files = Files(folder, "HERMOD", None)
+    files = SonicFiles(folder, "HERMOD", None)
     files.apply([], {"SCHEDULER": {"HERMOD.0": {"type": "STRICT"}}})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_sim.exchanges.cell import Cell, Timed, Way
+from offramp_sim.exchanges.cell import ExchangeTransport, MapCell, TimedExchanges
 from offramp_sim.exchanges.formula import (
     Speed,
     crossover_bps,
@@ -24,7 +24,7 @@ from offramp_sim.exchanges.graphs import boundary_of, boundary_with
 
 SPEED = Speed(4e6, 3e5, 4e8)
 CELLS = [
-    Cell(workers, copies, rate, width)
+    MapCell(workers, copies, rate, width)
     for workers, most in ((4, 2.5), (8, 5.0))
     for copies in (1.5, most)
     for rate in (100_000_000, 300_000_000, 1_000_000_000)
@@ -32,16 +32,16 @@ CELLS = [
 ]
 
 
-def measured(noise: float = 0.0) -> dict[Cell, dict[Way, Timed]]:
+def measured(noise: float = 0.0) -> dict[MapCell, dict[ExchangeTransport, TimedExchanges]]:
     """Times of the formula, with noise; what it cannot see is a machine that does not follow the formula."""
     rng = np.random.default_rng(1)
     return {
         cell: {
-            way: Timed(
+            way: TimedExchanges(
                 [SPEED.seconds(load, cell.rate_bps, way) * float(np.exp(noise * rng.standard_normal()))],
                 load,
             )
-            for way in (Way.P2P, Way.SWITCH)
+            for way in (ExchangeTransport.P2P, ExchangeTransport.SWITCH)
             for load in [load_of(cell, way, 1000)]
         }
         for cell in CELLS
@@ -64,17 +64,19 @@ def test_half_of_the_cells_name_the_winners_of_the_other_half() -> None:
 
 @pytest.mark.parametrize("workers", [4, 8])
 def test_the_line_is_where_both_ways_take_as_long(workers: int) -> None:
-    cell = Cell(workers, 2.5, 1)
+    cell = MapCell(workers, 2.5, 1)
     line = crossover_bps(cell, SPEED)
     assert 1e6 < line < 1e9
     for rate, wins in ((0.99 * line, True), (1.01 * line, False)):
-        times = [SPEED.seconds(load_of(cell, way), rate, way) for way in (Way.P2P, Way.SWITCH)]
+        times = [
+            SPEED.seconds(load_of(cell, way), rate, way) for way in (ExchangeTransport.P2P, ExchangeTransport.SWITCH)
+        ]
         assert (times[1] < times[0]) == wins
 
 
 def test_the_switch_never_pays_where_it_carries_more_and_always_where_cores_do_less() -> None:
-    assert crossover_bps(Cell(8, 1.0, 1), SPEED) == 0
-    assert crossover_bps(Cell(8, 5.0, 1), replace(SPEED, passes_pps=1e12, packets_pps=1e12)) == np.inf
+    assert crossover_bps(MapCell(8, 1.0, 1), SPEED) == 0
+    assert crossover_bps(MapCell(8, 5.0, 1), replace(SPEED, passes_pps=1e12, packets_pps=1e12)) == np.inf
 
 
 @pytest.mark.parametrize("workers", [3, 4, 8])
@@ -96,11 +98,11 @@ def test_copies_that_no_graph_has_are_refused() -> None:
 def test_a_load_in_closed_form_is_that_of_a_graph() -> None:
     boundary = boundary_of(8, 512, 6, seed=2)
     copies = boundary.R / boundary.B
-    hosts = load_of(Cell(8, copies, 1), Way.P2P, boundary.B / 8)
+    hosts = load_of(MapCell(8, copies, 1), ExchangeTransport.P2P, boundary.B / 8)
     assert hosts.wire_bytes == pytest.approx(2 * boundary.R * 128 * 4 * 1106 / 1024)
-    switch = load_of(Cell(8, copies, 1), Way.SWITCH, boundary.B / 8)
+    switch = load_of(MapCell(8, copies, 1), ExchangeTransport.SWITCH, boundary.B / 8)
     assert switch.switch_packets == 2 * boundary.B
     assert switch.wire_bytes == pytest.approx(2 * boundary.B * 586)
-    assert load_of(Cell(8, copies, 1, bits=8), Way.SWITCH).link_bytes == 202
+    assert load_of(MapCell(8, copies, 1, bits=8), ExchangeTransport.SWITCH).link_bytes == 202
     rates = SPEED.rates(switch, 8, 1e9)
-    assert switch.passes / rates.passes_pps == pytest.approx(SPEED.seconds(switch, 1e12, Way.SWITCH))
+    assert switch.passes / rates.passes_pps == pytest.approx(SPEED.seconds(switch, 1e12, ExchangeTransport.SWITCH))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from offramp.graph.data import build_graph
-from offramp_sim.g3.minibatch import Work, replicated, sampled
+from offramp_sim.g3.minibatch import MiniBatchWork, replicated, sampled
 
 RNG = np.random.default_rng(5)
 GRAPH = build_graph("random", 60, tuple(RNG.integers(0, 60, (2, 150))))
@@ -26,7 +26,7 @@ def test_replicated_neighbourhoods(layers: int) -> None:
         targets += len(needed)
         edges += sum(len(neighbours(v)) for v in needed)
         needed = needed.union(*map(neighbours, needed))
-    assert replicated(GRAPH, OWNER, 1, layers) == Work(len(needed), len(needed - mine), targets, edges)
+    assert replicated(GRAPH, OWNER, 1, layers) == MiniBatchWork(len(needed), len(needed - mine), targets, edges)
 
 
 def test_a_fan_out_beyond_all_degrees_takes_whole_neighbourhoods() -> None:
@@ -49,5 +49,5 @@ def test_a_fan_out_bounds_what_is_drawn() -> None:
 
 
 def test_nobody_needs_nothing() -> None:
-    assert sampled(GRAPH, np.zeros(60, int), 1, (2,), 4, seed=0) == Work()
-    assert replicated(GRAPH, np.zeros(60, int), 1, 2) == Work()
+    assert sampled(GRAPH, np.zeros(60, int), 1, (2,), 4, seed=0) == MiniBatchWork()
+    assert replicated(GRAPH, np.zeros(60, int), 1, 2) == MiniBatchWork()

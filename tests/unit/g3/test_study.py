@@ -11,9 +11,9 @@ import pytest
 
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
-from offramp.sylvie.orchestrator import Control
+from offramp.sylvie.orchestrator import OrchestratorSettings
 from offramp.train.settings import TrainSettings
-from offramp_sim.g3.measured import WARM_UP, Timed
+from offramp_sim.g3.measured import WARM_UP, MeasuredRun
 from offramp_sim.g3.study import COMPUTE_S, RATE_BPS, train_here
 from offramp_sim.reproduce.sylvie import network
 from offramp_sim.reproduce.sylvie.accuracy import task, trained
@@ -50,11 +50,11 @@ def test_adaptive_rows_of_the_tables_time_epochs_that_the_controller_has_decided
     change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a modelled clock; it decides from the eighth epoch on, when two rates five epochs apart are there."""
-    decided = {number for number in range(1, 100) if number > Control().lag + 2}
+    decided = {number for number in range(1, 100) if number > OrchestratorSettings().lag + 2}
 
-    def on_threads(graph: Graph, settings: TrainSettings) -> Timed:
+    def on_threads(graph: Graph, settings: TrainSettings) -> MeasuredRun:
         run = train_here(graph, replace(settings, propagator="p2p", link_bps=None))
-        return Timed(run.epochs[WARM_UP:], run.payload_bytes, len(run.epochs), 0.0, run.test_accuracy)
+        return MeasuredRun(run.epochs[WARM_UP:], run.payload_bytes, len(run.epochs), 0.0, run.test_accuracy)
 
     monkeypatch.setattr(network, "run_timed", on_threads)
     timed = network._run(generate("sbm:n=200,k=4,degree=6,features=8", None, 0), replace(_tiny(), **change))

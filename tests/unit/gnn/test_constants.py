@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from offramp import gnn  # noqa: E402
-from offramp.gnn.halo import Halo  # noqa: E402
+from offramp.gnn.halo import RankHalo  # noqa: E402
 from offramp.workers.processes import run_workers  # noqa: E402
 
 
@@ -37,8 +37,8 @@ class Net(torch.nn.Module):
 
 def sent(group, choices, report):
     """Exchanges of each pass, and how far its scores are from those of one process."""
-    calls, start = [], Halo.start
-    Halo.start = lambda halo, x: calls.append(x.shape) or start(halo, x)
+    calls, start = [], RankHalo.start
+    RankHalo.start = lambda halo, x: calls.append(x.shape) or start(halo, x)
     torch.manual_seed(1)
     net, whole = Net(), Data()
     part = gnn.partition(whole, owner="random")

@@ -18,13 +18,13 @@ from offramp.gnn.halo import ExchangeKey  # noqa: E402
 from offramp.workers.processes import run_workers  # noqa: E402
 from offramp_base.errors import OfframpError  # noqa: E402
 from offramp_base.settings.error import SettingsError  # noqa: E402
-from offramp_base.transport.faulty import Faults  # noqa: E402
+from offramp_base.transport.faulty import FaultRates  # noqa: E402
 from offramp_p4.embedded import EmbeddedSwitch  # noqa: E402
 
 CHOICES = [{}, {"memory": 8 << 10}, {"target": "tna"}, {"target": "v1model-replicated"}]
 """As it is; with memory for a few rows at a time; other programs."""
 
-FAULTS = {"faults": Faults(loss=0.2, duplication=0.2, reordering=0.2), "retry_s": 0.02}
+FAULTS = {"faults": FaultRates(loss=0.2, duplication=0.2, reordering=0.2), "retry_s": 0.02}
 
 
 def models(group, item, report):

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.graph import kernels
-from offramp.graph.blocks import Block
+from offramp.graph.blocks import CutBlock
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.order import METHODS, order, order_ranks
 from offramp_base.errors import OfframpError
 
 
 def block(*edges):
-    return Block.of(np.array(edges))
+    return CutBlock.of(np.array(edges))
 
 
 RING8 = block(*[(i, i + 1) for i in range(1, 8)], (1, 8))
@@ -22,7 +22,7 @@ FIG8 = block((1, 3), (1, 5), (3, 5), (5, 7), (7, 9))
 
 
 def test_six_vertex_example(g6_boundary):
-    assert order(Block.of(g6_boundary.cut_edges)).tolist() == [0, 2, 3, 4, 1, 5]
+    assert order(CutBlock.of(g6_boundary.cut_edges)).tolist() == [0, 2, 3, 4, 1, 5]
     assert order(block((0, 2), (0, 4), (2, 4))).tolist() == [0, 2, 4]
     assert order(block((1, 5), (3, 5))).tolist() == [5, 1, 3]
 

@@ -8,27 +8,27 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from offramp.hermod.job import Job
-from offramp.hermod.models import Model
+from offramp.hermod.job import HermodJob
+from offramp.hermod.models import DecoderTransformer
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.flow.study import Setup, one, prepare
+from offramp_sim.hermod.flow.study import SimulationSetup, one, prepare
 from offramp_sim.hermod.fluid import fluid
 from offramp_sim.hermod.simulate import PacketResult, simulate_packets
-from offramp_sim.hermod.wire import Wire
+from offramp_sim.hermod.wire import WireProperties
 
 pytestmark = pytest.mark.full
 
 MODELS: Final = {
-    "dense": Model("dense", 4, 256, 4, 4, 100, 1024),
-    "short": Model("short", 2, 256, 4, 4, 100, 1024),
-    "experts": Model("experts", 2, 256, 4, 4, 100, 512, experts=4, top_k=2, shared_ffn=1024),
+    "dense": DecoderTransformer("dense", 4, 256, 4, 4, 100, 1024),
+    "short": DecoderTransformer("short", 2, 256, 4, 4, 100, 1024),
+    "experts": DecoderTransformer("experts", 2, 256, 4, 4, 100, 512, experts=4, top_k=2, shared_ffn=1024),
 }
 SMALL: Final = {"micro_batch": 1, "sequence": 512, "nic_gbps": 2}
 
 
-def job(model: str, gpus: int, **changes: Any) -> Job:
+def job(model: str, gpus: int, **changes: Any) -> HermodJob:
     given = {"pp": 2, "micro_batches": 2, "gpus_per_server": 1, "nics_per_server": 1, "nic_gbps": 4}
-    return Job(MODELS[model], gpus, **{**given, **changes})
+    return HermodJob(MODELS[model], gpus, **{**given, **changes})
 
 
 JOBS: Final = {
@@ -42,10 +42,12 @@ JOBS: Final = {
 NEAR: Final = 0.03
 
 
-def both(name: str, policy: str, queues: int | None, hosts: str) -> tuple[PacketResult, Loaded, Setup, Wire]:
+def both(
+    name: str, policy: str, queues: int | None, hosts: str
+) -> tuple[PacketResult, Loaded, SimulationSetup, WireProperties]:
     described, packets = JOBS[name]
-    setup = Setup(2, granularity="flow", queues=queues, hosts=hosts)
-    loaded, wire = prepare(described, setup), Wire(packets, engine="python")
+    setup = SimulationSetup(2, granularity="flow", queues=queues, hosts=hosts)
+    loaded, wire = prepare(described, setup), WireProperties(packets, engine="python")
     return simulate_packets(loaded, policy, queues=queues, hosts=hosts, wire=wire), loaded, setup, wire
 
 
@@ -81,11 +83,11 @@ def test_times_are_those_of_the_flow_level(name: str, policy: str, queues: int |
 def test_the_smaller_the_packets_the_nearer() -> None:
     """The remaining difference to the plain flow level is the packets' headers."""
     described, packets = JOBS["4 servers"]
-    setup = Setup(2, granularity="flow")
+    setup = SimulationSetup(2, granularity="flow")
     loaded = prepare(described, setup)
     flow = one(loaded, "hermod", setup)
     off = [
-        simulate_packets(loaded, "hermod", wire=Wire(n, engine="python")).iteration_s / flow.iteration_s - 1
+        simulate_packets(loaded, "hermod", wire=WireProperties(n, engine="python")).iteration_s / flow.iteration_s - 1
         for n in (packets // 4, packets)
     ]
     assert 0.02 < off[1] < off[0]
@@ -94,9 +96,10 @@ def test_the_smaller_the_packets_the_nearer() -> None:
 
 def test_both_engines_do_the_same() -> None:
     described, _ = JOBS["uneven experts"]
-    loaded = prepare(described, Setup(2, granularity="flow"))
+    loaded = prepare(described, SimulationSetup(2, granularity="flow"))
     python, native = (
-        simulate_packets(loaded, "hermod", queues=8, wire=Wire(2_000, engine=engine)) for engine in ("python", "native")
+        simulate_packets(loaded, "hermod", queues=8, wire=WireProperties(2_000, engine=engine))
+        for engine in ("python", "native")
     )
     assert (python.engine, native.engine) == ("python", "native")
     assert python.start.tolist() == native.start.tolist()
@@ -106,8 +109,8 @@ def test_both_engines_do_the_same() -> None:
 
 def test_priorities_show_in_the_counters_and_in_the_time() -> None:
     described, _ = JOBS["4 stages"]
-    loaded = prepare(described, Setup(2, granularity="flow"))
-    wire = Wire(4_000, engine="python")
+    loaded = prepare(described, SimulationSetup(2, granularity="flow"))
+    wire = WireProperties(4_000, engine="python")
     on = simulate_packets(loaded, "hermod", queues=7, wire=wire)
     off = simulate_packets(loaded, "hermod", queues=1, wire=wire)
     assert on.iteration_s < 0.8 * off.iteration_s
@@ -120,8 +123,8 @@ def test_priorities_show_in_the_counters_and_in_the_time() -> None:
 def test_leaves_and_spines() -> None:
     """Every path of ECMP is taken as the flow level has it: twice the links, and the same bytes on each."""
     described, _ = JOBS["4 stages"]
-    loaded = prepare(described, Setup(2, "ecmp", 2, granularity="flow"))
-    wire = Wire(4_000, engine="python")
+    loaded = prepare(described, SimulationSetup(2, "ecmp", 2, granularity="flow"))
+    wire = WireProperties(4_000, engine="python")
     outcome = simulate_packets(loaded, "hermod", queues=8, wire=wire)
     fabric = loaded.fabric
     assert fabric.leaves == 4
@@ -132,7 +135,7 @@ def test_leaves_and_spines() -> None:
         far += int((ports[0] != ports[1]).sum())
     assert near
     assert far
-    star = simulate_packets(prepare(described, Setup(2, granularity="flow")), "hermod", queues=8, wire=wire)
+    star = simulate_packets(prepare(described, SimulationSetup(2, granularity="flow")), "hermod", queues=8, wire=wire)
     assert outcome.data == star.data
     passes = sum(outcome.queues.values()) / sum(star.queues.values())
     assert 1 < passes < 3

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from offramp.hermod.build import job_dag
-from offramp.hermod.chakra import Node, Trace, export_dag, load_dag, read_trace, write_trace
+from offramp.hermod.chakra import ChakraNode, ChakraTrace, export_dag, load_dag, read_trace, write_trace
 from offramp.hermod.chakra import schema as chakra
 from offramp.hermod.dag import Coflow, Compute, Dag
 from offramp.hermod.factors import CType
-from offramp.hermod.job import Job
-from offramp.hermod.models import Model
+from offramp.hermod.job import HermodJob
+from offramp.hermod.models import DecoderTransformer
 from offramp.hermod.traffic import ring
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.simulate import simulate
-from offramp_sim.hermod.flow.study import Setup, prepare_traces
+from offramp_sim.hermod.flow.study import SimulationSetup, prepare_traces
 
-SPARSE = Model("sparse", 4, 64, 4, 4, 100, 256, experts=4, top_k=2)
-JOB = Job(SPARSE, 8, 2, ep=4, micro_batches=2, gpus_per_server=2, nics_per_server=2, imbalance=0.5)
+SPARSE = DecoderTransformer("sparse", 4, 64, 4, 4, 100, 256, experts=4, top_k=2)
+JOB = HermodJob(SPARSE, 8, 2, ep=4, micro_batches=2, gpus_per_server=2, nics_per_server=2, imbalance=0.5)
 
 
 def described(dag: Dag) -> list[tuple[object, ...]]:
@@ -54,7 +54,7 @@ def test_our_own_traces_come_back(tmp_path: Path, suffix: str) -> None:
 
 def test_a_barrier_comes_back(tmp_path: Path) -> None:
     dag = job_dag(
-        Job(SPARSE, 8, 2, ep=4, micro_batches=2, gpus_per_server=2, nics_per_server=2, iteration_barrier=True), 2
+        HermodJob(SPARSE, 8, 2, ep=4, micro_batches=2, gpus_per_server=2, nics_per_server=2, iteration_barrier=True), 2
     )
     export_dag(dag, tmp_path)
     assert described(load_dag(tmp_path)) == described(dag)
@@ -62,7 +62,9 @@ def test_a_barrier_comes_back(tmp_path: Path) -> None:
 
 def test_others_read_groups_and_sizes_from_an_export(tmp_path: Path) -> None:
     """``comm_size`` is what a rank brings; two replicas of two stages make two groups."""
-    dense = Job(Model("dense", 4, 64, 4, 4, 100, 256), 4, 2, micro_batches=2, gpus_per_server=1, nics_per_server=1)
+    dense = HermodJob(
+        DecoderTransformer("dense", 4, 64, 4, 4, 100, 256), 4, 2, micro_batches=2, gpus_per_server=1, nics_per_server=1
+    )
     export_dag(job_dag(dense, 1), tmp_path)
     groups = json.loads((tmp_path / "trace.groups.json").read_text())
     assert sorted(groups.values()) == [[0, 1], [2, 3]]
@@ -76,8 +78,8 @@ def test_others_read_groups_and_sizes_from_an_export(tmp_path: Path) -> None:
 
 def test_ends_and_lists_have_the_types_that_chakras_feeder_reads(tmp_path: Path) -> None:
     facts: dict[str, object] = {"comm_dst": 3, "tensor_size": 4, "involved_dim": [True, False], "names": ["a"]}
-    node = Node(1, "send", chakra.SEND, [], 0, facts)  # type: ignore[arg-type]
-    write_trace(Trace([node]), tmp_path / "a.0.json")
+    node = ChakraNode(1, "send", chakra.SEND, [], 0, facts)  # type: ignore[arg-type]
+    write_trace(ChakraTrace([node]), tmp_path / "a.0.json")
     (row,) = json.loads((tmp_path / "a.0.json").read_text())["nodes"]
     kinds = [next(key for key in each if key != "name") for each in row["attr"]]
     assert kinds == ["int32_val", "uint64_val", "bool_list", "string_list"]
@@ -85,8 +87,8 @@ def test_ends_and_lists_have_the_types_that_chakras_feeder_reads(tmp_path: Path)
 
 
 def test_the_bytes_are_those_of_the_published_schema(tmp_path: Path) -> None:
-    node = Node(3, "ar", chakra.COLLECTIVE, [1, 2], 5, {"comm_type": 0, "is_cpu_op": False})
-    write_trace(Trace([node], version="v"), tmp_path / "a.0.et")
+    node = ChakraNode(3, "ar", chakra.COLLECTIVE, [1, 2], 5, {"comm_type": 0, "is_cpu_op": False})
+    write_trace(ChakraTrace([node], version="v"), tmp_path / "a.0.et")
     assert (tmp_path / "a.0.et").read_bytes() == (
         b"\x03\x0a\x01v"  # GlobalMetadata: field 1
         b"\x2d\x08\x03\x12\x02ar\x18\x07"  # id 1, name 2, type 3
@@ -110,15 +112,15 @@ def test_a_profilers_tree_of_calls_is_no_dependency(tmp_path: Path) -> None:
 def test_traces_of_others_need_no_attributes_of_ours(tmp_path: Path) -> None:
     for rank in range(4):
         nodes = [
-            Node(1, "fwd", chakra.COMPUTE, [], 100),
-            Node(2, "a2a", chakra.COLLECTIVE, [1], 0, {"comm_type": chakra.ALL_TO_ALL, "comm_size": 400}),
-            Node(3, "load", chakra.MEMORY_LOAD, [1], 7),
-            Node(4, "ar", chakra.COLLECTIVE, [2, 3], 0, {"comm_type": chakra.ALL_REDUCE, "comm_size": 400}),
+            ChakraNode(1, "fwd", chakra.COMPUTE, [], 100),
+            ChakraNode(2, "a2a", chakra.COLLECTIVE, [1], 0, {"comm_type": chakra.ALL_TO_ALL, "comm_size": 400}),
+            ChakraNode(3, "load", chakra.MEMORY_LOAD, [1], 7),
+            ChakraNode(4, "ar", chakra.COLLECTIVE, [2, 3], 0, {"comm_type": chakra.ALL_REDUCE, "comm_size": 400}),
         ]
         peer = {"comm_dst" if rank == 0 else "comm_src": 1 - rank, "comm_tag": 9, "comm_size": 50}
         if rank < 2:
-            nodes.append(Node(5, "p2p", chakra.SEND if rank == 0 else chakra.RECEIVE, [4], 0, peer))
-        write_trace(Trace(nodes), tmp_path / f"theirs.{rank}.et")
+            nodes.append(ChakraNode(5, "p2p", chakra.SEND if rank == 0 else chakra.RECEIVE, [4], 0, peer))
+        write_trace(ChakraTrace(nodes), tmp_path / f"theirs.{rank}.et")
     dag = load_dag(tmp_path)
     coflows = [c for _, c in dag.coflows()]
     assert [c.ctype for c in coflows] == [CType.EP, CType.DP, CType.PP]
@@ -139,31 +141,31 @@ def test_traces_of_others_need_no_attributes_of_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([Node(1, "a", chakra.COMPUTE, [9])], "rank 0: node 1 waits for 9, which is absent"),
-        ([Node(1, "a", chakra.COMPUTE), Node(1, "b", chakra.COMPUTE)], "rank 0: node 1 is there twice"),
+        ([ChakraNode(1, "a", chakra.COMPUTE, [9])], "rank 0: node 1 waits for 9, which is absent"),
+        ([ChakraNode(1, "a", chakra.COMPUTE), ChakraNode(1, "b", chakra.COMPUTE)], "rank 0: node 1 is there twice"),
         (
-            [Node(1, "a", chakra.COLLECTIVE, [], 0, {"comm_type": 55})],
+            [ChakraNode(1, "a", chakra.COLLECTIVE, [], 0, {"comm_type": 55})],
             "rank 0: node 1: collective of type 55 is not handled",
         ),
-        ([Node(1, "a", chakra.SEND, [], 0, {"comm_dst": 3})], "rank 0: node 1: its peer 3 is not one of 1 ranks"),
-        ([Node(1, "a", 9)], "rank 0: node 1: kind 9 is not handled"),
-        ([Node(1, "a", chakra.COMPUTE, [2]), Node(2, "b", chakra.COMPUTE, [1])], "a cycle of dependencies"),
+        ([ChakraNode(1, "a", chakra.SEND, [], 0, {"comm_dst": 3})], "rank 0: node 1: its peer 3 is not one of 1 ranks"),
+        ([ChakraNode(1, "a", 9)], "rank 0: node 1: kind 9 is not handled"),
+        ([ChakraNode(1, "a", chakra.COMPUTE, [2]), ChakraNode(2, "b", chakra.COMPUTE, [1])], "a cycle of dependencies"),
     ],
 )
-def test_a_trace_that_makes_no_sense_is_refused(nodes: list[Node], message: str, tmp_path: Path) -> None:
-    write_trace(Trace(nodes), tmp_path / "x.0.et")
+def test_a_trace_that_makes_no_sense_is_refused(nodes: list[ChakraNode], message: str, tmp_path: Path) -> None:
+    write_trace(ChakraTrace(nodes), tmp_path / "x.0.et")
     with pytest.raises(OfframpError) as error:
         load_dag(tmp_path)
     assert str(error.value) == message
 
 
-def collective(kind: int, size: int, waits: list[int] | None = None, **more: object) -> Node:
-    return Node(9, "c", chakra.COLLECTIVE, waits or [], 0, {"comm_type": kind, "comm_size": size, **more})  # type: ignore[dict-item]
+def collective(kind: int, size: int, waits: list[int] | None = None, **more: object) -> ChakraNode:
+    return ChakraNode(9, "c", chakra.COLLECTIVE, waits or [], 0, {"comm_type": kind, "comm_size": size, **more})  # type: ignore[dict-item]
 
 
-def write(folder: Path, ranks: list[list[Node]]) -> Path:
+def write(folder: Path, ranks: list[list[ChakraNode]]) -> Path:
     for rank, nodes in enumerate(ranks):
-        write_trace(Trace(nodes), folder / f"theirs.{rank}.et")
+        write_trace(ChakraTrace(nodes), folder / f"theirs.{rank}.et")
     return folder
 
 
@@ -175,14 +177,16 @@ def pairs(dag: Dag) -> list[list[tuple[int, int, int]]]:
 
 def test_an_iteration_ends_with_its_last_task(tmp_path: Path) -> None:
     """A millisecond of computation, then 1 GiB by a ring of eight at 100 Gb/s, to the microsecond."""
-    nodes = [Node(1, "fwd", chakra.COMPUTE, [], 1000), collective(chakra.ALL_REDUCE, 1 << 30, [1])]
-    loaded = prepare_traces(load_dag(write(tmp_path, [nodes] * 8)), 100, Setup())
+    nodes = [ChakraNode(1, "fwd", chakra.COMPUTE, [], 1000), collective(chakra.ALL_REDUCE, 1 << 30, [1])]
+    loaded = prepare_traces(load_dag(write(tmp_path, [nodes] * 8)), 100, SimulationSetup())
     expected = 1e-3 + 2 * (7 / 8) * (1 << 30) / (100e9 / 8)
     assert simulate(loaded, "fair").iteration_s == pytest.approx(expected, rel=1e-6)
 
 
 def test_traces_without_computation_have_a_time(tmp_path: Path) -> None:
-    loaded = prepare_traces(load_dag(write(tmp_path, [[collective(chakra.ALL_REDUCE, 8000)]] * 4)), 100, Setup())
+    loaded = prepare_traces(
+        load_dag(write(tmp_path, [[collective(chakra.ALL_REDUCE, 8000)]] * 4)), 100, SimulationSetup()
+    )
     assert simulate(loaded, "fair").iteration_s == pytest.approx(12_000 / 12.5e9, rel=1e-6)
 
 
@@ -196,7 +200,7 @@ def test_rings_go_both_ways_round_with_half_of_the_bytes_each(tmp_path: Path, ki
         for peer, part in (((source + 1) % 4, size - size // 2), ((source - 1) % 4, size // 2))
     )
     times = [
-        simulate(prepare_traces(load_dag(folder, bidirectional=ways), 100, Setup()), "fifo").iteration_s
+        simulate(prepare_traces(load_dag(folder, bidirectional=ways), 100, SimulationSetup()), "fifo").iteration_s
         for ways in (False, True)
     ]
     assert times[1] == pytest.approx(times[0], rel=1e-2)
@@ -239,7 +243,7 @@ def test_groups_of_a_file_and_of_a_captured_trace(tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match=r"group 7: rank 9 is not one of the 4 that there are traces of"):
         load_dag(tmp_path)
     (tmp_path / "comm_group.json").unlink()
-    metadata = Node(
+    metadata = ChakraNode(
         1, "## process_group:init ##", chakra.METADATA, inputs="""['[{"pg_name": "7", "ranks": [1, 2, 3]}]']"""
     )
     write(tmp_path, [[metadata, *nodes] for nodes in ranks])
@@ -248,13 +252,15 @@ def test_groups_of_a_file_and_of_a_captured_trace(tmp_path: Path) -> None:
 
 
 def test_operations_of_the_cpu_take_no_time_beside_those_they_launch(tmp_path: Path) -> None:
-    launch = Node(1, "nccl:all_reduce", chakra.COLLECTIVE, [], 50, {"comm_type": 0, "comm_size": 99, "is_cpu_op": True})
-    call = Node(2, "aten::mm", chakra.COMPUTE, [1], 400, {"is_cpu_op": True})
-    kernel = Node(3, "gemm", chakra.COMPUTE, [2], 100, {"is_cpu_op": False})
+    launch = ChakraNode(
+        1, "nccl:all_reduce", chakra.COLLECTIVE, [], 50, {"comm_type": 0, "comm_size": 99, "is_cpu_op": True}
+    )
+    call = ChakraNode(2, "aten::mm", chakra.COMPUTE, [1], 400, {"is_cpu_op": True})
+    kernel = ChakraNode(3, "gemm", chakra.COMPUTE, [2], 100, {"is_cpu_op": False})
     dag = load_dag(write(tmp_path, [[launch, call, kernel]] * 2))
     assert not list(dag.coflows())
     assert sorted(t.seconds for _, t in dag.computations()) == pytest.approx([0] * 4 + [1e-4] * 2)
-    write(tmp_path, [[Node(1, "a", chakra.COMPUTE, [], 400, {"is_cpu_op": True})]] * 2)
+    write(tmp_path, [[ChakraNode(1, "a", chakra.COMPUTE, [], 400, {"is_cpu_op": True})]] * 2)
     assert sum(t.seconds for _, t in load_dag(tmp_path).computations()) == pytest.approx(8e-4)
 
 
@@ -263,9 +269,11 @@ def test_a_ring_of_sends_and_receives_is_no_cycle(tmp_path: Path) -> None:
     ranks = []
     for rank in range(3):
         to, of = {"comm_dst": (rank + 1) % 3, "comm_size": 12_500}, {"comm_src": (rank - 1) % 3, "comm_size": 12_500}
-        nodes = [Node(1, "s", chakra.SEND, [], 0, to), Node(2, "r", chakra.RECEIVE, [1], 0, of)]
-        ranks.append([*nodes, Node(3, "s", chakra.SEND, [2], 0, to), Node(4, "r", chakra.RECEIVE, [3], 0, of)])
-    loaded = prepare_traces(load_dag(write(tmp_path, ranks)), 100, Setup())
+        nodes = [ChakraNode(1, "s", chakra.SEND, [], 0, to), ChakraNode(2, "r", chakra.RECEIVE, [1], 0, of)]
+        ranks.append(
+            [*nodes, ChakraNode(3, "s", chakra.SEND, [2], 0, to), ChakraNode(4, "r", chakra.RECEIVE, [3], 0, of)]
+        )
+    loaded = prepare_traces(load_dag(write(tmp_path, ranks)), 100, SimulationSetup())
     assert simulate(loaded, "fair").iteration_s == pytest.approx(2e-6, rel=1e-6)
 
 
@@ -292,31 +300,31 @@ def test_every_collective_moves_its_bytes(kind: int, expected: list[tuple[int, i
     [
         ([[collective(0, 8)], []], "rank 0: node 9: all-reduce number 0 of its group is not on rank 1"),
         (
-            [[Node(4, "s", chakra.SEND, [], 0, {"comm_dst": 1})], []],
+            [[ChakraNode(4, "s", chakra.SEND, [], 0, {"comm_dst": 1})], []],
             "rank 0: node 4: sends what no rank receives (number 0)",
         ),
         (
-            [[], [Node(4, "r", chakra.RECEIVE, [], 0, {"comm_src": 0})]],
+            [[], [ChakraNode(4, "r", chakra.RECEIVE, [], 0, {"comm_src": 0})]],
             "rank 1: node 4: receives what no rank sends (number 0)",
         ),
         ([[collective(3, 8, comm_root=5)]] * 2, "rank 0: node 9: its root 5 is not one of [0, 1]"),
     ],
 )
-def test_what_has_no_counterpart_is_named(ranks: list[list[Node]], message: str, tmp_path: Path) -> None:
+def test_what_has_no_counterpart_is_named(ranks: list[list[ChakraNode]], message: str, tmp_path: Path) -> None:
     with pytest.raises(OfframpError) as error:
         load_dag(write(tmp_path, ranks))
     assert str(error.value) == message
 
 
 def test_files_of_one_rank_and_of_several_traces_are_told_apart(tmp_path: Path) -> None:
-    nodes = [[Node(1, "a", chakra.COMPUTE, [], 5)]] * 2
+    nodes = [[ChakraNode(1, "a", chakra.COMPUTE, [], 5)]] * 2
     write(tmp_path, nodes)
     for rank in range(2):
-        write_trace(Trace([Node(1, "b", chakra.COMPUTE, [], 7)]), tmp_path / f"other_rank{rank}.json")
+        write_trace(ChakraTrace([ChakraNode(1, "b", chakra.COMPUTE, [], 7)]), tmp_path / f"other_rank{rank}.json")
     with pytest.raises(OfframpError, match="traces other, theirs, expected one; name it as FOLDER/PREFIX"):
         load_dag(tmp_path)
     assert [t.seconds for _, t in load_dag(tmp_path / "other").computations()] == [7e-6, 7e-6]
-    write_trace(Trace([]), tmp_path / "theirs.1.json")
+    write_trace(ChakraTrace([]), tmp_path / "theirs.1.json")
     with pytest.raises(OfframpError, match=r"rank 1 has two files, theirs\.1\.et and theirs\.1\.json"):
         load_dag(tmp_path / "theirs")
 

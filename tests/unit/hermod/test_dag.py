@@ -12,18 +12,18 @@ import pytest
 from offramp.hermod.build import job_dag
 from offramp.hermod.dag import ACTIVATION, ALL_GATHER, GRADIENT, REDUCE_SCATTER, Coflow, Compute, Dag
 from offramp.hermod.factors import CType
-from offramp.hermod.job import Job, named_job
-from offramp.hermod.models import Model
-from offramp.hermod.pipeline import Step, interleaved, one_f_one_b
+from offramp.hermod.job import HermodJob, named_job
+from offramp.hermod.models import DecoderTransformer
+from offramp.hermod.pipeline import PipelineStep, interleaved, one_f_one_b
 from offramp.hermod.placement import Placement, expert_groups
 
-DENSE = Model("dense", 8, 64, 4, 4, 100, 256)
-SPARSE = Model("sparse", 8, 64, 4, 4, 100, 256, experts=4, top_k=2)
+DENSE = DecoderTransformer("dense", 8, 64, 4, 4, 100, 256)
+SPARSE = DecoderTransformer("sparse", 8, 64, 4, 4, 100, 256, experts=4, top_k=2)
 
 
-def job(model: Model = SPARSE, **changes: object) -> Job:
+def job(model: DecoderTransformer = SPARSE, **changes: object) -> HermodJob:
     given = {"gpus": 8, "pp": 2, "ep": 4 if model.experts else 1, "micro_batches": 4, "gpus_per_server": 2}
-    return Job(model, **{**given, "nics_per_server": 2, **changes})  # type: ignore[arg-type]
+    return HermodJob(model, **{**given, "nics_per_server": 2, **changes})  # type: ignore[arg-type]
 
 
 def before(dag: Dag) -> list[set[int]]:
@@ -51,7 +51,7 @@ def test_interleaved_visits_every_chunk_once_and_in_megatron_s_order(
         warm_up = min((stages - rank - 1) * 2 + (chunks - 1) * stages, micro_batches * chunks)
         assert not any(s.backward for s in steps[: warm_up + 1 if warm_up < micro_batches * chunks else warm_up])
         forward = [s for s in steps if not s.backward]
-        assert forward[: 2 * stages] == [Step(False, i % stages, i // stages) for i in range(2 * stages)]
+        assert forward[: 2 * stages] == [PipelineStep(False, i % stages, i // stages) for i in range(2 * stages)]
         assert [s.chunk for s in steps if s.backward][:stages] == [chunks - 1] * stages
 
 
@@ -66,7 +66,7 @@ def test_numbers_of_coflows() -> None:
 
 @pytest.mark.parametrize("model", [DENSE, SPARSE])
 @pytest.mark.parametrize("schedule", ["1f1b", "interleaved"])
-def test_what_waits_for_what(model: Model, schedule: str) -> None:
+def test_what_waits_for_what(model: DecoderTransformer, schedule: str) -> None:
     dag = job_dag(job(model, schedule=schedule, chunks=2 if schedule == "interleaved" else 1), iterations=2)
     earlier = before(dag)
     for k, task in enumerate(dag.tasks):

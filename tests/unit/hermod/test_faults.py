@@ -8,23 +8,23 @@ import pytest
 
 from offramp.hermod.dag import Coflow, Dag, Flows
 from offramp.hermod.factors import CType, Factors
-from offramp.hermod.job import Job
-from offramp.hermod.models import Model
+from offramp.hermod.job import HermodJob
+from offramp.hermod.models import DecoderTransformer
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.faults import Faults, Pause, parse_pause
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.faults import Pause, RunFaults, parse_pause
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import Loaded, load
-from offramp_sim.hermod.flow.study import Setup, prepare
+from offramp_sim.hermod.flow.study import SimulationSetup, prepare
 from offramp_sim.hermod.simulate import PacketResult, simulate_packets
-from offramp_sim.hermod.wire import Wire
+from offramp_sim.hermod.wire import WireProperties
 
-MODEL = Model("dense", 4, 256, 4, 4, 100, 1024)
-JOB = Job(MODEL, 4, 2, micro_batches=2, gpus_per_server=1, nics_per_server=1, nic_gbps=2)
+MODEL = DecoderTransformer("dense", 4, 256, 4, 4, 100, 1024)
+JOB = HermodJob(MODEL, 4, 2, micro_batches=2, gpus_per_server=1, nics_per_server=1, nic_gbps=2)
 
 
 @pytest.fixture(scope="module")
 def loaded() -> Loaded:
-    return prepare(JOB, Setup(2, granularity="flow"))
+    return prepare(JOB, SimulationSetup(2, granularity="flow"))
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def quiet(loaded: Loaded) -> PacketResult:
 
 
 def run(loaded: Loaded, *, buffer_bytes: int | None = None, seed: int = 0, **faults: object) -> PacketResult:
-    wire = Wire(3_000, engine="python", buffer_bytes=buffer_bytes)
-    return simulate_packets(loaded, "hermod", wire=wire, faults=Faults(**faults), seed=seed)  # type: ignore[arg-type]
+    wire = WireProperties(3_000, engine="python", buffer_bytes=buffer_bytes)
+    return simulate_packets(loaded, "hermod", wire=wire, faults=RunFaults(**faults), seed=seed)  # type: ignore[arg-type]
 
 
 @pytest.mark.full
@@ -77,7 +77,7 @@ def test_links_that_lose_everything_are_named(loaded: Loaded) -> None:
 
 
 def test_what_cannot_be_asked_for() -> None:
-    small = prepare(JOB, Setup(2, granularity="flow"))
+    small = prepare(JOB, SimulationSetup(2, granularity="flow"))
     with pytest.raises(OfframpError, match="pause NIC 9 from 0 s for 1 s: there are 4 NICs"):
         run(small, pauses=(Pause(9, 0, 1),))
     with pytest.raises(OfframpError, match="loss 2: expected a probability, 0 to 1"):
@@ -87,14 +87,16 @@ def test_what_cannot_be_asked_for() -> None:
     with pytest.raises(OfframpError, match="none of them negative"):
         parse_pause("3@-1")
     with pytest.raises(OfframpError, match="packets 0: expected at least 1"):
-        Wire(0)
-    many = Job(JOB.model, 32, 2, gpus_per_server=1, nics_per_server=1)
+        WireProperties(0)
+    many = HermodJob(JOB.model, 32, 2, gpus_per_server=1, nics_per_server=1)
     with pytest.raises(OfframpError, match="packet level: 32 NICs, expected at most 16"):
-        simulate_packets(prepare(many, Setup(2)), "fair")
-    deep = prepare(Job(JOB.model, 4, 2, micro_batches=8, gpus_per_server=1, nics_per_server=1), Setup(2))
+        simulate_packets(prepare(many, SimulationSetup(2)), "fair")
+    deep = prepare(
+        HermodJob(JOB.model, 4, 2, micro_batches=8, gpus_per_server=1, nics_per_server=1), SimulationSetup(2)
+    )
     with pytest.raises(OfframpError, match="policy hermod: 20 classes for 8 queues of the switch; expected queues"):
         simulate_packets(deep, "hermod")
-    spread = prepare(JOB, Setup(2, "spray", 2, granularity="flow"))
+    spread = prepare(JOB, SimulationSetup(2, "spray", 2, granularity="flow"))
     with pytest.raises(OfframpError, match="routing spray: packets of a flow must stay in order here, expected ecmp"):
         simulate_packets(spread, "fair")
     assert parse_pause("3@0.5+0.25") == Pause(3, 0.5, 0.25)
@@ -104,6 +106,6 @@ def test_what_cannot_be_asked_for() -> None:
 def test_a_flow_to_its_own_nic_is_refused() -> None:
     own = Coflow("activation", Factors(0, CType.PP, 0), 0, 0, Flows(np.array([0]), np.array([0]), np.array([9.0])))
     ranks = np.arange(2)
-    alone = load(Dag([own], 2, 1, 1, 1, 1, False), Fabric(ranks, ranks, 2, 1, 1e9))
+    alone = load(Dag([own], 2, 1, 1, 1, 1, False), BisectionFabric(ranks, ranks, 2, 1, 1e9))
     with pytest.raises(OfframpError, match="a flow from NIC 0 to itself, which no switch sends back"):
         simulate_packets(alone, "fair")

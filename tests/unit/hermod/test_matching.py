@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.hermod.matching import Schedule, bound, check_matrix
+from offramp.hermod.matching import SubphaseSchedule, bound, check_matrix
 from offramp.hermod.matching.decompose import QUANTUM, decompose
 from offramp.hermod.matching.literal import literal
 from offramp_base.errors import OfframpError
@@ -24,7 +24,7 @@ def off_diagonal(matrix: object) -> np.ndarray:
     return square
 
 
-def assert_moves(schedule: Schedule, matrix: np.ndarray) -> None:
+def assert_moves(schedule: SubphaseSchedule, matrix: np.ndarray) -> None:
     ranks = np.arange(len(matrix))
     assert (np.sort(schedule.peer, axis=1) == ranks).all()
     assert (schedule.send <= schedule.weight[:, None]).all()

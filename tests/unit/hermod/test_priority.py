@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from offramp.hermod.dscp import Codec, dscp_of
+from offramp.hermod.dscp import DscpCodec, dscp_of
 from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.factors import CType, Factors, hermod_policy, key
 from offramp.hermod.queues import plan_queues
@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 EP, PP, DP = CType.EP, CType.PP, CType.DP
 
 
-def inversions(codec: Codec) -> int:
+def inversions(codec: DscpCodec) -> int:
     policy = hermod_policy(interleaved=codec.interleaved)
     rows = sorted((key(policy, f), codec.code(f)) for f in codec.every())
     return sum(a[0] < b[0] and a[1] > b[1] for a, b in itertools.combinations(rows, 2))
@@ -37,7 +37,7 @@ def inversions(codec: Codec) -> int:
     ],
 )
 def test_golden_codes(micro_batches: int, factors: Factors, code: int) -> None:
-    codec = Codec(micro_batches, 32)
+    codec = DscpCodec(micro_batches, 32)
     assert codec.code(factors) == code
     assert codec.dscp(factors) == 63 - code
     meaning = codec.decode(63 - code)
@@ -49,7 +49,7 @@ def test_golden_codes(micro_batches: int, factors: Factors, code: int) -> None:
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("micro_batches", [1, 2, 3, 4, 7, 8, 9, 12, 16, 31, 32, 48, 64])
 def test_the_code_never_inverts_an_order(micro_batches: int, interleaved: bool) -> None:
-    assert inversions(Codec(micro_batches, 8, interleaved)) == 0
+    assert inversions(DscpCodec(micro_batches, 8, interleaved)) == 0
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_code_never_inverts_an_order(micro_batches: int, interleaved: bool) 
     [(8, False, 0), (9, False, 24), (16, False, 192), (32, False, 1152), (7, True, 0)],
 )
 def test_the_printed_layout_inverts_beyond_eight(micro_batches: int, interleaved: bool, pairs: int) -> None:
-    codec = Codec(micro_batches, 8, interleaved, plain=True)
+    codec = DscpCodec(micro_batches, 8, interleaved, plain=True)
     classes = sorted({(key(hermod_policy(interleaved=interleaved), f), codec.code(f)) for f in codec.every()})
     assert sum(a[0] < b[0] and a[1] > b[1] for a, b in itertools.combinations(classes, 2)) == pairs
 
@@ -81,7 +81,7 @@ def test_conflicts_are_resolved_as_in_table_5_4() -> None:
 @pytest.mark.parametrize("micro_batches", [1, 2, 4, 8, 16, 64])
 @pytest.mark.parametrize("queues", range(1, 9))
 def test_the_split_map_keeps_the_order_and_dp_apart(queues: int, micro_batches: int, interleaved: bool) -> None:
-    codec = Codec(micro_batches, 32, interleaved)
+    codec = DscpCodec(micro_batches, 32, interleaved)
     plan = plan_queues(codec, queues)
     policy = hermod_policy(interleaved=interleaved)
     rows = sorted((key(policy, f), -plan.queue_of(codec, f)) for f in codec.every())
@@ -99,7 +99,7 @@ def test_the_split_map_keeps_the_order_and_dp_apart(queues: int, micro_batches: 
 
 
 def test_eight_queues_without_control_are_the_specification_s() -> None:
-    codec = Codec(8, 32)
+    codec = DscpCodec(8, 32)
     plan = plan_queues(codec, 8, control=())
     for mid in range(8):
         assert plan.queue_of(codec, Factors(mid, EP, 17)) == 7 - mid * 6 // 8
@@ -108,7 +108,7 @@ def test_eight_queues_without_control_are_the_specification_s() -> None:
 
 
 def test_the_upper_bits_put_dp_with_the_last_microbatch() -> None:
-    codec = Codec(8, 32)
+    codec = DscpCodec(8, 32)
     plan = plan_queues(codec, 8, control=(), scheme="msb")
     assert plan.queue_of(codec, Factors(7, DP, 0)) == plan.queue_of(codec, Factors(7, EP, 0)) == 0
     assert plan.queue_of(codec, Factors(0, EP, 0)) == 7
@@ -117,7 +117,7 @@ def test_the_upper_bits_put_dp_with_the_last_microbatch() -> None:
 @pytest.mark.parametrize("queues", range(3, 9))
 @pytest.mark.parametrize("micro_batches", [4, 8, 16])
 def test_a_plan_apart_leaves_the_lowest_queue_to_everybody_else(queues: int, micro_batches: int) -> None:
-    codec = Codec(micro_batches, 32)
+    codec = DscpCodec(micro_batches, 32)
     plan, whole = plan_queues(codec, queues, apart=True), plan_queues(codec, queues - 1)
     assert 0 not in plan.dscp.values()
     assert min(plan.queue[dscp] for dscp in plan.dscp.values()) == plan.lowest == 1
@@ -151,7 +151,7 @@ def test_a_plan_apart_leaves_the_lowest_queue_to_everybody_else(queues: int, mic
 )
 def test_a_plan_that_does_not_fit_is_refused(arguments: dict, message: str) -> None:
     with pytest.raises(OfframpError) as error:
-        plan_queues(Codec(8, 32), **arguments)
+        plan_queues(DscpCodec(8, 32), **arguments)
     assert str(error.value) == message
 
 
@@ -166,11 +166,11 @@ def test_a_plan_that_does_not_fit_is_refused(arguments: dict, message: str) -> N
 )
 def test_a_coflow_outside_the_job_has_no_code(factors: Factors, message: str) -> None:
     with pytest.raises(OfframpError) as error:
-        Codec(8, 32).code(factors)
+        DscpCodec(8, 32).code(factors)
     assert str(error.value) == message
 
 
 def test_a_code_and_its_dscp_are_each_other_s_complement() -> None:
     assert [dscp_of(dscp_of(code)) for code in range(64)] == list(range(64))
     with pytest.raises(OfframpError, match="DSCP 51: not used by this job"):
-        Codec(8, 32).decode(51)
+        DscpCodec(8, 32).decode(51)

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from offramp.hermod.dscp import Codec
+from offramp.hermod.dscp import DscpCodec
 from offramp.hermod.plan_file import plan_document, plan_from
 from offramp.hermod.tenants import Tenant, compose, switch_plan
 from offramp_base.errors import OfframpError
 
-JOBS = (Codec(8, 32), Codec(16, 96), Codec(4, 12), Codec(8, 24, interleaved=True))
+JOBS = (DscpCodec(8, 32), DscpCodec(16, 96), DscpCodec(4, 12), DscpCodec(8, 24, interleaved=True))
 
 
 @pytest.mark.parametrize("policy", ["strict", "weighted"])

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.hermod.framing import End, Frames, Packet, acknowledgement, acknowledgement_head, goodput, parse
-from offramp_sim.hermod.transport import Receiver, Sender
+from offramp_sim.hermod.framing import (
+    FlowFrames,
+    NicAddress,
+    ReceivedFrame,
+    acknowledgement,
+    acknowledgement_head,
+    goodput,
+    parse,
+)
+from offramp_sim.hermod.transport import FlowReceiver, FlowSender
 
 
 @given(
@@ -23,7 +31,7 @@ from offramp_sim.hermod.transport import Receiver, Sender
 def test_everything_arrives_once_and_the_window_is_kept(packets: int, window: int, loss: float, seed: int) -> None:
     """Lines in order with a delay of a few packets; the timer goes off when nothing is under way."""
     rng = random.Random(seed)
-    sender, receiver = Sender(packets, window), Receiver(packets)
+    sender, receiver = FlowSender(packets, window), FlowReceiver(packets)
     there: list[int] = []
     back: list[tuple[int, int]] = []
     for _ in range(100_000):
@@ -48,7 +56,7 @@ def test_everything_arrives_once_and_the_window_is_kept(packets: int, window: in
 
 
 def test_a_packet_that_was_overtaken_goes_again_without_a_timer() -> None:
-    sender, receiver = Sender(10, 8), Receiver(10)
+    sender, receiver = FlowSender(10, 8), FlowReceiver(10)
     sent = [sender.take() for _ in range(6)]
     for sequence in sent:
         if sequence != 2 and receiver.arrives(sequence):
@@ -63,9 +71,9 @@ def test_frames_are_rocev2_to_scapy() -> None:
     scapy = pytest.importorskip("scapy.all")
     from scapy.contrib.roce import BTH
 
-    frames = Frames.data(End(3), End(5, path=2), 46, 0x012345, 4096, 100)
+    frames = FlowFrames.data(NicAddress(3), NicAddress(5, path=2), 46, 0x012345, 4096, 100)
     for frame, sequence, payload in ((frames.packet(7), 7, 4096), (frames.last_packet(9), 9, 100)):
-        assert parse(frame) == Packet(0x012345, sequence, None)
+        assert parse(frame) == ReceivedFrame(0x012345, sequence, None)
         read = scapy.Ether(frame)
         assert (read.dst, read.src) == ("02:00:00:02:00:05", "02:00:00:00:00:03")
         ip = read[scapy.IP]
@@ -76,7 +84,7 @@ def test_frames_are_rocev2_to_scapy() -> None:
         assert ip[scapy.UDP].dport == 4791
         assert (ip[BTH].dqpn, ip[BTH].psn) == (0x012345, sequence)
         assert len(frame) == 14 + 20 + 8 + 12 + payload + 4
-    answer = acknowledgement(acknowledgement_head(End(5), End(3), 63, 9), 70, 71)
-    assert parse(answer) == Packet(9, 70, 71)
+    answer = acknowledgement(acknowledgement_head(NicAddress(5), NicAddress(3), 63, 9), 70, 71)
+    assert parse(answer) == ReceivedFrame(9, 70, 71)
     assert scapy.Ether(answer)[BTH].opcode == 0x11
     assert goodput(4096) == pytest.approx(4096 / (4096 + 58 + 24))

@@ -12,7 +12,7 @@ import pytest
 
 from offramp.cluster import Cluster, parse_cluster
 from offramp.job.settings import JobSettings
-from offramp.job.snapshot import Snapshot
+from offramp.job.snapshot import SwitchSnapshot
 from offramp.job.switches import with_switch
 from offramp_base.ending.left import temporary_folder
 from offramp_sim.lab.holder import addressed, build
@@ -52,13 +52,15 @@ def lab(keeper: Keeper) -> Cluster:
 
 
 @pytest.fixture
-def states(lab: Cluster) -> Callable[[], dict[str, Snapshot]]:
+def states(lab: Cluster) -> Callable[[], dict[str, SwitchSnapshot]]:
     """The present state of each switch."""
 
-    def look() -> dict[str, Snapshot]:
-        snapshots: dict[str, Snapshot] = {}
+    def look() -> dict[str, SwitchSnapshot]:
+        snapshots: dict[str, SwitchSnapshot] = {}
         for switch in lab.switches:
-            with_switch(switch, lambda session, name=switch.name: snapshots.__setitem__(name, Snapshot.take(session)))
+            with_switch(
+                switch, lambda session, name=switch.name: snapshots.__setitem__(name, SwitchSnapshot.take(session))
+            )
         return snapshots
 
     return look

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cluster import Cluster, Host, Switch, parse_cluster
+from offramp.cluster import Cluster, ClusterHost, ClusterSwitch, parse_cluster
 from offramp.cluster.reach import command_on
 from offramp.cluster.write import cluster_text
 from offramp.job.counters import interfaces_of, link_bytes, of_hosts, since
 from offramp_sim.lab.start import held, possible_mode
 
 
-def told(node: Host | Switch) -> dict[str, tuple[int, int]]:
+def told(node: ClusterHost | ClusterSwitch) -> dict[str, tuple[int, int]]:
     """Counters of a node that tell its name and the interface."""
     return {f"{name}{k}": (100 * len(node.name) + k, k) for name in ("eth", "Ethernet") for k in range(9)}
 
@@ -29,12 +29,12 @@ def test_every_link_is_counted_once_from_its_first_end(racks: Cluster) -> None:
     for link, (first, second) in counted.items():
         a, b = (str(end.port).removeprefix("eth") for end in (link.a, link.b))
         sides = [(100 * len(link.a.node) + int(a), int(a)), (int(b), 100 * len(link.b.node) + int(b))]
-        assert (first, second) in (sides[:1] if isinstance(racks.by_name[link.a.node], Host) else sides)
+        assert (first, second) in (sides[:1] if isinstance(racks.by_name[link.a.node], ClusterHost) else sides)
 
 
 def test_nodes_that_do_not_tell_leave_their_links_out(racks: Cluster) -> None:
-    def hosts_only(node: Host | Switch) -> dict[str, tuple[int, int]]:
-        return told(node) if isinstance(node, Host) else {}
+    def hosts_only(node: ClusterHost | ClusterSwitch) -> dict[str, tuple[int, int]]:
+        return told(node) if isinstance(node, ClusterHost) else {}
 
     ends = {(link.a.node, link.b.node) for link in racks.links} - {
         (link.a.node, link.b.node) for link in link_bytes(racks, hosts_only)

@@ -23,7 +23,7 @@ from offramp.job import gnn_switches
 from offramp.job import switches as on_switches
 from offramp.job.kinds.sums import deployment
 from offramp.job.ledger import folder_of, opened
-from offramp.job.network import Way
+from offramp.job.network import ReductionNetwork
 from offramp.job.run import deployed, run_job
 from offramp.job.settings import JobSettings
 from offramp.job.switches import release_ended, with_switch
@@ -42,7 +42,7 @@ def test_a_run_leaves_everything_as_it_was(lab, states, job, tmp_path):
     before = states()
     assert all(snapshot.config and snapshot.entities for snapshot in before.values())
     events: list[str] = []
-    outcome = run_job(job, lab, Way.SWITCH, tmp_path, lambda what, name: events.append(f"{what} {name}"))
+    outcome = run_job(job, lab, ReductionNetwork.SWITCH, tmp_path, lambda what, name: events.append(f"{what} {name}"))
     assert [e for e in events if e.startswith(("applied", "undone"))] == [
         *(f"applied {name}" for name in STEPS),
         *(f"undone {name}" for name in reversed(STEPS)),
@@ -55,7 +55,7 @@ def test_a_run_leaves_everything_as_it_was(lab, states, job, tmp_path):
 @pytest.mark.full
 def test_a_job_changes_the_switches_while_it_runs(lab, states, job, tmp_path):
     before = states()
-    with deployed(job, lab, [Way.SWITCH], tmp_path):
+    with deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path):
         there = states()
         assert all(there[name].config != before[name].config for name in before)
     assert states() == before
@@ -85,7 +85,7 @@ MOMENTS = [
 def test_a_failure_at_any_step(lab, states, job, graph_job, tmp_path, what, when):
     """It may strike while deploying, or while undoing a deployment whose ranks could not be started."""
     before = states()
-    chosen, way = (job, Way.SWITCH) if what == "all-reduce" else (graph_job, "switchgnn")
+    chosen, way = (job, ReductionNetwork.SWITCH) if what == "all-reduce" else (graph_job, "switchgnn")
     for name in ("leaf1", "leaf2", "spine"):
         met = []
 
@@ -129,9 +129,9 @@ def test_programs_that_leave_no_room_for_each_other_are_refused(lab, states, job
         assert there.lost() == ""
         during = states()
         with pytest.raises(OfframpError, match=r"cluster.yaml:\d+: leaf1: jobs that run there have it for switchgnn/"):
-            run_job(job, lab, Way.SWITCH, tmp_path)
+            run_job(job, lab, ReductionNetwork.SWITCH, tmp_path)
         assert states() == during
-    with deployed(job, lab, [Way.SWITCH], tmp_path):
+    with deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path):
         during = states()
         with pytest.raises(OfframpError, match=r"leaf1: jobs that run there have it for allreduce/v1model.p4, which"):
             run_job(graph_job, lab, "switchgnn", tmp_path)
@@ -168,14 +168,14 @@ def test_a_failure_inside_a_step(lab, states, job, tmp_path, inside, monkeypatch
         whole = getattr(*target)
         monkeypatch.setattr(*target, lambda *a: (fail(), whole(*a))[1])
     with pytest.raises((Injected, OfframpError)):
-        run_job(job, lab, Way.SWITCH, tmp_path)
+        run_job(job, lab, ReductionNetwork.SWITCH, tmp_path)
     assert states() == before
 
 
 def test_a_rank_that_fails_is_named_and_everything_is_undone(lab, states, failing, tmp_path):
     before = states()
     with pytest.raises(OfframpError, match=r"job job: rank \d on h\d ended with exit code 3: no such data"):
-        run_job(failing, lab, Way.SWITCH, tmp_path)
+        run_job(failing, lab, ReductionNetwork.SWITCH, tmp_path)
     assert states() == before
 
 
@@ -183,9 +183,9 @@ def test_a_rank_that_fails_is_named_and_everything_is_undone(lab, states, failin
 def test_a_rank_that_died_has_the_job_started_again(lab, job, tmp_path):
     text = 'test "$RANK" != 2 -o "$TORCHELASTIC_RESTART_COUNT" -ge 2 || kill -9 $$'
     job = replace(job, command=("sh", "-c", text), restarts=2)
-    assert run_job(job, lab, Way.GLOO, tmp_path).attempts == 3
+    assert run_job(job, lab, ReductionNetwork.GLOO, tmp_path).attempts == 3
     with pytest.raises(OfframpError, match="rank 2 on h3 was killed by SIGKILL"):
-        run_job(replace(job, restarts=1), lab, Way.GLOO, tmp_path)
+        run_job(replace(job, restarts=1), lab, ReductionNetwork.GLOO, tmp_path)
 
 
 def pages(lab, name: str) -> dict[int, set[int]]:
@@ -204,9 +204,9 @@ def pages(lab, name: str) -> dict[int, set[int]]:
 def test_jobs_share_a_switch_and_the_last_one_puts_it_back(lab, states, job, tmp_path):
     before = states()
     with ExitStack() as first, ExitStack() as second:
-        first.enter_context(deployed(job, lab, [Way.SWITCH], tmp_path))
+        first.enter_context(deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path))
         alone = pages(lab, "spine")
-        second.enter_context(deployed(job, lab, [Way.SWITCH], tmp_path))
+        second.enter_context(deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path))
         pages_now = pages(lab, "spine")
         assert len(pages_now) == 2
         assert not set.intersection(*pages_now.values())
@@ -216,7 +216,7 @@ def test_jobs_share_a_switch_and_the_last_one_puts_it_back(lab, states, job, tmp
             deployment(full, lab, full.hosts_of(lab), 1)
         other = replace(job, segments=1)
         with pytest.raises(OfframpError, match="leaf1: jobs that run there have 4 segments in a frame, this one 1"):
-            run_job(other, lab, Way.SWITCH, tmp_path)
+            run_job(other, lab, ReductionNetwork.SWITCH, tmp_path)
         first.close()
         assert pages(lab, "spine") == {n: each for n, each in pages_now.items() if n not in alone}
     assert states() == before

@@ -18,13 +18,13 @@ from offramp.cluster import parse_cluster
 from offramp.job import floor, run
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.cuts import cuts
-from offramp.job.floor import Bound, Floors, Traffic
-from offramp.job.kind import Deployment, Measured, Placed, kind_of
-from offramp.job.kinds.sums import Sums
+from offramp.job.floor import Bottleneck, Floors, StepTraffic
+from offramp.job.kind import CalibrationResult, Deployment, PlacedJob, kind_of
+from offramp.job.kinds.sums import SumsJob
 from offramp.job.measuring import measurer
-from offramp.job.network import Way
+from offramp.job.network import ReductionNetwork
 from offramp.job.planner import make_job_plan
-from offramp.job.ranks import Ranks
+from offramp.job.ranks import RankProcesses
 from offramp.job.settings import JobSettings
 from offramp.themis.demand import Demand
 from offramp.themis.kinds import Collective
@@ -74,23 +74,23 @@ def test_a_nic_carries_both_dimensions():
     job = JobSettings(command=("true",), all_reduce=8_000_000)
     plan = make_job_plan(job, parse_cluster(ONE_NIC))
     assert min(each.step_s for each in plan.choices if each.step_s is not None) == pytest.approx(0.96)
-    themis = row(plan, Way.THEMIS)
-    assert (themis.bound, themis.model_s) == (Bound.LINKS, pytest.approx(0.48, rel=1e-3))
-    assert plan.taken.way == Way.GLOO
-    assert row(plan, Way.GLOO).bound is Bound.MODEL
+    themis = row(plan, ReductionNetwork.THEMIS)
+    assert (themis.bound, themis.model_s) == (Bottleneck.LINKS, pytest.approx(0.48, rel=1e-3))
+    assert plan.taken.way == ReductionNetwork.GLOO
+    assert row(plan, ReductionNetwork.GLOO).bound is Bottleneck.MODEL
 
 
 @pytest.mark.parametrize(
-    ("rate", "bound", "step_s"), [("900gbit", Bound.LINKS, 1.1283e-3), ("2tbit", Bound.MODEL, 0.8830e-3)]
+    ("rate", "bound", "step_s"), [("900gbit", Bottleneck.LINKS, 1.1283e-3), ("2tbit", Bottleneck.MODEL, 0.8830e-3)]
 )
 def test_themis_is_planned_as_its_executor_runs(rate, bound, step_s):
     """The scheduler of executors needs 0.883 ms, the paper's 1.44; links of 900 Gb/s do not carry 1,150 at once."""
     job = JobSettings(command=("true",), all_reduce=64_000_000)
     plan = make_job_plan(job, parse_cluster(D3.replace("RATE", rate)))
-    themis = row(plan, Way.THEMIS)
+    themis = row(plan, ReductionNetwork.THEMIS)
     assert themis.model_s == pytest.approx(0.8830e-3, rel=1e-3)
     assert (themis.bound, themis.step_s) == (bound, pytest.approx(step_s, rel=1e-3))
-    assert "120 ranks: a sum in the switch has at most 32 ranks" in row(plan, Way.SWITCH).reason
+    assert "120 ranks: a sum in the switch has at most 32 ranks" in row(plan, ReductionNetwork.SWITCH).reason
 
 
 def test_messages_list_a_handful_at_most():
@@ -104,7 +104,7 @@ def test_a_slow_uplink_is_the_narrowest_cut(racks, job):
     for choice in plan.choices:
         if choice.step_s is not None:
             assert choice.step_s >= 10e6 * 8 / 1e7
-    assert row(plan, Way.SWITCH).bound is Bound.CUT
+    assert row(plan, ReductionNetwork.SWITCH).bound is Bottleneck.CUT
 
 
 def test_dimensions_faster_than_all_links_name_both_lines():
@@ -133,31 +133,36 @@ def test_the_software_switch_is_named_where_it_is_the_limit(racks, job, monkeypa
     plan = make_job_plan(job, fast)
     frames = -(-job.all_reduce // (4 * 256))
     expected = 4 * frames * (floor.SUMMED_FRAME_S + floor.SUMMED_BYTE_S * 4 * 256) / 2
-    assert row(plan, Way.SWITCH).step_s == pytest.approx(expected)
-    assert row(plan, Way.SWITCH).bound is Bound.PROCESSORS
+    assert row(plan, ReductionNetwork.SWITCH).step_s == pytest.approx(expected)
+    assert row(plan, ReductionNetwork.SWITCH).bound is Bottleneck.PROCESSORS
     assert "allreduce" in plan.warning
     monkeypatch.setattr("offramp.job.floor.processors", lambda: 4)
-    assert row(make_job_plan(job, fast), Way.SWITCH).step_s == pytest.approx(expected / 2)
-    seconds = {Way.GLOO: [1.0], Way.SWITCH: [0.001]}
-    assert row(make_job_plan(job, fast, lambda ways, size: Measured(seconds)), Way.SWITCH).step_s < expected
+    assert row(make_job_plan(job, fast), ReductionNetwork.SWITCH).step_s == pytest.approx(expected / 2)
+    seconds = {ReductionNetwork.GLOO: [1.0], ReductionNetwork.SWITCH: [0.001]}
+    assert (
+        row(make_job_plan(job, fast, lambda ways, size: CalibrationResult(seconds)), ReductionNetwork.SWITCH).step_s
+        < expected
+    )
 
 
 def test_a_switch_elsewhere_makes_its_passes_one_after_the_other(racks, job):
     fast = replace(racks, links=tuple(replace(each, rate_bps=10**12) for each in racks.links))
     frames = -(-job.all_reduce // (4 * 256))
-    switch = row(make_job_plan(job, fast), Way.SWITCH)
-    assert switch.bound is Bound.PASSES
+    switch = row(make_job_plan(job, fast), ReductionNetwork.SWITCH)
+    assert switch.bound is Bottleneck.PASSES
     assert switch.step_s == pytest.approx(3 * frames * floor.PASS_S["v1model"])
 
 
 # --- calibrations that fail ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("ratio", "taken"), [(1.9, Way.GLOO), (2.1, Way.SYLVIE)])
+@pytest.mark.parametrize(("ratio", "taken"), [(1.9, ReductionNetwork.GLOO), (2.1, ReductionNetwork.SYLVIE)])
 def test_without_the_wanted_calibration_only_what_is_far_better_is_taken(racks, job, ratio, taken):
     """Sylvie's model by the number of its bits and a step's computation is as many times as fast as the ring's."""
     lossy = replace(job, lossy=True, bits=1)
-    plain, fast = (row(make_job_plan(lossy, racks), way).step_s for way in (Way.GLOO, Way.SYLVIE))
+    plain, fast = (
+        row(make_job_plan(lossy, racks), way).step_s for way in (ReductionNetwork.GLOO, ReductionNetwork.SYLVIE)
+    )
     apart = (plain - ratio * fast) / (ratio - 1)
     lossy = replace(lossy, compute_s=apart)
 
@@ -167,18 +172,20 @@ def test_without_the_wanted_calibration_only_what_is_far_better_is_taken(racks, 
     plan = make_job_plan(lossy, racks, overdue)
     assert (plan.calibrated, plan.reason) == (False, "has not ended within 60.0 s")
     assert plan.taken.way == taken
-    assert ("calibration did not end" in plan.taken.reason) == (taken == Way.GLOO)
+    assert ("calibration did not end" in plan.taken.reason) == (taken == ReductionNetwork.GLOO)
     assert {each.correction for each in plan.choices} == {None}
     trusted = make_job_plan(lossy, racks)
-    assert (trusted.taken.way, trusted.calibrated, trusted.reason) == (Way.SYLVIE, False, "")
+    assert (trusted.taken.way, trusted.calibrated, trusted.reason) == (ReductionNetwork.SYLVIE, False, "")
 
 
 def test_a_calibration_without_the_plain_way_is_none(racks, job):
-    plan = make_job_plan(job, racks, lambda ways, size: Measured({Way.HERMOD: [0.001]}))
+    plan = make_job_plan(job, racks, lambda ways, size: CalibrationResult({ReductionNetwork.HERMOD: [0.001]}))
     assert not plan.calibrated
     assert plan.reason.startswith("gloo: calibration")
-    assert plan.taken.way == Way.GLOO
-    plan = make_job_plan(job, racks, lambda ways, size: Measured({Way.GLOO: [0.5], Way.HERMOD: [0.4]}))
+    assert plan.taken.way == ReductionNetwork.GLOO
+    plan = make_job_plan(
+        job, racks, lambda ways, size: CalibrationResult({ReductionNetwork.GLOO: [0.5], ReductionNetwork.HERMOD: [0.4]})
+    )
     assert plan.calibrated
     assert [each.correction is None for each in plan.choices] == [False, True, False, True, True]
 
@@ -206,7 +213,7 @@ def test_a_calibration_that_hears_nothing_is_abandoned_at_the_deadline(racks, jo
 def test_ranks_for_whom_nobody_waits_are_killed(tmp_path: Path):
     cluster = parse_cluster("name: a\nhosts:\n  - {name: h1, reach: local}\n")
     job = JobSettings(command=("sh", "-c", "trap '' TERM; while :; do sleep 1; done"))
-    ranks = Ranks(job, cluster, cluster.hosts, None, tmp_path)
+    ranks = RankProcesses(job, cluster, cluster.hosts, None, tmp_path)
     ranks.start()
     with pytest.raises(OfframpError, match="nobody waits"):
         ranks.wait(600, stopped=lambda: True)
@@ -234,10 +241,10 @@ def test_deploying_is_part_of_the_deadline(racks, job, tmp_path, monkeypatch):
             return ""
 
     steps = Deployment([Slow("a"), Slow("b"), Slow("c")])
-    monkeypatch.setattr(Sums, "deployment", lambda *given: steps)
+    monkeypatch.setattr(SumsJob, "deployment", lambda *given: steps)
     monkeypatch.setattr(run, "undo_later", lambda cluster: None)
     with pytest.raises(OfframpError, match=r"not deployed within 60\.0 s: c"):
-        run.calibrate(job, racks, [Way.GLOO], 1024, tmp_path, 60.0)
+        run.calibrate(job, racks, [ReductionNetwork.GLOO], 1024, tmp_path, 60.0)
     assert (applied, undone) == (["a", "b"], ["b", "a"])
 
 
@@ -262,14 +269,14 @@ def _check_one(draw: Random, folder: Path, monkeypatch: pytest.MonkeyPatch, seen
         clock[0] += draw.uniform(0.1, 1.0) * timeout_s
         if outcome == "bad":
             raise OfframpError("gone")
-        return Measured({way: [10 ** draw.uniform(-6, 1) for _ in range(3)] for way in ways})
+        return CalibrationResult({way: [10 ** draw.uniform(-6, 1) for _ in range(3)] for way in ways})
 
     monkeypatch.setattr(run, "calibrate", calibrate)
     plan = make_job_plan(job, cluster, None if outcome == "none" else measurer(job, cluster, lambda: clock[0]))
     assert clock[0] <= ends
     assert plan.calibrated == (outcome == "good")
     assert bool(plan.reason) == (outcome == "bad")
-    kind, placed = kind_of(job), Placed.on(job, cluster)
+    kind, placed = kind_of(job), PlacedJob.on(job, cluster)
     for choice in plan.choices:
         if choice.step_s is None:
             continue
@@ -277,10 +284,10 @@ def _check_one(draw: Random, folder: Path, monkeypatch: pytest.MonkeyPatch, seen
         assert choice.step_s >= (job.compute_s + least) * (1 - 1e-9), (choice, as_text(document), job)
         assert (choice.correction is None) == (outcome != "good")
         seen[f"{choice.way}: {choice.bound}"] += 1
-        if choice.way in (Way.THEMIS, Way.GLOO):
+        if choice.way in (ReductionNetwork.THEMIS, ReductionNetwork.GLOO):
             placed_so = replace(placed, decided=choice.decided)
             network = yaml.safe_load(kind.deployment(placed_so, [choice.way], 1, folder).network)
-            if choice.way == Way.THEMIS:
+            if choice.way == ReductionNetwork.THEMIS:
                 _same_plan(cluster, job, network, choice.model_s)
     if outcome == "bad" and plan.taken is not plan.plain:
         assert plan.gain >= 2
@@ -312,7 +319,7 @@ def test_a_thousand_random_clusters_and_jobs(tmp_path, monkeypatch):
     for number in range(1000):
         _check_one(Random(number), tmp_path, monkeypatch, seen)
     assert seen["refused"] > 100
-    for bound in (Bound.MODEL, Bound.LINKS, Bound.CUT):
+    for bound in (Bottleneck.MODEL, Bottleneck.LINKS, Bottleneck.CUT):
         assert sum(count for key, count in seen.items() if key.endswith(bound)) > 50, seen
     assert {key.partition(":")[0] for key in seen} >= {"gloo", "hermod", "themis", "sylvie", "allreduce"}
 
@@ -331,8 +338,8 @@ def test_any_traffic_has_the_oracles_floor(number):
     for a in range(ranks):
         for b in range(ranks):
             between[host[a], host[b]] += sent[a, b]
-    placed = Placed.on(JobSettings(command=("true",)), cluster)
-    mine = Floors(placed).floor(Traffic(between=sent)).seconds
+    placed = PlacedJob.on(JobSettings(command=("true",)), cluster)
+    mine = Floors(placed).floor(StepTraffic(between=sent)).seconds
     least = network_floor_s(cluster, [each.name for each in cluster.hosts], 0.0, between)
     assert mine == pytest.approx(least, rel=1e-9)
 

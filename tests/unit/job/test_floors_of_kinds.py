@@ -14,8 +14,8 @@ import pytest
 
 from offramp.cluster import Cluster, parse_cluster
 from offramp.job.crossing import crossing_vectors
-from offramp.job.kind import KINDS, Measured, Placed, kind_of
-from offramp.job.kinds.full_graph import FullGraph, Way
+from offramp.job.kind import KINDS, CalibrationResult, PlacedJob, kind_of
+from offramp.job.kinds.full_graph import FeatureTransport, FullGraph
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
 from random_jobs import as_text, cluster_document, network_floor_s
@@ -30,9 +30,9 @@ TEXTS = {
 }
 
 
-def _vertices_to_workers(kind: FullGraph, placed: Placed) -> np.ndarray:
+def _vertices_to_workers(kind: FullGraph, placed: PlacedJob) -> np.ndarray:
     """``(ranks, ranks)`` bytes of p2p by going over all edges: each vertex once to each worker with a neighbour."""
-    planned = kind.planned(placed, Way.P2P)
+    planned = kind.planned(placed, FeatureTransport.P2P)
     owner, graph = planned.boundary.owner, planned.graph
     sent = np.zeros((placed.ranks, placed.ranks))
     pairs = {
@@ -46,12 +46,12 @@ def _vertices_to_workers(kind: FullGraph, placed: Placed) -> np.ndarray:
     return sent
 
 
-def _demand(kind: object, placed: Placed, way: str) -> np.ndarray:
+def _demand(kind: object, placed: PlacedJob, way: str) -> np.ndarray:
     """``(ranks, ranks)`` bytes of a step."""
     ranks = placed.ranks
     others = 1.0 - np.eye(ranks)
     if isinstance(kind, FullGraph):
-        return _vertices_to_workers(kind, placed) * (8 / 32 if way == Way.G3_SYLVIE else 1.0)
+        return _vertices_to_workers(kind, placed) * (8 / 32 if way == FeatureTransport.G3_SYLVIE else 1.0)
     if placed.job.kind == "torchgt":  # Q, K, V and the output; forward, backward, evaluation; two layers
         return 4 * 3 * 2 * 34 / ranks * 420 / ranks * (2 if way.endswith("bfloat16") else 4) * others
     if placed.job.kind == "unitg":
@@ -61,7 +61,7 @@ def _demand(kind: object, placed: Placed, way: str) -> np.ndarray:
     return others * 64 / 2  # the values of kvs
 
 
-def _of_hosts(placed: Placed, sent: np.ndarray) -> np.ndarray:
+def _of_hosts(placed: PlacedJob, sent: np.ndarray) -> np.ndarray:
     host = [n for n, each in enumerate(placed.hosts) for _ in range(each.processes)]
     between = np.zeros((len(placed.hosts),) * 2)
     for a, row in enumerate(sent):
@@ -82,13 +82,13 @@ def _check(draw: Random, folder: Path, name: str, wanted: Callable[[Cluster], bo
     job = JobSettings.read(folder / "job.yaml")
     if name == "leo":
         job = replace(job, hosts=",".join(each.name for each in cluster.hosts[:2]))
-    placed, kind = Placed.on(job, cluster), kind_of(job)
+    placed, kind = PlacedJob.on(job, cluster), kind_of(job)
     measured = draw.random() < 0.5
     seconds = {way: [10 ** draw.uniform(-9, 0)] for way in kind.ways}
-    plan = make_job_plan(job, cluster, (lambda ways, size: Measured(seconds)) if measured else None)
+    plan = make_job_plan(job, cluster, (lambda ways, size: CalibrationResult(seconds)) if measured else None)
     counted = 0
     for choice in plan.choices:
-        if choice.step_s is None or choice.way in (Way.SWITCH, Way.SWITCH_Q8):
+        if choice.step_s is None or choice.way in (FeatureTransport.SWITCH, FeatureTransport.SWITCH_Q8):
             continue
         between = _of_hosts(placed, _demand(kind, placed, str(choice.way)))
         least = network_floor_s(cluster, [each.name for each in placed.hosts], 0.0, between)
@@ -121,8 +121,8 @@ def test_features_through_a_switch_take_the_narrowest_cut(racks, tmp_path):
         }
     )
     cluster = parse_cluster(ports)
-    placed, kind = Placed.on(job, cluster), FullGraph()
-    boundary = kind.planned(placed, Way.P2P).boundary
+    placed, kind = PlacedJob.on(job, cluster), FullGraph()
+    boundary = kind.planned(placed, FeatureTransport.P2P).boundary
     near, far = {0, 1}, {2, 3}
     edges = [(int(u), int(v)) for u, v in boundary.cut_edges]
     graph = nx.Graph()
@@ -134,8 +134,8 @@ def test_features_through_a_switch_take_the_narrowest_cut(racks, tmp_path):
     matching = len(nx.bipartite.maximum_matching(graph, top)) // 2
     assert crossing_vectors(boundary, frozenset(near)) == crossing_vectors(boundary, frozenset(far)) == matching > 0
     plan = make_job_plan(job, cluster)
-    choice = next(each for each in plan.choices if each.way == Way.SWITCH)
+    choice = next(each for each in plan.choices if each.way == FeatureTransport.SWITCH)
     assert choice.step_s is not None, choice.reason
-    widths = sum(kind._widths(kind.planned(placed, Way.SWITCH)))
+    widths = sum(kind._widths(kind.planned(placed, FeatureTransport.SWITCH)))
     assert choice.step_s >= matching * widths * 4 * 8 / 1e6 * (1 - 1e-9)
     assert str(choice.bound) == "narrowest cut"

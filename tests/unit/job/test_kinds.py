@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from offramp.job.gnn_switches import GnnNetwork
-from offramp.job.kind import Measured, Placed, Start, kind_of
+from offramp.job.kind import CalibrationResult, JobStart, PlacedJob, kind_of
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
 from offramp_base.errors import OfframpError
@@ -68,19 +68,19 @@ def test_a_calibration_decides_for_every_kind(read, racks):
         first, *others = kind_of(job).ways
 
         def measured(ways, _, last=others[-1]):
-            return Measured({way: [0.1 if way == last else 0.4] for way in ways})
+            return CalibrationResult({way: [0.1 if way == last else 0.4] for way in ways})
 
         plan = make_job_plan(job, racks, measured)
         assert plan.taken.way == others[-1]
         assert plan.gain == pytest.approx(4)
-        plan = make_job_plan(job, racks, lambda ways, _, first=first: Measured({first: [0.4]}))
+        plan = make_job_plan(job, racks, lambda ways, _, first=first: CalibrationResult({first: [0.4]}))
         assert plan.taken.way == first
         assert all(each.reason == "calibration: the deadline had passed" for each in plan.choices[1:])
 
 
 def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp_path):
-    placed = Placed.on(read("unitg"), racks)
-    words = kind_of(placed.job).program(placed, "interleaved", Start(tmp_path, rounds=6)).command
+    placed = PlacedJob.on(read("unitg"), racks)
+    words = kind_of(placed.job).program(placed, "interleaved", JobStart(tmp_path, rounds=6)).command
     given = dict(pairwise(words))
     said = [given[f"--{name}"] for name in ("epochs", "lm-epochs", "mode", "stages")]
     assert said == ["10", "1", "interleaved", "4"]
@@ -89,20 +89,20 @@ def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp
 def test_full_graph_training_goes_on_from_its_checkpoint(read, racks, tmp_path):
     import numpy as np
 
-    placed = Placed.on(read("train"), racks)
+    placed = PlacedJob.on(read("train"), racks)
     kind = kind_of(placed.job)
     path = tmp_path / "checkpoint.npz"
     path.write_bytes(b"an earlier run's")
-    assert "--resume" not in kind.program(placed, "p2p", Start(tmp_path)).command
+    assert "--resume" not in kind.program(placed, "p2p", JobStart(tmp_path)).command
     assert not path.exists()
     np.savez(path, epoch=10)
-    words = kind.program(placed, "p2p", Start(tmp_path, attempt=1)).command
+    words = kind.program(placed, "p2p", JobStart(tmp_path, attempt=1)).command
     assert words[words.index("--resume") + 1] == str(path)
     for bad in (60, 0):  # it had ended, or makes no sense
         np.savez(path, epoch=bad)
-        assert "--resume" not in kind.program(placed, "p2p", Start(tmp_path, attempt=1)).command
+        assert "--resume" not in kind.program(placed, "p2p", JobStart(tmp_path, attempt=1)).command
     path.write_bytes(b"half of one")
-    assert "--resume" not in kind.program(placed, "p2p", Start(tmp_path, attempt=1)).command
+    assert "--resume" not in kind.program(placed, "p2p", JobStart(tmp_path, attempt=1)).command
 
 
 def test_where_switchgnn_finds_leaves_and_spines(racks):
@@ -125,8 +125,8 @@ def test_a_leo_application_is_between_two_hosts(read, racks, tmp_path):
     job = read("leo", "hosts: h1,h3\n")
     plan = make_job_plan(job, racks)
     assert plan.plain.way == "one-path"
-    placed = Placed.on(job, racks)
-    (_, _, script) = kind_of(job).program(placed, "lookahead", Start(tmp_path)).command
+    placed = PlacedJob.on(job, racks)
+    (_, _, script) = kind_of(job).program(placed, "lookahead", JobStart(tmp_path)).command
     assert "--policy lookahead" in script
     assert f"--listen {racks.hosts[2].address}:29500" in script
     assert "--requests 500" in script
@@ -156,6 +156,6 @@ def test_auto_chooses_under_the_rate_of_the_links(read, racks, tmp_path):
     for more, rates in (("", None), ("scheme: auto\n", '{"link_bps": 100000000}'), ("scheme: auto\nrates: r\n", "r")):
         job = read("train")
         (tmp_path / "what.yaml").write_text(TEXTS["train"] + more)
-        assert kind_of(job).settings(Placed.on(job, racks), "switchgnn").rates == rates
+        assert kind_of(job).settings(PlacedJob.on(job, racks), "switchgnn").rates == rates
     (tmp_path / "what.yaml").write_text(TEXTS["train"] + "scheme: auto\n")
-    assert kind_of(job).settings(Placed.on(job, racks), "switchgnn+q8").rates is None
+    assert kind_of(job).settings(PlacedJob.on(job, racks), "switchgnn+q8").rates is None

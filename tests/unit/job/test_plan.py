@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from offramp.allreduce.wire import frame_bytes
-from offramp.cluster import Switch, parse_cluster
-from offramp.job.kind import KINDS, Measured, Placed, Prediction, measure_each
+from offramp.cluster import ClusterSwitch, parse_cluster
+from offramp.job.kind import KINDS, CalibrationResult, PlacedJob, Prediction, measure_each
+from offramp.job.kinds.full_graph import FeatureTransport as GraphWay
 from offramp.job.kinds.full_graph import FullGraph
-from offramp.job.kinds.full_graph import Way as GraphWay
-from offramp.job.kinds.sums import Sums
-from offramp.job.network import Way
+from offramp.job.kinds.sums import SumsJob
+from offramp.job.network import ReductionNetwork
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
 from offramp.job.switches import pages_of
@@ -27,39 +27,39 @@ def row(plan, way):
 
 def test_models_are_the_closed_forms(racks, job):
     plan = make_job_plan(job, racks)
-    assert row(plan, Way.GLOO).step_s == pytest.approx(2 * 3 / 4 * 10e6 * 8 / 100e6)
+    assert row(plan, ReductionNetwork.GLOO).step_s == pytest.approx(2 * 3 / 4 * 10e6 * 8 / 100e6)
     share = 4 * 256 / frame_bytes(4)
-    assert row(plan, Way.SWITCH).step_s == pytest.approx(10e6 / share * 8 / 100e6)
-    assert plan.taken.way == Way.SWITCH
+    assert row(plan, ReductionNetwork.SWITCH).step_s == pytest.approx(10e6 / share * 8 / 100e6)
+    assert plan.taken.way == ReductionNetwork.SWITCH
     assert plan.gain == pytest.approx(1.5 * share)
-    assert "dimensions" in row(plan, Way.THEMIS).reason
+    assert "dimensions" in row(plan, ReductionNetwork.THEMIS).reason
 
 
 def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
     experts = replace(job, all_reduce=0, all_to_all=8_000_000, exchanges=2)
     plan = make_job_plan(experts, racks)
-    assert row(plan, Way.GLOO).step_s == pytest.approx(3 / 4 * 8e6 * 8 / 100e6)
-    assert row(plan, Way.HERMOD).step_s == row(plan, Way.GLOO).step_s
-    assert row(plan, Way.SWITCH).reason == "the job sums nothing, and all-to-alls are not its business"
+    assert row(plan, ReductionNetwork.GLOO).step_s == pytest.approx(3 / 4 * 8e6 * 8 / 100e6)
+    assert row(plan, ReductionNetwork.HERMOD).step_s == row(plan, ReductionNetwork.GLOO).step_s
+    assert row(plan, ReductionNetwork.SWITCH).reason == "the job sums nothing, and all-to-alls are not its business"
     sizes = []
 
     def measured(ways, size):
         sizes.append(size)
-        return Measured({Way.GLOO: [0.2], Way.HERMOD: [0.1]})
+        return CalibrationResult({ReductionNetwork.GLOO: [0.2], ReductionNetwork.HERMOD: [0.1]})
 
     plan = make_job_plan(experts, racks, measured)
     assert sizes == [0]
     # 1 MiB was exchanged in 0.1 s, the step has two of 4 MB
-    assert (plan.taken.way, plan.taken.step_s) == (Way.HERMOD, pytest.approx(0.1 * 8e6 / (1 << 20)))
+    assert (plan.taken.way, plan.taken.step_s) == (ReductionNetwork.HERMOD, pytest.approx(0.1 * 8e6 / (1 << 20)))
     combined = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
-    assert row(combined, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
-    assert combined.taken.way == Way.SWITCH
+    assert row(combined, ReductionNetwork.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
+    assert combined.taken.way == ReductionNetwork.SWITCH
 
 
 def test_loss_must_be_allowed(racks, job):
-    assert row(make_job_plan(job, racks), Way.SYLVIE).reason == "the job does not allow loss (lossy)"
+    assert row(make_job_plan(job, racks), ReductionNetwork.SYLVIE).reason == "the job does not allow loss (lossy)"
     plan = make_job_plan(replace(job, lossy=True), racks)
-    assert plan.taken.way == Way.SYLVIE
+    assert plan.taken.way == ReductionNetwork.SYLVIE
     assert plan.taken.step_s == pytest.approx(1.2 * (8 / 32 + 8 / 1024))
 
 
@@ -68,26 +68,36 @@ def test_calibration_decides(racks, job):
 
     def measured(ways, size):
         sizes.append(size)
-        return Measured({Way.GLOO: [0.4, 0.4, 0.9], Way.HERMOD: [0.2], Way.SWITCH: [5.0]})
+        return CalibrationResult(
+            {ReductionNetwork.GLOO: [0.4, 0.4, 0.9], ReductionNetwork.HERMOD: [0.2], ReductionNetwork.SWITCH: [5.0]}
+        )
 
     plan = make_job_plan(job, racks, measured)
     assert sizes == [1 << 20]
-    assert plan.taken.way == Way.HERMOD
+    assert plan.taken.way == ReductionNetwork.HERMOD
     assert plan.gain == pytest.approx(2)
-    assert row(plan, Way.SWITCH).reason.endswith("of gloo's speed")
-    assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).reason.startswith("calibration")
+    assert row(plan, ReductionNetwork.SWITCH).reason.endswith("of gloo's speed")
+    assert row(make_job_plan(replace(job, lossy=True), racks, measured), ReductionNetwork.SYLVIE).reason.startswith(
+        "calibration"
+    )
 
 
 @pytest.mark.parametrize(
     ("gloo", "hermod", "taken"),
     [
-        ([0.20, 0.20, 0.20], [0.10, 0.10, 0.90], Way.HERMOD),
-        ([0.20, 0.24, 0.20], [0.10, 0.23, 0.19], Way.HERMOD),
-        ([0.30, 0.20, 0.30], [0.90, 0.21, 0.10], Way.GLOO),  # the smaller median, and slower in two rounds of three
+        ([0.20, 0.20, 0.20], [0.10, 0.10, 0.90], ReductionNetwork.HERMOD),
+        ([0.20, 0.24, 0.20], [0.10, 0.23, 0.19], ReductionNetwork.HERMOD),
+        (
+            [0.30, 0.20, 0.30],
+            [0.90, 0.21, 0.10],
+            ReductionNetwork.GLOO,
+        ),  # the smaller median, and slower in two rounds of three
     ],
 )
 def test_an_offload_must_be_faster_in_most_rounds(racks, job, gloo, hermod, taken):
-    plan = make_job_plan(job, racks, lambda ways, size: Measured({Way.GLOO: gloo, Way.HERMOD: hermod}))
+    plan = make_job_plan(
+        job, racks, lambda ways, size: CalibrationResult({ReductionNetwork.GLOO: gloo, ReductionNetwork.HERMOD: hermod})
+    )
     assert plan.taken.way == taken
 
 
@@ -110,7 +120,7 @@ def test_rounds_take_turns_until_the_time_is_over(monkeypatch):
 
 
 def _predicts(monkeypatch, known):
-    class Known(Sums):
+    class Known(SumsJob):
         def predict(self, placed, measure):
             return known
 
@@ -122,7 +132,10 @@ def _predicts(monkeypatch, known):
 )
 def test_an_offload_is_taken_for_two_percent_that_are_certain(racks, job, monkeypatch, share, gains, taken):
     """Not for less, and not where the job does not say what it sums."""
-    ways, times = [Way.GLOO, Way.HERMOD], {Way.GLOO: 10.0, Way.HERMOD: 10.0 * share}
+    ways, times = (
+        [ReductionNetwork.GLOO, ReductionNetwork.HERMOD],
+        {ReductionNetwork.GLOO: 10.0, ReductionNetwork.HERMOD: 10.0 * share},
+    )
     _predicts(monkeypatch, Prediction(ways, times, times, {}, {}, gains))
     assert make_job_plan(job, racks).taken.way == ways[taken]
 
@@ -131,12 +144,12 @@ def test_a_switch_has_the_pages_that_its_memory_holds():
     """A page has 256 slots, each with its segments of 256 bytes and 16 bytes beside; the program numbers 16 pages."""
     page = 256 * (4 * 256 + 16)
     memories = [0, page - 1, page, 2 * page - 1, 15 * page, 16 * page, 17 * page, 100 * page]
-    assert [pages_of(Switch(name="s", memory=each), 4) for each in memories] == [0, 0, 1, 1, 15, 16, 16, 16]
+    assert [pages_of(ClusterSwitch(name="s", memory=each), 4) for each in memories] == [0, 0, 1, 1, 15, 16, 16, 16]
 
 
 def test_a_job_that_cannot_gain_is_told_so(racks, job):
     plan = make_job_plan(replace(job, compute_s=3600.0), racks)
-    assert plan.taken.way == Way.GLOO
+    assert plan.taken.way == ReductionNetwork.GLOO
     assert plan.taken.reason.startswith("no offload gains 2%")
     assert make_job_plan(replace(job, all_reduce=0), racks).taken.reason.startswith("the job says nothing")
 
@@ -147,12 +160,12 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
     (tmp_path / "train.yaml").write_text("graph: karate\nhidden: 8\nepochs: 2\n")
     (tmp_path / "job.yaml").write_text("train: train.yaml\nlossy: true\n")
     mine = JobSettings.read(tmp_path / "job.yaml")
-    sent = FullGraph().bytes_of_epoch(Placed.on(mine, racks))
+    sent = FullGraph().bytes_of_epoch(PlacedJob.on(mine, racks))
     plan = make_job_plan(mine, racks)
     assert row(plan, GraphWay.P2P).step_s == pytest.approx(sent / 4 * 8 / 100e6)
     assert row(plan, GraphWay.G3_SYLVIE).step_s == pytest.approx(sent / 16 * 8 / 100e6)
     assert plan.taken.way == GraphWay.G3_SYLVIE
-    plan = make_job_plan(mine, racks, lambda ways, size: Measured({GraphWay.P2P: [0.2], GraphWay.G3: [0.1]}))
+    plan = make_job_plan(mine, racks, lambda ways, size: CalibrationResult({GraphWay.P2P: [0.2], GraphWay.G3: [0.1]}))
     assert plan.taken.way == GraphWay.G3
     assert row(plan, GraphWay.G3_SYLVIE).reason == "calibration: the deadline had passed"
     (tmp_path / "train.yaml").write_text("graph: karate\nhiddn: 8\n")
@@ -201,7 +214,7 @@ links:
   - {ends: ["leaf[1-2]", spine], rate: 400mbit}
 """
     assert old in text
-    said = row(make_job_plan(job, parse_cluster(text.replace(old, new, 1))), Way.SWITCH)
+    said = row(make_job_plan(job, parse_cluster(text.replace(old, new, 1))), ReductionNetwork.SWITCH)
     assert said.step_s is None
     assert why in said.reason
 

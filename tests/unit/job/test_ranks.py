@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from offramp.job import ranks as module
-from offramp.job.ranks import Ranks
+from offramp.job.ranks import RankProcesses
 
 STUBBORN = """
 import os, signal, socket, sys, time
@@ -31,7 +31,7 @@ def test_the_port_of_a_rank_that_had_to_be_killed_is_free(racks, job, tmp_path, 
     there = tmp_path / "there"
     stubborn = replace(job, command=(sys.executable, "-c", STUBBORN, str(port), str(there)))
     host = replace(racks.hosts[0], reach="local")
-    ranks = Ranks(stubborn, racks, [host], None, tmp_path)
+    ranks = RankProcesses(stubborn, racks, [host], None, tmp_path)
     ranks.start()
     deadline = time.monotonic() + 60
     while not there.exists():

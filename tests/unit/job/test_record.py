@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from offramp.job.kind import KINDS
-from offramp.job.record import Record, read_record
+from offramp.job.record import RunRecord, read_record
 from offramp.job.steps import COLLECTIVES, FOLDER, chrome_trace, read_steps, step, tell_progress
 from offramp.job.training import RESULT
-from offramp.report.outcome import Point
+from offramp.report.outcome import ProgressPoint
 
 MS = 1_000_000
 
@@ -30,7 +30,7 @@ def write(folder: Path, rank: int, rows: list[tuple[Any, ...]]) -> None:
     (folder / f"steps-{rank}.jsonl").write_text("\n".join(lines) + "\n")
 
 
-def of_command(folder: Path, *, one_clock: bool = True) -> Record:
+def of_command(folder: Path, *, one_clock: bool = True) -> RunRecord:
     return read_record(KINDS.get("command")(), folder, one_clock=one_clock)
 
 
@@ -134,7 +134,7 @@ def test_progress_of_a_program_becomes_a_curve(tmp_path: Path, monkeypatch: pyte
             pass
         tell_progress(number, loss=1 / (1 + number), accuracy=None if number < 2 else 0.5)
     record = of_command(tmp_path)
-    assert record.curve == (Point(0, 1.0), Point(1, 0.5), Point(2, 1 / 3, 0.5))
+    assert record.curve == (ProgressPoint(0, 1.0), ProgressPoint(1, 0.5), ProgressPoint(2, 1 / 3, 0.5))
     assert len(record.seconds) == 2
     assert {each["name"] for each in chrome_trace(tmp_path)["traceEvents"]} == {"process_name", "step 2"}
 
@@ -150,10 +150,10 @@ def test_epochs_are_steps_where_their_mean_is_one(tmp_path: Path) -> None:
     record = read_record(train, tmp_path, one_clock=True)
     assert record.seconds == (1.0, 3.0)
     assert record.parts == {"computing": pytest.approx(1.4), "sending": pytest.approx(0.6)}
-    assert record.curve[1] == Point(2, 0.5, 0.2)
+    assert record.curve[1] == ProgressPoint(2, 0.5, 0.2)
     assert read_record(pipeline, tmp_path, one_clock=True).seconds == (5.0,)  # of the whole run
 
 
 def test_a_run_that_wrote_nothing_has_an_empty_record(tmp_path: Path) -> None:
     for name in ("command", "train", "leo"):
-        assert read_record(KINDS.get(name)(), tmp_path, one_clock=True) == Record()
+        assert read_record(KINDS.get(name)(), tmp_path, one_clock=True) == RunRecord()

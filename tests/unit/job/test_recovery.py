@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import job_rank
-from offramp.job.network import Way
+from offramp.job.network import ReductionNetwork
 from offramp.job.run import deployed, run_job
 from offramp_base.ending.owner import is_process
 
@@ -82,7 +82,9 @@ def test_a_switch_and_then_a_rank(keeper, lab, states, job, tmp_path, first):
             ),
         ]
         try:
-            outcome = run_job(job, lab, Way.SWITCH, tmp_path, lambda what, name: events.append(f"{what} {name}"))
+            outcome = run_job(
+                job, lab, ReductionNetwork.SWITCH, tmp_path, lambda what, name: events.append(f"{what} {name}")
+            )
         finally:
             over.set()
             for thread in threads:
@@ -99,7 +101,7 @@ def test_a_switch_and_then_a_rank(keeper, lab, states, job, tmp_path, first):
 def test_a_switch_that_lost_its_program_is_noticed_without_any_rank(keeper, lab, states, job, tmp_path):
     """Ranks that are waiting for something else say nothing: the switches are asked."""
     before = states()
-    with looked_after(keeper), deployed(job, lab, [Way.SWITCH], tmp_path) as there:
+    with looked_after(keeper), deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path) as there:
         assert there.lost() == ""
         kill_switch(keeper, "leaf2")
         deadline = time.monotonic() + 30
@@ -126,7 +128,7 @@ def test_two_jobs_come_back_to_a_switch_that_both_were_on(keeper, lab, states, j
             command=(sys.executable, PROGRAM, str(STEPS), "0.02"),
             restarts=3,
         )
-        outcomes[number] = run_job(mine, lab, Way.SWITCH, folders[number])
+        outcomes[number] = run_job(mine, lab, ReductionNetwork.SWITCH, folders[number])
 
     over = threading.Event()
     with looked_after(keeper):
@@ -158,6 +160,6 @@ def test_a_job_without_restarts_says_what_died(keeper, lab, states, job, tmp_pat
     with looked_after(keeper):
         thread = when((tmp_path / "rank-3.log").exists, lambda: kill_switch(keeper, "leaf1"), over)
         with pytest.raises(Exception, match="job job: leaf1 "):
-            run_job(job, lab, Way.SWITCH, tmp_path)
+            run_job(job, lab, ReductionNetwork.SWITCH, tmp_path)
         over.set()
         thread.join()

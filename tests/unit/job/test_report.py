@@ -12,10 +12,10 @@ from statistics import median
 import pytest
 
 from offramp.job.kind import KINDS
-from offramp.job.network import Way
+from offramp.job.network import ReductionNetwork
 from offramp.job.planner import make_job_plan
 from offramp.job.report import report, write
-from offramp.job.run import RunResult
+from offramp.job.run import JobRunResult
 from offramp.job.steps import FOLDER, chrome_trace, mean_step_s, step
 from offramp.job.terms import TERMS
 from offramp.job.training import RESULT
@@ -24,19 +24,26 @@ from offramp_base.errors import OfframpError
 
 
 def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
-    for way in (Way.SWITCH, Way.GLOO):
+    for way in (ReductionNetwork.SWITCH, ReductionNetwork.GLOO):
         (tmp_path / way).mkdir()
         monkeypatch.setenv(FOLDER, str(tmp_path / way))
         for number in range(3):
             with step(number), step(number, "backward"):
                 pass
     host, spine = racks.links[0], racks.links[-1]
-    ours = RunResult(
+    ours = JobRunResult(
         3.0, 1, {"h1": (1_000_000, 900_000)}, ["start"], {host: (1_000_000, 900_000), spine: (7_000_000, 1)}
     )
-    theirs = RunResult(4.0, 1, {"h1": (1_500_000, 1)}, [], {host: (1_500_000, 1)})
+    theirs = JobRunResult(4.0, 1, {"h1": (1_500_000, 1)}, [], {host: (1_500_000, 1)})
     plan = make_job_plan(job, racks)
-    content = report(job, racks, plan, {Way.SWITCH: ours, Way.GLOO: theirs}, tmp_path, "offramp job run <job>")
+    content = report(
+        job,
+        racks,
+        plan,
+        {ReductionNetwork.SWITCH: ours, ReductionNetwork.GLOO: theirs},
+        tmp_path,
+        "offramp job run <job>",
+    )
     text, page = write(content, tmp_path)
     document = json.loads(text.read_text())
     assert document["schema"] == "offramp.job/1"
@@ -62,7 +69,7 @@ def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
 
 def test_an_unfinished_calibration_is_said(racks, job, tmp_path):
     plan = replace(make_job_plan(job, racks), reason="it had not ended within 60 s")
-    content = report(job, racks, plan, {Way.SWITCH: RunResult(3.0, 1)}, tmp_path, "x")
+    content = report(job, racks, plan, {ReductionNetwork.SWITCH: JobRunResult(3.0, 1)}, tmp_path, "x")
     assert "The plan rests on models alone: it had not ended within 60 s." in content["outcome"]["notes"]
     assert "models alone" in content["outcome"]["verdict"]["sentence"]
     page = write(content, tmp_path)[1].read_text()
@@ -78,9 +85,11 @@ def test_start_up_ends_where_counted_steps_begin(racks, job, tmp_path, monkeypat
         with step(number):
             time.sleep(0.02)
     plan = make_job_plan(job, racks)
-    taken = RunResult(3.0, 1)
-    run = RunResult(3.0, 1, begun_ns=begun - 5_000_000_000)
-    (first, *_) = report(job, racks, plan, {Way.SWITCH: taken, Way.GLOO: run}, tmp_path, "x")["outcome"]["alternatives"]
+    taken = JobRunResult(3.0, 1)
+    run = JobRunResult(3.0, 1, begun_ns=begun - 5_000_000_000)
+    (first, *_) = report(job, racks, plan, {ReductionNetwork.SWITCH: taken, ReductionNetwork.GLOO: run}, tmp_path, "x")[
+        "outcome"
+    ]["alternatives"]
     assert 5.02 <= first["startup_s"] < 5.02 + (time.time_ns() - begun) / 1e9
 
 
@@ -96,9 +105,10 @@ def test_a_report_of_full_graph_training(racks, job, tmp_path):
     (tmp_path / "p2p" / RESULT).write_text(json.dumps({"per_epoch": rows}))
     plan = make_job_plan(job, racks)
     choices = tuple(
-        replace(c, taken=c.way is Way.GLOO, way="p2p" if c.way is Way.GLOO else c.way) for c in plan.choices
+        replace(c, taken=c.way is ReductionNetwork.GLOO, way="p2p" if c.way is ReductionNetwork.GLOO else c.way)
+        for c in plan.choices
     )
-    content = report(mine, racks, replace(plan, choices=choices), {"p2p": RunResult(20.0, 1)}, tmp_path, "x")
+    content = report(mine, racks, replace(plan, choices=choices), {"p2p": JobRunResult(20.0, 1)}, tmp_path, "x")
     assert content["measured_step_s"] == 2.0
     assert json.loads(write(content, tmp_path)[0].read_text())["job"]["train"] == "train.yaml"
 

@@ -54,7 +54,7 @@ def test_files_are_in_the_responders_memory():
     try:
         asked = application.program(("acc-acc",), {})
         requester = Requester(asked, [process], devices, application.settings)
-        files = dfs.Files(7)
+        files = dfs.FileWorkload(7)
         outcome = closed_loop(requester, files, 0.05, 8)
         while outcome.sent < dfs.FILES * dfs.CHUNKS:
             outcome = closed_loop(requester, files, 0.3, 8)

@@ -15,7 +15,7 @@ import pytest
 
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE, builtin, parse_config
-from offramp.leo.config.topology import Topology
+from offramp.leo.config.topology import HostGraph
 from offramp_base.errors import OfframpError
 from offramp_base.settings.source import read_source
 
@@ -74,7 +74,7 @@ def test_times_and_tolls_by_hand() -> None:
     ],
 )
 def test_logical_links_of_the_models(name: str, crossed: dict[str, str]) -> None:
-    topology = Topology(load_config([name, "kvs"]))
+    topology = HostGraph(load_config([name, "kvs"]))
     for logical, links in crossed.items():
         there, back = topology.route(logical, "acc"), topology.route(logical[::-1], "acc")
         assert there is not None

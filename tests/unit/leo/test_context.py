@@ -10,12 +10,12 @@ from leo_lab import batch, lab, program, serve_while
 from offramp.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.functions import reduce
-from offramp.leo.native.dataflow import Program, Trip
+from offramp.leo.native.dataflow import Dataflow, Trip
 from offramp.leo.native.functions import READ, WRITE
 from offramp.leo.runtime.context import Context
-from offramp.leo.runtime.requester import Settings
+from offramp.leo.runtime.requester import RequesterSettings
 from offramp.leo.runtime.tenants import Tenants
-from offramp.leo.selection import Dependency, Table
+from offramp.leo.selection import RequestDependency, Table
 from offramp_base.errors import OfframpError
 
 
@@ -51,8 +51,10 @@ def test_both_sides_of_an_application():
     table = Table.disjoint(base, base, types=("WORK", READ, WRITE), paths=("cpu", "acc"))
     try:
         served = responder.serve()
-        asked = Program(table, (flows, *one_sided))
-        serve_while(served, lambda: requester.init(asked, [served.listener.address], settings=Settings(stride=64)))
+        asked = Dataflow(table, (flows, *one_sided))
+        serve_while(
+            served, lambda: requester.init(asked, [served.listener.address], settings=RequesterSettings(stride=64))
+        )
 
         def talk():
             number = requester.send(b"x", "WORK")
@@ -79,13 +81,13 @@ def test_devices_of_either_side_compute_for_an_application():
     """The same sum by an FPGA's model at the requester and at the responder, and by a device that the test opened."""
     own = open_device("model:service_us=1", "model")
     vectors = np.arange(12, dtype=np.int32).reshape(3, 4)
-    message = reduce.request(reduce.Type.INT32, vectors)
+    message = reduce.request(reduce.ElementType.INT32, vectors)
     flows = ((Trip(remote="fpga", function=reduce.NAME),), (Trip("echo", local="near", local_function=reduce.NAME),))
     flows += ((Trip(remote="model", function=reduce.NAME),),)
     nan = np.nan
     base = [[1e4, nan, nan], [nan, 1e4, nan], [nan, nan, 1e4]]
     types, paths = ("FAR", "NEAR", "OWN"), ("fpga", "near", "model")
-    program_ = Program(
+    program_ = Dataflow(
         Table.disjoint(base, base, types=types, paths=paths),
         tuple(tuple(trips if i == j else None for j in range(3)) for i, trips in enumerate(flows)),
     )
@@ -146,10 +148,10 @@ def test_tenants_share_by_weight_and_leave_nothing_idle():
 
 
 def test_tables_and_trips_must_agree():
-    table = Table.disjoint([[1e4, np.nan]], [[1.0, 1.0]], dependency=(Dependency.NONE,))
+    table = Table.disjoint([[1e4, np.nan]], [[1.0, 1.0]], dependency=(RequestDependency.NONE,))
     with pytest.raises(OfframpError, match="type r0, path p1: times and trips do not agree"):
-        Program(table, (((Trip("echo"),), (Trip("echo"),)),))
+        Dataflow(table, (((Trip("echo"),), (Trip("echo"),)),))
     with pytest.raises(OfframpError, match="type r0, path p0: no link 2"):
-        Program(table, (((Trip("echo", link=2),), None),))
+        Dataflow(table, (((Trip("echo", link=2),), None),))
     with pytest.raises(OfframpError, match="5 round trips, expected 1 to 4"):
-        Program(table, (((Trip("echo"),) * 5, None),))
+        Dataflow(table, (((Trip("echo"),) * 5, None),))

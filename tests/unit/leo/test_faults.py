@@ -14,7 +14,7 @@ from leo_lab import batch, program
 from nic_agent import built
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.runtime.process import ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.selection import Policy
 from offramp.nic.build import AGENT
 from offramp.nic.process import AgentProcess
@@ -89,7 +89,7 @@ def test_paths_over_two_responders():
     flows = [[(Trip("echo", link=0),), (Trip("echo", link=1),)]]
     responders = [ResponderProcess(plan(5)), ResponderProcess(plan(6))]
     try:
-        settings = Settings(rows=64, stride=64, policy=Policy.UNIFORM, timeout_s=2.0)
+        settings = RequesterSettings(rows=64, stride=64, policy=Policy.UNIFORM, timeout_s=2.0)
         asked = program(flows, "ADDR", links=2)
         requester = Requester(asked, responders, settings=settings)
         ended, sent = [], 0

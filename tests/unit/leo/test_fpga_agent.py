@@ -218,7 +218,7 @@ def test_a_card_that_announces_too_much_is_left(raw: int, tmp_path: Path, caplog
 
         threading.Thread(target=serve, daemon=True).start()
         at = f"127.0.0.1:{listener.address[1]}"
-        link = fpga_link.Link(at, fpga_link.simulated(()), lambda *a, heard=heard: heard.append(a), lost.set)
+        link = fpga_link.CardLink(at, fpga_link.simulated(()), lambda *a, heard=heard: heard.append(a), lost.set)
         assert lost.wait(SECONDS)
         link.close()
         assert not heard

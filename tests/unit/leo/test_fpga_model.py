@@ -8,7 +8,7 @@ import pytest
 
 from offramp.device import Status
 from offramp.leo.devices import model, open_device
-from offramp.leo.devices.fpga_model import FUNCTIONS, Options, Times
+from offramp.leo.devices.fpga_model import FUNCTIONS, EngineTiming, FpgaModelOptions
 from offramp.leo.functions import ebs, kvs, reduce
 from offramp_base.errors import OfframpError
 
@@ -38,10 +38,10 @@ def ends(device, clock, until_ns):
 
 def test_cycles_are_those_that_the_documentation_states():
     """Docs/fpga.md: 10 and memory's; 26; 29 less one and memory's four."""
-    times = Times(Options(memory_cycles=100))
+    times = EngineTiming(FpgaModelOptions(memory_cycles=100))
     assert times.kvs == (4, 10 + 100)
     assert times.ebs == (6, 28 + 4 * 100)
-    message = reduce.request(reduce.Type.FLOAT32, np.zeros((8, 256), np.float32))
+    message = reduce.request(reduce.ElementType.FLOAT32, np.zeros((8, 256), np.float32))
     assert times.of(reduce.NAME, message) == (1 + 8 * 16, 8 * 16 + 26)
 
 

@@ -10,8 +10,8 @@ import random
 import pytest
 
 from fpga_card import ModelCard
-from offramp.fpga.session import Refused, Session
-from offramp.fpga.udp import HEADER, MAGIC, Kind, Reply, Target
+from offramp.fpga.session import CardRefused, CardSession
+from offramp.fpga.udp import HEADER, MAGIC, DatagramStatus, DatagramType, PacketTarget
 
 WINDOW = 8
 
@@ -26,7 +26,7 @@ def backwards(_, packet):
 @pytest.mark.parametrize("bad", [0.0, 0.1, 0.3])
 def test_each_request_is_carried_out_once_and_answered_once(bad, first):
     dice, card, now = random.Random(7), ModelCard(WINDOW, backwards), 0.0
-    session = Session(5, now)
+    session = CardSession(5, now)
     session._next = first
     answers_by_number, wire, count = {}, [], 0
 
@@ -40,7 +40,9 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
     for number in range(500):
         packet = number.to_bytes(4, "big")
         session.request(
-            Target.KVS, packet, lambda _, answer, number=number: answers_by_number.setdefault(number, []).append(answer)
+            PacketTarget.KVS,
+            packet,
+            lambda _, answer, number=number: answers_by_number.setdefault(number, []).append(answer),
         )
     while not session.idle:
         for datagram in session.due(now):
@@ -60,26 +62,30 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
 
 @pytest.mark.parametrize(
     ("kind", "outcome"),
-    [(Kind.OPEN, Reply.BUSY), (Kind.OPEN, Reply.NO_SESSION), (Kind.REQUEST, Reply.NO_SESSION)],
+    [
+        (DatagramType.OPEN, DatagramStatus.BUSY),
+        (DatagramType.OPEN, DatagramStatus.NO_SESSION),
+        (DatagramType.REQUEST, DatagramStatus.NO_SESSION),
+    ],
 )
 def test_a_card_of_another_host_is_refused(kind, outcome):
     reply = {"magic": MAGIC, "kind": kind, "session": 5, "outcome": outcome}
-    with pytest.raises(Refused, match="the card"):
-        Session(5, 0.0).heard(HEADER.encode(reply), 0.1)
+    with pytest.raises(CardRefused, match="the card"):
+        CardSession(5, 0.0).heard(HEADER.encode(reply), 0.1)
 
 
 def test_what_is_no_answer_of_the_session_changes_nothing():
-    session = Session(5, 0.0)
-    good = {"magic": MAGIC, "kind": Kind.OPEN, "session": 5, "window": 8, "cycles": 1}
+    session = CardSession(5, 0.0)
+    good = {"magic": MAGIC, "kind": DatagramType.OPEN, "session": 5, "window": 8, "cycles": 1}
     for wrong in (good | {"magic": 1}, good | {"session": 6}, good | {"window": 0}, good | {"kind": 9}):
         session.heard(HEADER.encode(wrong), 0.1)
     session.heard(b"OF", 0.1)
     assert not session.opened
 
 
-@pytest.mark.parametrize("outcome", [Reply.DONE, Reply.NO_SESSION])
+@pytest.mark.parametrize("outcome", [DatagramStatus.DONE, DatagramStatus.NO_SESSION])
 def test_a_card_is_told_that_it_is_free_until_it_answers(outcome):
-    card, session = ModelCard(WINDOW, backwards), Session(5, 0.0)
+    card, session = ModelCard(WINDOW, backwards), CardSession(5, 0.0)
     (opening,) = session.due(0.0)
     session.heard(card.take(opening), 0.01)
     session.close()
@@ -89,7 +95,7 @@ def test_a_card_is_told_that_it_is_free_until_it_answers(outcome):
         datagrams += session.due(now)
         assert session.due(now) == []
         assert not session.closed
-    assert {HEADER.decode(each)["kind"] for each in datagrams} == {Kind.CLOSE}
+    assert {HEADER.decode(each)["kind"] for each in datagrams} == {DatagramType.CLOSE}
     session.heard(HEADER.encode(HEADER.decode(datagrams[0]) | {"outcome": outcome}), now)
     assert session.closed
     assert session.due(now + 100) == []

@@ -15,7 +15,7 @@ import pytest
 from fpga_card import CardOnLoopback, HonestEngines, ModelCard, completed
 from offramp.device import Status
 from offramp.fpga.packets import BEAT
-from offramp.fpga.udp import Control, Target
+from offramp.fpga.udp import ControlRequest, PacketTarget
 from offramp.leo.devices import open_device
 from offramp.leo.devices.fpga_udp import UdpLink
 from offramp.leo.functions import kvs, reduce, sylvie
@@ -66,8 +66,8 @@ def submit_again_and_again(opened):
 def sum_of(count):
     """A request of two vectors, and its answer."""
     vectors = np.arange(2 * count, dtype="<i4").reshape(2, count)
-    message = struct.pack("<BBHI", reduce.Type.INT32, 2, 0, count) + vectors.tobytes()
-    return message, reduce.total(reduce.Type.INT32, vectors).tobytes()
+    message = struct.pack("<BBHI", reduce.ElementType.INT32, 2, 0, count) + vectors.tobytes()
+    return message, reduce.total(reduce.ElementType.INT32, vectors).tobytes()
 
 
 def rows_of(rows, columns, bits=4, seed=1):
@@ -93,7 +93,7 @@ LIES = {
 
 def test_look_ups_and_sums_are_the_models():
     with device() as opened:
-        index = kvs.Index(opened.memory(kvs.NAME), LINES)
+        index = kvs.KeyIndex(opened.memory(kvs.NAME), LINES)
         for key in range(1, 40):
             index.insert(key, key << 32)
         asked = [(kvs.NAME, struct.pack("<Q", key)) for key in range(1, 60)]
@@ -108,7 +108,7 @@ def test_look_ups_and_sums_are_the_models():
 
 @pytest.mark.parametrize("lie", LIES)
 def test_look_ups_of_a_card_that_lies_fail_and_others_go_on(lie):
-    with device(LIES[lie], Target.KVS) as opened:
+    with device(LIES[lie], PacketTarget.KVS) as opened:
         message, answer = sum_of(16)
         asked = [(kvs.NAME, struct.pack("<Q", key)) for key in (1, 2, 3)]
         completions = outcomes(opened, [*asked, (reduce.NAME, message)])
@@ -120,7 +120,7 @@ def test_look_ups_of_a_card_that_lies_fail_and_others_go_on(lie):
 @pytest.mark.parametrize("count", [16, 700])
 @pytest.mark.parametrize("lie", LIES)
 def test_sums_of_a_card_that_lies_fail_whole_and_others_go_on(lie, count):
-    with device(LIES[lie], Target.REDUCE) as opened:
+    with device(LIES[lie], PacketTarget.REDUCE) as opened:
         completions = outcomes(opened, [(reduce.NAME, sum_of(count)[0]), (kvs.NAME, bytes(8))])
         assert [(done.status, done.message) for done in completions] == [(Status.FAILED, b""), (Status.OK, bytes(8))]
 
@@ -170,7 +170,7 @@ def test_a_card_without_quantpack_does_not_offer_it():
 @pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("lie", LIES)
 def test_rows_of_a_card_that_lies_fail_whole_and_others_go_on(lie, place):
-    target = (Target.QUANTISE, Target.DEQUANTISE)[place]
+    target = (PacketTarget.QUANTISE, PacketTarget.DEQUANTISE)[place]
     function = (sylvie.QUANTISE, sylvie.DEQUANTISE)[place]
     with device(LIES[lie], target, quantpack=True) as opened:
         message, answer = sum_of(16)
@@ -180,7 +180,7 @@ def test_rows_of_a_card_that_lies_fail_whole_and_others_go_on(lie, place):
 
 
 def test_what_an_engine_refuses_keeps_its_status():
-    with device(lambda _: completed(b"", 0, Status.BAD_LENGTH), Target.REDUCE) as opened:
+    with device(lambda _: completed(b"", 0, Status.BAD_LENGTH), PacketTarget.REDUCE) as opened:
         assert outcomes(opened, [(reduce.NAME, sum_of(700)[0])])[0].status is Status.BAD_LENGTH
 
 
@@ -189,7 +189,7 @@ def test_a_card_that_garbles_its_control_port_is_gone_and_nobody_waits():
     honest = HonestEngines(LINES)
 
     def engines(target, packet):
-        set_register = target == Target.CONTROL and packet[0] == Control.SET
+        set_register = target == PacketTarget.CONTROL and packet[0] == ControlRequest.SET
         return b"garbage" if garbles and set_register else honest(target, packet)
 
     with CardOnLoopback(ModelCard(8, engines, LINES)) as card:
@@ -220,7 +220,7 @@ def test_sums_that_wait_for_the_window_do_not_hold_a_look_up_back():
     goes_on, honest = threading.Event(), HonestEngines(LINES)
 
     def engines(target, packet):
-        assert target == Target.CONTROL or goes_on.wait(SECONDS)
+        assert target == PacketTarget.CONTROL or goes_on.wait(SECONDS)
         return honest(target, packet)
 
     with CardOnLoopback(ModelCard(8, engines, LINES)) as card:

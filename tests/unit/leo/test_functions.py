@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.functions.crc import CRC32, CRC32C, crc
-from offramp.leo.functions.reduce import Type
+from offramp.leo.functions.reduce import ElementType
 from offramp.leo.memory import HostMemory
 from offramp_base.errors import OfframpError
 
@@ -41,7 +41,7 @@ def test_crc_is_the_usual_one() -> None:
 @given(st.lists(st.tuples(st.sampled_from("iir"), st.integers(0, 60)), max_size=200), st.sampled_from([1, 4, 16]))
 def test_index_is_a_dictionary(steps: list[tuple[str, int]], buckets: int) -> None:
     memory = HostMemory(buckets * kvs.LINE)
-    index, known = kvs.Index(memory, buckets), {}
+    index, known = kvs.KeyIndex(memory, buckets), {}
     for number, (step, key) in enumerate(steps, start=1):
         if step == "r":
             assert index.remove(key) == (known.pop(key, None) is not None)
@@ -62,7 +62,7 @@ def test_index_is_a_dictionary(steps: list[tuple[str, int]], buckets: int) -> No
 
 
 def test_index_fills_beyond_nine_tenths() -> None:
-    index = kvs.Index(HostMemory(64 * kvs.LINE), 64)
+    index = kvs.KeyIndex(HostMemory(64 * kvs.LINE), 64)
     keys = np.random.default_rng(1).integers(0, 2**64, 256, np.uint64)
     fitting = [int(key) for key in keys if index.room(int(key)) and index.insert(int(key), 1) is None]
     assert 0.9 * 256 < index.keys == len(fitting) <= 256
@@ -76,26 +76,26 @@ def test_a_key_can_be_found_while_others_move() -> None:
             assert (kvs.lookup(table, np.array(known, np.uint64)) == 7).all()
 
     known: list[int] = []
-    index = kvs.Index(Watched(16 * kvs.LINE), 16)
+    index = kvs.KeyIndex(Watched(16 * kvs.LINE), 16)
     for key in range(58):
         index.insert(key, 7)
         known.append(key)
 
 
-@pytest.mark.parametrize("kind", list(Type))
-def test_reduce(kind: Type) -> None:
+@pytest.mark.parametrize("kind", list(ElementType))
+def test_reduce(kind: ElementType) -> None:
     random = np.random.default_rng(2)
     for number in range(1, 9):
-        if kind in (Type.INT32, Type.FIXED):
+        if kind in (ElementType.INT32, ElementType.FIXED):
             vectors = random.integers(-(2**31), 2**31, (number, 33)).astype(np.int32)
             exact = vectors.astype(object).sum(axis=0)
-            if kind is Type.INT32:
+            if kind is ElementType.INT32:
                 expected = [(int(x) + 2**31) % 2**32 - 2**31 for x in exact]
             else:
                 expected = [min(max(int(x), -(2**31)), 2**31 - 1) for x in exact]
         else:
             floats = random.normal(size=(number, 33)).astype(np.float32)
-            if kind is Type.BFLOAT16:
+            if kind is ElementType.BFLOAT16:
                 vectors = (floats.view(np.uint32) >> 16).astype(np.uint16)
                 floats = (vectors.astype(np.uint32) << 16).view(np.float32)
             else:
@@ -104,7 +104,7 @@ def test_reduce(kind: Type) -> None:
             while len(rows) > 1:
                 rows = [a + b for a, b in zip(rows[::2], [*rows[1::2], np.float32(-0.0)], strict=False)]
             expected = rows[0].tolist()
-            if kind is Type.BFLOAT16:
+            if kind is ElementType.BFLOAT16:
                 import torch
 
                 expected = torch.from_numpy(rows[0]).bfloat16().view(torch.int16).numpy().view(np.uint16).tolist()
@@ -114,7 +114,7 @@ def test_reduce(kind: Type) -> None:
 
 def test_reduce_of_special_numbers() -> None:
     def add(*bits: int) -> int:
-        return int(reduce.total(Type.FLOAT32, np.array([bits], np.uint32).view(np.float32).T).view(np.uint32)[0])
+        return int(reduce.total(ElementType.FLOAT32, np.array([bits], np.uint32).view(np.float32).T).view(np.uint32)[0])
 
     assert add(0x80000000) == 0x80000000  # -0.0 alone stays
     assert add(0x80000000, 0) == 0
@@ -123,7 +123,7 @@ def test_reduce_of_special_numbers() -> None:
     assert add(1, 1) == 2  # subnormal
     assert add(0x7F7FFFFF, 0x7F7FFFFF) == 0x7F800000
     biggest = np.array([[0x7F7F], [0x7F7F]], np.uint16)
-    assert reduce.total(Type.BFLOAT16, biggest).tolist() == [0x7F80]
+    assert reduce.total(ElementType.BFLOAT16, biggest).tolist() == [0x7F80]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_reduce_refuses(message: bytes) -> None:
         reduce.answer(message)
 
 
-def tables() -> ebs.Tables:
-    layout = ebs.Layout(4, 8, 6)
-    filled = ebs.Tables(HostMemory(layout.size), layout)
+def tables() -> ebs.EbsTables:
+    layout = ebs.TableLayout(4, 8, 6)
+    filled = ebs.EbsTables(HostMemory(layout.size), layout)
     filled.add_volume(1, 1024, rate=4096, burst=8 * 4096)
     filled.add_volume(2, 600, rate=0, burst=0)
     filled.map(1, 0, server=3, number=0, address=0x10000)
@@ -144,7 +144,7 @@ def tables() -> ebs.Tables:
     return filled
 
 
-def read(found: ebs.Tables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.EbsStatus, int, int]:
+def read(found: ebs.EbsTables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.EbsStatus, int, int]:
     outcome, server, address = ebs.ANSWER.unpack(found.lookup(ebs.REQUEST.pack(volume, blocks, start, tick)))
     return ebs.EbsStatus(outcome), server, address
 

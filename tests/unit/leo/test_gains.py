@@ -8,7 +8,7 @@ import pytest
 from offramp.leo.applications import gains
 from offramp.leo.applications.compare import running
 from offramp.leo.devices import isal
-from offramp.leo.devices.ipsec import Engine
+from offramp.leo.devices.ipsec import IpsecState
 from offramp.leo.selection import Policy
 from offramp.nic.build import missing
 from offramp_base.errors import OfframpError
@@ -19,7 +19,7 @@ def _agent() -> None:
         raise OfframpError(f"the agent needs {', '.join(lacking)}")
 
 
-NEEDS = {"scrub": isal.library, "cmac": Engine, "compress": _agent}
+NEEDS = {"scrub": isal.library, "cmac": IpsecState, "compress": _agent}
 
 
 @pytest.mark.full

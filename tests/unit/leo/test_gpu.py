@@ -60,7 +60,7 @@ def device():
 
 def awkward(rng: np.random.Generator) -> bytes:
     """A sum of any type, number and length, of any bits: NaNs, infinities, zeros of both signs, subnormal numbers."""
-    kind = reduce.Type(int(rng.integers(4)))
+    kind = reduce.ElementType(int(rng.integers(4)))
     shape = int(rng.integers(1, 9)), int(rng.choice([0, 1, 2, 3, 17]))
     raw = rng.integers(0, 2**32, shape, np.uint32)
     special = np.array([0, 1 << 31, 1, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFFFFFFF, 0x7FFFFFFF], np.uint32)

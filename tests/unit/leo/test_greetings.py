@@ -20,9 +20,9 @@ from offramp.device import Status
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.ring import ring_size
 from offramp.leo.runtime import responder as module
-from offramp.leo.runtime.process import Plan, ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
-from offramp.leo.transports.connect import Listener
+from offramp.leo.runtime.process import ResponderPlan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, RequesterSettings
+from offramp.leo.transports.connect import RequesterListener
 from offramp.leo.transports.greeting import VERSION, parse_hello
 from offramp.leo.transports.link import PROTOCOL, LinkDown
 from offramp.leo.transports.shared import memory_bytes
@@ -218,7 +218,7 @@ def test_silent_peers_hold_nobody_up():
             laboratory.step()
 
         def again():
-            return Requester(laboratory.requester.program, [f"unix:{path}"], settings=Settings(rows=8))
+            return Requester(laboratory.requester.program, [f"unix:{path}"], settings=RequesterSettings(rows=8))
 
         serve_while(laboratory.responder, again).close()
         assert time.monotonic() - begun < 4
@@ -234,7 +234,7 @@ def test_shared_memory_goes_over_a_unix_socket_only():
 
 def test_who_may_reach_a_responder(tmp_path):
     """By default a Unix socket of mode 0600 in a folder of mode 0700; beyond this machine nothing without a token."""
-    listener = Listener()
+    listener = RequesterListener()
     try:
         path = Path(listener.address.removeprefix("unix:"))
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -243,22 +243,22 @@ def test_who_may_reach_a_responder(tmp_path):
         listener.close()
     assert not path.parent.exists()
     with pytest.raises(OfframpError, match="it needs a token"):
-        Listener("0.0.0.0:0")
-    Listener("0.0.0.0:0", Access(token=Token.random())).close()
+        RequesterListener("0.0.0.0:0")
+    RequesterListener("0.0.0.0:0", Access(token=Token.random())).close()
 
 
 @pytest.mark.full
 def test_a_token_is_proved_by_both_sides():
     """Over TCP: without the token, or with another one, nobody gets in; the process's own requester does."""
-    plan = Plan("offramp.leo.runtime.service:prepare", listen="127.0.0.1:0")
+    plan = ResponderPlan("offramp.leo.runtime.service:prepare", listen="127.0.0.1:0")
     process = ResponderProcess(plan)
     try:
         asked = program([[(Trip("echo"),)]])
         for token in (None, Token.random()):
             with pytest.raises((OfframpError, LinkDown), match="token"):
-                Requester(asked, [process.address], settings=Settings(transport="tcp", token=token))
+                Requester(asked, [process.address], settings=RequesterSettings(transport="tcp", token=token))
         for responder_, token in ((process, None), (process.address, process.token)):
-            requester = Requester(asked, [responder_], settings=Settings(transport="tcp", token=token))
+            requester = Requester(asked, [responder_], settings=RequesterSettings(transport="tcp", token=token))
             requester.close()
         with pytest.raises(OfframpError, match="shared memory needs a Unix socket"):
             Requester(asked, [process])
@@ -268,7 +268,7 @@ def test_a_token_is_proved_by_both_sides():
 
 @pytest.mark.full
 def test_a_process_shares_memory_by_descriptor_and_shows_its_token_to_nobody():
-    process = ResponderProcess(Plan("offramp.leo.runtime.service:prepare"))
+    process = ResponderProcess(ResponderPlan("offramp.leo.runtime.service:prepare"))
     try:
         for name in ("cmdline", "environ"):
             content = Path(f"/proc/{process.pid}/{name}").read_bytes()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from offramp.leo import hops
 from offramp.leo.devices import open_device
 from offramp.leo.devices.traced import TracedDevice
-from offramp.leo.hops import Moment
+from offramp.leo.hops import HopMoment
 from offramp_base.errors import OfframpError
 
 times = st.lists(st.integers(0, 10**6), min_size=1, max_size=20)
@@ -38,7 +38,7 @@ def test_clocks_that_cannot_be_compared():
 
 @given(st.lists(st.integers(0, 100)), st.integers(0, 40), st.integers(41, 100))
 def test_pieces_fill_the_time_of_a_request(at, begun, ended):
-    cut = hops.pieces([Moment(each, f"place {each}") for each in at], begun, ended, "first")
+    cut = hops.pieces([HopMoment(each, f"place {each}") for each in at], begun, ended, "first")
     assert (cut[0][0], cut[0][1], cut[-1][2]) == ("first", begun, ended)
     assert all(one[2] == other[1] for one, other in pairwise(cut))
     assert sum(end - begin for _, begin, end, _ in cut) == ended - begun

@@ -12,7 +12,7 @@ from offramp.device import Status
 from offramp.leo.native import journal as at
 from offramp.leo.native.journal import KeptAnswer
 from offramp.leo.native.machine import machine
-from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.host import ResponderState
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
@@ -53,13 +53,15 @@ def test_what_was_running_has_left_no_trace():
 
 def test_journals_belong_to_requesters():
     words = at.journal_words(8)
-    segment = SharedMemory(Host.size(100, 2, words))
+    segment = SharedMemory(ResponderState.size(100, 2, words))
     try:
-        host = Host(segment, 100, 2, words)
+        host = ResponderState(segment, 100, 2, words)
         first, known = host.journal(11, 8, set())
         assert not known
         entry(first, 1, 0)[KeptAnswer.state] = at.KEPT
-        again, known = Host(SharedMemory.attach(os.dup(segment.fd), segment.size), 100, 2, words).journal(11, 8, set())
+        again, known = ResponderState(SharedMemory.attach(os.dup(segment.fd), segment.size), 100, 2, words).journal(
+            11, 8, set()
+        )
         assert known
         assert entry(again, 1, 0)[KeptAnswer.state] == at.KEPT
         host.journal(12, 8, {11})
@@ -123,9 +125,9 @@ def test_what_was_given_away_is_lost_and_kept_so():
 
 def test_a_journal_has_as_many_rows_as_its_requester():
     words = at.journal_words(8)
-    segment = SharedMemory(Host.size(100, 1, words))
+    segment = SharedMemory(ResponderState.size(100, 1, words))
     try:
-        host = Host(segment, 100, 1, words)
+        host = ResponderState(segment, 100, 1, words)
         host.journal(11, 4, set())
         with pytest.raises(OfframpError, match="request table of 5 rows: the requester's journal is for another"):
             host.journal(11, 5, set())

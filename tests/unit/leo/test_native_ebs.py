@@ -34,7 +34,7 @@ def test_it_is_the_model(seed: int) -> None:
     rng = random.Random(seed)
     pair = Software(), Software()
     for software in pair:
-        tables = ebs.Tables(software.memory(ebs.NAME), ebs.Layout(*EBS_LAYOUT))
+        tables = ebs.EbsTables(software.memory(ebs.NAME), ebs.TableLayout(*EBS_LAYOUT))
         drawn = random.Random(seed)
         for volume in range(0, 64, 3):
             blocks = drawn.randrange(1, 4 * ebs.SEGMENT)

@@ -16,8 +16,8 @@ from leo_hostile import Forged
 from leo_lab import batch, program
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.functions import ADD
-from offramp.leo.runtime.process import Plan, ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.process import ResponderPlan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.transports import TRANSPORTS
 from offramp_base.errors import OfframpError
 
@@ -60,9 +60,9 @@ def talk(requester, count=1):
 @pytest.mark.full
 def test_one_that_is_killed_is_named_within_a_second(transport):
     """Known by its address only: nobody can start it again."""
-    process = ResponderProcess(Plan(BASIC, rows=64, listen="" if transport == "shm" else "127.0.0.1:0"))
+    process = ResponderProcess(ResponderPlan(BASIC, rows=64, listen="" if transport == "shm" else "127.0.0.1:0"))
     try:
-        settings = Settings(rows=64, stride=64, transport=transport, token=process.token)
+        settings = RequesterSettings(rows=64, stride=64, transport=transport, token=process.token)
         requester = Requester(program(FLOW), [process.address], settings=settings)
         talk(requester)
         pid = process.pid
@@ -81,9 +81,9 @@ def test_one_that_is_killed_is_named_within_a_second(transport):
 @pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_how_it_ended_is_said_where_it_may_not_be_started_again(number):
-    process = ResponderProcess(Plan(BASIC, rows=64, restarts=0))
+    process = ResponderProcess(ResponderPlan(BASIC, rows=64, restarts=0))
     try:
-        requester = Requester(program(FLOW), [process], settings=Settings(rows=64, stride=64))
+        requester = Requester(program(FLOW), [process], settings=RequesterSettings(rows=64, stride=64))
         pid = process.pid
         process.signal(number)
         begun = time.monotonic()
@@ -125,9 +125,9 @@ def test_its_requester_starts_it_again(transport):
 
 @pytest.mark.full
 def test_one_that_is_killed_while_it_starts_is_started_once_more():
-    process = ResponderProcess(Plan(BASIC, rows=64))
+    process = ResponderProcess(ResponderPlan(BASIC, rows=64))
     try:
-        requester = Requester(program(FLOW), [process], settings=Settings(rows=64, stride=64))
+        requester = Requester(program(FLOW), [process], settings=RequesterSettings(rows=64, stride=64))
         process.signal(signal.SIGKILL)
         until(requester, lambda: process.restarts == 1)
         process.signal(signal.SIGTERM)
@@ -141,9 +141,9 @@ def test_one_that_is_killed_while_it_starts_is_started_once_more():
 
 @pytest.mark.full
 def test_it_is_started_again_so_often_and_not_more():
-    process = ResponderProcess(Plan(BASIC, rows=64, restarts=2))
+    process = ResponderProcess(ResponderPlan(BASIC, rows=64, restarts=2))
     try:
-        requester = Requester(program(FLOW), [process], settings=Settings(rows=64, stride=64))
+        requester = Requester(program(FLOW), [process], settings=RequesterSettings(rows=64, stride=64))
         for restarts in (1, 2):
             process.signal(signal.SIGKILL)
             until(requester, lambda wanted=restarts: requester.reconnects == wanted)
@@ -161,7 +161,7 @@ def test_it_is_started_again_so_often_and_not_more():
 def test_one_that_stands_still_is_named():
     process = ResponderProcess(plan(3))
     try:
-        settings = Settings(rows=64, stride=64, timeout_s=0.2, silent_s=0.6)
+        settings = RequesterSettings(rows=64, stride=64, timeout_s=0.2, silent_s=0.6)
         requester = Requester(program(FLOW), [process], settings=settings)
         talk(requester)
         process.signal(signal.SIGSTOP)
@@ -186,11 +186,11 @@ def test_one_that_stands_still_is_named():
 @pytest.mark.full
 def test_what_was_given_to_a_device_is_not_done_twice():
     """A crash while a device has a request that is to be executed once: nobody knows, so it ends with LOST."""
-    slow = Plan(BASIC, devices={"acc": "model:service_us=300000"}, rows=64)
+    slow = ResponderPlan(BASIC, devices={"acc": "model:service_us=300000"}, rows=64)
     process = ResponderProcess(slow)
     try:
         flows = [[(Trip("echo", remote="acc", once=True),)], [(Trip(ADD, once=True),)]]
-        requester = Requester(program(flows), [process], settings=Settings(rows=64, stride=64))
+        requester = Requester(program(flows), [process], settings=RequesterSettings(rows=64, stride=64))
         requester.admit(batch([b"device", bytes(15) + b"\x01"], kinds=[0, 1]), np.array([5, 6]))
         ended = []
         until(requester, lambda: ended.extend(_take(requester)) or len(ended) == 1)
@@ -217,7 +217,7 @@ def test_a_responder_that_writes_what_cannot_be_is_not_spoken_to_again():
         links.append(Forged(hello["ring_bytes"], None))
         return links[-1], {"pid": "x"}
 
-    requester = Requester(program(FLOW), ["nowhere"], settings=Settings(rows=64, stride=64), opener=opener)
+    requester = Requester(program(FLOW), ["nowhere"], settings=RequesterSettings(rows=64, stride=64), opener=opener)
     requester.admit(batch([b"y"]), np.array([1]))
     requester.step()
     links[0].requests[16], links[0].requests[0] = -(2**62), 4096
@@ -234,7 +234,7 @@ def test_a_responder_that_dies_beside_another_is_no_error():
     flows = [[(Trip("echo", link=0),), (Trip("echo", link=1),)]]
     responders = [ResponderProcess(plan(5)), ResponderProcess(plan(6))]
     try:
-        settings = Settings(rows=64, stride=64, timeout_s=2.0, token=responders[0].token)
+        settings = RequesterSettings(rows=64, stride=64, timeout_s=2.0, token=responders[0].token)
         requester = Requester(
             program(flows, "ADDR", links=2), [responders[0].address, responders[1]], settings=settings
         )

@@ -10,13 +10,13 @@ import pytest
 
 from leo_tables import random_table
 from offramp.leo.selection.capacity import capacity
-from offramp.leo.selection.program import Program, enumerate_paths, solve
+from offramp.leo.selection.program import RequestSequence, enumerate_paths, solve
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
 
 
-def golden(k: int, backlog: list[float]) -> Program:
-    return Program(Table.disjoint([4, 6], [2, 3]), [0] * k, [1] * k, backlog)
+def golden(k: int, backlog: list[float]) -> RequestSequence:
+    return RequestSequence(Table.disjoint([4, 6], [2, 3]), [0] * k, [1] * k, backlog)
 
 
 @pytest.mark.parametrize(("backlog", "costs"), [([0, 0], [4, 9, 14, 19, 25, 30]), ([2, 0], [6, 11, 17, 23, 29, 36])])
@@ -33,7 +33,7 @@ def test_golden_choices() -> None:
         assert brute(golden(k, [0, 0]), paths) == enumerate_paths(golden(k, [0, 0])).cost_ns
 
 
-def brute(program: Program, paths: tuple[int, ...]) -> float:
+def brute(program: RequestSequence, paths: tuple[int, ...]) -> float:
     """The cost of a sequence by equations 6.1 to 6.3."""
     queue, total = list(program.backlog_ns), 0.0
     for kind, path, gap in zip(program.kinds, paths, program.gaps_ns, strict=True):
@@ -51,7 +51,7 @@ def agree(seed: int) -> None:
     table = random_table(seed, most_paths=3)
     k = int(rng.integers(1, 7))
     kinds = rng.integers(0, len(table.types), k).tolist()
-    program = Program(
+    program = RequestSequence(
         table, kinds, rng.integers(0, 500, k).tolist(), rng.integers(0, 3000, len(table.resources)).tolist()
     )
     choices = [np.flatnonzero(table.allowed[kind]).tolist() for kind in kinds]
@@ -94,4 +94,4 @@ def test_capacity_splits_the_load() -> None:
 )
 def test_bad_programs(fields: tuple[list[int], list[float], list[float]], message: str) -> None:
     with pytest.raises(OfframpError, match=message):
-        Program(Table.disjoint([4, 6], [2, 3]), *fields)
+        RequestSequence(Table.disjoint([4, 6], [2, 3]), *fields)

@@ -25,10 +25,10 @@ import namespaces
 from leo_lab import batch, program
 from namespaces import Namespace
 from offramp.leo.applications.named import open_application
-from offramp.leo.applications.remote import Load, open_responder, request_from, serve_application
+from offramp.leo.applications.remote import RequesterLoad, open_responder, request_from, serve_application
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.functions import ADD, READ
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.transports.ucx import library
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
@@ -191,7 +191,7 @@ def test_a_responder_that_dies_is_named_within_a_second_and_comes_back(token):
                 killed.append((time.monotonic(), pids[-1]))
                 os.kill(pids[-1], signal.SIGKILL)
 
-        outcome, _, away = request_from(application, address, Load(requests=1_000_000), say, advance)
+        outcome, _, away = request_from(application, address, RequesterLoad(requests=1_000_000), say, advance)
     assert (outcome.sent, outcome.wrong, int(outcome.by_path.sum())) == (1_000_000, 0, 1_000_000)
     assert away == len(killed) == 3
     for (at, pid), (named, line), (_, back) in zip(killed, said[::2], said[1::2], strict=True):
@@ -207,7 +207,7 @@ def test_additions_are_made_once_though_the_responder_dies(token):
     count, deaths = 600, 3
     flows = [[(Trip(ADD, once=True),)], [(Trip(READ),)]]
     with serving("127.0.0.1:0") as (process, address, pid):
-        settings = Settings(rows=64, stride=64, transport="tcp", token=Token.from_environment(), lost_s=30)
+        settings = RequesterSettings(rows=64, stride=64, transport="tcp", token=Token.from_environment(), lost_s=30)
         requester = Requester(program(flows), [address], settings=settings)
         adding = np.array([0, 1], np.int64).tobytes()
         sent = ended = killed = 0
@@ -245,7 +245,7 @@ def test_one_that_stays_away_is_an_error(token):
                 os.kill(pid, signal.SIGKILL)
 
         with pytest.raises(OfframpError, match=rf"responder at {address} \(pid {pid}\) is gone: .* have not ended"):
-            request_from(application, address, Load(seconds=20, wait_s=0.2), lambda _: None, advance)
+            request_from(application, address, RequesterLoad(seconds=20, wait_s=0.2), lambda _: None, advance)
         process.wait(30)
         assert process.returncode == 2
         process.returncode = 130  # it said why and ended; the signal finds nobody

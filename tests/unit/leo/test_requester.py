@@ -19,8 +19,8 @@ from offramp.leo.devices.functions import FunctionDevice
 from offramp.leo.native import state as at
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.functions import ADD
-from offramp.leo.native.state import State
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.native.state import RequestState
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)
@@ -36,7 +36,9 @@ def run(made, sent, limit_s=20.0):
 
 
 def states(made):
-    return {State(s) for s in at.column(made.requester.table, at.Row.state).tolist()} - {State.FREE}
+    return {RequestState(s) for s in at.column(made.requester.table, at.RequestSlot.state).tolist()} - {
+        RequestState.FREE
+    }
 
 
 @pytest.mark.full
@@ -47,15 +49,15 @@ def test_states_of_a_request_on_the_way_over_two_accelerators():
     with lab(program([[flow]]), {"far": far}, {"near": near}) as laboratory:
         requester = laboratory.requester
         assert requester.admit(batch([b"abcdef"]), np.array([7])) == 1
-        assert states(laboratory) == {State.ACC_PENDING}
+        assert states(laboratory) == {RequestState.ACC_PENDING}
         requester.step()
-        assert states(laboratory) == {State.NIC_PENDING}
+        assert states(laboratory) == {RequestState.NIC_PENDING}
         requester.step()
-        assert states(laboratory) == {State.WAIT_RESP}
+        assert states(laboratory) == {RequestState.WAIT_RESP}
         for _ in range(3):
             laboratory.responder.step()
         requester.step()
-        assert states(laboratory) == {State.DONE}
+        assert states(laboratory) == {RequestState.DONE}
         done = requester.collect()
         assert (done.users.tolist(), done.answer(0)) == ([7], b"ab!")
         assert not states(laboratory)
@@ -110,7 +112,7 @@ def test_what_the_responder_lacks_is_said_before_anything_starts():
 
 def test_nobody_there():
     with pytest.raises(OfframpError, match=r"responder at 127.0.0.1:1: Connection refused"):
-        Requester(program([[ECHO]]), ["127.0.0.1:1"], settings=Settings(transport="tcp"))
+        Requester(program([[ECHO]]), ["127.0.0.1:1"], settings=RequesterSettings(transport="tcp"))
 
 
 class Aborting(FunctionDevice):

@@ -23,7 +23,7 @@ def put(end, content):
     if place < 0:
         return False
     entry = end.content[place // 8 :]
-    entry[ring.Entry.length] = len(content)
+    entry[ring.MessageHeader.length] = len(content)
     entry[5:].view(np.uint8)[: len(content)] = np.frombuffer(content, np.uint8)
     F["publish_ring"](end.words)
     return True
@@ -109,7 +109,7 @@ def test_a_stream_may_say_that_the_next_entry_is_at_the_beginning():
     _, far, _ = pair()
     far.words[ring.RingEnd.position] = SIZE - 48
     far.content[(SIZE - 48) // 8] = -1
-    far.content[ring.Entry.length] = 3
+    far.content[ring.MessageHeader.length] = 3
     far.content[5:6].view(np.uint8)[:3] = list(b"abc")
     far.head[0] = SIZE + 48
     assert take(far) == b"abc"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leo_selector import ModelSelector
 from leo_tables import random_table
-from offramp.leo.selection import HOLD, Dependency, Policy, Selector, Table
+from offramp.leo.selection import HOLD, Policy, RequestDependency, Selector, Table
 from offramp.leo.selection.layout import PS, UNIT, Tolerance
 from offramp.leo.selection.learning import OVERTAKING
 from offramp.leo.selection.scores import CLEARLY
@@ -56,7 +56,7 @@ def test_a_jct_within_the_tolerance_tells_of_no_queue() -> None:
 
 def kvs() -> Table:
     base = np.array([[2000.0, 2500.0], [np.nan, 2500.0]])
-    dependency = (Dependency.ADDR, Dependency.ADDR)
+    dependency = (RequestDependency.ADDR, RequestDependency.ADDR)
     return Table.disjoint(base, [[200, 300], [0, 300]], types=("GET", "PUT"), dependency=dependency)
 
 
@@ -79,7 +79,7 @@ def test_reads_of_one_key_go_where_they_like_but_not_past_a_write() -> None:
         [[2000, 2500], [2600, 2500]],
         [[2000, 500], [2000, 500]],
         types=("GET", "PUT"),
-        dependency=(Dependency.ADDR,) * 2,
+        dependency=(RequestDependency.ADDR,) * 2,
         reads=(True, False),
     )
     selector = Selector(table, Policy.OUTSTANDING)

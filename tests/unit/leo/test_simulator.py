@@ -11,12 +11,12 @@ import pytest
 
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE
-from offramp.leo.selection import Dependency, Policy, Table
-from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
+from offramp.leo.selection import Policy, RequestDependency, Table
+from offramp.leo.selection.steps import DELAY, NETWORK, PathStep, Routes
 from offramp_base.errors import OfframpError
 from offramp_sim.leo.classes import CLASSES
-from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Rule, Slowdown, simulate
+from offramp_sim.leo.load import RequestLoad
+from offramp_sim.leo.simulate import PathRule, Slowdown, simulate
 from offramp_sim.leo.study import misread
 from offramp_sim.leo.sweep import by_class, run_sweep, summary
 
@@ -29,25 +29,35 @@ def test_one_server_is_m_d_1() -> None:
     """Mean wait rho D / 2 (1 - rho), Pollaczek and Khinchine."""
     routes = Routes.of(Table.disjoint([1000], [200]))
     for rho in (0.3, 0.6):
-        outcome = simulate(routes, Load(200_000, rate_mrps=rho * 5, network_us=(0, 0)), Rule())
+        outcome = simulate(routes, RequestLoad(200_000, rate_mrps=rho * 5, network_us=(0, 0)), PathRule())
         assert outcome.mean_jct_us * 1e3 - 1000 == pytest.approx(rho * 200 / (2 * (1 - rho)), rel=0.03)
 
 
 def test_exponential_service_is_m_m_1() -> None:
-    outcome = simulate(Routes.of(Table.disjoint([200], [200])), Load(200_000, rate_mrps=2.5, spread=1.0), Rule())
+    outcome = simulate(
+        Routes.of(Table.disjoint([200], [200])), RequestLoad(200_000, rate_mrps=2.5, spread=1.0), PathRule()
+    )
     assert outcome.mean_jct_us * 1e3 == pytest.approx(200 / (1 - 0.5), rel=0.04)
 
 
 def test_parallel_servers_wait_only_when_all_are_busy() -> None:
-    routes = Routes(("r",), ("p",), ("x",), [[[Step(0, 1000.0), Step(NETWORK, 1.0)]]], (Dependency.NONE,), (4,))
-    outcome = simulate(routes, Load(8, window=8, network_us=(0, 0)), Rule())
+    routes = Routes(
+        ("r",), ("p",), ("x",), [[[PathStep(0, 1000.0), PathStep(NETWORK, 1.0)]]], (RequestDependency.NONE,), (4,)
+    )
+    outcome = simulate(routes, RequestLoad(8, window=8, network_us=(0, 0)), PathRule())
     assert sorted(outcome.jct) == [1000] * 4 + [2000] * 4
 
 
 def test_a_request_takes_its_steps_one_after_the_other() -> None:
-    steps = [Step(0, 100.0), Step(DELAY, 50.0), Step(NETWORK, 1.0), Step(1, 200.0), Step(NETWORK, 1.0)]
-    routes = Routes(("r",), ("p",), ("x", "y"), [[steps]], (Dependency.NONE,), (1, 1))
-    outcome = simulate(routes, Load(2, window=2, network_us=(3, 3)), Rule())
+    steps = [
+        PathStep(0, 100.0),
+        PathStep(DELAY, 50.0),
+        PathStep(NETWORK, 1.0),
+        PathStep(1, 200.0),
+        PathStep(NETWORK, 1.0),
+    ]
+    routes = Routes(("r",), ("p",), ("x", "y"), [[steps]], (RequestDependency.NONE,), (1, 1))
+    outcome = simulate(routes, RequestLoad(2, window=2, network_us=(3, 3)), PathRule())
     assert outcome.jct.tolist() == [350, 350 + 100 + 100]  # behind the other at both
     assert outcome.ended.tolist() == [6350, 6550]
 
@@ -66,7 +76,9 @@ def test_a_request_takes_its_steps_one_after_the_other() -> None:
 )
 def test_throughput_of_the_specification(policy: Policy, mrps: float) -> None:
     """Section 3, 64 requests at a time; drawn anew, hence the tolerance."""
-    assert simulate(two(), Load(20_000, window=64), Rule(policy)).throughput_mrps == pytest.approx(mrps, rel=0.02)
+    assert simulate(two(), RequestLoad(20_000, window=64), PathRule(policy)).throughput_mrps == pytest.approx(
+        mrps, rel=0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,8 +88,8 @@ def test_throughput_of_the_specification(policy: Policy, mrps: float) -> None:
 def test_the_default_rule_is_near_the_optimum_of_the_specification(slow: float, rate: float, jct: float) -> None:
     """Section 12.2: the exact search with k = 8, which the default rule comes near without its knowledge."""
     runs = [
-        [simulate(two(slow), Load(4000, rate_mrps=rate), rule, seed=seed).mean_jct_us for seed in (1, 2, 3)]
-        for rule in (Rule(ahead=8), Rule())
+        [simulate(two(slow), RequestLoad(4000, rate_mrps=rate), rule, seed=seed).mean_jct_us for seed in (1, 2, 3)]
+        for rule in (PathRule(ahead=8), PathRule())
     ]
     best, ours = np.mean(runs, axis=1)
     assert best == pytest.approx(jct, rel=0.06)
@@ -86,7 +98,7 @@ def test_the_default_rule_is_near_the_optimum_of_the_specification(slow: float, 
 
 def test_order_of_the_rules_under_load() -> None:
     costs = [
-        simulate(two(), Load(20_000, rate_mrps=6), Rule(policy)).mean_jct_us
+        simulate(two(), RequestLoad(20_000, rate_mrps=6), PathRule(policy)).mean_jct_us
         for policy in (Policy.LOOKAHEAD, Policy.OUTSTANDING, Policy.MIN, Policy.GREEDY_INTRA)
     ]
     assert costs == sorted(costs)
@@ -94,7 +106,8 @@ def test_order_of_the_rules_under_load() -> None:
 
 def test_at_low_load_the_default_rule_is_no_worse_than_greedy() -> None:
     costs = [
-        simulate(two(), Load(20_000, rate_mrps=3), Rule(p)).mean_jct_us for p in (Policy.LOOKAHEAD, Policy.GREEDY_INTRA)
+        simulate(two(), RequestLoad(20_000, rate_mrps=3), PathRule(p)).mean_jct_us
+        for p in (Policy.LOOKAHEAD, Policy.GREEDY_INTRA)
     ]
     assert costs[0] < costs[1]
 
@@ -140,8 +153,10 @@ def test_no_class_falls_behind_on_200_settings(kind: str) -> None:
 def test_bursts_behind_a_jittering_network_do_not_mislead_the_default_rule() -> None:
     """The key-value store's own topology: the network comes before the queues of each request."""
     resolved = resolve(load_config(["off-path", "kvs"]))
-    load = Load(20_000, rate_mrps=3, burst=64)
-    runs = [simulate(resolved.routes, load, Rule(p)) for p in (Policy.LOOKAHEAD, Policy.OUTSTANDING, Policy.WEIGHTED)]
+    load = RequestLoad(20_000, rate_mrps=3, burst=64)
+    runs = [
+        simulate(resolved.routes, load, PathRule(p)) for p in (Policy.LOOKAHEAD, Policy.OUTSTANDING, Policy.WEIGHTED)
+    ]
     for measure in ("mean_jct_us", "p99_us"):
         ours, *simple = (getattr(run, measure) for run in runs)
         assert ours <= 1.05 * min(simple)
@@ -149,8 +164,8 @@ def test_bursts_behind_a_jittering_network_do_not_mislead_the_default_rule() -> 
 
 def test_a_resource_that_is_slow_for_a_while() -> None:
     routes = Routes.of(Table.disjoint([200], [200]))
-    load = Load(100, rate_mrps=1, network_us=(0, 0))
-    outcome = simulate(routes, load, Rule(), slowdowns=(Slowdown(0, 20, 40, 3),))
+    load = RequestLoad(100, rate_mrps=1, network_us=(0, 0))
+    outcome = simulate(routes, load, PathRule(), slowdowns=(Slowdown(0, 20, 40, 3),))
     slow = (outcome.ended - outcome.jct >= 20e3) & (outcome.ended <= 40e3)
     assert (outcome.jct[slow] >= 600).all()
     assert slow.sum() > 5
@@ -161,30 +176,36 @@ def test_a_resource_that_is_slow_for_a_while() -> None:
 def test_a_wrong_profile_is_corrected_while_running(wrong: tuple[list[float], list[float]]) -> None:
     real, believed = wrong
     routes = Routes.of(Table.disjoint([2000, 2500], real))
-    right = simulate(routes, Load(30_000, rate_mrps=7.5), Rule())
-    learned = simulate(routes, Load(30_000, rate_mrps=7.5), Rule(), believed=Table.disjoint([2000, 2500], believed))
+    right = simulate(routes, RequestLoad(30_000, rate_mrps=7.5), PathRule())
+    learned = simulate(
+        routes, RequestLoad(30_000, rate_mrps=7.5), PathRule(), believed=Table.disjoint([2000, 2500], believed)
+    )
     assert learned.mean_jct_us < 1.15 * right.mean_jct_us
 
 
 @pytest.mark.parametrize("base", [[3000, 2500], [1000, 2500]])
 def test_a_wrong_t_is_corrected_while_running(base: list[float]) -> None:
-    right = simulate(two(), Load(30_000, rate_mrps=1), Rule())
-    learned = simulate(two(), Load(30_000, rate_mrps=1), Rule(), believed=Table.disjoint(base, [200, 300]))
+    right = simulate(two(), RequestLoad(30_000, rate_mrps=1), PathRule())
+    learned = simulate(two(), RequestLoad(30_000, rate_mrps=1), PathRule(), believed=Table.disjoint(base, [200, 300]))
     assert learned.mean_jct_us < 1.05 * right.mean_jct_us
 
 
 def test_tenants_share_by_weight_where_both_have_work() -> None:
-    load = Load(40_000, rate_mrps=25, shares=(1, 1))
-    outcome = simulate(two(), load, Rule(), weights=(1, 3))
+    load = RequestLoad(40_000, rate_mrps=25, shares=(1, 1))
+    outcome = simulate(two(), load, PathRule(), weights=(1, 3))
     small, large = outcome.tenants_mrps(2)
     assert large / small == pytest.approx(3, rel=0.1)
-    alone = simulate(two(), Load(40_000, rate_mrps=25, shares=(1, 1)), Rule(), weights=(1, 1), one_selector=True)
+    alone = simulate(
+        two(), RequestLoad(40_000, rate_mrps=25, shares=(1, 1)), PathRule(), weights=(1, 1), one_selector=True
+    )
     assert np.divide(*alone.tenants_mrps(2)) == pytest.approx(1, rel=0.1)
 
 
 def test_requests_of_a_busy_key_are_held_and_all_served() -> None:
     resolved = resolve(load_config(["off-path", "kvs"]))
-    outcome = simulate(resolved.routes, Load(5000, rate_mrps=6, keys=50, mix=(1, 1), network_us=(3, 3)), Rule(), seed=4)
+    outcome = simulate(
+        resolved.routes, RequestLoad(5000, rate_mrps=6, keys=50, mix=(1, 1), network_us=(3, 3)), PathRule(), seed=4
+    )
     assert (outcome.began >= outcome.came).all()
     assert (outcome.began > outcome.came).any()  # some were held
     assert (outcome.path[outcome.kind == 1] == 1).all()  # PUT knows one path
@@ -194,14 +215,16 @@ def test_requests_of_a_busy_key_are_held_and_all_served() -> None:
 @pytest.mark.parametrize("model", HARDWARE)
 def test_every_application_runs_on_every_model(application: str, model: str) -> None:
     routes = resolve(load_config([model, application])).routes
-    outcome = simulate(routes, Load(500, window=8), Rule())
+    outcome = simulate(routes, RequestLoad(500, window=8), PathRule())
     table = routes.table
     assert (outcome.jct >= table.base[outcome.kind, outcome.path] - 0.1).all()
     assert outcome.worked_ns.sum() > 0
 
 
 def test_runs_repeat_from_their_seed() -> None:
-    one, again, other = (simulate(two(), Load(2000, rate_mrps=5, spread=0.5), Rule(), seed=s) for s in (1, 1, 2))
+    one, again, other = (
+        simulate(two(), RequestLoad(2000, rate_mrps=5, spread=0.5), PathRule(), seed=s) for s in (1, 1, 2)
+    )
     assert (one.ended == again.ended).all()
     assert not (one.ended == other.ended).all()
 
@@ -209,13 +232,13 @@ def test_runs_repeat_from_their_seed() -> None:
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        (lambda: Load(0), "requests: 0: expected 1 to"),
-        (lambda: Load(rate_mrps=-1), "rate: -1: expected over 0"),
-        (lambda: Load(network_us=(9, 3)), "network: 9 to 3 us: expected a range"),
-        (lambda: Load(spread=2), "spread: 2: expected 0 to 1"),
-        (lambda: Load(shares=(1, 0)), "shares: expected one over 0"),
-        (lambda: simulate(two(), Load(10, mix=(1, 1)), Rule()), "mix: 2 shares, expected 1"),
-        (lambda: simulate(two(), Load(10), Rule(), weights=(1, 2)), "weights: expected 1 over 0"),
+        (lambda: RequestLoad(0), "requests: 0: expected 1 to"),
+        (lambda: RequestLoad(rate_mrps=-1), "rate: -1: expected over 0"),
+        (lambda: RequestLoad(network_us=(9, 3)), "network: 9 to 3 us: expected a range"),
+        (lambda: RequestLoad(spread=2), "spread: 2: expected 0 to 1"),
+        (lambda: RequestLoad(shares=(1, 0)), "shares: expected one over 0"),
+        (lambda: simulate(two(), RequestLoad(10, mix=(1, 1)), PathRule()), "mix: 2 shares, expected 1"),
+        (lambda: simulate(two(), RequestLoad(10), PathRule(), weights=(1, 2)), "weights: expected 1 over 0"),
         (lambda: misread(two().table, 0.5, 0), "wrong 0.5: expected 1 to 100"),
     ],
 )

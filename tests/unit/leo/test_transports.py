@@ -14,10 +14,10 @@ import pytest
 from leo_lab import ROWS, batch, lab, program, serve_while
 from offramp.device import Status
 from offramp.leo.native.dataflow import Trip
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.transports import TRANSPORTS, connect
 from offramp.leo.transports.greeting import parse_memory
-from offramp.leo.transports.link import Control, LinkDown
+from offramp.leo.transports.link import GreetingSocket, LinkDown
 from offramp.leo.transports.tcp import TcpLink
 from offramp.leo.transports.ucx import UcxLink, library
 from offramp_base.errors import OfframpError
@@ -152,7 +152,7 @@ def pump_for_a_while(link):
 @pytest.mark.parametrize(("lingers", "said"), [(None, "the peer has closed the connection"), (0, "Connection reset")])
 def test_what_ends_a_connection_is_said(lingers, said):
     near, far = pair_of_sockets()
-    link = TcpLink(Control(near), 4096, None)
+    link = TcpLink(GreetingSocket(near), 4096, None)
     assert not link.pump()
     if lingers is not None:
         far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, lingers))
@@ -168,7 +168,7 @@ def test_bytes_keep_their_places_through_full_buffers():
     near, far = socket.socketpair()  # TCP would wait for its acknowledgements
     for end in (near, far):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    links = [TcpLink(Control(end), 1 << 16, None) for end in (near, far)]
+    links = [TcpLink(GreetingSocket(end), 1 << 16, None) for end in (near, far)]
     sent, received = links[0].sent, links[1].received
     rng = np.random.default_rng(3)
     stream = rng.integers(0, 256, 1 << 20, np.uint8)
@@ -202,4 +202,4 @@ def test_no_such_transport():
     with pytest.raises(LinkDown):
         connect("127.0.0.1:1", "tcp", {"ring_bytes": 4096})
     with pytest.raises(OfframpError, match="requester of 0 rows"):
-        Requester(program([[ECHO]]), ["127.0.0.1:1"], settings=Settings(rows=0))
+        Requester(program([[ECHO]]), ["127.0.0.1:1"], settings=RequesterSettings(rows=0))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from offramp.leo.store.guard import Changed, Guard, Guarded
+from offramp.leo.store.guard import Changed, Guarded, KeyGuard
 from offramp_base.errors import OfframpError
 from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store
 
@@ -24,7 +24,7 @@ def store() -> Iterator:
         yield opened
 
 
-def events(guard: Guard, count: int, timeout_s: float = 10.0) -> list[Guarded | Changed]:
+def events(guard: KeyGuard, count: int, timeout_s: float = 10.0) -> list[Guarded | Changed]:
     """So many, once they have come."""
     received, until = [], time.monotonic() + timeout_s
     while len(received) < count:
@@ -62,7 +62,7 @@ def test_nobody_hears_of_a_change_before_it_is_released(tmp_path, sync) -> None:
     more = {"folder": tmp_path / "data", "sync": sync} if sync else {}
     with (
         a_store(listen="127.0.0.1:0", **more) as store,
-        Guard(store.addresses["listen"]) as guard,
+        KeyGuard(store.addresses["listen"]) as guard,
         Resp(store.addresses["resp"]) as writer,
         Resp(store.addresses["resp"]) as reader,
         Text(store.addresses["memcached"]) as text,
@@ -111,7 +111,7 @@ ENDS = {
 
 @pytest.mark.parametrize("name", [*CHANGES, *ENDS])
 def test_every_kind_of_change_is_told(store, name) -> None:
-    with Guard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
+    with KeyGuard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
         client("MSET", "k", "1", "other", "7")
         guard.add([b"k"])
         events(guard, 1)
@@ -126,7 +126,7 @@ def test_every_kind_of_change_is_told(store, name) -> None:
 
 def test_a_transaction_is_told_key_by_key_and_seen_whole(store) -> None:
     with (
-        Guard(store.addresses["listen"]) as guard,
+        KeyGuard(store.addresses["listen"]) as guard,
         Resp(store.addresses["resp"]) as client,
         Resp(store.addresses["resp"]) as other,
     ):
@@ -148,9 +148,9 @@ def test_a_transaction_is_told_key_by_key_and_seen_whole(store) -> None:
 
 def test_a_guard_that_dies_is_waited_for_no_longer_and_others_are(store) -> None:
     address = store.addresses["listen"]
-    with Guard(address) as stays, Resp(store.addresses["resp"]) as client:
+    with KeyGuard(address) as stays, Resp(store.addresses["resp"]) as client:
         client("SET", "k", "1")
-        goes = Guard(address)
+        goes = KeyGuard(address)
         for guard in (stays, goes):
             guard.add([b"k"])
             events(guard, 1)
@@ -172,7 +172,7 @@ def test_who_guards_proves_the_token_and_what_is_no_request(store) -> None:
             assert "prove the token" in str(client(*words))
         client("SET", "e", "1", "EX", "100")
         client("SET", "long", "x" * 5000)
-    with Guard(store.addresses["listen"]) as guard:
+    with KeyGuard(store.addresses["listen"]) as guard:
         guard.add([b"e", b"long"])
         assert [each.value for each in events(guard, 2)] == [None, None]
         guard.release(99)  # more than there were changes
@@ -201,7 +201,7 @@ def test_random_changes_reach_a_guard_before_anybody(store) -> None:
     rng, keys = random.Random(5), [f"k{n}" for n in range(4)]
     stop, wrong = threading.Event(), []
     copy: dict[bytes, int] = {}
-    with Guard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
+    with KeyGuard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
         client("MSET", *[word for key in keys for word in (key, "0")])
         guard.add([key.encode() for key in keys])
         for each in events(guard, len(keys)):
@@ -236,7 +236,7 @@ def test_random_changes_reach_a_guard_before_anybody(store) -> None:
 
 
 def test_a_guard_that_does_not_listen_costs_a_bounded_memory(store) -> None:
-    with Guard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
+    with KeyGuard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
         client("SET", "k", "1")
         guard.add([b"k"])
         events(guard, 1)

@@ -19,7 +19,7 @@ import pytest
 from offramp.device import Status
 from offramp.leo.devices.plugin import PluginDevice
 from offramp.leo.store.build import build, source_root
-from offramp.leo.store.client import AsyncClient, Client, StoreError
+from offramp.leo.store.client import AsyncClient, StoreClient, StoreError
 from offramp.leo.store.process import StoreProcess
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
@@ -95,7 +95,7 @@ def test_a_program_of_less_than_60_lines(
 
 
 def test_batches_from_python(store: StoreProcess, token: Path) -> None:
-    with Client(store.addresses["listen"], Token.read(token)) as client:
+    with StoreClient(store.addresses["listen"], Token.read(token)) as client:
         keys = [b"key%d" % i for i in range(3000)]
         client.set({key: key * 10 for key in keys})
         assert client.get([*keys, b"none"]) == [*[key * 10 for key in keys], None]
@@ -136,7 +136,7 @@ def test_many_tasks_share_a_connection(store: StoreProcess, token: Path) -> None
 
 
 def test_a_server_that_dies_is_named_at_once(store: StoreProcess, token: Path) -> None:
-    with Client(store.addresses["listen"], Token.read(token)) as client:
+    with StoreClient(store.addresses["listen"], Token.read(token)) as client:
         store.kill()
         began = time.monotonic()
         with pytest.raises(OfframpError, match=store.addresses["listen"]):
@@ -147,7 +147,7 @@ def test_a_server_that_dies_is_named_at_once(store: StoreProcess, token: Path) -
 @pytest.mark.bench
 def test_a_request_in_a_batch_costs_less_than_3_us(store: StoreProcess, token: Path) -> None:
     keys = [b"key%08d" % i for i in range(64)]
-    with Client(store.addresses["listen"], Token.read(token)) as client:
+    with StoreClient(store.addresses["listen"], Token.read(token)) as client:
         client.set(dict.fromkeys(keys, b"v" * 64))
         times = []
         for _ in range(7):
@@ -228,5 +228,5 @@ def test_what_is_no_plug_in_is_refused(plugin: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_without_a_token_asks_for_none() -> None:
-    with a_store(listen="127.0.0.1:0") as store, Client(store.addresses["listen"]) as client:
+    with a_store(listen="127.0.0.1:0") as store, StoreClient(store.addresses["listen"]) as client:
         assert client.get([b"a"]) == [None]

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_base.listening import Access, Greeting, Limits, Listener, Token, connect
+from offramp_base.listening import Access, ConnectionLimits, Greeting, Listener, Token, connect
 from offramp_base.listening.address import parse_address
 from offramp_base.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, ServerHandshake
 from offramp_base.listening.sockets import private_files
@@ -64,7 +64,7 @@ def serve() -> Iterator[Callable[..., Server]]:
 
     def start(address: str = "127.0.0.1:0", token: Token | None = TOKEN, **options: Any) -> Server:
         answer = options.pop("answer", None)
-        servers.append(Server(Listener(address, Access(token), "test", Limits(**options)), answer))
+        servers.append(Server(Listener(address, Access(token), "test", ConnectionLimits(**options)), answer))
         return servers[-1]
 
     yield start
@@ -173,7 +173,7 @@ def test_one_host_cannot_take_all_places() -> None:
     """The hosts are made up: their names are all that counts."""
     with socket.create_server(("127.0.0.1", 0)) as idle:
         idle.setblocking(False)
-        listener = Listener("127.0.0.1:0", Access(), "test", Limits(pending=100, per_host=3))
+        listener = Listener("127.0.0.1:0", Access(), "test", ConnectionLimits(pending=100, per_host=3))
         names = iter([("192.0.2.1", 1)] * 8 + [("192.0.2.2", 1)] * 2)
         listener._name = lambda sock, name: type(listener)._name(listener, sock, next(names))  # type: ignore[method-assign]
         crowd = [dial(listener.address) for _ in range(10)]

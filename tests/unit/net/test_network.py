@@ -13,14 +13,14 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.frontend import load_text
 from offramp_p4.tm import QueueConfig, TmConfig
-from offramp_sim.net import Host, Network, bursts, constant_rate, poisson
+from offramp_sim.net import NetworkHost, PacketNetwork, bursts, constant_rate, poisson
 from p4_programs import program
 
 GBIT = 10**9
 MS = 10**9
 FORWARD = "sm.egress_spec = 2; sm.priority = (bit<3>)hdr.h.a;"
 PROGRAM = load_text(program(FORWARD))
-Star = Callable[..., tuple[Network, Host, Host, "Sink"]]
+Star = Callable[..., tuple[PacketNetwork, NetworkHost, NetworkHost, "Sink"]]
 
 
 class Sink:
@@ -29,7 +29,7 @@ class Sink:
     def __init__(self) -> None:
         self.got: list[tuple[int, bytes]] = []
 
-    def __call__(self, host: Host, port: int, frame: bytes) -> None:
+    def __call__(self, host: NetworkHost, port: int, frame: bytes) -> None:
         self.got.append((host.network.now_ps, frame))
 
 
@@ -37,8 +37,10 @@ class Sink:
 def star(make_switch: MakeSwitch) -> Star:
     """Two senders, a switch, a sink on port 2; 1 Gbit/s and 500 ns everywhere, loss on the way to the sink."""
 
-    def make(seed: int = 0, config: TmConfig | None = None, loss: float = 0.0) -> tuple[Network, Host, Host, Sink]:
-        network, sink = Network(seed), Sink()
+    def make(
+        seed: int = 0, config: TmConfig | None = None, loss: float = 0.0
+    ) -> tuple[PacketNetwork, NetworkHost, NetworkHost, Sink]:
+        network, sink = PacketNetwork(seed), Sink()
         network.add_switch("s", make_switch(PROGRAM), config)
         a, b = network.add_host("a"), network.add_host("b")
         network.add_host("sink", sink)
@@ -82,7 +84,7 @@ def test_strict_priority_at_150_percent_through_a_p4_switch(star: Star) -> None:
 
 @pytest.mark.full
 def test_poisson_arrivals_at_half_load_wait_as_an_m_d_1_queue_does() -> None:
-    network = Network(3)
+    network = PacketNetwork(3)
     a, _ = network.add_host("a"), network.add_host("b")
     link, _ = network.connect("a", 0, "b", 0, GBIT, 0)
     series = network.watch("a", 0)
@@ -97,7 +99,7 @@ def test_sources_have_their_rates() -> None:
     times = [at for at, _ in constant_rate(bytes(60), 7, stop_ps=10**17)]
     assert times == [n * 84 * 8 * 10**12 // 7 for n in range(len(times))]
     assert len(times) == math.ceil(10**17 * 7 / (84 * 8 * 10**12))
-    network = Network(8)
+    network = PacketNetwork(8)
     many = list(bursts(bytes(980), GBIT, network.random("x"), mean_frames=4, stop_ps=200 * MS))
     assert len(many) == pytest.approx(0.2 * GBIT / 8000 / (1004 / 1000), rel=0.05)
     assert len({at for at, _ in many}) == pytest.approx(len(many) / 4, rel=0.05)
@@ -123,7 +125,7 @@ def test_the_seed_decides_everything(star: Star) -> None:
 
 
 def test_losses_are_counted_and_every_frame_is_somewhere() -> None:
-    network, sink = Network(5), Sink()
+    network, sink = PacketNetwork(5), Sink()
     a = network.add_host("a")
     network.add_host("b", sink)
     there, back = network.connect("a", 0, "b", 0, GBIT, 2000, 0.2)
@@ -139,7 +141,7 @@ def test_losses_are_counted_and_every_frame_is_somewhere() -> None:
 
 
 def test_handlers_answer_and_ports_without_links_are_counted() -> None:
-    network = Network()
+    network = PacketNetwork()
     network.add_host("echo", lambda host, port, frame: host.send(frame[::-1], port))
     sink = Sink()
     a = network.add_host("a", sink)
@@ -152,7 +154,7 @@ def test_handlers_answer_and_ports_without_links_are_counted() -> None:
 
 
 def test_a_port_that_becomes_busy_does_not_disturb_another() -> None:
-    network, sink = Network(), Sink()
+    network, sink = PacketNetwork(), Sink()
     a = network.add_host("a")
     network.add_host("b", sink)
     for port in (0, 1):

@@ -16,16 +16,16 @@ import pytest
 from offramp_base.errors import OfframpError
 from offramp_base.native.compiler import MachineCode
 from offramp_base.native.llvm import AliasTags, ll
-from offramp_base.native.lowering import Library
-from offramp_sim.packets import Framing, Links, fat_tree, layout, leaf_spine, star
+from offramp_base.native.lowering import RuntimeLibrary
+from offramp_sim.packets import Framing, LinkProperties, fat_tree, layout, leaf_spine, star
 from offramp_sim.packets.congestion import _catch_up, _cut_rate
 from offramp_sim.packets.control import CONTROLS, Dcqcn, Dctcp, Swift, load_control, round_trips
 from offramp_sim.packets.flows import flows
-from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.machine import SimulationMemory
 from offramp_sim.packets.simulate import prepare_network, simulate
-from offramp_sim.packets.watch import Watch
+from offramp_sim.packets.watch import QueueWatch
 
-LINKS = Links(rate_bps=10_000_000_000, delay_ps=2_000_000)
+LINKS = LinkProperties(rate_bps=10_000_000_000, delay_ps=2_000_000)
 PACKET = 1106  # payload and header
 LINE = 1.25e-3  # bytes per picosecond
 EACH = pytest.mark.parametrize("control", [Dctcp(), Dcqcn(), Swift()], ids=CONTROLS)
@@ -44,7 +44,7 @@ def jain(rates):
 @pytest.mark.parametrize("senders", [2, 4])
 def test_dctcp_queues_swing_between_the_papers_bounds(senders):
     """Section 3.3: up to K + N packets, down by half the root of 2 N (C RTT + K), for windows in step."""
-    run = incast(senders, 40_000_000 // senders, Dctcp(), watch=Watch(senders, 10**10, 3))
+    run = incast(senders, 40_000_000 // senders, Dctcp(), watch=QueueWatch(senders, 10**10, 3))
     threshold, product = 30_000 / PACKET, 4 * (4_000_000 + (PACKET + 84) * 800) / 2 * LINE / PACKET
     most = threshold + senders
     swing = math.sqrt(2 * senders * (product + threshold)) / 2
@@ -58,7 +58,7 @@ def test_dctcp_queues_swing_between_the_papers_bounds(senders):
 @pytest.mark.full
 def test_swift_holds_the_round_trip_at_its_target():
     control = Swift(queue_ps=20_000_000, scaling=0.0)
-    run = incast(2, 20_000_000, control, watch=Watch(2, 10**10, 3))
+    run = incast(2, 20_000_000, control, watch=QueueWatch(2, 10**10, 3))
     np.testing.assert_allclose(run.queue_bytes[1, 1] / LINE, 20_000_000, rtol=0.05)
     assert run.finish_ps.max() < 1.02 * 40_000_000 * PACKET / 1024 / LINE
 
@@ -72,7 +72,7 @@ def test_swift_windows_below_a_packet_pace_a_large_incast():
 
 
 def test_dcqcn_keeps_the_line_busy_with_a_short_queue():
-    run = incast(4, 25_000_000, Dcqcn(), watch=Watch(4, 10**10, 8))
+    run = incast(4, 25_000_000, Dcqcn(), watch=QueueWatch(4, 10**10, 8))
     without = incast(4, 25_000_000, None)
     assert run.queue_bytes[1:, 2].max() < 2 * 200_000 < without.peak_port_bytes / 20
     assert run.end_ps < 1.3 * without.end_ps
@@ -142,7 +142,7 @@ def test_any_number_of_cores_gives_the_same(control, spray):
                 seed=5,
                 spray=spray,
                 cores=cores,
-                watch=Watch(1, 10**8, 20),
+                watch=QueueWatch(1, 10**8, 20),
             )
             for cores in (1, 2, 3)
         )
@@ -167,21 +167,21 @@ def test_marks_between_two_thresholds_are_drawn():
 def test_dcqcn_rates_step_by_step():
     """A notice halves at alpha 1; five times halfway back, then 40 Mbit/s at a time, then more (section 4)."""
     module = ll.Module("dcqcn")
-    library = Library(module, AliasTags(module))
+    library = RuntimeLibrary(module, AliasTags(module))
     for function in (_cut_rate, _catch_up):
         library.function(function, exported=True)
     code = MachineCode(str(module))
     cut = code.function("rt._cut_rate", None, ctypes.c_void_p, ctypes.c_void_p)
     catch_up = code.function("rt._catch_up", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    machine, topology = Machine(), star(2, LINKS)
+    machine, topology = SimulationMemory(), star(2, LINKS)
     prepare_network(machine, topology, Framing(), 0)
     load_control(machine, topology, flows([(0, 1, 1, 0)]), Dcqcn(gain=1 / 4), 82, 1024)
     context, address = machine.contexts[0], machine.partitions[0].address
-    sender = machine[layout.Context.senders][0]
+    sender = machine[layout.PartitionState.senders][0]
     rates, real = [], sender.view(np.float64)
 
     def note():
-        rates.append(round(real[layout.Sender.rate] * 8000, 4))  # Gbit/s
+        rates.append(round(real[layout.SenderCongestion.rate] * 8000, 4))  # Gbit/s
 
     for now in (0, 1):  # two notices: 10, 5, 2.5, with alpha at 1
         context.now = now
@@ -192,10 +192,10 @@ def test_dcqcn_rates_step_by_step():
         note()
     # the aim is 5 Gbit/s: halfway five times, then it rises by 40 Mbit/s with each step
     assert rates == [5, 2.5, 3.75, 4.375, 4.6875, 4.8438, 4.9219, 4.9809, 5.0305]
-    assert real[layout.Sender.alpha] == pytest.approx(0.75**7)
-    sender[layout.Sender.raises_by_bytes] = 9
+    assert real[layout.SenderCongestion.alpha] == pytest.approx(0.75**7)
+    sender[layout.SenderCongestion.raises_by_bytes] = 9
     catch_up(address, sender.ctypes.data, 1 + 55_000_000 * 8)
-    assert real[layout.Sender.target] * 8000 == pytest.approx(5.08 + 3 * 0.2)  # the eighth by time, F is 5
+    assert real[layout.SenderCongestion.target] * 8000 == pytest.approx(5.08 + 3 * 0.2)  # the eighth by time, F is 5
 
 
 def test_round_trips_of_a_fat_tree():
@@ -219,4 +219,4 @@ def test_parameters_that_no_sender_can_work_with(control, message):
 
 def test_a_watch_needs_a_host():
     with pytest.raises(OfframpError, match="expected a host below 3"):
-        incast(2, 1000, None, watch=Watch(3, 1, 1))
+        incast(2, 1000, None, watch=QueueWatch(3, 1, 1))

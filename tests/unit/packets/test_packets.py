@@ -20,17 +20,17 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.packets import Links, Protocol, all_to_all, leaf_spine, star
+from offramp_sim.packets import ExchangeProtocol, LinkProperties, all_to_all, leaf_spine, star
 from offramp_sim.packets.flows import background, balanced, flows, mean_hadoop_bytes
 from offramp_sim.packets.simulate import simulate
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric, exchange_trace
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric, exchange_trace
 from offramp_sim.slot.strawman import decide
 
 BYTE_PS = 80
 SLOT_PS = PACKET_WIRE_BYTES * BYTE_PS
 SHORT_PS = 84 * BYTE_PS
-QUIET = Protocol(acks=False)
+QUIET = ExchangeProtocol(acks=False)
 
 
 def random_boundary(seed, workers=None):
@@ -48,8 +48,8 @@ def test_without_loss_every_block_takes_what_the_slot_model_says(seed, chunks, d
     """Store and forward adds the time of one packet, DONE and GO add their own."""
     boundary = random_boundary(seed)
     plan = make_plan(boundary, chunks, max(2, boundary.B // 2) * chunks * 128, order, seed)
-    slots = exchange_trace(plan, Fabric(delay_s=delay * SLOT_PS / 1e12)).slots
-    run = simulate(star(boundary.workers, Links(delay_ps=delay * SLOT_PS)), plan, protocol=QUIET)
+    slots = exchange_trace(plan, StarFabric(delay_s=delay * SLOT_PS / 1e12)).slots
+    run = simulate(star(boundary.workers, LinkProperties(delay_ps=delay * SLOT_PS)), plan, protocol=QUIET)
     assert run.end_ps == slots * SLOT_PS + len(plan.blocks) * (SLOT_PS + 2 * SHORT_PS)
     control = len(plan.blocks) * boundary.workers * 84
     assert run.up_bytes == run.down_bytes == plan.packets * PACKET_WIRE_BYTES + control
@@ -58,7 +58,7 @@ def test_without_loss_every_block_takes_what_the_slot_model_says(seed, chunks, d
 
 
 def test_a_flow_and_an_incast_have_closed_forms():
-    links = Links(rate_bps=100_000_000_000, delay_ps=2_000_000)
+    links = LinkProperties(rate_bps=100_000_000_000, delay_ps=2_000_000)
     packet = HOST_PACKET_BYTES * BYTE_PS
     one = simulate(star(2, links), flows=flows([(0, 1, 10 * 1024, 500)]))
     assert one.finish_ps.tolist() == [500 + 11 * packet + 2 * links.delay_ps]
@@ -71,13 +71,13 @@ def test_a_flow_and_an_incast_have_closed_forms():
 
 
 def test_two_flows_of_a_host_share_its_line():
-    run = simulate(star(3, Links(delay_ps=0)), flows=flows([(0, 1, 10 * 1024, 0), (0, 2, 5 * 1024, 0)]))
+    run = simulate(star(3, LinkProperties(delay_ps=0)), flows=flows([(0, 1, 10 * 1024, 0), (0, 2, 5 * 1024, 0)]))
     packet = HOST_PACKET_BYTES * BYTE_PS
     assert sorted(run.finish_ps.tolist()) == [11 * packet, 16 * packet]
 
 
 def test_dropped_packets_of_flows_are_sent_again():
-    links = Links(buffer_bytes=5 * HOST_PACKET_BYTES, loss=0.05)
+    links = LinkProperties(buffer_bytes=5 * HOST_PACKET_BYTES, loss=0.05)
     table = flows([(source, 8, 40 * 1024, 0) for source in range(8)])
     run = simulate(star(9, links), flows=table, seed=3)
     assert run.dropped > 0
@@ -91,8 +91,8 @@ def test_dropped_packets_of_flows_are_sent_again():
 def test_an_all_to_all_takes_what_the_slot_model_says_up_to_the_order_of_packets():
     boundary = random_boundary(5, workers=5)
     features = 3000
-    run = simulate(star(5, Links(delay_ps=0)), flows=all_to_all(boundary, features))
-    slots = bns_gcn(boundary, features, Fabric(delay_s=0.0))
+    run = simulate(star(5, LinkProperties(delay_ps=0)), flows=all_to_all(boundary, features))
+    slots = bns_gcn(boundary, features, StarFabric(delay_s=0.0))
     assert run.up_bytes == slots.up_bytes
     assert run.seconds == pytest.approx(slots.seconds, rel=0.1)
 
@@ -102,9 +102,9 @@ def test_an_all_to_all_takes_what_the_slot_model_says_up_to_the_order_of_packets
 def test_every_exchange_ends_in_spite_of_loss(loss, racks):
     boundary = random_boundary(11, workers=4)
     plan = make_plan(boundary, 2, boundary.B // 2 * 2 * 128)
-    links = Links(loss=loss)
+    links = LinkProperties(loss=loss)
     topology = leaf_spine(2, 2, 2, links) if racks else star(4, links)
-    lossless = simulate(leaf_spine(2, 2, 2, Links()) if racks else star(4, Links()), plan)
+    lossless = simulate(leaf_spine(2, 2, 2, LinkProperties()) if racks else star(4, LinkProperties()), plan)
     lost = 0
     for seed in range(10):
         run = simulate(topology, plan, seed=seed)
@@ -125,7 +125,7 @@ def test_two_levels_send_one_partial_sum_for_each_leaf_that_contributes():
     indptr, indices = six_vertices()
     boundary = Boundary(SimpleNamespace(indptr=indptr, indices=indices), [0, 0, 1, 1, 2, 2], 4)
     (block,) = (plan := make_plan(boundary, 1, 10**4)).blocks
-    run = simulate(leaf_spine(2, 2, 2, Links()), plan, protocol=QUIET)
+    run = simulate(leaf_spine(2, 2, 2, LinkProperties()), plan, protocol=QUIET)
     control = 2 * 2 * 84  # DONE of leaf 1's hosts, GO to them, twice a hop
     assert run.core_bytes == 2 * 6 * PACKET_WIRE_BYTES + 2 * control
     assert run.passes == plan.passes + 6
@@ -143,7 +143,7 @@ def test_strawman_delivers_what_its_decisions_say(seed, limit):
     indptr, indices = boundary.indptr, boundary.neighbours
     alone = Boundary(SimpleNamespace(indptr=indptr, indices=indices), np.arange(boundary.B))
     plan = make_plan(alone, 1, alone.B * 128, "id")
-    run = simulate(star(alone.B, Links()), plan, protocol=replace(QUIET, aggregators=limit))
+    run = simulate(star(alone.B, LinkProperties()), plan, protocol=replace(QUIET, aggregators=limit))
     decided = decide(alone, np.arange(alone.B), limit)
     vectors = int(decided.aggregated.sum()) + len(decided.raw)
     assert run.down_bytes == vectors * PACKET_WIRE_BYTES + alone.B * 84
@@ -152,8 +152,8 @@ def test_strawman_delivers_what_its_decisions_say(seed, limit):
 def test_passes_at_a_finite_rate_delay_the_results():
     boundary = random_boundary(2)
     plan = make_plan(boundary, 1, boundary.B * 128)
-    free = simulate(star(boundary.workers, Links()), plan, protocol=QUIET)
-    slow = simulate(star(boundary.workers, Links()), plan, protocol=replace(QUIET, passes_pps=1e7))
+    free = simulate(star(boundary.workers, LinkProperties()), plan, protocol=QUIET)
+    slow = simulate(star(boundary.workers, LinkProperties()), plan, protocol=replace(QUIET, passes_pps=1e7))
     assert slow.end_ps - free.end_ps == pytest.approx(plan.passes * 1e5, rel=0.5)
     assert slow.end_ps > plan.passes * 1e5
 
@@ -162,10 +162,11 @@ def test_marks_slow_uploads_down_and_keep_queues_short():
     graph = generate("sbm:n=400,k=8,gamma=2.4,degree=24,homophily=0.2", "1/0/0", 1)
     boundary = Boundary(graph, partition(graph, 8, "hash"), 8)
     plan = make_plan(boundary, 8, boundary.B * 8 * 128)
-    links = Links(mark_bytes=20_000)
+    links = LinkProperties(mark_bytes=20_000)
     load = background(8, 0.6, links.rate_bps, 2 * 10**9, seed=1)
     obeyed, ignored = (
-        simulate(star(8, links), plan, load, Protocol(control=control), until_ps=10**12) for control in (True, False)
+        simulate(star(8, links), plan, load, ExchangeProtocol(control=control), until_ps=10**12)
+        for control in (True, False)
     )
     assert ignored.marked > 0
     assert ignored.cuts == 0 < obeyed.cuts
@@ -191,19 +192,22 @@ def test_background_has_the_load_that_it_is_asked_for():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Links(rate_bps=7 * 10**9), "rate_bps 7000000000: expected a divisor of 8 Tbit/s"),
-        (lambda: Links(loss=1.0), r"loss 1\.0: expected 0 to below 1"),
-        (lambda: star(0, Links()), "hosts 0: expected at least 1"),
-        (lambda: leaf_spine(2, 0, 2, Links()), "leaf-spine 2x0, 2 hosts per leaf: expected at least 1 of each"),
+        (lambda: LinkProperties(rate_bps=7 * 10**9), "rate_bps 7000000000: expected a divisor of 8 Tbit/s"),
+        (lambda: LinkProperties(loss=1.0), r"loss 1\.0: expected 0 to below 1"),
+        (lambda: star(0, LinkProperties()), "hosts 0: expected at least 1"),
+        (
+            lambda: leaf_spine(2, 0, 2, LinkProperties()),
+            "leaf-spine 2x0, 2 hosts per leaf: expected at least 1 of each",
+        ),
         (lambda: flows([(1, 1, 5, 0)]), "flows: expected two different hosts"),
         (lambda: background(4, 1.5, 1, 1, 0), r"load 1\.5: expected 0 to below 1"),
-        (lambda: simulate(star(2, Links()), flows=flows([(0, 5, 1, 0)])), "flows: expected hosts from 0 to 1"),
+        (lambda: simulate(star(2, LinkProperties()), flows=flows([(0, 5, 1, 0)])), "flows: expected hosts from 0 to 1"),
         (
-            lambda: simulate(star(3, Links()), make_plan(random_boundary(1, workers=2), 1, 10**4)),
+            lambda: simulate(star(3, LinkProperties()), make_plan(random_boundary(1, workers=2), 1, 10**4)),
             "plan for 2 workers: the topology has 3 hosts",
         ),
         (
-            lambda: simulate(star(2, Links()), flows=flows([(0, 1, 10**6, 0)]), until_ps=10**6),
+            lambda: simulate(star(2, LinkProperties()), flows=flows([(0, 1, 10**6, 0)]), until_ps=10**6),
             "not finished at [0-9]+ ps of simulated time",
         ),
     ],

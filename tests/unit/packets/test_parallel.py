@@ -16,16 +16,16 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.packets import Framing, Links, Protocol, fat_tree, leaf_spine, star
+from offramp_sim.packets import ExchangeProtocol, Framing, LinkProperties, fat_tree, leaf_spine, star
 from offramp_sim.packets import machine as machine_module
 from offramp_sim.packets.control import Dctcp, Swift
 from offramp_sim.packets.flows import background, flows
-from offramp_sim.packets.machine import Partition
+from offramp_sim.packets.machine import NetworkPartition
 from offramp_sim.packets.simulate import simulate
-from offramp_sim.packets.watch import Watch
+from offramp_sim.packets.watch import QueueWatch
 
-LINKS = Links(rate_bps=10_000_000_000, delay_ps=2_000_000)
-LOSSY = Links(rate_bps=10_000_000_000, delay_ps=500_000, buffer_bytes=12_000, mark_bytes=5_000, loss=0.01)
+LINKS = LinkProperties(rate_bps=10_000_000_000, delay_ps=2_000_000)
+LOSSY = LinkProperties(rate_bps=10_000_000_000, delay_ps=500_000, buffer_bytes=12_000, mark_bytes=5_000, loss=0.01)
 LOAD = flows([(source, (7 * source + 3) % 5, 40_000, source * 1000) for source in range(5, 16)])
 QUICK = Framing(retry_ps=20_000_000)
 SHAPES = {
@@ -62,7 +62,7 @@ def test_a_divided_star_is_the_whole_one(control):
     topology = star(11, LOSSY)
     rows = [(k % 11, (k % 11 + 1 + k % 4) % 11 // 3 * 3, 9_000 + 1_000 * k, 700 * k) for k in range(60)]
     rows = [row for row in rows if row[0] != row[1]]
-    watch = Watch(3, 10_000_000, 20)
+    watch = QueueWatch(3, 10_000_000, 20)
     one, *more = (
         simulate(topology, flows=flows(rows), framing=QUICK, seed=4, cores=cores, control=control, watch=watch)
         for cores in (1, 2, 5, 11, 12)
@@ -78,9 +78,11 @@ def test_an_exchange_on_two_cores_is_that_on_one(passes):
     graph = generate("sbm:n=300,k=8,gamma=2.4,degree=16,homophily=0.2", "1/0/0", 1)
     boundary = Boundary(graph, partition(graph, 8, "hash"), 8)
     plan = make_plan(boundary, 2, boundary.B // 2 * 2 * 128)
-    topology = leaf_spine(4, 2, 2, Links(loss=0.001, mark_bytes=10_000))
+    topology = leaf_spine(4, 2, 2, LinkProperties(loss=0.001, mark_bytes=10_000))
     load = background(8, 0.3, 10**11, 10**8, seed=1)
-    one, two = (simulate(topology, plan, load, Protocol(passes_pps=passes), seed=2, cores=cores) for cores in (1, 2))
+    one, two = (
+        simulate(topology, plan, load, ExchangeProtocol(passes_pps=passes), seed=2, cores=cores) for cores in (1, 2)
+    )
     assert one.lost > 0
     assert_equal(one, two)
 
@@ -96,14 +98,14 @@ def test_room_that_is_short_changes_nothing(monkeypatch):
 
 
 def test_a_partition_without_memory_ends_the_others(monkeypatch):
-    add_room = Partition.reserve
+    add_room = NetworkPartition.reserve
 
     def reserve(self):
         if self.fields.part == 1:
             raise MemoryError
         add_room(self)
 
-    monkeypatch.setattr(Partition, "reserve", reserve)
+    monkeypatch.setattr(NetworkPartition, "reserve", reserve)
     rows = [(source, 15 - source, 10_000_000, 0) for source in range(16) if source != 15 - source]
     with pytest.raises(OfframpError, match="packet-level simulation: not enough memory"):
         simulate(SHAPES["leaf-spine"](LINKS), flows=flows(rows), cores=2)

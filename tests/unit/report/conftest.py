@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.report import Check, Report, Run, Table
+from offramp.report import Report, ReportCheck, ReportTable, TrainingRun
 from offramp.report.model import Note
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.workers.traffic import Traffic
@@ -35,13 +35,13 @@ def report() -> Report:
         title="A report & more",
         summary="Two workers.",
         runs=[
-            Run("local", result()),
-            Run("p2p", result(3)),
-            Run("strawman", result(2, switch=SwitchTotals(50, 40, 9, 4321))),
-            Run("switch", result(1, switch=SwitchTotals(44, 33, 7, 0))),
+            TrainingRun("local", result()),
+            TrainingRun("p2p", result(3)),
+            TrainingRun("strawman", result(2, switch=SwitchTotals(50, 40, 9, 4321))),
+            TrainingRun("switch", result(1, switch=SwitchTotals(44, 33, 7, 0))),
         ],
         command="offramp train --epochs 3 '<x>'",
-        checks=[Check("One is one.", True), Check("One is two.", False)],
-        tables=[Table("Predicted", ["partition", "wire"], [["hash", 12345], ["metis", 0.5]], "Only a guess.")],
+        checks=[ReportCheck("One is one.", True), ReportCheck("One is two.", False)],
+        tables=[ReportTable("Predicted", ["partition", "wire"], [["hash", 12345], ["metis", 0.5]], "Only a guess.")],
         notes=[Note("What is counted", "Everything.")],
     )

@@ -19,9 +19,9 @@ import pytest
 
 from chromium import browser
 from four_acts import TRACE, four_acts, trace, write_page
-from offramp.report import Alternative, Check, Fabric, Link, Node, Outcome, Verdict, outcomes_page
+from offramp.report import Alternative, Fabric, FabricLink, FabricMachine, Outcome, ReportCheck, Verdict, outcomes_page
 from offramp.report.layout import layout_of
-from offramp.report.outcome import Point
+from offramp.report.outcome import ProgressPoint
 from offramp.report.palette import Palette
 from offramp.report.timeline import timeline
 from offramp_base.errors import OfframpError
@@ -53,13 +53,14 @@ def anything(rng: random.Random) -> Outcome:
     """An outcome of random contents, with names that are markup and a fabric of any shape."""
     names = [f"{HOSTILE}{k}" if rng.random() < 0.3 else f"way {k}" for k in range(rng.randrange(1, 9))]
     nodes = [
-        Node(f"{HOSTILE if rng.random() < 0.2 else ''}n{k}", rng.choice(("host", "host", "switch", "card", "nic")),
+        FabricMachine(f"{HOSTILE if rng.random() < 0.2 else ''}n{k}",
+                      rng.choice(("host", "host", "switch", "card", "nic")),
              rng.choice(("", "r1", HOSTILE)))
         for k in range(rng.randrange(2, 12))
     ]  # fmt: skip
     pairs = rng.sample(list(combinations([each.name for each in nodes], 2)), k=rng.randrange(1, len(nodes)))
     links = tuple(
-        Link(pair, rng.choice((None, 10**9)), {n: (rng.randrange(10**9), 0) for n in names if rng.random() < 0.5})
+        FabricLink(pair, rng.choice((None, 10**9)), {n: (rng.randrange(10**9), 0) for n in names if rng.random() < 0.5})
         for pair in pairs
     )
 
@@ -74,7 +75,7 @@ def anything(rng: random.Random) -> Outcome:
             modelled_s=maybe(),
             startup_s=maybe(),
             parts_s=rng.choice(({}, {"computing": 0.5}, {"computing": 0.5, "sending": 0.0, "waiting": 1.0})),
-            curve=tuple(Point(k, rng.random(), maybe()) for k in range(rng.choice((0, 1, 20)))),
+            curve=tuple(ProgressPoint(k, rng.random(), maybe()) for k in range(rng.choice((0, 1, 20)))),
             note=rng.choice(("", HOSTILE)),
             bound=rng.choice(("", HOSTILE)),
         )
@@ -82,7 +83,7 @@ def anything(rng: random.Random) -> Outcome:
     )
     verdict = Verdict(rng.choice(("yes", "no", "unknown")), HOSTILE)
     fabric = rng.choice((None, Fabric(tuple(nodes), links), Fabric(tuple(nodes), links)))
-    checks = (Check(HOSTILE, rng.random() < 0.5),)
+    checks = (ReportCheck(HOSTILE, rng.random() < 0.5),)
     return Outcome(
         HOSTILE, HOSTILE, HOSTILE, verdict, "step", alternatives, fabric, checks, HOSTILE, (HOSTILE,), maybe()
     )

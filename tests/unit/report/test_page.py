@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from offramp.report import Run, write_report
-from offramp.report.charts import Line, line_chart
+from offramp.report import TrainingRun, write_report
+from offramp.report.charts import ChartLine, line_chart
 from offramp.report.page import render
 from offramp.report.units import number, si
 from offramp_base.errors import OfframpError
@@ -72,7 +72,7 @@ def test_the_page_shows_every_number_and_stands_alone(report) -> None:
 
 
 def test_the_answer_comes_first_and_peaks_agree(report) -> None:
-    slow = Run("switch", {**report.runs[3].result, "seconds": 20.0})
+    slow = TrainingRun("switch", {**report.runs[3].result, "seconds": 20.0})
     page = render(replace(report, runs=[*report.runs[:3], slow], advice="By metis <half>.", origin="Offramp 9, today"))
     text = read(page)
     assert "p2p wins in time; switch in bytes. Training took 12.2 s by p2p" in text
@@ -82,7 +82,7 @@ def test_the_answer_comes_first_and_peaks_agree(report) -> None:
 
 def test_main_numbers_are_those_of_the_run_that_was_asked_for(report) -> None:
     """Short runs have times too; runs without a difference have none."""
-    first, beside = (Run(name, {**report.runs[3].result, "seconds": 0.0125}) for name in ("switch", "p2p"))
+    first, beside = (TrainingRun(name, {**report.runs[3].result, "seconds": 0.0125}) for name in ("switch", "p2p"))
     text = read(render(replace(report, runs=[first, beside, report.runs[0]])))
     tiles = text[: text.index("Learning")]
     assert "switch, epoch 3" in tiles
@@ -127,7 +127,7 @@ def test_a_run_without_communication_has_no_traffic_to_show(report) -> None:
 
 
 def test_one_epoch_is_enough_for_a_chart() -> None:
-    chart = line_chart([Line("a", [1], [0.5], "p2p")], x_label="x", y_label="y", x_form=str, y_form=str)
+    chart = line_chart([ChartLine("a", [1], [0.5], "p2p")], x_label="x", y_label="y", x_form=str, y_form=str)
     ET.fromstring(chart)
 
 
@@ -146,6 +146,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(report, tmp_path) -> None:
 
 
 def test_between_two_epochs_there_is_no_mark():
-    line = Line("a", [1, 2], [0.5, 0.6], "p2p")
+    line = ChartLine("a", [1, 2], [0.5, 0.6], "p2p")
     chart = line_chart([line], x_label="epoch", y_label="loss", x_form=lambda x: f"{x:.0f}", y_form=str)
     assert [chart.count(f">{epoch}</text>") for epoch in (1, 2)] == [1, 1]

@@ -24,7 +24,7 @@ from offramp_base.settings.units import BYTES, MEBIBYTES
 from offramp_cli import result
 from offramp_cli.app import app
 from offramp_cli.command import command
-from offramp_cli.tree import OFFRAMP, SIMULATE, Group
+from offramp_cli.tree import OFFRAMP, SIMULATE, CommandGroup
 from offramp_p4.settings import parse_port
 
 ROOT = Path(__file__).parents[3]
@@ -191,11 +191,11 @@ def test_the_schema_says_what_a_file_may_hold() -> None:
     assert "timeout" in schema["properties"]
 
 
-def leaves(group: Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def leaves(group: CommandGroup, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, one in group.members.items():
-        if isinstance(one, Group):
+        if isinstance(one, CommandGroup):
             yield from leaves(one, (*words, name))
-        if not isinstance(one, Group) or one.itself:
+        if not isinstance(one, CommandGroup) or one.itself:
             yield (*words, name)
 
 

@@ -12,8 +12,8 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp_base.errors import OfframpError
-from offramp_sim.slot.ports import Fabric, served_slots
-from offramp_sim.slot.schemes import SCHEMES, Setting, simulate
+from offramp_sim.slot.ports import StarFabric, served_slots
+from offramp_sim.slot.schemes import SCHEMES, SchemeParameters, simulate
 from offramp_sim.slot.strawman import decide
 
 BY_HOSTS = {"bns-gcn", "g3"}
@@ -22,10 +22,10 @@ ALL_THROUGH_SWITCH = sorted(SCHEMES.keys() - BY_HOSTS - {"hybrid"})
 """Hosts take over what hybrid does not send; here that is everything."""
 
 
-def setting(passes_pps: float | None = None, memory: int = 6000, features: int = 40) -> Setting:
+def setting(passes_pps: float | None = None, memory: int = 6000, features: int = 40) -> SchemeParameters:
     graph = generate("sbm:n=200,k=4,degree=12", "1/0/0", seed=3)
     boundary = Boundary(graph, partition(graph, 5, "hash", 3), 5)
-    return Setting(boundary, features, memory, Fabric(delay_s=1e-7, passes_pps=passes_pps))
+    return SchemeParameters(boundary, features, memory, StarFabric(delay_s=1e-7, passes_pps=passes_pps))
 
 
 @pytest.mark.parametrize("scheme", THROUGH_SWITCH)
@@ -51,7 +51,7 @@ def test_a_slow_pipeline_is_what_an_exchange_takes(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ALL_THROUGH_SWITCH)
 def test_no_passes_at_all_are_refused(scheme: str) -> None:
     with pytest.raises(OfframpError, match=r"passes_pps 0: expected a rate above 0|passes_pps 0.0: expected"):
-        simulate(replace(setting(), fabric=Fabric(passes_pps=0.0)), scheme)
+        simulate(replace(setting(), fabric=StarFabric(passes_pps=0.0)), scheme)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -62,7 +62,7 @@ def test_passes_follow_each_other(seed: int) -> None:
     upload = rng.permutation(np.repeat(np.arange(uploads), fan_out))
     arrived = rng.permutation(uploads * chunks).reshape(uploads, chunks) * 2 + rng.integers(0, 2, (uploads, chunks))
     arrived = np.sort(arrived, axis=1)
-    fabric = Fabric()
+    fabric = StarFabric()
     got = served_slots(arrived, fan_out, upload, replace(fabric, passes_pps=passes / fabric.slot_s))
     free = 0  # pass by pass; so many make a slot
     for at in np.argsort(arrived.ravel(), kind="stable").tolist():

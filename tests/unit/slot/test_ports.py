@@ -17,10 +17,10 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.slot.ports import Fabric, block_trace, exchange_trace
+from offramp_sim.slot.ports import StarFabric, block_trace, exchange_trace
 from slot_ideal import slot_trace
 
-NEAR = Fabric(delay_s=0.0)
+NEAR = StarFabric(delay_s=0.0)
 
 
 def stepped(block, workers, chunks, delay):
@@ -56,7 +56,7 @@ def test_agrees_with_a_stepped_switch(seed, chunks, delay, order):
     indptr, indices = symmetric_csr(n, *rng.integers(0, n, (2, 2 * n)))
     boundary = Boundary(SimpleNamespace(indptr=indptr, indices=indices), rng.integers(0, workers, n), workers)
     plan = make_plan(boundary, chunks, int(rng.integers(2, n + 2)) * chunks * 128, order, seed)
-    fabric = Fabric(delay_s=delay * NEAR.slot_s)
+    fabric = StarFabric(delay_s=delay * NEAR.slot_s)
     exchange = exchange_trace(plan, fabric)
     for block, trace in zip(plan.blocks, exchange.blocks, strict=True):
         slots, queues, opened = stepped(block, workers, chunks, delay)
@@ -92,11 +92,11 @@ def test_passes_at_a_finite_rate_bound_the_exchange():
     free = exchange_trace(plan, NEAR)
     last = free.slots
     for passes_a_slot in (64, 8, 1, 0.25):
-        limited = exchange_trace(plan, Fabric(delay_s=0.0, passes_pps=passes_a_slot / NEAR.slot_s))
+        limited = exchange_trace(plan, StarFabric(delay_s=0.0, passes_pps=passes_a_slot / NEAR.slot_s))
         assert limited.slots >= max(last, (plan.passes - 1) / passes_a_slot)
         last = limited.slots
     assert last <= plan.passes / 0.25 + free.slots
-    ample = exchange_trace(plan, Fabric(delay_s=0.0, passes_pps=1e6 / NEAR.slot_s))
+    ample = exchange_trace(plan, StarFabric(delay_s=0.0, passes_pps=1e6 / NEAR.slot_s))
     assert ample.slots == free.slots
 
 
@@ -105,7 +105,7 @@ def test_one_pass_a_slot_serves_hops_in_order():
     indptr, indices = symmetric_csr(4, [0, 0, 0], [1, 2, 3])
     boundary = Boundary(SimpleNamespace(indptr=indptr, indices=indices), [0, 1, 1, 1])
     (block,) = make_plan(boundary, 1, 10**6).blocks
-    trace = block_trace(block, 2, 1, Fabric(delay_s=0.0, passes_pps=1 / NEAR.slot_s))
+    trace = block_trace(block, 2, 1, StarFabric(delay_s=0.0, passes_pps=1 / NEAR.slot_s))
     # Slots 0-2 hold the hub's hops, 3-5 the leaves; the hub's sum is done with the last of them.
     assert trace.slots == 6
     assert trace.open.tolist() == [0, 0, 0, 1, 1, 0]
@@ -133,4 +133,4 @@ def test_one_worker_a_vertex_is_never_faster_than_the_single_queue_of_the_paper(
 def test_a_rate_must_be_positive():
     plan = make_plan(two_workers(2), 1, 10**6)
     with pytest.raises(OfframpError, match=r"passes_pps 0\.0: expected a rate above 0"):
-        exchange_trace(plan, Fabric(passes_pps=0.0))
+        exchange_trace(plan, StarFabric(passes_pps=0.0))

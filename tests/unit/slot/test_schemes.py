@@ -22,11 +22,11 @@ from offramp_base.errors import OfframpError
 from offramp_sim.slot.chunk_major import slice_widths
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, epoch_seconds, slot_seconds, stream_packets
 from offramp_sim.slot.in_network import ACK_WIRE_BYTES
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
-from offramp_sim.slot.schemes import SCHEMES, Setting, simulate
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric
+from offramp_sim.slot.schemes import SCHEMES, SchemeParameters, simulate
 from offramp_sim.slot.strawman import decide
 
-NEAR = Fabric(delay_s=0.0)
+NEAR = StarFabric(delay_s=0.0)
 
 
 def boundary_of(n, edges, owner):
@@ -86,7 +86,7 @@ def skewed():
 
 def test_volumes_are_those_of_the_specification(skewed):
     features = 100
-    setting = Setting(skewed, features, memory_bytes=skewed.B // 5 * 4 * 128, fabric=NEAR)
+    setting = SchemeParameters(skewed, features, memory_bytes=skewed.B // 5 * 4 * 128, fabric=NEAR)
     outcomes = {name: simulate(setting, name) for name in SCHEMES}
     host, unlimited = host_volume(skewed, features), unlimited_volume(skewed, features)
     plan = plan_volume(setting.plan, features)
@@ -109,7 +109,7 @@ def test_volumes_are_those_of_the_specification(skewed):
 
 
 def test_time_is_never_below_what_the_busiest_link_needs(skewed):
-    setting = Setting(skewed, 64, memory_bytes=skewed.B // 2 * 2 * 128)
+    setting = SchemeParameters(skewed, 64, memory_bytes=skewed.B // 2 * 2 * 128)
     packets = stream_packets(skewed, 64)
     busiest = max(packets.sum(axis=0).max(), packets.sum(axis=1).max())
     bns, g3 = simulate(setting, "bns-gcn"), simulate(setting, "g3")
@@ -122,7 +122,7 @@ def test_a_balanced_all_to_all_has_a_closed_form():
     """Every worker owns one vertex that all others need: with n workers each link carries n-1 streams."""
     n, features = 8, 600
     edges = [(i, j) for i in range(n) for j in range(i)]
-    setting = Setting(boundary_of(n, edges, np.arange(n)), features, fabric=NEAR)
+    setting = SchemeParameters(boundary_of(n, edges, np.arange(n)), features, fabric=NEAR)
     packets = (n - 1) * 3
     assert simulate(setting, "bns-gcn").seconds == pytest.approx(packets * HOST_PACKET_BYTES * 8 / 100e9)
     assert simulate(setting, "g3").seconds == pytest.approx(packets * HOST_PACKET_BYTES * 8 / 100e9)
@@ -130,7 +130,7 @@ def test_a_balanced_all_to_all_has_a_closed_form():
 
 
 def test_gamr_waits_less_than_a_random_order(skewed):
-    setting = Setting(skewed, 32, memory_bytes=skewed.B * 128, fabric=NEAR)
+    setting = SchemeParameters(skewed, 32, memory_bytes=skewed.B * 128, fabric=NEAR)
     gamr, random = simulate(setting, "switchgnn"), simulate(setting, "switchgnn-random")
     assert gamr.seconds < random.seconds
     assert gamr.peak_queue_bytes < random.peak_queue_bytes
@@ -148,7 +148,7 @@ def test_slices_are_as_few_and_as_equal_as_memory_lets_them(chunks, aggregators,
 
 
 def test_slices_send_every_boundary_vertex_once_and_wide_ones_wait_less(skewed):
-    setting = Setting(skewed, 600, memory_bytes=skewed.B * 128 * 4)
+    setting = SchemeParameters(skewed, 600, memory_bytes=skewed.B * 128 * 4)
     narrow, wide, blocks = (simulate(setting, name) for name in ("chunk-major", "wide-slices", "switchgnn"))
     assert (narrow.blocks, wide.blocks) == (19, 5)
     for outcome in (narrow, wide):
@@ -160,7 +160,7 @@ def test_slices_send_every_boundary_vertex_once_and_wide_ones_wait_less(skewed):
 
 
 def test_values_that_share_a_lane_make_fewer_packets(skewed):
-    plain, packed = (Setting(skewed, 602, skewed.B * 128 * 19, values=values) for values in (1, 4))
+    plain, packed = (SchemeParameters(skewed, 602, skewed.B * 128 * 19, values=values) for values in (1, 4))
     assert (plain.chunks, packed.chunks) == (19, 5)
     four, one = (simulate(setting, "switchgnn") for setting in (packed, plain))
     assert four.up_bytes * 19 == one.up_bytes * 5
@@ -170,7 +170,7 @@ def test_values_that_share_a_lane_make_fewer_packets(skewed):
 def test_windows_of_pairwise_sums_keep_all_workers_busy(skewed):
     """However small the window, each worker has its share of the destinations in it."""
     whole, windows = (
-        simulate(Setting(skewed, 32, memory_bytes=128 * count, fabric=NEAR), "pairwise")
+        simulate(SchemeParameters(skewed, 32, memory_bytes=128 * count, fabric=NEAR), "pairwise")
         for count in (skewed.B, skewed.B // 8)
     )
     assert windows.blocks in (8, 9)
@@ -180,7 +180,7 @@ def test_windows_of_pairwise_sums_keep_all_workers_busy(skewed):
 def test_windows_upload_each_vertex_once_for_each_window_that_needs_it(skewed):
     """Counted one by one; destinations are taken from the workers in turn."""
     limit = skewed.B // 5
-    outcome = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "windows")
+    outcome = simulate(SchemeParameters(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "windows")
     queues = {w: [] for w in range(16)}
     for rank, vertex in enumerate(skewed.vertices.tolist()):
         queues[int(skewed.owner[vertex])].append(rank)
@@ -195,12 +195,12 @@ def test_windows_upload_each_vertex_once_for_each_window_that_needs_it(skewed):
     assert outcome.series.added.sum() == 2 * skewed.C * 2
     assert outcome.series.sent.sum() == skewed.B * 2
     assert outcome.recirculated_bytes == (2 * skewed.C - uploads) * 2 * PACKET_WIRE_BYTES
-    blocks = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "switchgnn")
+    blocks = simulate(SchemeParameters(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "switchgnn")
     assert outcome.imbalance < blocks.imbalance
 
 
 def test_acknowledgements_and_epochs():
-    silent, loud = (simulate(Setting(G6, 32, acks=acks), "switchgnn") for acks in (False, True))
+    silent, loud = (simulate(SchemeParameters(G6, 32, acks=acks), "switchgnn") for acks in (False, True))
     # Up one for each of six results; down one for each pair of a vertex and a worker: R = 12.
     assert (silent.ack_bytes, loud.ack_bytes) == (0, 18 * ACK_WIRE_BYTES)
     assert epoch_seconds("bns-gcn", 1.0, 4, 2.0) == 6.0
@@ -209,8 +209,8 @@ def test_acknowledgements_and_epochs():
 
 def test_errors_name_what_was_expected():
     with pytest.raises(OfframpError, match=r"scheme 'tcp': expected one of bns-gcn, g3"):
-        simulate(Setting(G6, 32), "tcp")
+        simulate(SchemeParameters(G6, 32), "tcp")
     with pytest.raises(OfframpError, match="widest 0: expected at least 1 packet"):
         slice_widths(G6, 4, 1000, 0)
     with pytest.raises(OfframpError, match=r"memory 100 B: expected at least 128 B"):
-        simulate(Setting(G6, 32, memory_bytes=100), "pairwise")
+        simulate(SchemeParameters(G6, 32, memory_bytes=100), "pairwise")

@@ -22,11 +22,11 @@ from offramp.switchgnn.planner import Option, Planner, fastest
 from offramp.switchgnn.scheme import Scheme, candidates
 from offramp.switchgnn.scheme_plan import SchemePlan, p2p_of
 from offramp_base.errors import OfframpError
-from offramp_sim.packets.exchange import Protocol
-from offramp_sim.packets.flows import Flows
+from offramp_sim.packets.exchange import ExchangeProtocol
+from offramp_sim.packets.flows import FlowSchedule
 from offramp_sim.packets.simulate import simulate
-from offramp_sim.packets.topology import Links, star
-from offramp_sim.slot.ports import Fabric, exchange_trace
+from offramp_sim.packets.topology import LinkProperties, star
+from offramp_sim.slot.ports import StarFabric, exchange_trace
 
 MARGIN = 1.05
 _NO_LOSS_PS = 10**15
@@ -54,21 +54,21 @@ def setting(seed: int) -> tuple[Planner, int] | None:
 def simulated_s(made: SchemePlan, rates: Rates) -> float:
     """Seconds of one exchange: what hosts send each other, then block after block."""
     workers, delay_ps = made.boundary.workers, int(rates.delay_s * 1e12)
-    network = star(workers, Links(int(rates.link_bps), delay_ps))
+    network = star(workers, LinkProperties(int(rates.link_bps), delay_ps))
     seconds = 0.0
     sent = made.by_hosts.payload_bytes
     source, sink = np.nonzero(sent)
     if len(source):
         turn = np.lexsort(((sink - source) % workers, source))
         source, sink = source[turn], sink[turn]
-        flows = Flows(source, sink, sent[source, sink], np.zeros(len(source), np.int64))
+        flows = FlowSchedule(source, sink, sent[source, sink], np.zeros(len(source), np.int64))
         seconds += simulate(network, flows=flows).seconds
     if not made.through_switch:
         return seconds
     if any(block.directed for block in made.plan.blocks):
-        fabric = Fabric(rates.link_bps, rates.delay_s, passes_pps=rates.passes_pps)
+        fabric = StarFabric(rates.link_bps, rates.delay_s, passes_pps=rates.passes_pps)
         return seconds + made.slices * exchange_trace(made.plan, fabric).seconds
-    protocol = Protocol(acks=False, control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
+    protocol = ExchangeProtocol(acks=False, control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
     return seconds + made.slices * simulate(network, made.plan, protocol=protocol).seconds
 
 

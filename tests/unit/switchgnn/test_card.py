@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from offramp.allreduce import wire as allreduce
-from offramp.fpga.card import Engine, with_card
+from offramp.fpga.card import CardEngine, with_card
 from offramp.fpga.registers import register_map
 from offramp.switchgnn import card, wire
 from offramp.switchgnn.card import REGISTERS, SwitchGnnCard
@@ -23,7 +23,7 @@ from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.target import FPGA
 from offramp.switchgnn.telemetry import Disposition
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job, six_vertices
 from register_card import register_card
 
 VERTICES, EDGES = 128, 256
@@ -31,14 +31,14 @@ VERTICES, EDGES = 128, 256
 
 def simulated(aggregators: int = 64, vertices: int = VERTICES, edges: int = EDGES) -> AbstractContextManager:
     sizes = {"AGGREGATORS": aggregators, "VERTICES": vertices, "EDGES": edges}
-    return register_card(Engine.SWITCHGNN, {0x04: card.VERSION, **{REGISTERS[n]: v for n, v in sizes.items()}})
+    return register_card(CardEngine.SWITCHGNN, {0x04: card.VERSION, **{REGISTERS[n]: v for n, v in sizes.items()}})
 
 
 def load(name: str, plans: list[Plan]) -> None:
     with_card(name, lambda: SwitchGnnCard(name, 5), lambda control: control.load(plans), 5)
 
 
-def job(seed: int = 1) -> Job:
+def job(seed: int = 1) -> GraphPlans:
     return random_job(seed, vertices=16, edges=40, workers=3, limit=8, features=(5, 40))
 
 

@@ -23,11 +23,11 @@ from offramp.switchgnn.worker import Worker
 from offramp.switchgnn.worker_library import available
 from offramp.switchgnn.worker_link import open_worker
 from offramp_base.errors import OfframpError
-from offramp_base.transport.faulty import Faults
+from offramp_base.transport.faulty import FaultRates
 from offramp_base.transport.framing import pack, unpack
 from offramp_base.transport.unix import UnixIO
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from switchgnn_channel import UnrulyChannel
 
@@ -43,7 +43,9 @@ def _alike(batch: PacketBatch) -> PacketBatch:
 class Ports:
     """The reference switch behind a Unix socket for each worker; ``up`` and ``down`` are what befalls frames."""
 
-    def __init__(self, folder: Path, job: Job, up: Spoil = _alike, down: Spoil = _alike, *, acks: bool = False) -> None:
+    def __init__(
+        self, folder: Path, job: GraphPlans, up: Spoil = _alike, down: Spoil = _alike, *, acks: bool = False
+    ) -> None:
         self.paths = [folder / f"{worker}" for worker in range(len(job.ports))]
         self.hosts: dict[int, socket.socket] = {}
         self._listeners = []
@@ -84,7 +86,7 @@ def _received(host: socket.socket) -> bytes:
 
 
 @contextmanager
-def workers_of(ports: Ports, job: Job, **options) -> Iterator[list[CompiledWorker]]:
+def workers_of(ports: Ports, job: GraphPlans, **options) -> Iterator[list[CompiledWorker]]:
     with ExitStack() as stack:
         yield [
             stack.enter_context(closing(CompiledWorker(worker, job.plans, UnixIO(path), **options)))
@@ -93,7 +95,7 @@ def workers_of(ports: Ports, job: Job, **options) -> Iterator[list[CompiledWorke
 
 
 @contextmanager
-def running(folder: Path, job: Job, **options) -> Iterator[list[CompiledWorker]]:
+def running(folder: Path, job: GraphPlans, **options) -> Iterator[list[CompiledWorker]]:
     with closing(Ports(folder, job)) as ports, workers_of(ports, job, **options) as workers:
         yield workers
 
@@ -116,11 +118,11 @@ def at_once(workers: list, work: Callable) -> list:
     return results
 
 
-def job_of(seed: int, lanes: int = 32, features: tuple[int, ...] = (5, 40, 300)) -> Job:
+def job_of(seed: int, lanes: int = 32, features: tuple[int, ...] = (5, 40, 300)) -> GraphPlans:
     return random_job(seed, vertices=40, edges=120, workers=4, limit=12, features=features, lanes=lanes)
 
 
-def exchange_all(job: Job, workers: list, widths: tuple[int, ...] = (5, 40, 300)) -> None:
+def exchange_all(job: GraphPlans, workers: list, widths: tuple[int, ...] = (5, 40, 300)) -> None:
     at_once(workers, lambda worker, _: worker.start())
     rng = np.random.default_rng(7)
     for plan, width in enumerate(widths):
@@ -246,4 +248,4 @@ def test_which_links_have_it(tmp_path: Path) -> None:
         links = [f"unix:{path}" for path in ports.paths]
         assert isinstance(open_worker(0, job.plans, links[0], stack, 1.0), CompiledWorker)
         assert isinstance(open_worker(1, job.plans, links[1], stack, 1.0, gap_s=0.001), Worker)
-        assert isinstance(open_worker(2, job.plans, links[2], stack, 1.0, faults=Faults(loss=0.1)), Worker)
+        assert isinstance(open_worker(2, job.plans, links[2], stack, 1.0, faults=FaultRates(loss=0.1)), Worker)

@@ -7,7 +7,7 @@ import pytest
 
 from offramp.switchgnn import acknowledge, barrier, guard
 from offramp.switchgnn.control import check_plans, entries_for, rows_for, sizes_for
-from offramp.switchgnn.target import TNA, V1MODEL, Target
+from offramp.switchgnn.target import TNA, V1MODEL, ProgramTarget
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
 
@@ -38,7 +38,7 @@ def test_all_entries_of_a_job() -> None:
 
 
 @pytest.mark.parametrize(("target", "name"), [(V1MODEL, acknowledge.TABLE), (TNA, guard.TABLE)])
-def test_acks_go_to_the_owners_of_neighbours(target: Target, name: str) -> None:
+def test_acks_go_to_the_owners_of_neighbours(target: ProgramTarget, name: str) -> None:
     job = six_vertices()
     table = target.full(name)
     rows, groups = entries_for({table}, job.plans, job.ports, target, acks=True)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.wire import LANES, NO_ID, Kind, build_frames, parse_frames
+from offramp.switchgnn.wire import LANES, NO_ID, SwitchGnnPacketType, build_frames, parse_frames
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
@@ -36,7 +36,7 @@ def raw(vertex: int, value: int, **fields: int) -> PacketBatch:
     return data(value, src_id=vertex, count=1, **fields)
 
 
-def sent(endpoint: Endpoint) -> list[tuple[str, int, int]]:
+def sent(endpoint: SwitchGnnEndpoint) -> list[tuple[str, int, int]]:
     """(type, source, round) of everything that the endpoint wants to send."""
     out = []
     while len(batch := endpoint.outgoing(2)):
@@ -47,14 +47,14 @@ def sent(endpoint: Endpoint) -> list[tuple[str, int, int]]:
 
 
 def test_who_was_not_let_in_says_so() -> None:
-    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint = SwitchGnnEndpoint(1, six_vertices().plans)
     endpoint.start()
     assert endpoint.state() == "round 0: no GO, so not every worker has joined"
 
 
-def joined(worker: int = 1, **kwargs: object) -> Endpoint:
+def joined(worker: int = 1, **kwargs: object) -> SwitchGnnEndpoint:
     """A worker in round 1, with its first exchange begun."""
-    endpoint = Endpoint(worker, six_vertices(**kwargs).plans)  # type: ignore[arg-type]
+    endpoint = SwitchGnnEndpoint(worker, six_vertices(**kwargs).plans)  # type: ignore[arg-type]
     endpoint.start()
     assert sent(endpoint) == [("DONE", worker, 0)]
     endpoint.incoming(go(1))
@@ -127,7 +127,7 @@ def test_a_result_overtakes_go() -> None:
 
 
 def test_results_wait_for_an_exchange_that_has_not_begun_here() -> None:
-    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint = SwitchGnnEndpoint(1, six_vertices().plans)
     endpoint.start()
     endpoint.incoming(go(1))
     endpoint.incoming(result(3, 5, 2))
@@ -259,7 +259,7 @@ def test_done_goes_back_further_while_it_does_not_help() -> None:
 
 def test_a_go_that_skips_a_round_is_not_followed() -> None:
     """A worker that was restarted in mid-job would put the features of one block into the sums of another."""
-    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint = SwitchGnnEndpoint(1, six_vertices().plans)
     endpoint.start()
     endpoint.incoming(go(7))
     assert (endpoint.round, endpoint.waiting, endpoint.stats.rejected) == (0, True, 1)
@@ -290,7 +290,7 @@ def test_bytes_are_counted_in_both_directions() -> None:
     ],
 )
 def test_values_that_do_not_fit_are_refused(plan: int, values: np.ndarray, message: str) -> None:
-    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint = SwitchGnnEndpoint(1, six_vertices().plans)
     with pytest.raises(OfframpError, match=message):
         endpoint.begin(plan, values)
 
@@ -318,7 +318,7 @@ def test_a_sum_that_comes_before_its_exchange_is_counted_with_it() -> None:
 def test_every_chunk_of_a_wide_vector_is_repeated_and_answered_with_its_own_features(features: int) -> None:
     chunks = -(-features // LANES)
     plans = [replace(plan, chunks=chunks) for plan in six_vertices().plans]
-    endpoint = Endpoint(1, plans, recovery=Recovery(acks=True, reupload=True))
+    endpoint = SwitchGnnEndpoint(1, plans, recovery=Recovery(acks=True, reupload=True))
     endpoint.start()
     endpoint.incoming(go(1))
     sent(endpoint)
@@ -339,12 +339,12 @@ def test_every_chunk_of_a_wide_vector_is_repeated_and_answered_with_its_own_feat
         assert told(endpoint) == {(vertex, chunk): lanes}
 
 
-def told(endpoint: Endpoint) -> dict[tuple[int, int], list[int]]:
+def told(endpoint: SwitchGnnEndpoint) -> dict[tuple[int, int], list[int]]:
     """The features of each vertex and chunk that the endpoint wants to send."""
     out = {}
     while len(batch := endpoint.outgoing(2)):
         packets = parse_frames(batch)
-        packets = packets.select(packets.kind != Kind.DONE)
+        packets = packets.select(packets.kind != SwitchGnnPacketType.DONE)
         for vertex, chunk, lanes in zip(packets.field("src_id"), packets.field("chunk_id"), packets.lanes, strict=True):
             out[int(vertex), int(chunk)] = lanes.tolist()
     return out

@@ -10,10 +10,10 @@ from offramp.switchgnn.fingerprint import (
     require_fit,
 )
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 
 
-def job(seed: int = 1, limit: int = 6, **changes: int) -> Job:
+def job(seed: int = 1, limit: int = 6, **changes: int) -> GraphPlans:
     return random_job(seed, **{"vertices": 20, "edges": 50, "workers": 3, "limit": limit, **changes})
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from offramp.switchgnn import reception, uploads
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.kernels import kernels
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import LANES, NO_ID, build_frames
@@ -83,9 +83,9 @@ def test_both_ways_are_one(in_numpy, loss: float, duplication: float, delay: flo
 X = np.array([[3], [-1], [10], [4], [-7], [2]], np.int32)
 
 
-def first_round() -> Endpoint:
+def first_round() -> SwitchGnnEndpoint:
     """Worker 1 of the six vertices, which waits for sums of 2 (three contributions) and 3 (two)."""
-    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint = SwitchGnnEndpoint(1, six_vertices().plans)
     endpoint.start()
     fields = {"src_id": NO_ID, "dst_id": NO_ID, "count": 3, "is_ack": 1, "is_fetch": 1, "round": 1}
     endpoint.incoming(build_frames(0, fields, 1))

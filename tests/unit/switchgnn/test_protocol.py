@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from offramp.switchgnn.wire import LANES, build_frames
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
 from switchgnn_channel import UnrulyChannel
 
 
-def exchange_and_check(lockstep: Lockstep, job: Job, plan: int, features: int, seed: int) -> None:
+def exchange_and_check(lockstep: Lockstep, job: GraphPlans, plan: int, features: int, seed: int) -> None:
     x = np.random.default_rng(seed).integers(-(2**24), 2**24, (len(job.boundary.owner), features)).astype(np.int32)
     expected = job.expected(x)
     sums = lockstep.exchange(plan, [x[e.boundaries[plan]] for e in lockstep.endpoints])

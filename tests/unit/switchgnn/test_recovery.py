@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from offramp.backoff import Backoff
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.recovery import Recovery, RetryTimer
 from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_base.errors import OfframpError
@@ -39,7 +39,7 @@ def resend(source: int, vertex: int) -> PacketBatch:
     return frame(int(X[source, 0]), src_id=source, dst_id=vertex, count=1, resend=1)
 
 
-def sent(endpoint: Endpoint) -> list[str]:
+def sent(endpoint: SwitchGnnEndpoint) -> list[str]:
     """Everything that the endpoint wants to send, as ``TYPE source destination``."""
     names = {0: "DATA", 1: "RESEND", 2: "FETCH", 3: "FETCH AGAIN", 4: "ACK", 6: "DONE"}
     out = []
@@ -51,9 +51,9 @@ def sent(endpoint: Endpoint) -> list[str]:
     return out
 
 
-def worker_1(recovery: Recovery) -> Endpoint:
+def worker_1(recovery: Recovery) -> SwitchGnnEndpoint:
     """Owner of 2, which needs 0, 1, 4, and of 3, which needs 0 and 5; its uploads have left."""
-    endpoint = Endpoint(1, six_vertices().plans, recovery)
+    endpoint = SwitchGnnEndpoint(1, six_vertices().plans, recovery)
     endpoint.start()
     endpoint.incoming(go(1))
     endpoint.begin(0, X[endpoint.boundaries[0]])

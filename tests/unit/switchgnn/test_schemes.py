@@ -19,10 +19,10 @@ from offramp.switchgnn.scheme_plan import plan_scheme
 from offramp.switchgnn.timing import block_slots
 from offramp.switchgnn.volume import host_volume
 from offramp_base.errors import OfframpError
-from offramp_sim.packets.exchange import Protocol
+from offramp_sim.packets.exchange import ExchangeProtocol
 from offramp_sim.packets.simulate import simulate
-from offramp_sim.packets.topology import Links, star
-from offramp_sim.slot.ports import Fabric, exchange_trace
+from offramp_sim.packets.topology import LinkProperties, star
+from offramp_sim.slot.ports import StarFabric, exchange_trace
 from offramp_sim.switchgnn.jobs import random_job
 from scheme_plans import plan_or_none
 
@@ -114,7 +114,7 @@ def test_predicted_time_is_that_of_the_slot_model(seed, vertices, workers, limit
     boundary = boundary_of(seed, vertices, workers)
     scheme = replace(scheme, hybrid=False, bits=32)
     plan = plan_scheme(boundary, scheme, features, limit * scheme.chunks_a_round(features) * AGGREGATOR)
-    fabric = Fabric()
+    fabric = StarFabric()
     for block, trace in zip(plan.plan.blocks, exchange_trace(plan.plan, fabric).blocks, strict=True):
         assert block_slots(block, plan.plan.chunks) == trace.slots - 4 * fabric.delay_slots
     rates = Rates(passes_pps=1e30, host_pps=1e30, delay_s=fabric.delay_slots * fabric.slot_s)
@@ -130,8 +130,8 @@ def test_the_packet_level_simulator_agrees_in_order() -> None:
         for memory in (10_000, 20_000, 100_000)
     ]
     predicted = [predict(plan, Rates()).seconds for plan in plans]
-    protocol = Protocol(acks=False)
-    simulated = [simulate(star(6, Links()), plan.plan, protocol=protocol).end_ps / 1e12 for plan in plans]
+    protocol = ExchangeProtocol(acks=False)
+    simulated = [simulate(star(6, LinkProperties()), plan.plan, protocol=protocol).end_ps / 1e12 for plan in plans]
     for shorter, longer in permutations(range(len(plans)), 2):
         if predicted[shorter] < 0.98 * predicted[longer]:
             assert simulated[shorter] < simulated[longer]

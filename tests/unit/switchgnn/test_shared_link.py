@@ -25,7 +25,7 @@ from offramp_base.transport.unix import UnixIO
 from offramp_p4.ports.base import Port
 from offramp_p4.ports.shm import ShmPort
 from offramp_p4.ports.unix import UnixPort
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs cmake, ninja-build and g++")
@@ -35,7 +35,7 @@ FIRST = 16
 
 
 @contextmanager
-def switch_of(ports: dict[int, Port], job: Job) -> Iterator[None]:
+def switch_of(ports: dict[int, Port], job: GraphPlans) -> Iterator[None]:
     """The reference switch behind these ports, in a thread."""
     reference, ended = ReferenceSwitch(job.plans, job.ports), threading.Event()
 
@@ -85,7 +85,7 @@ def at_once(workers: list[CompiledWorker], work) -> list:
     return results
 
 
-def job_of(lanes: int) -> Job:
+def job_of(lanes: int) -> GraphPlans:
     return random_job(1, vertices=40, edges=120, workers=4, limit=12, features=(5, 300), lanes=lanes)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from offramp_sim.exchanges.graphs import boundary_of
 from offramp_sim.reproduce.bench import PIPE_PPS
-from offramp_sim.reproduce.switchgnn.where import Place
-from offramp_sim.slot.ports import Fabric
-from offramp_sim.slot.schemes import Setting, simulate
+from offramp_sim.reproduce.switchgnn.where import ExchangePoint
+from offramp_sim.slot.ports import StarFabric
+from offramp_sim.slot.schemes import SchemeParameters, simulate
 
 
 def test_graphs_have_equal_workers_and_the_neighbours_that_were_asked_for() -> None:
@@ -23,10 +23,10 @@ def test_graphs_have_equal_workers_and_the_neighbours_that_were_asked_for() -> N
 
 @pytest.mark.parametrize("features", [32, 100, 128])
 def test_the_lines_of_the_map_are_where_both_ways_take_as_long(features: int) -> None:
-    place = Place(8, 3.0, 2.0, features)
-    assert Place(8, 3.0, place.turn, features).ratio(100e9, None) == pytest.approx(1)
+    place = ExchangePoint(8, 3.0, 2.0, features)
+    assert ExchangePoint(8, 3.0, place.turn, features).ratio(100e9, None) == pytest.approx(1)
     most = place.most_workers(100e9, PIPE_PPS)
-    at_most = Place(round(1000 * most), 3000.0, 2.0, features)  # of a thousand times the workers for the passes
+    at_most = ExchangePoint(round(1000 * most), 3000.0, 2.0, features)  # of a thousand times the workers for the passes
     assert at_most.ratio(100e9, 1e6 * PIPE_PPS) == pytest.approx(max(1, place.turn / 2), rel=0.01)
 
 
@@ -34,8 +34,8 @@ def test_the_lines_of_the_map_are_where_both_ways_take_as_long(features: int) ->
 @pytest.mark.parametrize("degree", [2, 8])
 def test_simulation_is_near_the_formula(passes: float | None, degree: int) -> None:
     boundary = boundary_of(16, 256, degree, seed=3)
-    place = Place(16, 2 * boundary.C / boundary.B, boundary.R / boundary.B, 128)
-    setting = Setting(boundary, 128, fabric=Fabric(100e9, 0.0, passes))
+    place = ExchangePoint(16, 2 * boundary.C / boundary.B, boundary.R / boundary.B, 128)
+    setting = SchemeParameters(boundary, 128, fabric=StarFabric(100e9, 0.0, passes))
     ratio = simulate(setting, "switchgnn").seconds / simulate(setting, "bns-gcn").seconds
     expected = place.ratio(100e9, passes)
     assert 0.9 * expected < ratio < 2 * expected  # a sum that waits for the last upload doubles the time at most

@@ -9,7 +9,7 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_sim.exchanges import laboratory as laboratory_module
-from offramp_sim.exchanges.cell import Cell, Timed, Way
+from offramp_sim.exchanges.cell import ExchangeTransport, MapCell, TimedExchanges
 from offramp_sim.exchanges.formula import Speed, load_of
 from offramp_sim.figures.plot import draw
 from offramp_sim.reproduce.item import Evidence
@@ -36,11 +36,13 @@ class Model:
     def __exit__(self, *_: object) -> None:
         """Nothing is held."""
 
-    def time(self, boundary: object, cell: Cell, way: Way, count: int, rates: object = None) -> Timed:
+    def time(
+        self, boundary: object, cell: MapCell, way: ExchangeTransport, count: int, rates: object = None
+    ) -> TimedExchanges:
         assert cell.rate_bps == self.rate_bps
-        assert (rates is None) == (way is not Way.AUTO)
-        load = load_of(cell, Way.P2P if way is Way.P2P else Way.SWITCH, 1000)
-        return Timed([SPEED.seconds(load, cell.rate_bps, way)] * count, load, "scheme", self.digest)
+        assert (rates is None) == (way is not ExchangeTransport.AUTO)
+        load = load_of(cell, ExchangeTransport.P2P if way is ExchangeTransport.P2P else ExchangeTransport.SWITCH, 1000)
+        return TimedExchanges([SPEED.seconds(load, cell.rate_bps, way)] * count, load, "scheme", self.digest)
 
 
 @pytest.fixture
@@ -83,9 +85,11 @@ def test_one_laboratory_serves_all_places_of_a_rate_and_fast_links_come_first(
 
 def test_ways_that_differ_in_a_sum_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Wrong(Model):
-        def time(self, boundary: object, cell: Cell, way: Way, count: int, rates: object = None) -> Timed:
+        def time(
+            self, boundary: object, cell: MapCell, way: ExchangeTransport, count: int, rates: object = None
+        ) -> TimedExchanges:
             right = super().time(boundary, cell, way, count, rates)
-            return Timed(right.seconds, right.load, right.scheme, str(way is Way.HYBRID))
+            return TimedExchanges(right.seconds, right.load, right.scheme, str(way is ExchangeTransport.HYBRID))
 
     monkeypatch.setattr(laboratory_module, "laboratory", lambda workers, rate: Wrong(rate, ""))
     with pytest.raises(OfframpError, match="4 workers, 2 copies, 300 Mb/s, width 32, 32 bits: hybrid: other sums"):

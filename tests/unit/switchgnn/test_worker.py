@@ -13,26 +13,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offramp.switchgnn.compiled_endpoint import CompiledEndpoint
-from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.compiled_endpoint import CompiledSwitchGnnEndpoint
+from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.worker import Worker
 from offramp.switchgnn.worker_library import available
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import FrameIO
-from offramp_base.transport.faulty import Faults, Faulty
+from offramp_base.transport.faulty import FaultRates, Faulty
 from offramp_base.transport.memory import pair
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.jobs import GraphPlans, random_job, six_vertices
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 
-Serve = Callable[[Job], list[FrameIO]]
+Serve = Callable[[GraphPlans], list[FrameIO]]
 Makes = Callable[..., Worker]
 
 
 @pytest.fixture(params=["machine code", "Python", "in turns"])
 def made(request: pytest.FixtureRequest) -> Makes:
     """Makes workers that run the protocol in machine code, in Python, or in either in turns, on the same switch."""
-    engines = {"machine code": [CompiledEndpoint], "Python": [Endpoint], "in turns": [CompiledEndpoint, Endpoint]}
+    engines = {
+        "machine code": [CompiledSwitchGnnEndpoint],
+        "Python": [SwitchGnnEndpoint],
+        "in turns": [CompiledSwitchGnnEndpoint, SwitchGnnEndpoint],
+    }
     if request.param != "Python" and not available():
         pytest.skip("needs a C++ compiler and cmake")
     turns = itertools.cycle(engines[request.param])
@@ -49,7 +53,7 @@ def serve() -> Iterator[Serve]:
     stop = threading.Event()
     threads = []
 
-    def start(job: Job) -> list[FrameIO]:
+    def start(job: GraphPlans) -> list[FrameIO]:
         switch = ReferenceSwitch(job.plans, job.ports)
         links = [pair() for _ in job.ports]
 
@@ -99,7 +103,7 @@ def test_exchanges(serve: Serve, made: Makes, window: int) -> None:
 
 def test_faulty_links_that_lose_nothing(serve: Serve, made: Makes) -> None:
     job = random_job(6, vertices=30, edges=90, workers=3, limit=6)
-    faults = Faults(duplication=0.3, reordering=0.3)
+    faults = FaultRates(duplication=0.3, reordering=0.3)
     workers = [
         made(i, job.plans, Faulty(io, seed=i, sending=faults, receiving=faults)) for i, io in enumerate(serve(job))
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offramp.sylvie import model
-from offramp.sylvie.message import Label, Layout, message_bytes, read_label
+from offramp.sylvie.message import Label, MessageLayout, message_bytes, read_label
 from offramp.sylvie.widths import BASES, candidates, joint_widths
 from offramp_base.errors import OfframpError
 
@@ -25,7 +25,7 @@ def example(seed: int, rows: int, columns: int, base: int) -> tuple[np.ndarray, 
 @pytest.mark.parametrize("rows", [[0, 5], [-1, 0], [-6, 1]])
 def test_rows_outside_are_refused_and_nothing_is_written(rows: list[int]) -> None:
     x = np.ones((5, 3), np.float32)
-    layout = Layout(np.array([2, 2], np.uint8), 3, 2)
+    layout = MessageLayout(np.array([2, 2], np.uint8), 3, 2)
     message = layout.encode(x, np.array([0, 4]), LABEL, 1)
     out = np.full((5, 3), 7, np.float32)
     with pytest.raises(OfframpError, match=r"^rows: expected numbers from 0 to 4$"):
@@ -45,7 +45,7 @@ def test_rows_outside_are_refused_and_nothing_is_written(rows: list[int]) -> Non
 )
 def test_round_trip_in_order_of_the_rows(base, rows, columns, compact, add, seed):
     x, chosen, widths = example(seed, rows, columns, base)
-    layout = Layout(widths, columns, base, compact=compact)
+    layout = MessageLayout(widths, columns, base, compact=compact)
     message = layout.encode(x, chosen, LABEL, seed)
     assert len(message) == layout.size == message_bytes(layout.counts, columns, base, compact=compact)
     assert read_label(message) == (LABEL, base)
@@ -77,12 +77,12 @@ def test_bytes_of_a_row_of_256(bits, compact, ratio):
 
 def test_one_bit_at_128_columns_is_twenty_times_smaller_with_all_metadata():
     for compact in (False, True):
-        layout = Layout(np.ones(200, np.uint8), 128, 1, compact=compact)
+        layout = MessageLayout(np.ones(200, np.uint8), 128, 1, compact=compact)
         assert 200 * 128 * 4 / layout.size >= 20
 
 
 def test_golden_bytes():
-    layout = Layout(np.array([4, 2], np.uint8), 3, 2)
+    layout = MessageLayout(np.array([4, 2], np.uint8), 3, 2)
     x = np.array([[0, 15, 15], [3, 3, 0]], np.float32)
     head = "53594c5600000007000200020003000100000300" + "00000001" * 2 + "00000000"
     bounds = np.array([0, 3, 0, 15], "<f4").tobytes().hex()  # the row of 2 bits comes first
@@ -92,7 +92,7 @@ def test_golden_bytes():
 def test_a_message_goes_by_the_base_that_it_carries():
     x, chosen, _ = example(1, 30, 16, 1)
     p = np.random.default_rng(4).random(30)
-    tables = {base: Layout(joint_widths(p, base), 16, base) for base in BASES}
+    tables = {base: MessageLayout(joint_widths(p, base), 16, base) for base in BASES}
     message = tables[2].encode(x, chosen, LABEL, 5)  # sent at 2 bits; by now the epoch's base is 4
     out = np.zeros_like(x)
     with pytest.raises(OfframpError, match="expected base width 4, got 2"):
@@ -102,7 +102,7 @@ def test_a_message_goes_by_the_base_that_it_carries():
     assert np.abs(out[chosen] - x[chosen]).max() < np.ptp(x, axis=1).max() / 3
 
 
-def refused(message: np.ndarray, layout: Layout, label: Label = LABEL) -> str:
+def refused(message: np.ndarray, layout: MessageLayout, label: Label = LABEL) -> str:
     out = np.full((30, 16), np.float32(4))
     with pytest.raises(OfframpError) as error:
         layout.decode(message, label, out, None)
@@ -116,7 +116,7 @@ def test_wrong_messages_are_refused_with_one_line():
     x, _, widths = example(2, 25, 16, 1)
     x = x[:30]
     widths = np.resize(widths, 30)
-    layout = Layout(widths, 16, 1)
+    layout = MessageLayout(widths, 16, 1)
     message = layout.encode(x, None, LABEL, 0)
     assert refused(message, layout, LABEL._replace(epoch=8)) == (
         "expected features of layer 2, epoch 8, from rank 3 to rank 1, "
@@ -128,15 +128,15 @@ def test_wrong_messages_are_refused_with_one_line():
     assert "got 19 bytes" in refused(message[:19], layout)
     assert "cut off in its header" in refused(message[:25], layout)
     assert refused(np.zeros(200, np.uint8), layout) == "message: not one of Sylvie's boundary rows"
-    assert "not those of the receiver's table" in refused(message, Layout(np.full(30, 2, np.uint8), 16, 1))
-    assert "not those of the receiver's table" in refused(message, Layout(widths, 16, 1, compact=True))
+    assert "not those of the receiver's table" in refused(message, MessageLayout(np.full(30, 2, np.uint8), 16, 1))
+    assert "not those of the receiver's table" in refused(message, MessageLayout(widths, 16, 1, compact=True))
     damaged = message.copy()
     damaged[layout.header + 3] = damaged[layout.header + 2] = 0xFF
     assert "bounds that are not numbers" in refused(damaged, layout)
 
 
 def test_random_bytes_never_get_through():
-    layout = Layout(np.full(30, 2, np.uint8), 16, 2)
+    layout = MessageLayout(np.full(30, 2, np.uint8), 16, 2)
     rng = np.random.default_rng(0)
     good = layout.encode(rng.normal(size=(30, 16)).astype(np.float32), None, LABEL, 0)
     for _ in range(300):
@@ -150,7 +150,7 @@ def test_random_bytes_never_get_through():
 @pytest.mark.parametrize("base", BASES)
 def test_workers_without_common_rows(base):
     nothing = np.zeros((0, 8), np.float32)
-    layout = Layout(np.zeros(0, np.uint8), 8, base)
+    layout = MessageLayout(np.zeros(0, np.uint8), 8, base)
     message = layout.encode(nothing, None, LABEL, 0)
     assert len(message) == layout.size == layout.header
     layout.decode(message, LABEL, nothing, None)
@@ -158,11 +158,11 @@ def test_workers_without_common_rows(base):
 
 def test_layouts_that_cannot_be():
     with pytest.raises(OfframpError, match="width 1: expected one of 2, 4, 8 with base 2"):
-        Layout(np.array([1, 2], np.uint8), 4, 2)
+        MessageLayout(np.array([1, 2], np.uint8), 4, 2)
     with pytest.raises(OfframpError, match="columns 0"):
-        Layout(np.array([1], np.uint8), 0, 1)
+        MessageLayout(np.array([1], np.uint8), 0, 1)
     with pytest.raises(OfframpError, match="x: expected 1 rows of 4 columns, got 2 of 4"):
-        Layout(np.array([1], np.uint8), 4, 1).encode(np.zeros((2, 4), np.float32), None, LABEL, 0)
+        MessageLayout(np.array([1], np.uint8), 4, 1).encode(np.zeros((2, 4), np.float32), None, LABEL, 0)
 
 
 def test_a_count_for_each_width_is_needed() -> None:

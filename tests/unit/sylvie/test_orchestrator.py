@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offramp.sylvie.descent import RULES, SIGNS
-from offramp.sylvie.orchestrator import ASYNC, SYNC, Control, Decision, Orchestrator, replay
+from offramp.sylvie.orchestrator import ASYNC, SYNC, Decision, Orchestrator, OrchestratorSettings, replay
 from offramp_base.errors import OfframpError
 
 GEOMETRIC = [0.5**t for t in range(12)]  # descends ever more slowly
@@ -28,20 +28,20 @@ def bases(decisions):
 
 def test_nothing_changes_before_the_lag_has_passed():
     for lag in (1, 3, 5):
-        decisions = run(GEOMETRIC, Control(lag=lag, smoothing=0))
+        decisions = run(GEOMETRIC, OrchestratorSettings(lag=lag, smoothing=0))
         assert decisions[: lag + 1] == [Decision(1, SYNC)] * (lag + 1)
         assert decisions[lag + 2] == Decision(2, SYNC)
 
 
 def test_slowing_descent_climbs_one_level_an_epoch_to_the_top_and_stays():
-    decisions = run(GEOMETRIC, Control(lag=2, smoothing=0))
+    decisions = run(GEOMETRIC, OrchestratorSettings(lag=2, smoothing=0))
     assert bases(decisions) == [1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8]
     assert {mode for _, mode in decisions} == {SYNC}
 
 
 def test_quickening_descent_stays_at_the_bottom_and_goes_async():
     losses = [-(1.5**t) for t in range(12)]
-    decisions = run(losses, Control(lag=2, smoothing=0))
+    decisions = run(losses, OrchestratorSettings(lag=2, smoothing=0))
     assert set(bases(decisions)) == {1}
     assert [mode for _, mode in decisions] == [SYNC] * 4 + [ASYNC] * 9
 
@@ -51,25 +51,25 @@ def test_up_and_down_again():
     losses = [100.0]
     for rate in rates:
         losses.append(losses[-1] - rate)
-    decisions = run(losses, Control(lag=1, smoothing=0))
+    decisions = run(losses, OrchestratorSettings(lag=1, smoothing=0))
     assert bases(decisions)[1:] == [1, 1, 2, 4, 8, 4, 2, 1, 1]
     assert [mode for _, mode in decisions][3:] == [SYNC] * 3 + [ASYNC] * 4
 
 
 def test_equality_goes_to_the_cheaper_side():
     losses = [float(-t) for t in range(8)]
-    assert run(losses, Control(lag=1, smoothing=0, base=8))[3] == Decision(8, ASYNC)
-    flat = run([1.0] * 30, Control(lag=5))
+    assert run(losses, OrchestratorSettings(lag=1, smoothing=0, base=8))[3] == Decision(8, ASYNC)
+    flat = run([1.0] * 30, OrchestratorSettings(lag=5))
     assert flat[-1] == Decision(1, ASYNC)
 
 
 def test_the_sign_turns_the_rule_around():
-    prose, literal, absolute = (run(GEOMETRIC, Control(lag=2, smoothing=0, sign=sign)) for sign in SIGNS)
+    prose, literal, absolute = (run(GEOMETRIC, OrchestratorSettings(lag=2, smoothing=0, sign=sign)) for sign in SIGNS)
     assert prose == absolute
     assert prose[-1] == Decision(8, SYNC)
     assert literal[-1] == Decision(1, ASYNC)
     rising = [2.0**t for t in range(12)]
-    prose, literal, absolute = (run(rising, Control(lag=2, smoothing=0, sign=sign)) for sign in SIGNS)
+    prose, literal, absolute = (run(rising, OrchestratorSettings(lag=2, smoothing=0, sign=sign)) for sign in SIGNS)
     assert literal == absolute
     assert prose[-1] == Decision(8, SYNC)
     assert literal[-1] == Decision(1, ASYNC)
@@ -77,12 +77,12 @@ def test_the_sign_turns_the_rule_around():
 
 def test_the_time_of_an_epoch_counts():
     losses = [float(-t) for t in range(8)]
-    slower = replay(Control(lag=1, smoothing=0), [([loss], [1.0 + t]) for t, loss in enumerate(losses)])
+    slower = replay(OrchestratorSettings(lag=1, smoothing=0), [([loss], [1.0 + t]) for t, loss in enumerate(losses)])
     assert slower[-1] == Decision(8, SYNC)
 
 
 def test_the_monotone_rule_waits_for_its_window_and_keeps_still_in_noise():
-    control = Control(rule="monotone", smoothing=0)
+    control = OrchestratorSettings(rule="monotone", smoothing=0)
     decisions = run([0.9**t for t in range(20)], control)
     assert decisions[:10] == [Decision(1, SYNC)] * 10  # epochs 0 to 9: the queue is full after epoch 9
     assert bases(decisions)[10:14] == [2, 4, 8, 8]
@@ -92,21 +92,21 @@ def test_the_monotone_rule_waits_for_its_window_and_keeps_still_in_noise():
 
 
 def test_smoothing():
-    orchestrator = Orchestrator(Control(smoothing=0.9))
+    orchestrator = Orchestrator(OrchestratorSettings(smoothing=0.9))
     for loss in (1.0, 0.0):
         orchestrator.observe([loss], [2.0])
     assert orchestrator.rates == [pytest.approx(0.1 / 2)]
 
 
 def test_fixed_width_and_mode():
-    assert set(run(GEOMETRIC, Control(base=4, mode=ASYNC))) == {Decision(4, ASYNC)}
-    assert set(run(GEOMETRIC, Control(base=32, mode=SYNC))) == {Decision(32, SYNC)}
-    assert {mode for _, mode in run(GEOMETRIC, Control(mode=ASYNC, lag=1))} == {ASYNC}
+    assert set(run(GEOMETRIC, OrchestratorSettings(base=4, mode=ASYNC))) == {Decision(4, ASYNC)}
+    assert set(run(GEOMETRIC, OrchestratorSettings(base=32, mode=SYNC))) == {Decision(32, SYNC)}
+    assert {mode for _, mode in run(GEOMETRIC, OrchestratorSettings(mode=ASYNC, lag=1))} == {ASYNC}
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40), st.sampled_from(RULES), st.sampled_from(SIGNS), st.integers(1, 6))
 def test_one_step_an_epoch_within_the_widths(losses, rule, sign, lag):
-    decisions = run(losses, Control(rule=rule, sign=sign, lag=lag))
+    decisions = run(losses, OrchestratorSettings(rule=rule, sign=sign, lag=lag))
     levels = [(1, 2, 4, 8).index(base) for base in bases(decisions)]
     assert all(abs(b - a) <= 1 for a, b in pairwise(levels))
 
@@ -114,15 +114,15 @@ def test_one_step_an_epoch_within_the_widths(losses, rule, sign, lag):
 def test_ranks_with_the_same_numbers_decide_the_same_and_can_compare():
     draw = random.Random(3)
     epochs = [([draw.random() for _ in range(4)], [1 + draw.random() for _ in range(4)]) for _ in range(30)]
-    ranks = [Orchestrator(Control(lag=3)) for _ in range(4)]
+    ranks = [Orchestrator(OrchestratorSettings(lag=3)) for _ in range(4)]
     digests = []
     for losses, seconds in epochs:
         assert len({rank.observe(losses, seconds) for rank in ranks}) == 1
         assert len({rank.digest() for rank in ranks}) == 1
         digests.append(ranks[0].digest())
     assert len(set(digests)) == 30
-    assert ranks[0].decision == replay(Control(lag=3), epochs)[-1]
-    other = Orchestrator(Control(lag=3))
+    assert ranks[0].decision == replay(OrchestratorSettings(lag=3), epochs)[-1]
+    other = Orchestrator(OrchestratorSettings(lag=3))
     for losses, seconds in epochs[:-1]:
         other.observe(losses, seconds)
     other.observe([loss * 1.01 for loss in epochs[-1][0]], epochs[-1][1])
@@ -132,7 +132,7 @@ def test_ranks_with_the_same_numbers_decide_the_same_and_can_compare():
 def test_a_controller_goes_on_after_a_checkpoint():
     draw = random.Random(5)
     epochs = [([draw.random()], [1 + draw.random()]) for _ in range(24)]
-    through = Orchestrator(Control(lag=2))
+    through = Orchestrator(OrchestratorSettings(lag=2))
     for at, epoch in enumerate(epochs):
         if at == 11:
             resumed = pickle.loads(pickle.dumps(through))
@@ -174,4 +174,4 @@ def test_bad_observations_change_nothing(losses, seconds, message):
 )
 def test_golden_errors(change, message):
     with pytest.raises(OfframpError, match=message):
-        Control(**change)
+        OrchestratorSettings(**change)

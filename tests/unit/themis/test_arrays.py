@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.schedule import Chunk, all_orders, stages
 from offramp_base.errors import OfframpError
 from themis_arrays import apply
@@ -16,7 +16,7 @@ from themis_arrays import apply
 SHAPES = [(2, 2, 2), (4, 4), (3, 2, 4), (5,)]
 
 
-def case(shape, kind=Kind.RING):
+def case(shape, kind=DimensionTopology.RING):
     network = Network("small", tuple(Dimension(kind, size, 1e9) for size in shape))
     draw = np.random.default_rng(7)
     inputs = [draw.integers(-(10**6), 10**6, (network.npus, 3)) for _ in range(network.npus)]
@@ -49,7 +49,7 @@ def test_owners_do_not_depend_on_the_order(shape):
 
 
 def test_the_one_pass_of_an_in_network_dimension_is_an_all_reduce():
-    network, inputs = case((2, 4), Kind.IN_NETWORK)
+    network, inputs = case((2, 4), DimensionTopology.IN_NETWORK)
     pieces = stages(network, Collective.ALL_REDUCE, Chunk(24, (0, 1), (1, 0)))
     assert [stage.stage for stage in pieces] == [
         Collective.REDUCE_SCATTER,

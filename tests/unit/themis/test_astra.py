@@ -13,14 +13,14 @@ from __future__ import annotations
 import pytest
 
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.network_file import load_network
 from offramp.themis.plan import Scheduler, make_plan
-from offramp.themis.system_file import System
+from offramp.themis.system_file import SystemFile
 
 GIB_S = 8 * 2**30
 MIB = 2**20
-RING, FULL, SWITCH = Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH
+RING, FULL, SWITCH = DimensionTopology.RING, DimensionTopology.FULLY_CONNECTED, DimensionTopology.SWITCH
 
 MEASURED = [
     # kinds, sizes, GiB/s of an NPU, ns of a step, MiB, chunks, scheduler, ns
@@ -71,7 +71,7 @@ def test_all_reduces_that_differ_in_ties(kinds, sizes, gib_s, scheduler, theirs)
 def test_the_published_regression_test():
     """1 MiB on a ring of 8 in four chunks, one after the other: 117,780 cycles of a nanosecond."""
     ring = Network("ring", (Dimension(RING, 8, 2 * 50 * GIB_S, 500),))
-    network = System(endpoint_ns=10, memory_bps=50 * 8e9).on(ring)
+    network = SystemFile(endpoint_ns=10, memory_bps=50 * 8e9).on(ring)
     assert make_plan(network, [Demand(Collective.ALL_REDUCE, MIB)], Scheduler.BASELINE, 4).finish_ps == 117_780_000
 
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import pytest
 
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.astra_workload import read_workload
 from offramp_sim.themis.iteration import train
-from offramp_sim.themis.workload import Scope
+from offramp_sim.themis.workload import CommunicationScope
 
 NETWORK = Network(
     "pod",
-    (Dimension(Kind.SWITCH, 4, 8e9, 100), Dimension(Kind.RING, 8, 8e9, 500), Dimension(Kind.FULLY_CONNECTED, 3, 8e9)),
+    (
+        Dimension(DimensionTopology.SWITCH, 4, 8e9, 100),
+        Dimension(DimensionTopology.RING, 8, 8e9, 500),
+        Dimension(DimensionTopology.FULLY_CONNECTED, 3, 8e9),
+    ),
 )
 ROW = "conv -1 100 ALLGATHER 4096 200 ALLREDUCE 8192 300 ALLREDUCE 16384 10"
 
@@ -27,7 +31,7 @@ def read(header: str, *rows: str, network: Network = NETWORK):
     return read_workload("\n".join([header, str(len(rows)), *rows]), "w", network)
 
 
-def scopes(header: str, row: str = ROW) -> tuple[Scope | None, ...]:
+def scopes(header: str, row: str = ROW) -> tuple[CommunicationScope | None, ...]:
     (layer,) = read(header, row).layers
     return tuple(each[0].scope if each else None for each in (layer.forward, layer.input, layer.weight))
 
@@ -35,17 +39,20 @@ def scopes(header: str, row: str = ROW) -> tuple[Scope | None, ...]:
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        ("DATA", (None, None, Scope.ALL)),
-        ("MICRO", (None, None, Scope.ALL)),
-        ("MODEL", (Scope.ALL, Scope.ALL, None)),
-        ("DISTRIBUTED_INFERENCE", (Scope.ALL, None, None)),
-        ("HYBRID_DATA_MODEL", (Scope.FIRST, Scope.FIRST, Scope.REST)),
-        ("HYBRID_MODEL_DATA", (Scope.REST, Scope.REST, Scope.FIRST)),
-        ("HYBRID_TRANSFORMER", (Scope.FIRST, Scope.FIRST, Scope.REST)),
-        ("HYBRID_TRANSFORMER model_parallel_NPU_group: 4", (Scope.MODEL, Scope.MODEL, Scope.DATA)),
+        ("DATA", (None, None, CommunicationScope.ALL)),
+        ("MICRO", (None, None, CommunicationScope.ALL)),
+        ("MODEL", (CommunicationScope.ALL, CommunicationScope.ALL, None)),
+        ("DISTRIBUTED_INFERENCE", (CommunicationScope.ALL, None, None)),
+        ("HYBRID_DATA_MODEL", (CommunicationScope.FIRST, CommunicationScope.FIRST, CommunicationScope.REST)),
+        ("HYBRID_MODEL_DATA", (CommunicationScope.REST, CommunicationScope.REST, CommunicationScope.FIRST)),
+        ("HYBRID_TRANSFORMER", (CommunicationScope.FIRST, CommunicationScope.FIRST, CommunicationScope.REST)),
+        (
+            "HYBRID_TRANSFORMER model_parallel_NPU_group: 4",
+            (CommunicationScope.MODEL, CommunicationScope.MODEL, CommunicationScope.DATA),
+        ),
         (
             "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 checkpoints: 0 checkpoint_initiates: 0",
-            (Scope.MODEL, Scope.MODEL, Scope.DATA),
+            (CommunicationScope.MODEL, CommunicationScope.MODEL, CommunicationScope.DATA),
         ),
     ],
 )
@@ -54,7 +61,11 @@ def test_who_takes_part(header, expected):
 
 
 def test_each_layer_has_its_own_parallelism_where_they_are_customised():
-    assert scopes("HYBRID_CUSTOMIZED", f"{ROW} HYBRID_MODEL_DATA") == (Scope.REST, Scope.REST, Scope.FIRST)
+    assert scopes("HYBRID_CUSTOMIZED", f"{ROW} HYBRID_MODEL_DATA") == (
+        CommunicationScope.REST,
+        CommunicationScope.REST,
+        CommunicationScope.FIRST,
+    )
     with pytest.raises(OfframpError, match="line 3: layer conv: 10: expected its parallelism, such as DATA, in the"):
         scopes("HYBRID_CUSTOMIZED")
 
@@ -79,28 +90,42 @@ def test_simai_groups():
     first, second = workload.layers
     assert [each.name for each in workload.layers] == ["moe", "moe#2"]
     scopes = [each.scope for each in (*first.forward, *first.input, *first.weight, *second.input, *second.weight)]
-    assert scopes == [Scope.EXPERT, Scope.MODEL, Scope.EXPERT_DATA, Scope.EXPERT, Scope.DATA]
+    assert scopes == [
+        CommunicationScope.EXPERT,
+        CommunicationScope.MODEL,
+        CommunicationScope.EXPERT_DATA,
+        CommunicationScope.EXPERT,
+        CommunicationScope.DATA,
+    ]
     fitted = workload.fitted(NETWORK)
     assert [(d.kind, d.size) for d in fitted.dimensions] == [
-        (Kind.SWITCH, 4),
-        (Kind.RING, 2),
-        (Kind.RING, 4),
-        (Kind.FULLY_CONNECTED, 3),
+        (DimensionTopology.SWITCH, 4),
+        (DimensionTopology.RING, 2),
+        (DimensionTopology.RING, 4),
+        (DimensionTopology.FULLY_CONNECTED, 3),
     ]
     dims = workload.dims(fitted)
-    assert [dims[s] for s in (Scope.MODEL, Scope.EXPERT, Scope.EXPERT_DATA, Scope.DATA)] == [(0,), (1,), (2,), (1, 2)]
-    assert workload.group_sizes(NETWORK)[Scope.DATA] == 8
+    assert [
+        dims[s]
+        for s in (
+            CommunicationScope.MODEL,
+            CommunicationScope.EXPERT,
+            CommunicationScope.EXPERT_DATA,
+            CommunicationScope.DATA,
+        )
+    ] == [(0,), (1,), (2,), (1, 2)]
+    assert workload.group_sizes(NETWORK)[CommunicationScope.DATA] == 8
     assert workload.facts == ("one stage of 3: without the pipeline's sends, and its bubble of 2/4 of the time",)
-    assert train(workload, NETWORK, Scheduler.BASELINE).exposed[Scope.EXPERT] > 0
+    assert train(workload, NETWORK, Scheduler.BASELINE).exposed[CommunicationScope.EXPERT] > 0
 
 
 def test_a_divided_dimension_has_the_links_that_its_groups_can_use():
-    near, far = Dimension(Kind.FULLY_CONNECTED, 8, 70e9, 5).divided(4)
+    near, far = Dimension(DimensionTopology.FULLY_CONNECTED, 8, 70e9, 5).divided(4)
     assert (near.size, near.bandwidth_bps, far.size, far.bandwidth_bps) == (4, 30e9, 2, 10e9)
-    near, far = Dimension(Kind.RING, 8, 20e9, 5).divided(4)
+    near, far = Dimension(DimensionTopology.RING, 8, 20e9, 5).divided(4)
     assert (near.size, near.bandwidth_bps, near.latency_ns) == (4, 10e9, 15)  # back over the links' other direction
     assert (far.size, far.bandwidth_bps, far.latency_ns) == (2, 5e9, 20)  # four rings share each link
-    near, far = Dimension(Kind.SWITCH, 8, 10e9, 5).divided(2)
+    near, far = Dimension(DimensionTopology.SWITCH, 8, 10e9, 5).divided(2)
     assert (near.size, far.size, near.bandwidth_bps, far.latency_ns) == (2, 4, 10e9, 5)
     with pytest.raises(OfframpError, match="a group of 12 NPUs does not divide pod"):
         NETWORK.divided(12)

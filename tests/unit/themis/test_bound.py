@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from offramp.themis.bound import best_bound, ideal_ps
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.schedule import active
 from offramp.themis.topologies import PAPER
@@ -39,7 +39,7 @@ def test_program_and_closed_form_agree(network, collective, size):
     st.lists(
         st.builds(
             Dimension,
-            st.sampled_from(Kind),
+            st.sampled_from(DimensionTopology),
             st.sampled_from([2, 4, 8]),
             st.sampled_from([100e9, 400e9, 1600e9]),
             st.sampled_from([0.0, 700.0]),
@@ -75,7 +75,9 @@ def test_nothing_beats_the_bound_and_balanced_is_never_behind_themis(dims, colle
 )
 def test_provisioning(sizes, gbps, baseline, themis, bound):
     """Specification section 11: 64 chunks, no fixed delay."""
-    network = Network("2D", tuple(Dimension(Kind.SWITCH, p, g * 1e9) for p, g in zip(sizes, gbps, strict=True)))
+    network = Network(
+        "2D", tuple(Dimension(DimensionTopology.SWITCH, p, g * 1e9) for p, g in zip(sizes, gbps, strict=True))
+    )
     demand = [Demand(AR, 10**9)]
     percent = {}
     for scheduler in (Scheduler.BASELINE, Scheduler.THEMIS_SCF, Scheduler.BALANCED):
@@ -109,9 +111,9 @@ def test_few_chunks_are_where_balanced_gains_most(chunks):
 
 
 def test_an_in_network_dimension_wants_to_be_last():
-    dims = (Dimension(Kind.SWITCH, 8, 400e9, 700), Dimension(Kind.IN_NETWORK, 8, 400e9, 700))
+    dims = (Dimension(DimensionTopology.SWITCH, 8, 400e9, 700), Dimension(DimensionTopology.IN_NETWORK, 8, 400e9, 700))
     reducing = Network("reducing", dims)
-    plain = Network("plain", (dims[0], Dimension(Kind.SWITCH, 8, 400e9, 700)))
+    plain = Network("plain", (dims[0], Dimension(DimensionTopology.SWITCH, 8, 400e9, 700)))
     demand = [Demand(AR, 10**8)]
     assert best_bound(reducing, demand).finish_ps < best_bound(plain, demand).finish_ps
     plan = make_plan(reducing, demand, Scheduler.BALANCED)

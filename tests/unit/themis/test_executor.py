@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from offramp.themis.network import Dimension, Kind, Network
+from offramp.themis.network import Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler
 
 torch = pytest.importorskip("torch")
 
 import collective_ranks  # noqa: E402
 import namespaces  # noqa: E402
-from offramp.themis.executor.trial import Trial, measure  # noqa: E402
+from offramp.themis.executor.trial import TrialSettings, measure  # noqa: E402
 from offramp.workers.processes import run_workers  # noqa: E402
 
 
@@ -49,11 +49,11 @@ def test_themis_beats_the_baseline_in_real_time(limit):
     """
     if limit == "interfaces":
         namespaces.require()
-    network = Network("2x2", (Dimension(Kind.SWITCH, 2, 4e6), Dimension(Kind.SWITCH, 2, 6e6)))
+    network = Network("2x2", (Dimension(DimensionTopology.SWITCH, 2, 4e6), Dimension(DimensionTopology.SWITCH, 2, 6e6)))
     schedulers = (Scheduler.BASELINE, Scheduler.THEMIS_SCF, Scheduler.BALANCED)
     best = dict.fromkeys(schedulers, float("inf"))
     for _ in range(5):
-        for outcome in measure(Trial(network, schedulers, 1 << 16, 16, namespaces=limit == "interfaces")):
+        for outcome in measure(TrialSettings(network, schedulers, 1 << 16, 16, namespaces=limit == "interfaces")):
             assert outcome.exact
             assert outcome.seconds > 0.9 * outcome.predicted_s  # never faster than its dimensions let it
             for dim in (0, 1):

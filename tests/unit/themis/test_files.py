@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from offramp.themis.network import Collective, Kind
+from offramp.themis.network import Collective, DimensionTopology
 from offramp.themis.network_file import load_network
 from offramp.themis.plan import Scheduler
 from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.iteration import train
-from offramp_sim.themis.workload import Scope
+from offramp_sim.themis.workload import CommunicationScope
 from offramp_sim.themis.workload_file import load_workload
 
 POD = """name: pod
@@ -80,13 +80,17 @@ def test_network_of_a_cluster_file(tmp_path):
     assert (network.name, network.npus) == ("pod", 128)
     first, second = network.dimensions
     assert (first.bandwidth_bps, first.latency_ns) == (1200e9, 700)
-    assert (second.kind, second.payload_share) == (Kind.IN_NETWORK, 0.63)
+    assert (second.kind, second.payload_share) == (DimensionTopology.IN_NETWORK, 0.63)
 
 
 def test_astra_network(tmp_path):
     (tmp_path / "n.yml").write_text(ASTRA)
     network = load_network(str(tmp_path / "n.yml"))
-    assert [d.kind for d in network.dimensions] == [Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH]
+    assert [d.kind for d in network.dimensions] == [
+        DimensionTopology.RING,
+        DimensionTopology.FULLY_CONNECTED,
+        DimensionTopology.SWITCH,
+    ]
     assert [d.bandwidth_bps for d in network.dimensions] == [rate * 8 * 2**30 for rate in (100, 75, 12.5)]
     assert load_network("2D-SW_SW") is PAPER["2D-SW_SW"]
 
@@ -94,14 +98,23 @@ def test_astra_network(tmp_path):
 def test_astra_network_of_one_dimension_without_brackets(tmp_path):
     (tmp_path / "n.yml").write_text("topology: Switch  # one\nnpus_count: [4]\nbandwidth: 25.0\nlatency: [1.0]\n")
     (only,) = load_network(str(tmp_path / "n.yml")).dimensions
-    assert (only.kind, only.size, only.bandwidth_bps, only.latency_ns) == (Kind.SWITCH, 4, 25 * 8 * 2**30, 2)
+    assert (only.kind, only.size, only.bandwidth_bps, only.latency_ns) == (
+        DimensionTopology.SWITCH,
+        4,
+        25 * 8 * 2**30,
+        2,
+    )
 
 
 def test_astra_1_networks_as_lists(tmp_path):
     """Links of an NPU count together; a switch has two links on the way, and each end has a card."""
     (tmp_path / "n.json").write_text(json.dumps(HIERARCHICAL))
     network = load_network(str(tmp_path / "n.json"))
-    assert [d.kind for d in network.dimensions] == [Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH]
+    assert [d.kind for d in network.dimensions] == [
+        DimensionTopology.RING,
+        DimensionTopology.FULLY_CONNECTED,
+        DimensionTopology.SWITCH,
+    ]
     assert [d.bandwidth_bps / 8 / 2**30 for d in network.dimensions] == [400, 7 * 20, 3 * 10]
     assert [d.latency_ns for d in network.dimensions] == [400, 500, 2 * 600 + 30 + 2 * 5]
     (tmp_path / "m.json").write_text(json.dumps(HIERARCHICAL | {"links-count": [5, 14, 1], "hbm-scale": [0, 2, 1]}))
@@ -136,7 +149,12 @@ def test_the_oldest_form_with_the_run_beside_the_topology(tmp_path):
     text = json.dumps({"topology_configuration": shape, "run_configuration": {"num_passes": 2}})
     (tmp_path / "n.json").write_text(text)
     (only,) = load_network(str(tmp_path / "n.json")).dimensions
-    assert (only.kind, only.size, only.bandwidth_bps, only.latency_ns) == (Kind.SWITCH, 32, 3.125 * 8 * 2**30, 1010)
+    assert (only.kind, only.size, only.bandwidth_bps, only.latency_ns) == (
+        DimensionTopology.SWITCH,
+        32,
+        3.125 * 8 * 2**30,
+        1010,
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,10 +216,18 @@ def test_toml_workload(tmp_path):
     network = PAPER["3D-SW_SW_SW_homo"]
     workload = load_workload(str(tmp_path / "w.toml"), network)
     first, second = workload.layers
-    assert (first.forward_ps, first.forward[0].scope, first.forward[0].blocking) == (1_500_000, Scope.MODEL, True)
+    assert (first.forward_ps, first.forward[0].scope, first.forward[0].blocking) == (
+        1_500_000,
+        CommunicationScope.MODEL,
+        True,
+    )
     assert (second.weight[0].collective, second.awaits) == (Collective.ALL_REDUCE, "a")
     dims = workload.dims(network)
-    assert (dims[Scope.ALL], dims[Scope.MODEL], dims[Scope.DATA]) == ((0, 1, 2), (0, 1), (2,))
+    assert (dims[CommunicationScope.ALL], dims[CommunicationScope.MODEL], dims[CommunicationScope.DATA]) == (
+        (0, 1, 2),
+        (0, 1),
+        (2,),
+    )
     assert train(workload, network, Scheduler.THEMIS_SCF).compute == 3_500_000
 
 

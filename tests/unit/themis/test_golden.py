@@ -10,13 +10,13 @@ import pytest
 from offramp.themis import themis
 from offramp.themis.bound import ideal_ps
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.schedule import split
 from offramp.themis.topologies import PAPER
 from offramp_sim.themis.iteration import train
 from offramp_sim.themis.metrics import utilisation
-from offramp_sim.themis.workload import Exchange, Layer, Workload
+from offramp_sim.themis.workload import LayerCollective, TrainingWorkload, WorkloadLayer
 from themis_closed_form import closed_form_ps
 
 AR, RS = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER
@@ -79,9 +79,9 @@ def test_the_study_of_chunks(chunks, fifo, size, sent):
 def test_shares_of_communication_give_the_papers_speed_ups(waiting, themis_gain, ideal_gain):
     """Section 10: an iteration whose baseline waits that many times its computation, on 3D-SW_SW_SW_homo."""
     network = PAPER["3D-SW_SW_SW_homo"]
-    exchange = Exchange(AR, 10**9, blocking=True)
+    exchange = LayerCollective(AR, 10**9, blocking=True)
     alone = make_plan(network, [Demand(AR, 10**9)], Scheduler.BASELINE).finish_ps
-    workload = Workload("one", (Layer("a", round(alone / waiting), weight=(exchange,)),))
+    workload = TrainingWorkload("one", (WorkloadLayer("a", round(alone / waiting), weight=(exchange,)),))
     base = train(workload, network, Scheduler.BASELINE).total
     assert base / train(workload, network, Scheduler.THEMIS_SCF).total == pytest.approx(themis_gain, rel=0.02)
     assert base / train(workload, network, None).total == pytest.approx(ideal_gain, rel=0.02)
@@ -93,7 +93,9 @@ def test_loads_end_near_the_least_that_any_mix_of_orders_reaches():
     for _ in range(25):
         sizes = [draw.choice([2, 4, 8, 16]) for _ in range(draw.randint(2, 4))]
         rates = sorted((draw.uniform(50e9, 2000e9) for _ in sizes), reverse=True)
-        network = Network("random", tuple(Dimension(Kind.SWITCH, p, r) for p, r in zip(sizes, rates, strict=True)))
+        network = Network(
+            "random", tuple(Dimension(DimensionTopology.SWITCH, p, r) for p, r in zip(sizes, rates, strict=True))
+        )
         tracker = themis.Tracker([0] * len(sizes))
         themis.schedule(network, RS, split(2**30, 1024), tracker=tracker)
         least = closed_form_ps(network, RS, 2**30)
@@ -114,7 +116,7 @@ def test_imbalance_and_orders_that_are_used():
 
 def test_equal_dimensions_can_change_places():
     """Section 14.13."""
-    a, b = Dimension(Kind.SWITCH, 8, 800e9, 700), Dimension(Kind.SWITCH, 4, 400e9, 700)
+    a, b = Dimension(DimensionTopology.SWITCH, 8, 800e9, 700), Dimension(DimensionTopology.SWITCH, 4, 400e9, 700)
     times = [
         make_plan(Network("n", dims), [Demand(AR, 10**8)], Scheduler.BALANCED).finish_ps
         for dims in ((a, a, b), (b, a, a), (a, b, a))

@@ -6,13 +6,15 @@ from __future__ import annotations
 import pytest
 
 from offramp.themis.bound import _least_delay
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.schedule import Chunk, all_orders, stages
 from offramp.themis.themis import baseline, chunk_loads
 from offramp_base.errors import OfframpError
 
 AR, RS, AG = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER
-NETWORK = Network("n", (Dimension(Kind.RING, 4, 8e9, 100), Dimension(Kind.IN_NETWORK, 2, 8e9, 300)))
+NETWORK = Network(
+    "n", (Dimension(DimensionTopology.RING, 4, 8e9, 100), Dimension(DimensionTopology.IN_NETWORK, 2, 8e9, 300))
+)
 
 
 def passes(chunk: Chunk, collective: Collective = AR) -> list[tuple[Collective, int, float, float]]:
@@ -44,13 +46,15 @@ def test_the_least_delay_of_the_turn() -> None:
     """One pass there and back takes a latency, as the gathering half alone does; a ring gathers in three steps."""
     assert _least_delay(NETWORK, AR, 1) == 300_000
     assert _least_delay(NETWORK, AR, 0) == NETWORK.dimensions[0].fixed_ps(AG) == 300_000
-    wide = Network("w", (Dimension(Kind.IN_NETWORK, 8, 8e9, 300),))
+    wide = Network("w", (Dimension(DimensionTopology.IN_NETWORK, 8, 8e9, 300),))
     assert wide.dimensions[0].fixed_ps(AG) == 900_000
     assert _least_delay(wide, AR, 0) == 300_000
     assert _least_delay(wide, RS, 0) == 900_000
 
 
-FOURS = Network("f", (Dimension(Kind.RING, 4, 8e9, 100), Dimension(Kind.IN_NETWORK, 4, 8e9, 300)))
+FOURS = Network(
+    "f", (Dimension(DimensionTopology.RING, 4, 8e9, 100), Dimension(DimensionTopology.IN_NETWORK, 4, 8e9, 300))
+)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,7 @@ def test_a_baseline_gathers_in_the_reverse_of_its_reduction() -> None:
 
 def test_orders_of_seven_dimensions_are_enumerated_and_no_more() -> None:
     def network(dimensions: int) -> Network:
-        return Network("many", (Dimension(Kind.RING, 2, 8e9, 100),) * dimensions)
+        return Network("many", (Dimension(DimensionTopology.RING, 2, 8e9, 100),) * dimensions)
 
     assert len(all_orders(network(7))) == 5040
     with pytest.raises(OfframpError, match="many: 8 dimensions have too many orders; expected 7 at most"):

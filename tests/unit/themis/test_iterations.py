@@ -21,16 +21,16 @@ from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.export import GROUPS, export_dag
 from offramp.hermod.chakra.groups import groups_of
 from offramp.hermod.chakra.load import read_ranks
-from offramp.hermod.chakra.trace import Node, Trace, write_trace
-from offramp.hermod.job import Job
-from offramp.hermod.models import Model
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, write_trace
+from offramp.hermod.job import HermodJob
+from offramp.hermod.models import DecoderTransformer
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.network_file import load_network
-from offramp.themis.system_file import System
+from offramp.themis.system_file import SystemFile
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.iteration import train
 from offramp_sim.themis.trace import TracedIteration, run_traces
-from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload, WorkloadLayer
 from offramp_sim.themis.workload_file import load_workload
 from workload_traces import WorkloadTrace
 
@@ -38,24 +38,24 @@ MIB = 1 << 20
 MOST_MESSAGES = 64**3
 """Most messages of a stage in which all NPUs send to each other, in as many chunks; ASTRA-sim takes long for more."""
 US = 1_000_000
-SYSTEM = System(endpoint_ns=10, memory_bps=50 * 8e9)
+SYSTEM = SystemFile(endpoint_ns=10, memory_bps=50 * 8e9)
 NETWORKS = {
     "ring": [("Ring", 8, 50, 500)],
     "switch": [("Switch", 8, 50, 500)],
     "direct": [("FullyConnected", 8, 50, 500)],
     "two": [("Ring", 8, 200, 50), ("Switch", 2, 50, 500)],
 }
-MODEL = Model("small", 8, 1024, 16, 16, 32_000, 4096)
+MODEL = DecoderTransformer("small", 8, 1024, 16, 16, 32_000, 4096)
 SPARSE = replace(MODEL, experts=4, top_k=2)
 FAST = {"gpu_tflops": 312.0 * 20}
 """GPUs so fast that communication is most of the time."""
 JOBS = {
-    "replicas": Job(MODEL, 8, pp=1, micro_batches=2, **FAST),
-    "pipeline": Job(MODEL, 8, pp=8, micro_batches=8, **FAST),
-    "both": Job(MODEL, 8, pp=2, micro_batches=4, **FAST),
-    "interleaved": Job(MODEL, 8, pp=4, micro_batches=4, schedule="interleaved", chunks=2, **FAST),
-    "experts": Job(SPARSE, 8, pp=2, ep=4, micro_batches=2, **FAST),
-    "large": Job(MODEL, 16, pp=2, micro_batches=4, **FAST),
+    "replicas": HermodJob(MODEL, 8, pp=1, micro_batches=2, **FAST),
+    "pipeline": HermodJob(MODEL, 8, pp=8, micro_batches=8, **FAST),
+    "both": HermodJob(MODEL, 8, pp=2, micro_batches=4, **FAST),
+    "interleaved": HermodJob(MODEL, 8, pp=4, micro_batches=4, schedule="interleaved", chunks=2, **FAST),
+    "experts": HermodJob(SPARSE, 8, pp=2, ep=4, micro_batches=2, **FAST),
+    "large": HermodJob(MODEL, 16, pp=2, micro_batches=4, **FAST),
 }
 
 
@@ -67,7 +67,7 @@ def network_file(folder: Path, rows: list[tuple[str, int, float, float]]) -> Pat
     return path
 
 
-def run(place: Path, network: Network, chunks: int, system: System = SYSTEM) -> TracedIteration:
+def run(place: Path, network: Network, chunks: int, system: SystemFile = SYSTEM) -> TracedIteration:
     return run_traces(place, system.on(network), system, "baseline", chunks)
 
 
@@ -96,21 +96,21 @@ def test_jobs(tmp_path, job, network, chunks, theirs):
     assert 0 < ran.compute < ran.total
 
 
-RING = Network("ring", (Dimension(Kind.RING, 4, 16e9, 1000),))
-PLAIN = System(endpoint_ns=10)
+RING = Network("ring", (Dimension(DimensionTopology.RING, 4, 16e9, 1000),))
+PLAIN = SystemFile(endpoint_ns=10)
 
 
-def compute(number: int, us: int, *waits: int, **facts: int) -> Node:
-    return Node(number, "compute", schema.COMPUTE, list(waits), us, dict(facts))
+def compute(number: int, us: int, *waits: int, **facts: int) -> ChakraNode:
+    return ChakraNode(number, "compute", schema.COMPUTE, list(waits), us, dict(facts))
 
 
-def reduce(number: int, size: int, *waits: int, **facts: object) -> Node:
-    return Node(number, "sum", schema.COLLECTIVE, list(waits), 0, {"comm_type": 0, "comm_size": size, **facts})
+def reduce(number: int, size: int, *waits: int, **facts: object) -> ChakraNode:
+    return ChakraNode(number, "sum", schema.COLLECTIVE, list(waits), 0, {"comm_type": 0, "comm_size": size, **facts})
 
 
-def written(folder: Path, ranks: list[list[Node]]) -> Path:
+def written(folder: Path, ranks: list[list[ChakraNode]]) -> Path:
     for rank, nodes in enumerate(ranks):
-        write_trace(Trace(nodes), folder / f"trace.{rank}.et")
+        write_trace(ChakraTrace(nodes), folder / f"trace.{rank}.et")
     return folder / "trace"
 
 
@@ -129,7 +129,7 @@ def test_one_at_a_time_and_beside_each_other(tmp_path):
 
 def test_a_ring_of_some_waits_for_each_message_in_turn(tmp_path):
     """For three ranks in a row on a ring of eight, two messages pass one link and one passes two."""
-    ring = Network("ring", (Dimension(Kind.RING, 8, 16e9, 1000),))
+    ring = Network("ring", (Dimension(DimensionTopology.RING, 8, 16e9, 1000),))
     (tmp_path / "group.json").write_text('{"1": [0, 1, 2]}')
     ranks = [[reduce(1, 3072, pg_name="1")] if rank < 3 else [compute(1, 1)] for rank in range(8)]
     ran = run(written(tmp_path, ranks), ring, 1, PLAIN)
@@ -147,13 +147,15 @@ def test_a_group_runs_the_algorithm_of_the_dimension(tmp_path):
     (tmp_path / "group.json").write_text('{"1": [0, 1, 2, 3]}')
     late = [0, 5, 0, 0]
     ranks = [[compute(1, us), reduce(2, 4096, 1, pg_name="1")] for us in late] + [[compute(1, 1)]] * 4
-    switch = Network("switch", (Dimension(Kind.SWITCH, 8, 8e9, 1000),))
+    switch = Network("switch", (Dimension(DimensionTopology.SWITCH, 8, 8e9, 1000),))
     ran = run(written(tmp_path, ranks), switch, 1, PLAIN)
     assert ran.ended[:4] == (12_146_000, 15_194_000, 10_194_000, 13_170_000)
 
 
 def test_along_one_dimension_groups_are_apart(tmp_path):
-    two = Network("two", (Dimension(Kind.RING, 2, 8e9, 1000), Dimension(Kind.RING, 2, 8e9, 3000)))
+    two = Network(
+        "two", (Dimension(DimensionTopology.RING, 2, 8e9, 1000), Dimension(DimensionTopology.RING, 2, 8e9, 3000))
+    )
     ranks = [[compute(1, 10 * (1 + npu // 2)), reduce(2, 4096, 1, involved_dim=[True, False])] for npu in range(4)]
     ran = run(written(tmp_path, ranks), two, 1, PLAIN)
     took = (2 * (1000 + 2048 + 10) + 10) * 1000
@@ -163,11 +165,14 @@ def test_along_one_dimension_groups_are_apart(tmp_path):
 def test_sends_and_receives(tmp_path):
     """A sender is busy until its message has arrived; a receive that is posted late is over at once."""
     send = {"comm_dst": 1, "comm_size": 4096}
-    first = [Node(1, "a", schema.SEND, [], 0, {**send, "comm_tag": 1}), Node(2, "b", schema.SEND, [], 0, send)]
+    first = [
+        ChakraNode(1, "a", schema.SEND, [], 0, {**send, "comm_tag": 1}),
+        ChakraNode(2, "b", schema.SEND, [], 0, send),
+    ]
     second = [
-        Node(1, "a", schema.RECEIVE, [], 0, {"comm_src": 0, "comm_size": 4096, "comm_tag": 1}),
+        ChakraNode(1, "a", schema.RECEIVE, [], 0, {"comm_src": 0, "comm_size": 4096, "comm_tag": 1}),
         compute(2, 20, 1),
-        Node(3, "b", schema.RECEIVE, [2], 0, {"comm_src": 0, "comm_size": 4096}),
+        ChakraNode(3, "b", schema.RECEIVE, [2], 0, {"comm_src": 0, "comm_size": 4096}),
     ]
     ran = run(written(tmp_path, [first, second, [compute(1, 1)], [compute(1, 1)]]), RING, 1, PLAIN)
     once = (1000 + 4096) * 1000
@@ -185,13 +190,15 @@ def test_a_roofline(tmp_path):
 
 def test_replay_only(tmp_path):
     """Communication takes what was recorded, and waits for nobody."""
-    ranks = [[compute(1, 5), Node(2, "sum", schema.COLLECTIVE, [1], 7, {"comm_type": 99})]] + [[compute(1, 1)]] * 3
+    ranks = [[compute(1, 5), ChakraNode(2, "sum", schema.COLLECTIVE, [1], 7, {"comm_type": 99})]] + [
+        [compute(1, 1)]
+    ] * 3
     assert run(written(tmp_path, ranks), RING, 1, replace(PLAIN, replay_only=True)).ended[:2] == (12 * US, US)
 
 
 def test_what_cannot_run(tmp_path):
     with pytest.raises(OfframpError, match=r"4 ranks, ring has 8 NPUs"):
-        run(written(tmp_path, [[compute(1, 1)]] * 4), Network("ring", (Dimension(Kind.RING, 8, 8e9),)), 1)
+        run(written(tmp_path, [[compute(1, 1)]] * 4), Network("ring", (Dimension(DimensionTopology.RING, 8, 8e9),)), 1)
     with pytest.raises(OfframpError, match=r"expected serial delays, which have messages"):
         run_traces(tmp_path / "trace", RING, PLAIN, "baseline", 1)
     orders = [reduce(1, 64, pg_name="1"), reduce(2, 64, pg_name="2")]
@@ -200,16 +207,24 @@ def test_what_cannot_run(tmp_path):
         run(written(tmp_path, [orders, crossed, [], []]), RING, 1, PLAIN)
 
 
-def layered(network: Network, mib: int) -> Workload:
+def layered(network: Network, mib: int) -> TrainingWorkload:
     """Four layers; the model's group is the first of several dimensions."""
     several = len(network.dimensions) > 1
-    gradients = (Exchange(Collective.ALL_REDUCE, mib * MIB, Scope.DATA if several else Scope.ALL),)
-    activations = (Exchange(Collective.ALL_REDUCE, mib * MIB // 4, Scope.MODEL, blocking=True),) if several else ()
+    gradients = (
+        LayerCollective(
+            Collective.ALL_REDUCE, mib * MIB, CommunicationScope.DATA if several else CommunicationScope.ALL
+        ),
+    )
+    activations = (
+        (LayerCollective(Collective.ALL_REDUCE, mib * MIB // 4, CommunicationScope.MODEL, blocking=True),)
+        if several
+        else ()
+    )
     layers = tuple(
-        Layer(f"layer{k}", 100 * US, 150 * US, 50 * US, activations, activations, gradients) for k in range(4)
+        WorkloadLayer(f"layer{k}", 100 * US, 150 * US, 50 * US, activations, activations, gradients) for k in range(4)
     )
     group = network.dimensions[0].size if several else 1
-    return Workload("layered", layers, group, fuse_gradients=False)
+    return TrainingWorkload("layered", layers, group, fuse_gradients=False)
 
 
 def test_a_workload_and_its_traces_take_as_long(tmp_path):
@@ -330,7 +345,7 @@ def texts() -> list[Path]:
     return list(by_content.values())
 
 
-def whole_microseconds(workload: Workload) -> Workload:
+def whole_microseconds(workload: TrainingWorkload) -> TrainingWorkload:
     def rounded(ps: int) -> int:
         return round(ps / US) * US
 

@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from offramp.themis.bound import best_bound
 from offramp.themis.demand import Demand
-from offramp.themis.nccl import Algorithm, Hardware, Nccl, Protocol
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.nccl import GpuInterconnect, Nccl, NcclAlgorithm, NcclProtocol
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
-NVLINK = Nccl(Hardware.NVLINK, 300 * 8e9)
-NETWORK = Nccl(Hardware.NETWORK, 50 * 8e9, hop_ns=1000)
+NVLINK = Nccl(GpuInterconnect.NVLINK, 300 * 8e9)
+NETWORK = Nccl(GpuInterconnect.NETWORK, 50 * 8e9, hop_ns=1000)
 MIB = 1 << 20
 
 
@@ -49,8 +49,8 @@ def test_by_hand(made, stage, size, peers, algorithm, protocol, microseconds) ->
 
 def test_trees_are_for_many_machines_and_few_bytes() -> None:
     chosen = [NETWORK.best(Collective.ALL_REDUCE, 1 << k, 64)[1:] for k in range(6, 34)]
-    assert chosen[0] == (Algorithm.TREE, Protocol.LL)
-    assert chosen[-1] == (Algorithm.RING, Protocol.SIMPLE)
+    assert chosen[0] == (NcclAlgorithm.TREE, NcclProtocol.LL)
+    assert chosen[-1] == (NcclAlgorithm.RING, NcclProtocol.SIMPLE)
     algorithms = [algorithm for algorithm, _ in chosen]
     assert sum(a != b for a, b in itertools.pairwise(algorithms)) == 1
 
@@ -65,14 +65,14 @@ def test_no_schedule_beats_the_bound(name, collective) -> None:
 
 
 def test_parts_and_speeds() -> None:
-    (whole,) = Network("ring", (Dimension(Kind.RING, 8, 100e9, 500),)).by_nccl().dimensions
+    (whole,) = Network("ring", (Dimension(DimensionTopology.RING, 8, 100e9, 500),)).by_nccl().dimensions
     near, far = whole.divided(4)
     assert [d.messages.bandwidth_bps for d in (near, far)] == [d.bandwidth_bps for d in (near, far)] == [50e9, 25e9]
     fast = whole.at_speed(2)
     assert fast.messages.bandwidth_bps == fast.bandwidth_bps
     assert fast.transfer_ps(Collective.ALL_REDUCE, 1e9) < whole.transfer_ps(Collective.ALL_REDUCE, 1e9)
     with pytest.raises(OfframpError, match="in-network dimension: expected one whose GPUs send each other messages"):
-        Network("n", (Dimension(Kind.IN_NETWORK, 4, 1e9),)).by_nccl()
+        Network("n", (Dimension(DimensionTopology.IN_NETWORK, 4, 1e9),)).by_nccl()
 
 
 def test_by_command(tmp_path) -> None:

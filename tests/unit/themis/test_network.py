@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.themis.network import Collective, Dimension, Kind, Network, kind_named
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network, kind_named
 from offramp.themis.topologies import CURRENT, PAPER, network_named
 from offramp_base.errors import OfframpError
 
@@ -38,7 +38,7 @@ def test_the_papers_topologies(name):
         )
 
 
-@pytest.mark.parametrize("kind", [Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH])
+@pytest.mark.parametrize("kind", [DimensionTopology.RING, DimensionTopology.FULLY_CONNECTED, DimensionTopology.SWITCH])
 def test_bytes_are_the_same_on_all_kinds(kind):
     d = Dimension(kind, 4, 8e9)
     assert d.sent(RS, 64e6) == 48e6
@@ -50,13 +50,15 @@ def test_bytes_are_the_same_on_all_kinds(kind):
 
 
 def test_steps_of_table_1():
-    assert [Dimension(kind, 8, 1e9).steps(RS) for kind in Kind] == [7, 1, 3, 3]
-    assert [Dimension(kind, 8, 1e9).steps(AR) for kind in Kind] == [14, 2, 6, 1]
+    assert [Dimension(kind, 8, 1e9).steps(RS) for kind in DimensionTopology] == [7, 1, 3, 3]
+    assert [Dimension(kind, 8, 1e9).steps(AR) for kind in DimensionTopology] == [14, 2, 6, 1]
 
 
 def test_a_ring_goes_both_ways_round_or_one():
     """One way has half the bandwidth, and an all-to-all the whole circle before it."""
-    usual, two_way, one = (Dimension(Kind.RING, 8, 16e9, 500, bidirectional=ways) for ways in (None, True, False))
+    usual, two_way, one = (
+        Dimension(DimensionTopology.RING, 8, 16e9, 500, bidirectional=ways) for ways in (None, True, False)
+    )
     for stage in Collective:
         assert two_way.transfer_ps(stage, 64e6) == usual.transfer_ps(stage, 64e6)
         assert two_way.fixed_ps(stage) == usual.fixed_ps(stage)
@@ -65,32 +67,32 @@ def test_a_ring_goes_both_ways_round_or_one():
     assert one.fixed_ps(RS) == usual.fixed_ps(RS)
     assert (usual.sent(A2A, 64e6), one.sent(A2A, 64e6)) == (8e6 * (1 + 2 + 3 + 4 + 3 + 2 + 1), 8e6 * 28)
     assert (usual.steps(A2A), one.steps(A2A)) == (4, 7)
-    pair = Dimension(Kind.RING, 2, 16e9, bidirectional=False)  # which has one link
-    assert pair.transfer_ps(RS, 64e6) == Dimension(Kind.RING, 2, 16e9).transfer_ps(RS, 64e6)
+    pair = Dimension(DimensionTopology.RING, 2, 16e9, bidirectional=False)  # which has one link
+    assert pair.transfer_ps(RS, 64e6) == Dimension(DimensionTopology.RING, 2, 16e9).transfer_ps(RS, 64e6)
 
 
 def test_directions_of_a_network():
-    switch, ring = Dimension(Kind.SWITCH, 4, 8e9), Dimension(Kind.RING, 8, 16e9)
+    switch, ring = Dimension(DimensionTopology.SWITCH, 4, 8e9), Dimension(DimensionTopology.RING, 8, 16e9)
     directed = Network("two", (switch, ring)).with_rings(bidirectional=False)
     assert [d.bidirectional for d in directed.dimensions] == [None, False]
     assert directed.by_nccl().dimensions[1].messages.bandwidth_bps == 8e9
     with pytest.raises(OfframpError, match="two: bidirectional: expected a ring among its dimensions"):
         Network("two", (switch,)).with_rings(bidirectional=True)
     with pytest.raises(OfframpError, match="switch dimension: bidirectional: applies to rings only"):
-        Dimension(Kind.SWITCH, 4, 8e9, bidirectional=True)
+        Dimension(DimensionTopology.SWITCH, 4, 8e9, bidirectional=True)
     with pytest.raises(OfframpError, match="groups of 2 on a ring of 8: expected none that gives its directions"):
         directed.divided(8)
 
 
 def test_one_npu_sends_nothing():
-    d = Dimension(Kind.RING, 1, 1e9, 700)
+    d = Dimension(DimensionTopology.RING, 1, 1e9, 700)
     for stage in Collective:
         assert d.sent(stage, 1e6) == 0
         assert d.fixed_ps(stage) == 0
 
 
 def test_in_network_all_reduce_is_one_pass():
-    d = Dimension(Kind.IN_NETWORK, 8, 1e9, 1000, payload_share=0.5)
+    d = Dimension(DimensionTopology.IN_NETWORK, 8, 1e9, 1000, payload_share=0.5)
     assert d.sent(AR, 100) == 200
     assert d.fixed_ps(AR) == 1_000_000
     assert d.sent(RS, 80) == 70
@@ -98,8 +100,8 @@ def test_in_network_all_reduce_is_one_pass():
 
 def test_all_to_all_on_a_ring_counts_every_link_crossed():
     # distances 1, 2, 1 on a ring of four: 4 quarters of the data in all
-    assert Dimension(Kind.RING, 4, 1e9).sent(A2A, 100) == 100
-    assert Dimension(Kind.FULLY_CONNECTED, 4, 1e9).sent(A2A, 100) == 75
+    assert Dimension(DimensionTopology.RING, 4, 1e9).sent(A2A, 100) == 100
+    assert Dimension(DimensionTopology.FULLY_CONNECTED, 4, 1e9).sent(A2A, 100) == 75
 
 
 def test_groups_are_first_dimensions():
@@ -124,13 +126,16 @@ def test_current_platform_has_little_bandwidth_outside():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Dimension(Kind.RING, 0, 1e9), "ring dimension: size 0: expected an integer of at least 1"),
-        (lambda: Dimension(Kind.RING, 2.5, 1e9), "size 2.5"),
-        (lambda: Dimension(Kind.RING, 4, 0), "bandwidth 0 bit/s: expected more than 0"),
-        (lambda: Dimension(Kind.RING, 4, float("nan")), "bandwidth nan"),
-        (lambda: Dimension(Kind.RING, 4, 1e9, -1), "latency -1 ns"),
-        (lambda: Dimension(Kind.SWITCH, 6, 1e9), "size 6: halving-doubling needs a power of two"),
-        (lambda: Dimension(Kind.IN_NETWORK, 4, 1e9, payload_share=0), "payload share 0"),
+        (
+            lambda: Dimension(DimensionTopology.RING, 0, 1e9),
+            "ring dimension: size 0: expected an integer of at least 1",
+        ),
+        (lambda: Dimension(DimensionTopology.RING, 2.5, 1e9), "size 2.5"),
+        (lambda: Dimension(DimensionTopology.RING, 4, 0), "bandwidth 0 bit/s: expected more than 0"),
+        (lambda: Dimension(DimensionTopology.RING, 4, float("nan")), "bandwidth nan"),
+        (lambda: Dimension(DimensionTopology.RING, 4, 1e9, -1), "latency -1 ns"),
+        (lambda: Dimension(DimensionTopology.SWITCH, 6, 1e9), "size 6: halving-doubling needs a power of two"),
+        (lambda: Dimension(DimensionTopology.IN_NETWORK, 4, 1e9, payload_share=0), "payload share 0"),
         (
             lambda: kind_named("torus"),
             "dimension type 'torus': expected one of ring, fully-connected, switch, in-network",

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp_base.errors import OfframpError
 from themis_npus import run_npus
 
-NETWORK = Network("2x2x2", tuple(Dimension(Kind.SWITCH, 2, bps) for bps in (100e9, 60e9, 40e9)))
+NETWORK = Network("2x2x2", tuple(Dimension(DimensionTopology.SWITCH, 2, bps) for bps in (100e9, 60e9, 40e9)))
 PLAN = make_plan(NETWORK, [Demand(Collective.ALL_REDUCE, 10**7)], Scheduler.THEMIS_SCF, 12)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from offramp.themis import themis
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective
-from offramp.themis.pipeline import Policy, execute
+from offramp.themis.pipeline import ChunkPolicy, execute
 from offramp.themis.plan import PAPER_SCHEDULERS, SCHEDULERS, Scheduler, make_plan, replay
 from offramp.themis.schedule import split
 from offramp.themis.topologies import EXAMPLE, PAPER
@@ -34,10 +34,10 @@ def test_worked_example_takes_seven_units_and_the_baseline_eight():
     sizes = split(256 * 10**6, 4)
     unit = EXAMPLE.dimensions[0].transfer_ps(Collective.REDUCE_SCATTER, 64e6)
     ours = themis.schedule(EXAMPLE, AR, sizes).stages()
-    times = {policy: execute(ours, 2, policy).finish_ps / unit for policy in Policy}
-    assert times == {Policy.SCF: 7.0, Policy.FIFO: 8.0, Policy.SCF_SIZE: 8.0}
-    assert execute(themis.baseline(EXAMPLE, AR, sizes).stages(), 2, Policy.FIFO).finish_ps == 8 * unit
-    timeline = execute(ours, 2, Policy.SCF)
+    times = {policy: execute(ours, 2, policy).finish_ps / unit for policy in ChunkPolicy}
+    assert times == {ChunkPolicy.SCF: 7.0, ChunkPolicy.FIFO: 8.0, ChunkPolicy.SCF_SIZE: 8.0}
+    assert execute(themis.baseline(EXAMPLE, AR, sizes).stages(), 2, ChunkPolicy.FIFO).finish_ps == 8 * unit
+    timeline = execute(ours, 2, ChunkPolicy.SCF)
     ran = [
         [(op.chunk, op.place, op.start / unit, op.end / unit) for op in timeline.operations if op.dim == dim]
         for dim in (0, 1)
@@ -75,10 +75,10 @@ def test_the_baseline_hardly_knows_chunks_and_policies(name):
     ]
     assert max(times) / min(times) < 1.01
     stages = themis.baseline(PAPER[name], AR, split(10**8, 64)).stages()
-    assert execute(stages, 4, Policy.FIFO).finish_ps == execute(stages, 4, Policy.SCF).finish_ps
+    assert execute(stages, 4, ChunkPolicy.FIFO).finish_ps == execute(stages, 4, ChunkPolicy.SCF).finish_ps
 
 
-@given(networks(), st.sampled_from(Collective), st.sampled_from(Policy), st.integers(1, 10**9), st.integers(1, 30))
+@given(networks(), st.sampled_from(Collective), st.sampled_from(ChunkPolicy), st.integers(1, 10**9), st.integers(1, 30))
 @settings(derandomize=True, max_examples=100, deadline=None)
 def test_what_no_execution_may_do(network, collective, policy, size, chunks):
     stages = themis.schedule(network, collective, split(size, chunks)).stages()

@@ -16,7 +16,7 @@ import pytest
 
 from offramp.cluster.formats import astra_sim, simai
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.network_file import load_network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.system_file import read_system
@@ -39,7 +39,10 @@ def on_a_network(path: Path) -> str:
 def of_a_workload(path: Path) -> str:
     whole = re.search(r"all_gpus: ([0-9]+)", read_text(path, MOST_BYTES))
     outer = max(2, int(whole[1]) // 32) if whole else 16
-    dimensions = Dimension(Kind.SWITCH, 32, 8e11, 500), Dimension(Kind.FULLY_CONNECTED, outer, 8e11, 1000)
+    dimensions = (
+        Dimension(DimensionTopology.SWITCH, 32, 8e11, 500),
+        Dimension(DimensionTopology.FULLY_CONNECTED, outer, 8e11, 1000),
+    )
     network = Network("given", dimensions)
     breakdown = train(load_workload(str(path), network), network, Scheduler.THEMIS_SCF, 1, 16)
     return f"{network.npus} NPUs, an iteration in {breakdown.total / 1e9:.3f} ms"
@@ -62,7 +65,7 @@ def kind_of(path: Path) -> str | None:
 def of_a_system(path: Path) -> str:
     system = read_system(str(path))
     count = next((len(names) for names in system.algorithms if names is not None), 1)
-    network = system.on(Network("given", (Dimension(Kind.SWITCH, 4, 8e11, 500),) * count))
+    network = system.on(Network("given", (Dimension(DimensionTopology.SWITCH, 4, 8e11, 500),) * count))
     took = make_plan(network, [Demand(Collective.ALL_REDUCE, 1 << 20)], Scheduler.BASELINE, system.chunks).finish_ps
     return f"1 MiB over {count} switches of 4 in {took / 1e6:.1f} us"
 

@@ -19,27 +19,27 @@ import pytest
 from astra_sim_program import NEEDED, TYPES, ends_ns, network_files, system_of
 from offramp.cluster.formats import astra_sim
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import Node, Trace, write_trace
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, write_trace
 from offramp.themis.bound import best_bound
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network, kind_named
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network, kind_named
 from offramp.themis.network_file import load_network
 from offramp.themis.plan import Scheduler, make_plan, replay
-from offramp.themis.system_file import System
+from offramp.themis.system_file import SystemFile
 from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
 
 MIB = 1 << 20
 NETWORKS = [  # kind, NPUs, GiB/s and nanoseconds of a link
-    (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 8, 50, 500)]),
-    (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Switch", 8, 50, 500)]),
-    (System(endpoint_ns=1, memory_bps=1000000 * 8e9), [("FullyConnected", 64, 50, 500)]),
+    (SystemFile(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 8, 50, 500)]),
+    (SystemFile(endpoint_ns=10, memory_bps=50 * 8e9), [("Switch", 8, 50, 500)]),
+    (SystemFile(endpoint_ns=1, memory_bps=1000000 * 8e9), [("FullyConnected", 64, 50, 500)]),
     (
-        System(endpoint_ns=10, memory_bps=50 * 8e9),
+        SystemFile(endpoint_ns=10, memory_bps=50 * 8e9),
         [("Ring", 2, 200, 50), ("FullyConnected", 8, 100, 500), ("Switch", 4, 50, 2000)],
     ),
-    (System(endpoint_ns=1, memory_bps=3350 * 8e9), [("Switch", 8, 400, 936.25), ("Ring", 4, 50, 1000)]),
-    (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 4, 80, 1000), ("Ring", 8, 80, 1000)]),
+    (SystemFile(endpoint_ns=1, memory_bps=3350 * 8e9), [("Switch", 8, 400, 936.25), ("Ring", 4, 50, 1000)]),
+    (SystemFile(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 4, 80, 1000), ("Ring", 8, 80, 1000)]),
 ]
 MEASURED = [  # network, collective, MiB, chunks, nanoseconds
     (0, "all-reduce", 1, 1, 96_365),
@@ -87,7 +87,7 @@ MEASURED = [  # network, collective, MiB, chunks, nanoseconds
 ]
 
 
-def network_of(system: System, rows: list[tuple[str, int, float, float]]) -> Network:
+def network_of(system: SystemFile, rows: list[tuple[str, int, float, float]]) -> Network:
     lines = ("topology", "npus_count", "bandwidth", "latency")
     columns = zip(*rows, strict=True)
     text = "\n".join(f"{key}: [ {', '.join(map(str, each))} ]" for key, each in zip(lines, columns, strict=True))
@@ -107,8 +107,8 @@ def test_collectives(which, collective, mib, chunks, theirs):
 
 def test_a_ring_by_hand():
     """Two all-reduces of 4,096 bytes in turn: six steps of 1,000 ns + 1,024 bytes at 1 byte/ns, seven endpoints."""
-    ring = Network("ring", (Dimension(Kind.RING, 4, 16e9, 1000),))
-    system = System(endpoint_ns=10, memory_bps=80e9).on(ring)
+    ring = Network("ring", (Dimension(DimensionTopology.RING, 4, 16e9, 1000),))
+    system = SystemFile(endpoint_ns=10, memory_bps=80e9).on(ring)
     added = 3 * 3 * 102  # three steps, two reads and a write of 1,024 bytes at 10 bytes/ns, cut to nanoseconds
     once = 6 * (1000 + 1024) + 7 * 10 + added
     assert make_plan(system, [Demand(Collective.ALL_REDUCE, 8192)], Scheduler.BASELINE, 2).finish_ps == 2000 * once
@@ -130,7 +130,7 @@ def test_several_chunks_at_once():
 @pytest.mark.parametrize("collective", list(Collective))
 def test_no_schedule_beats_the_bound_nor_the_overlapped_delays(name, collective):
     demand = [Demand(collective, 64 * MIB)]
-    network = System().on(PAPER[name])
+    network = SystemFile().on(PAPER[name])
     least = best_bound(network, demand).finish_ps
     for scheduler in (Scheduler.BASELINE, Scheduler.THEMIS_SCF):
         took = make_plan(network, demand, scheduler, 16).finish_ps
@@ -148,7 +148,7 @@ def test_speeds_and_parts():
         / make_plan(fast, size, Scheduler.BASELINE, 1).finish_ps
     )
     assert 1 < ratio < 2  # memory is as slow as before
-    near, far = System().on(Network("r", (Dimension(Kind.RING, 8, 16e9, 5),))).dimensions[0].divided(4)
+    near, far = SystemFile().on(Network("r", (Dimension(DimensionTopology.RING, 8, 16e9, 5),))).dimensions[0].divided(4)
     assert near.messages is not None
     assert far.messages is not None
     assert (near.messages.hop_ns, far.messages.hop_ns) == (15, 20)
@@ -156,8 +156,10 @@ def test_speeds_and_parts():
 
 def test_what_has_no_messages():
     with pytest.raises(OfframpError, match="in-network dimension: expected one whose NPUs send each other messages"):
-        System().on(Network("n", (Dimension(Kind.IN_NETWORK, 4, 1e9),)))
-    odd = System(algorithms=(("halvingDoubling",), None, None, None)).on(Network("n", (Dimension(Kind.RING, 6, 1e9),)))
+        SystemFile().on(Network("n", (Dimension(DimensionTopology.IN_NETWORK, 4, 1e9),)))
+    odd = SystemFile(algorithms=(("halvingDoubling",), None, None, None)).on(
+        Network("n", (Dimension(DimensionTopology.RING, 6, 1e9),))
+    )
     with pytest.raises(OfframpError, match="all-reduce among 6 NPUs: halving and doubling needs a power of two"):
         make_plan(odd, [Demand(Collective.ALL_REDUCE, 600)], Scheduler.BASELINE, 1)
 
@@ -207,7 +209,9 @@ def measured_ns(
     """ASTRA-sim's time of one collective on all NPUs."""
     for npu in range(npus):
         facts = {"is_cpu_op": False, "comm_type": TYPES[collective], "comm_size": size}
-        write_trace(Trace([Node(1, "collective", schema.COLLECTIVE, attributes=facts)]), folder / f"trace.{npu}.et")
+        write_trace(
+            ChakraTrace([ChakraNode(1, "collective", schema.COLLECTIVE, attributes=facts)]), folder / f"trace.{npu}.et"
+        )
     ended = ends_ns(folder, folder / "trace", network, system, None, *more)
     assert len(ended) == npus
     return max(ended)
@@ -217,7 +221,7 @@ def measured_ns(
 @NEEDED
 @pytest.mark.parametrize("path", network_files(), ids=lambda path: path.stem)
 def test_beside_astra_sim(tmp_path, path):
-    network = System(endpoint_ns=10, memory_bps=50 * 8e9).on(load_network(str(path)))
+    network = SystemFile(endpoint_ns=10, memory_bps=50 * 8e9).on(load_network(str(path)))
     for collective, mib, chunks in ((c, m, n) for c in Collective for m in (1, 32, 1024) for n in (1, 8, 64)):
         theirs = system_of(network, chunks)
         share = network.npus if collective is Collective.ALL_GATHER else 1

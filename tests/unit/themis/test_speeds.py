@@ -11,11 +11,11 @@ from offramp.themis.pipeline import execute
 from offramp.themis.schedule import sent_bytes, split
 from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
-from offramp_sim.themis.speeds import Change, SpeedProfile, run_adaptive, run_static
+from offramp_sim.themis.speeds import SpeedChange, SpeedProfile, run_adaptive, run_static
 
 
 def test_a_transfer_across_changes():
-    profile = SpeedProfile(1, [Change(100, (0.5,)), Change(200, (2.0,))])
+    profile = SpeedProfile(1, [SpeedChange(100, (0.5,)), SpeedChange(200, (2.0,))])
     assert profile.finish(0, 0, 50) == 50
     assert profile.finish(0, 0, 100) == 100
     assert profile.finish(0, 50, 80) == 160  # 50 before the change, 30 at half speed
@@ -31,7 +31,7 @@ def test_planning_again_pays_and_loses_nothing(name, collective):
     plan = themis.schedule(network, collective, split(10**9, 64))
     nominal = execute(plan.stages(), dims).finish_ps
     slow = (1.0,) * (dims - 1) + (0.25,)
-    profile = SpeedProfile(dims, [Change(nominal // 4, slow)])
+    profile = SpeedProfile(dims, [SpeedChange(nominal // 4, slow)])
     static, adaptive = run_static(plan, profile), run_adaptive(plan, profile)
     assert nominal < adaptive.finish_ps < 0.75 * static.finish_ps
     assert len(adaptive.operations) == len(static.operations)
@@ -40,7 +40,7 @@ def test_planning_again_pays_and_loses_nothing(name, collective):
 def test_a_change_after_the_end_changes_nothing():
     network = PAPER["2D-SW_SW"]
     plan = themis.schedule(network, Collective.ALL_REDUCE, split(10**8, 16))
-    profile = SpeedProfile(2, [Change(10**13, (0.1, 0.1))])
+    profile = SpeedProfile(2, [SpeedChange(10**13, (0.1, 0.1))])
     assert run_adaptive(plan, profile) == run_static(plan, profile)
     assert sum(sent_bytes(network, plan.stages())) > 0
 
@@ -48,10 +48,10 @@ def test_a_change_after_the_end_changes_nothing():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([Change(5, (1.0,))], r"speeds \(1.0,\): expected 2 factors above 0"),
-        ([Change(5, (1.0, 0.0))], "expected 2 factors above 0"),
-        ([Change(5, (1.0, 1.0)), Change(5, (1.0, 2.0))], "expected rising times above 0"),
-        ([Change(0, (1.0, 1.0))], "expected rising times above 0"),
+        ([SpeedChange(5, (1.0,))], r"speeds \(1.0,\): expected 2 factors above 0"),
+        ([SpeedChange(5, (1.0, 0.0))], "expected 2 factors above 0"),
+        ([SpeedChange(5, (1.0, 1.0)), SpeedChange(5, (1.0, 2.0))], "expected rising times above 0"),
+        ([SpeedChange(0, (1.0, 1.0))], "expected rising times above 0"),
     ],
 )
 def test_bad_profiles(changes, message):

@@ -9,12 +9,12 @@ import math
 import pytest
 
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.system_file import read_system
 from offramp_base.errors import OfframpError
 
-NETWORK = Network("n", (Dimension(Kind.RING, 4, 8e9, 5), Dimension(Kind.SWITCH, 4, 8e9, 8)))
+NETWORK = Network("n", (Dimension(DimensionTopology.RING, 4, 8e9, 5), Dimension(DimensionTopology.SWITCH, 4, 8e9, 8)))
 SYSTEM = {
     "scheduling-policy": "LIFO",
     "endpoint-delay": 3,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.themis import themis
-from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.schedule import active, sent_bytes, split, stages
 from offramp.themis.topologies import EXAMPLE, PAPER
 from offramp_base.errors import OfframpError
@@ -21,7 +21,7 @@ AR, RS, AG = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GA
 def networks(max_dims: int = 4) -> st.SearchStrategy[Network]:
     dimension = st.builds(
         Dimension,
-        st.sampled_from([Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH]),
+        st.sampled_from([DimensionTopology.RING, DimensionTopology.FULLY_CONNECTED, DimensionTopology.SWITCH]),
         st.sampled_from([1, 2, 4, 8, 16]),
         st.sampled_from([50e9, 100e9, 400e9, 800e9, 1600e9]),
         st.sampled_from([0.0, 20.0, 700.0, 1700.0]),
@@ -51,7 +51,7 @@ def test_first_chunk_is_not_always_the_baselines():
 
 
 def test_threshold_is_strict_and_zero_falls_back_to_the_baselines_order():
-    network = Network("equal", (Dimension(Kind.RING, 4, 1e9), Dimension(Kind.RING, 4, 1e9)))
+    network = Network("equal", (Dimension(DimensionTopology.RING, 4, 1e9), Dimension(DimensionTopology.RING, 4, 1e9)))
     limit = network.dimensions[0].transfer_ps(RS, 1600 / 16)
     assert themis.order_chunk(network, RS, 1600, [limit, 0], 1 / 16) == (1, 0)  # not below: sorted
     assert themis.order_chunk(network, RS, 1600, [limit - 1, 0], 1 / 16) == (0, 1)
@@ -72,7 +72,7 @@ def test_what_holds_for_every_schedule(network, collective, size, chunks):
     sizes = split(size, chunks)
     assert sum(sizes) == size
     assert len(sizes) == min(chunks, size)
-    options = themis.Options()
+    options = themis.ThemisOptions()
     tracker = themis.Tracker.reset(network, collective, options.initial)
     before = list(tracker.loads)
     schedule = themis.schedule(network, collective, sizes, options, tracker)
@@ -118,13 +118,17 @@ def test_without_delays_speed_and_size_scale_out(network, size, chunks):
 
 def test_just_enough_and_under_provisioned_networks_keep_the_baseline():
     for ratio in (4, 8):
-        network = Network("2D", (Dimension(Kind.RING, 4, ratio * 1e11), Dimension(Kind.RING, 4, 1e11)))
+        network = Network(
+            "2D", (Dimension(DimensionTopology.RING, 4, ratio * 1e11), Dimension(DimensionTopology.RING, 4, 1e11))
+        )
         schedule = themis.schedule(network, AR, split(10**9, 64))
         assert {chunk.reduce for chunk in schedule.chunks} == {(0, 1)}
 
 
 def test_one_dimension_is_the_baseline():
-    network = Network("1D", (Dimension(Kind.RING, 1, 1e9), Dimension(Kind.SWITCH, 8, 1e9, 700)))
+    network = Network(
+        "1D", (Dimension(DimensionTopology.RING, 1, 1e9), Dimension(DimensionTopology.SWITCH, 8, 1e9, 700))
+    )
     assert themis.schedule(network, AR, split(10**6, 8)) == themis.baseline(network, AR, split(10**6, 8))
 
 
@@ -139,7 +143,7 @@ def test_splitter():
     with pytest.raises(OfframpError, match="0 chunks"):
         split(8, 0)
     with pytest.raises(OfframpError, match="threshold 2: expected a fraction of a chunk"):
-        themis.Options(threshold=2)
+        themis.ThemisOptions(threshold=2)
 
 
 def test_eight_chunks_on_three_dimensions_have_as_many_schedules_as_the_paper_counts():

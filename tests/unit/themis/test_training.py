@@ -13,7 +13,7 @@ from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.iteration import train
 from offramp_sim.themis.models import MODELS, model_for
-from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload, WorkloadLayer
 
 HOMO = PAPER["3D-SW_SW_SW_homo"]
 AR = Collective.ALL_REDUCE
@@ -49,39 +49,39 @@ def test_themis_lies_between_the_baseline_and_the_ideal(name):
 
 
 def test_a_blocking_exchange_is_waited_for_in_full_and_time_adds_up():
-    exchange = Exchange(AR, 10**8, blocking=True)
-    workload = Workload("one", (Layer("a", 10**6, 2 * 10**6, 3 * 10**6, forward=(exchange,)),))
+    exchange = LayerCollective(AR, 10**8, blocking=True)
+    workload = TrainingWorkload("one", (WorkloadLayer("a", 10**6, 2 * 10**6, 3 * 10**6, forward=(exchange,)),))
     breakdown = train(workload, HOMO, Scheduler.THEMIS_SCF, 3)
     alone = make_plan(HOMO, [Demand(AR, 10**8)]).finish_ps
-    assert breakdown.exposed[Scope.ALL] == 3 * alone
+    assert breakdown.exposed[CommunicationScope.ALL] == 3 * alone
     assert breakdown.total == 3 * (6 * 10**6 + alone)
     ideal = train(workload, HOMO, None).waiting
     assert ideal == round(ideal_ps(HOMO, [Demand(AR, 10**8)]))
 
 
 def test_communication_in_the_shadow_of_computation_is_not_exposed():
-    behind = Exchange(Collective.ALL_TO_ALL, 10**6)
+    behind = LayerCollective(Collective.ALL_TO_ALL, 10**6)
     layers = (
-        Layer("embedding", forward=(behind,)),
-        Layer("bottom", forward_ps=10**10),
-        Layer("top", forward_ps=10**6, awaits="embedding"),
+        WorkloadLayer("embedding", forward=(behind,)),
+        WorkloadLayer("bottom", forward_ps=10**10),
+        WorkloadLayer("top", forward_ps=10**6, awaits="embedding"),
     )
-    breakdown = train(Workload("dlrm-like", layers), HOMO, Scheduler.BASELINE)
+    breakdown = train(TrainingWorkload("dlrm-like", layers), HOMO, Scheduler.BASELINE)
     assert breakdown.waiting == 0
     assert 0 < breakdown.utilisation(HOMO) <= 1  # only of the time in which something was pending
 
 
 def test_gradients_layer_by_layer_overlap_the_backward_pass():
-    layers = tuple(Layer(f"l{i}", 10**9, 10**9, 10**9, weight=(Exchange(AR, 10**7),)) for i in range(8))
-    fused = train(Workload("fused", layers), HOMO, Scheduler.THEMIS_SCF)
-    apart = train(Workload("apart", layers, fuse_gradients=False), HOMO, Scheduler.THEMIS_SCF)
+    layers = tuple(WorkloadLayer(f"l{i}", 10**9, 10**9, 10**9, weight=(LayerCollective(AR, 10**7),)) for i in range(8))
+    fused = train(TrainingWorkload("fused", layers), HOMO, Scheduler.THEMIS_SCF)
+    apart = train(TrainingWorkload("apart", layers, fuse_gradients=False), HOMO, Scheduler.THEMIS_SCF)
     assert apart.waiting < fused.waiting
     assert sum(apart.sent) == pytest.approx(sum(fused.sent))
 
 
 def test_data_parallelism_on_one_dimension_leaves_no_choice():
-    layer = Layer("l", 10**6, weight=(Exchange(AR, 10**8, Scope.DATA),))
-    workload = Workload("dp", (layer,), model_parallel=128)
+    layer = WorkloadLayer("l", 10**6, weight=(LayerCollective(AR, 10**8, CommunicationScope.DATA),))
+    workload = TrainingWorkload("dp", (layer,), model_parallel=128)
     times = {train(workload, HOMO, s).total for s in Scheduler}
     assert max(times) / min(times) < 1.001
 
@@ -89,15 +89,23 @@ def test_data_parallelism_on_one_dimension_leaves_no_choice():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Workload("w", ()), "workload w: expected at least one layer"),
-        (lambda: Workload("w", (Layer("a"), Layer("a"))), "two layers are called a"),
-        (lambda: Workload("w", (Layer("a", awaits="b"), Layer("b"))), "layer a awaits b, expected one before it"),
-        (lambda: Workload("w", (Layer("a", -1),)), "times"),
-        (lambda: train(Workload("w", (Layer("a"),)), HOMO, Scheduler.BASELINE), "an iteration takes no time"),
-        (lambda: train(Workload("w", (Layer("a", 1),)), HOMO, None, 0), "0 iterations"),
+        (lambda: TrainingWorkload("w", ()), "workload w: expected at least one layer"),
+        (lambda: TrainingWorkload("w", (WorkloadLayer("a"), WorkloadLayer("a"))), "two layers are called a"),
+        (
+            lambda: TrainingWorkload("w", (WorkloadLayer("a", awaits="b"), WorkloadLayer("b"))),
+            "layer a awaits b, expected one before it",
+        ),
+        (lambda: TrainingWorkload("w", (WorkloadLayer("a", -1),)), "times"),
+        (
+            lambda: train(TrainingWorkload("w", (WorkloadLayer("a"),)), HOMO, Scheduler.BASELINE),
+            "an iteration takes no time",
+        ),
+        (lambda: train(TrainingWorkload("w", (WorkloadLayer("a", 1),)), HOMO, None, 0), "0 iterations"),
         (
             lambda: train(
-                Workload("w", (Layer("a", 1, weight=(Exchange(AR, 9),)),), model_parallel=7), HOMO, Scheduler.BASELINE
+                TrainingWorkload("w", (WorkloadLayer("a", 1, weight=(LayerCollective(AR, 9),)),), model_parallel=7),
+                HOMO,
+                Scheduler.BASELINE,
             ),
             "groups of 7 NPUs: they do not divide the 1024 NPUs of 3D-SW_SW_SW_homo",
         ),

@@ -21,10 +21,10 @@ from offramp.hermod.factors import CType, Factors  # noqa: E402
 from offramp.torch import build  # noqa: E402
 from offramp.torch.agreement import described  # noqa: E402
 from offramp.torch.diagnosis import diagnose  # noqa: E402
-from offramp.torch.dispatcher import Dispatcher  # noqa: E402
+from offramp.torch.dispatcher import BackendDispatcher  # noqa: E402
 from offramp.torch.history import write_dump  # noqa: E402
-from offramp.torch.offload import OFFLOADS, Call, Offload, Request  # noqa: E402
-from offramp.torch.place import Place  # noqa: E402
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload  # noqa: E402
+from offramp.torch.place import OffloadGroup  # noqa: E402
 from offramp.torch.priorities import Positions, chunk, priority, type_of  # noqa: E402
 from offramp.torch.settings import VARIABLE, NetworkSettings  # noqa: E402
 from offramp.torch.staging import staged  # noqa: E402
@@ -32,7 +32,7 @@ from offramp_base.errors import OfframpError  # noqa: E402
 
 
 def request(kind="all_reduce", group="default_pg", size=1 << 20, reduce="SUM", dtype=torch.float32):
-    return Request(kind, "single", dtype, reduce, size, group, 4)
+    return CollectiveRequest(kind, "single", dtype, reduce, size, group, 4)
 
 
 def python(code: str, tmp_path: Path, points: str, **env: str) -> str:
@@ -109,7 +109,7 @@ def test_the_network_s_file_and_its_absence(tmp_path, monkeypatch):
 
 def test_an_unknown_offload_is_answered_with_those_there_are():
     with pytest.raises(OfframpError, match=r"offload hermot: expected one of .*hermod, leo, .*nearest: hermod"):
-        Dispatcher(place(0, 1), NetworkSettings(offloads=("hermot",)))
+        BackendDispatcher(place(0, 1), NetworkSettings(offloads=("hermot",)))
 
 
 class Sums(Offload):
@@ -117,13 +117,13 @@ class Sums(Offload):
     dtypes = (torch.float32,)
 
 
-def place(rank: int, size: int, store=None) -> Place:
-    return Place(rank, size, tuple(range(size)), f"of {size}", store or dist.HashStore(), timedelta(seconds=1))
+def place(rank: int, size: int, store=None) -> OffloadGroup:
+    return OffloadGroup(rank, size, tuple(range(size)), f"of {size}", store or dist.HashStore(), timedelta(seconds=1))
 
 
 def test_a_collective_goes_to_the_first_offload_that_takes_it_by_group_size_type_and_operation():
     OFFLOADS.register("sums-for-test")(Sums)
-    chooser = Dispatcher(place(0, 4), NetworkSettings(offloads=("dp:sums-for-test",), least=1000))
+    chooser = BackendDispatcher(place(0, 4), NetworkSettings(offloads=("dp:sums-for-test",), least=1000))
     assert chooser._choose(request(group="mesh_dp")).name == "sums-for-test"
     assert chooser._choose(request(group="mesh_tp")) is None
     assert chooser._choose(request(group="mesh_dp", size=999)) is None
@@ -131,8 +131,8 @@ def test_a_collective_goes_to_the_first_offload_that_takes_it_by_group_size_type
     assert chooser._choose(request(group="mesh_dp", dtype=torch.int32)) is None
     assert chooser._choose(request("all_gather", "mesh_dp", reduce="")) is None
     assert (chooser.least("all_reduce"), chooser.least("all_gather")) == (1000, None)
-    assert Dispatcher(place(0, 4), None).least("all_reduce") is None
-    assert Dispatcher(place(0, 4), NetworkSettings(verify=True)).least("barrier") == 0
+    assert BackendDispatcher(place(0, 4), None).least("all_reduce") is None
+    assert BackendDispatcher(place(0, 4), NetworkSettings(verify=True)).least("barrier") == 0
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_stages_of_pipelines_tell_their_microbatch():
 
 def test_staged_tensors_are_copies_whose_results_come_back():
     values, other = torch.ones(3), torch.zeros(2)
-    call = Call(request(), 1, [values, other], [values], [], [], -1, 0, None)
+    call = CollectiveCall(request(), 1, [values, other], [values], [], [], -1, 0, None)
     here, bring_back = staged(call, torch.clone)
     assert here.inputs[0] is here.outputs[0]
     here.outputs[0].add_(1)
@@ -254,7 +254,7 @@ def test_a_compiler_that_is_not_there_or_fails_is_one_line(tmp_path, monkeypatch
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_tensors_of_a_gpu_go_by_pinned_copies():
     values = torch.ones(3, device="cuda")
-    here, bring_back = staged(Call(request(), 1, [values], [values], [], [], -1, 0, None))
+    here, bring_back = staged(CollectiveCall(request(), 1, [values], [values], [], [], -1, 0, None))
     assert here.inputs[0].is_pinned()
     here.outputs[0].add_(1)
     bring_back()

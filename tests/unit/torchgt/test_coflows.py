@@ -12,17 +12,17 @@ from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Coflow, Compute
 from offramp.hermod.factors import CType
 from offramp.hermod.plan_file import plan_from
-from offramp.torchgt.coflows import Step, export_step, priorities, step_dag
+from offramp.torchgt.coflows import StepExchanges, export_step, priorities, step_dag
 from offramp.torchgt.parallel import layer_bytes
 from offramp_sim.hermod.flow.simulate import simulate
-from offramp_sim.hermod.flow.study import Setup, prepare_traces
+from offramp_sim.hermod.flow.study import SimulationSetup, prepare_traces
 
-STEP = Step(4, 256, 32, 3, 4, 4, 5000, 700, 0.3)
+STEP = StepExchanges(4, 256, 32, 3, 4, 4, 5000, 700, 0.3)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_bytes_are_those_of_the_formula(ranks: int) -> None:
-    step = Step(ranks, 256, 32, 3, 4, 4, 5000, 700, 0.3)
+    step = StepExchanges(ranks, 256, 32, 3, 4, 4, 5000, 700, 0.3)
     sent = np.zeros((3, ranks))
     summed = 0.0
     for _, coflow in step_dag(step).coflows():
@@ -74,6 +74,6 @@ def test_traces_come_back_and_priorities_never_lose(tmp_path) -> None:
     assert [path.name for path in paths] == [f"trace.{rank}.et" for rank in range(4)]
     dag = load_dag(tmp_path)
     assert sum(1 for _ in dag.coflows()) == sum(1 for _ in step_dag(STEP).coflows())
-    slow = prepare_traces(dag, 1e-3, Setup())
+    slow = prepare_traces(dag, 1e-3, SimulationSetup())
     seconds = {policy: simulate(slow, policy).iteration_s for policy in ("fair", "hermod")}
     assert 0.3 < seconds["hermod"] < seconds["fair"]

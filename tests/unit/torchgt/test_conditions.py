@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 from offramp.graph.csr import symmetric_csr
 from offramp.torchgt.attention import is_full_step
 from offramp.torchgt.conditions import (
-    Conditions,
+    AttentionConditions,
     check,
     check_components,
     diameter_at_most,
@@ -43,7 +43,7 @@ def csr(n: int, edges: Edges):
     return symmetric_csr(n, u, v)
 
 
-def judge(pattern: Pattern, layers: int) -> Conditions:
+def judge(pattern: Pattern, layers: int) -> AttentionConditions:
     return check(pattern.indptr, pattern.indices, layers)
 
 
@@ -56,29 +56,29 @@ TWO: Edges = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
 @pytest.mark.parametrize(
     ("edges", "layers", "expected"),
     [
-        (CLIQUE, 1, Conditions(True, True, True)),
-        (PATH, 5, Conditions(True, True, True)),
-        (PATH, 4, Conditions(True, True, False)),
-        (STAR, 2, Conditions(True, False, True)),
-        (STAR, 1, Conditions(True, False, False)),
-        (TWO, 6, Conditions(True, False, False)),
+        (CLIQUE, 1, AttentionConditions(True, True, True)),
+        (PATH, 5, AttentionConditions(True, True, True)),
+        (PATH, 4, AttentionConditions(True, True, False)),
+        (STAR, 2, AttentionConditions(True, False, True)),
+        (STAR, 1, AttentionConditions(True, False, False)),
+        (TWO, 6, AttentionConditions(True, False, False)),
     ],
     ids=["clique", "path", "path beyond the layers", "star", "star beyond the layers", "two components"],
 )
-def test_scripted_graphs(edges: Edges, layers: int, expected: Conditions) -> None:
+def test_scripted_graphs(edges: Edges, layers: int, expected: AttentionConditions) -> None:
     assert judge(graph(6, edges), layers) == expected
-    assert judge(graph(6, edges, loops=False), layers) == Conditions(False, expected.path, expected.reach)
+    assert judge(graph(6, edges, loops=False), layers) == AttentionConditions(False, expected.path, expected.reach)
 
 
 def test_a_global_token_joins_components_within_two_layers() -> None:
     joined = graph(7, [*TWO, *((6, i) for i in range(6))])
-    assert judge(joined, 2) == Conditions(True, True, True)
+    assert judge(joined, 2) == AttentionConditions(True, True, True)
 
 
 def test_graphs_of_one_sequence_are_judged_by_themselves() -> None:
     two = graph(6, TWO)
     parts = [np.arange(3), np.arange(3, 6)]
-    assert check_components(two.indptr, two.indices, parts, 1) == Conditions(True, True, True)
+    assert check_components(two.indptr, two.indices, parts, 1) == AttentionConditions(True, True, True)
     assert not judge(two, 6).hold
 
 

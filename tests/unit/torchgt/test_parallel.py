@@ -9,7 +9,7 @@ import torch
 
 from offramp.torchgt.parallel import SequenceParallel, layer_bytes
 from offramp.torchgt.run import prepare, train
-from offramp.torchgt.trainer import Trainer
+from offramp.torchgt.trainer import TransformerTrainer
 from offramp.workers.group import Group
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.thread_group import run_group
@@ -37,7 +37,7 @@ def trained(settings):
     jobs = prepare(settings).jobs
 
     def work(group):
-        trainer = Trainer(jobs[group.rank], group)
+        trainer = TransformerTrainer(jobs[group.rank], group)
         epochs = trainer.run()
         gradients = {name: p.grad.clone() for name, p in trainer.model.named_parameters()}
         return epochs, gradients, trainer.model.state_dict(), trainer.last_step
@@ -160,7 +160,7 @@ def test_fewer_vertices_than_ranks_and_nothing_to_train_on(settings) -> None:
 def test_a_loss_that_is_no_number_ends_the_run(settings) -> None:
     job = prepare(settings(workers=1, lr=1e25, dtype="float32", epochs=20)).jobs[0]
     with pytest.raises(OfframpError, match=r"^epoch \d: the loss is \S+; expected a smaller lr$"):
-        Trainer(job, Group()).run()
+        TransformerTrainer(job, Group()).run()
 
 
 def test_processes_compute_what_one_process_does(settings) -> None:

@@ -17,7 +17,7 @@ from offramp.torchgt.pattern import pair_keys, pattern_of
 from offramp.torchgt.run import prepare
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import load_task
-from offramp.torchgt.trainer import Trainer
+from offramp.torchgt.trainer import TransformerTrainer
 from offramp.workers.group import Group
 from torchgt_patterns import random_pattern, some_bucket
 
@@ -80,7 +80,7 @@ def test_scores_do_not_depend_on_the_order(settings) -> None:
     losses = []
     for clusters in (1, 2, 7, 100):
         prepared = prepare(settings(workers=1, clusters=clusters, attention="topology"))
-        trainer = Trainer(prepared.jobs[0], Group())
+        trainer = TransformerTrainer(prepared.jobs[0], Group())
         losses.append([trainer.step(0, None) for _ in range(3)])
     assert np.ptp(losses, axis=0).max() < 1e-12
 
@@ -138,7 +138,7 @@ def test_scores_are_of_the_declared_pattern(settings) -> None:
 def test_unusual_sizes_train(settings, changes) -> None:
     for attention in ("reformed", "full", "topology"):
         job = prepare(settings(workers=1, attention=attention, **changes)).jobs[0]
-        assert np.isfinite(Trainer(job, Group()).run()[-1].loss)
+        assert np.isfinite(TransformerTrainer(job, Group()).run()[-1].loss)
 
 
 def test_distances_are_those_of_shortest_paths() -> None:

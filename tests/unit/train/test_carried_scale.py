@@ -28,9 +28,9 @@ class Loopback:
     """A worker whose exchange gives back what it is given, and notes it."""
 
     def __init__(self) -> None:
-        from offramp.switchgnn.stats import Link, WorkerStats
+        from offramp.switchgnn.stats import LinkCounts, WorkerStats
 
-        self.stats = WorkerStats(Link(), Link())
+        self.stats = WorkerStats(LinkCounts(), LinkCounts())
         self.link = LinkStats()
         self.sent: list[np.ndarray] = []
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.train.checkpoint import Snapshot, facts, load, save
+from offramp.train.checkpoint import TrainingSnapshot, facts, load, save
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
@@ -97,8 +97,8 @@ def test_garbage_is_refused(in_group, graph, tmp_path: Path) -> None:
         losses(in_group, graph, replace(BASE, workers=1, checkpoint=str(tmp_path / "none" / "run.npz")))
 
 
-def _snapshot(epoch: int) -> Snapshot:
-    return Snapshot(epoch, [np.full((64, 32), epoch, np.float32)] * 3, np.full((epoch, 2), epoch, np.float64))
+def _snapshot(epoch: int) -> TrainingSnapshot:
+    return TrainingSnapshot(epoch, [np.full((64, 32), epoch, np.float32)] * 3, np.full((epoch, 2), epoch, np.float64))
 
 
 KNOWN = {"graph": "g", "dtype": "float32"}

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from offramp.codecs.base import CODECS, Coding
 from offramp.codecs.plain import PlainCodec
 from offramp.codecs.sampled import SampledCodec
-from offramp.graph.halo_plan import HaloPlan, Message
+from offramp.graph.halo_plan import HaloMessage, HaloPlan
 from offramp.train.settings import TrainSettings
 from offramp.workers.mailbox import Key
 from offramp.workers.processes import run_workers
@@ -32,7 +32,7 @@ from offramp_base.errors import OfframpError
 VERTICES, WIDTH = 4096, 64
 KEY = Key(1, 1, backward=False, bin=0)
 EVERY = np.arange(VERTICES)
-SENT, GOT = (Message(peer, 0, EVERY[::-1].copy(), EVERY, np.ones(VERTICES)) for peer in (1, 0))
+SENT, GOT = (HaloMessage(peer, 0, EVERY[::-1].copy(), EVERY, np.ones(VERTICES)) for peer in (1, 0))
 """All vertices, in the other order: what is sent cannot be the tensor itself."""
 
 X = torch.rand(VERTICES, WIDTH, generator=torch.Generator().manual_seed(1))

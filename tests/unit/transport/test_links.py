@@ -12,7 +12,7 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_base.transport import memory, open_io
-from offramp_base.transport.faulty import Faults, Faulty, apply_faults
+from offramp_base.transport.faulty import FaultRates, Faulty, apply_faults
 from offramp_base.transport.framing import MAX_MESSAGE, pack, unpack
 from offramp_base.transport.unix import UnixIO
 from offramp_base.wire.batch import PacketBatch
@@ -121,7 +121,7 @@ def test_memory_pair():
 
 
 def test_faults_have_their_probability_and_come_from_the_seed():
-    faults = Faults(loss=0.1, duplication=0.2)
+    faults = FaultRates(loss=0.1, duplication=0.2)
 
     def once(seed):
         return numbers(apply_faults(numbered(10_000), faults, np.random.default_rng(seed)))
@@ -134,10 +134,10 @@ def test_faults_have_their_probability_and_come_from_the_seed():
 
 def test_truncation_cuts_and_reordering_swaps_neighbours():
     rng = np.random.default_rng(0)
-    cut = apply_faults(numbered(1000), Faults(truncation=1.0), rng)
+    cut = apply_faults(numbered(1000), FaultRates(truncation=1.0), rng)
     assert 0 <= cut.lengths.min() < cut.lengths.max() < 20
     assert all(np.all(row[length:] == 0) for row, length in zip(cut.data, cut.lengths, strict=True))
-    swapped = numbers(apply_faults(numbered(1000), Faults(reordering=0.3), rng))
+    swapped = numbers(apply_faults(numbered(1000), FaultRates(reordering=0.3), rng))
     assert sorted(swapped) == list(range(1000))
     assert swapped != list(range(1000))
 
@@ -155,7 +155,7 @@ def test_no_faults_change_nothing():
 def test_directions_are_independent():
     def sent(receive_first):
         left, right = memory.pair()
-        link = Faulty(left, seed=9, sending=Faults(loss=0.5), receiving=Faults(loss=0.5))
+        link = Faulty(left, seed=9, sending=FaultRates(loss=0.5), receiving=FaultRates(loss=0.5))
         if receive_first:
             right.send(numbered(50))
             link.receive(0)
@@ -167,4 +167,4 @@ def test_directions_are_independent():
 
 def test_probabilities_are_checked():
     with pytest.raises(OfframpError, match=r"fault loss: 1.5 is not a probability, expected 0 to 1"):
-        Faults(loss=1.5)
+        FaultRates(loss=1.5)

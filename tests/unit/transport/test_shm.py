@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_base.native.ring import ENTRY_BYTES, SKIP, Entry
+from offramp_base.native.ring import ENTRY_BYTES, SKIP, MessageHeader
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport import open_io
 from offramp_base.transport.framing import MAX_FRAME
@@ -167,7 +167,7 @@ def test_either_side_hears_that_the_other_has_gone(port: ShmPort, tmp_path: Path
 
 def put(words: np.ndarray, length: int, count: int, head: int, content: bytes = b"") -> None:
     """An entry at the beginning of a ring, published up to ``head``."""
-    words[FIRST + Entry.length], words[FIRST + Entry.id] = length, count
+    words[FIRST + MessageHeader.length], words[FIRST + MessageHeader.id] = length, count
     at = 8 * FIRST + ENTRY_BYTES
     words.view(np.uint8)[at : at + len(content)] = np.frombuffer(content, np.uint8)
     words[0] = head

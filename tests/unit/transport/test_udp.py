@@ -17,7 +17,7 @@ from offramp_base.transport.framing import MAX_FRAME
 from offramp_base.transport.socket_io import SocketIO
 from offramp_base.transport.socket_owner import _read
 from offramp_base.transport.udp import UdpSocket, resolve
-from offramp_base.transport.udp_guard import First, Local, Named, Proved
+from offramp_base.transport.udp_guard import First, Local, NamedPeerGuard, Proved
 from offramp_base.transport.udp_join import ASK, COOKIE, JOIN, JOINING, LABELS, PROOF, REFUSED, WELCOME, refusal, say
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.udp import UdpPort
@@ -260,7 +260,7 @@ def test_a_port_that_asks_for_a_token_says_so():
 
 
 def test_no_answer_is_longer_than_its_question():
-    guards = [Proved(TOKEN), Local(lambda _: True), Local(lambda _: None), First(), Named()]
+    guards = [Proved(TOKEN), Local(lambda _: True), Local(lambda _: None), First(), NamedPeerGuard()]
     for guard in guards:
         for length in range(200):
             for kind in (JOIN, ASK, COOKIE, PROOF, WELCOME, REFUSED, b"OFu1", b""):

@@ -10,19 +10,19 @@ import pytest
 from offramp.hermod.dag import Coflow, Compute
 from offramp.hermod.factors import CType, key
 from offramp.hermod.queues import plan_queues
-from offramp.hermod.switch.entries import Role
+from offramp.hermod.switch.entries import GateRole
 from offramp.unitg.coflows import codec_of, gated_plan, gradient_factors, transfer_factors
-from offramp.unitg.schedule import Op, Place
+from offramp.unitg.schedule import Op, PipelinePosition
 from offramp.unitg.timetable import timetable
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
-from offramp_sim.hermod.flow.study import Setup, prepare_traces
+from offramp_sim.hermod.flow.study import SimulationSetup, prepare_traces
 from unitg_dag import OF_TEXT, unitg_dag
 
 if TYPE_CHECKING:
     import numpy as np
 
-PLACE = Place(0, 4, 4)
+PLACE = PipelinePosition(0, 4, 4)
 
 
 def transfers(outcome: FlowResult) -> np.ndarray:
@@ -36,7 +36,7 @@ def transfers(outcome: FlowResult) -> np.ndarray:
 def test_hermod_keeps_transfers_at_their_time(gradient_bytes: float) -> None:
     """1 GB per second: 0.5 s each alone. Gradients of a step take 6 s of each card."""
     dag = unitg_dag(PLACE, 3, (1.0, 2.0, 3.0), 0.5e9, gradient_bytes)
-    loaded = prepare_traces(dag, 8, Setup())
+    loaded = prepare_traces(dag, 8, SimulationSetup())
     outcomes = {policy: simulate(loaded, policy) for policy in ("fair", "fifo", "hermod")}
     assert transfers(outcomes["hermod"]).max() <= 1.05 * 0.5
     if gradient_bytes:
@@ -45,7 +45,7 @@ def test_hermod_keeps_transfers_at_their_time(gradient_bytes: float) -> None:
 
 
 def test_without_text_it_is_the_timetable() -> None:
-    outcome = simulate(prepare_traces(unitg_dag(PLACE, 1, (1.0, 2.0, 0.0), 0.5e9, 0.0), 8, Setup()), "hermod")
+    outcome = simulate(prepare_traces(unitg_dag(PLACE, 1, (1.0, 2.0, 0.0), 0.5e9, 0.0), 8, SimulationSetup()), "hermod")
     assert outcome.iteration_ends[-1] == pytest.approx(timetable([1] * 4, [2] * 4, 4, 0.5).makespan)
 
 
@@ -74,11 +74,11 @@ def test_the_switchs_plan(microbatches: int) -> None:
     on_wire = plan_queues(codec).dscp
     for stage in range(4):
         for m in range(microbatches):
-            expected = Role(closes=m == 0, opens=m == microbatches - 1)
+            expected = GateRole(closes=m == 0, opens=m == microbatches - 1)
             dscp = on_wire[codec.code(transfer_factors(Op(backward=False, microbatch=m), stage))]
-            assert plan.roles.get(dscp, Role()) == expected
+            assert plan.roles.get(dscp, GateRole()) == expected
             text = on_wire[codec.code(gradient_factors(microbatches, stage))]
-            assert plan.roles[text] == Role(held=True)
+            assert plan.roles[text] == GateRole(held=True)
             assert plan.queues[text] < plan.queues[dscp]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from offramp.unitg.device import Device
+from offramp.unitg.device import EmulatedDevice
 from offramp.unitg.gate import Gate, Interval, Stopped
 from offramp.unitg.hooks import GateHooks
 from offramp.unitg.language_model import seeded
@@ -119,7 +119,7 @@ def test_a_module_that_began_ends_behind_its_window() -> None:
 
 def test_an_emulated_device_is_shared() -> None:
     """Two works of 30 ms take 60 ms side by side, and 30 ms alone; sleeping is never shorter."""
-    device = Device()
+    device = EmulatedDevice()
 
     def work(seconds: float) -> float:
         start = time.perf_counter()

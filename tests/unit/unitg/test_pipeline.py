@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.g3.block import Block
+from offramp.g3.block import BipartiteBlock
 from offramp.graph.data import Graph
 from offramp.models import MODELS
 from offramp.models.neighbourhood import as_features
@@ -21,12 +21,12 @@ from offramp.unitg.gate import Gate
 from offramp.unitg.job import plan
 from offramp.unitg.microbatches import make_microbatches, owner
 from offramp.unitg.pipeline import Stage
-from offramp.unitg.schedule import Place
+from offramp.unitg.schedule import PipelinePosition
 from offramp.unitg.settings import UnitgSettings
 from offramp_sim.switchgnn.thread_group import run_group
 
 
-def without_cut(graph: Graph, settings: UnitgSettings) -> Block:
+def without_cut(graph: Graph, settings: UnitgSettings) -> BipartiteBlock:
     """The whole graph as one block, without the edges between its microbatches."""
     pieces = plan(graph, settings).jobs[0].microbatches
     part = owner(graph, [piece.ids for piece in pieces])
@@ -37,7 +37,7 @@ def without_cut(graph: Graph, settings: UnitgSettings) -> Block:
     closed = matrix.tocsr()
     closed.eliminate_zeros()
     degree = np.diff(closed.indptr) - 1
-    return Block(closed, np.arange(graph.vertices), whole.ids, degree.astype(np.int64), torch.float64)
+    return BipartiteBlock(closed, np.arange(graph.vertices), whole.ids, degree.astype(np.int64), torch.float64)
 
 
 def single_device(graph: Graph, settings: UnitgSettings) -> tuple[list[float], list[torch.Tensor]]:
@@ -90,7 +90,7 @@ def test_order_and_activations(graph: Graph, base: UnitgSettings) -> None:
     _, _, stages = in_stages(graph, settings)
     for rank, stage in enumerate(stages):
         done = [[d.op for d in stage.spans if d.step == step] for step in range(1, settings.epochs + 1)]
-        assert done == [Place(rank, 4, 3).order()] * settings.epochs
+        assert done == [PipelinePosition(rank, 4, 3).order()] * settings.epochs
         assert stage.live == 3
 
 

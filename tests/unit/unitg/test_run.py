@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from offramp.graph.data import Graph
 from offramp.unitg.job import UnitgJob, plan
-from offramp.unitg.measure import Task, measure
+from offramp.unitg.measure import MeasurementTask, measure
 from offramp.unitg.run import train_unitg
 from offramp.unitg.settings import UnitgSettings
 from offramp.workers.launch import open_launcher
@@ -81,7 +81,7 @@ def test_interleaving_saves_time_and_slows_nothing_down(graph: Graph, base: Unit
     a gate. ``offramp train unitg --measure`` has the figures.
     """
     settings = replace(base, dtype="float32", epochs=5, device_ms=20, lm_ms=1, link_bps=10**6)
-    measured = measure(graph, settings, Task(rounds=1))
+    measured = measure(graph, settings, MeasurementTask(rounds=1))
     assert measured is not None
     assert measured.saving() > 0.05
     assert measured.slowdown() < measured.slowdown_colocated()

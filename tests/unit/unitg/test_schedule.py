@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.unitg.schedule import Op, Place, automatic_microbatches, split_layers
+from offramp.unitg.schedule import Op, PipelinePosition, automatic_microbatches, split_layers
 from offramp.unitg.timetable import timetable
 from offramp_base.errors import OfframpError
 
@@ -17,7 +17,7 @@ F, B = False, True
 
 
 def test_forward_then_backward() -> None:
-    assert Place(1, 4, 3).order() == [Op(F, 0), Op(F, 1), Op(F, 2), Op(B, 0), Op(B, 1), Op(B, 2)]
+    assert PipelinePosition(1, 4, 3).order() == [Op(F, 0), Op(F, 1), Op(F, 2), Op(B, 0), Op(B, 1), Op(B, 2)]
 
 
 def test_golden_windows() -> None:
@@ -49,7 +49,7 @@ def test_equal_stages(stages: int, microbatches: int, forward: int, backward: in
     table = timetable([forward] * stages, [backward] * stages, microbatches)
     assert table.bubble() == pytest.approx((stages - 1) / (microbatches + stages - 1))
     for stage in range(stages):
-        assert [span.op for span in table.spans[stage]] == Place(stage, stages, microbatches).order()
+        assert [span.op for span in table.spans[stage]] == PipelinePosition(stage, stages, microbatches).order()
         assert table.live(stage) == microbatches
         idle = sum(end - start for start, end in table.windows(stage))
         assert idle == pytest.approx(table.makespan - table.busy(stage))
@@ -76,7 +76,7 @@ def test_borders_of_bubbles() -> None:
     """Specification, section 3.6: the four lines of the border list."""
     for stages in (1, 2, 4):
         for stage in range(stages):
-            place = Place(stage, stages, 3)
+            place = PipelinePosition(stage, stages, 3)
             pauses = [op for op in place.order() if place.pauses_before(op)]
             resumes = [op for op in place.order() if place.resumes_after(op)]
             assert pauses == [Op(F, 0)] * (stage != 0) + [Op(B, 0)] * (stage != stages - 1)

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 from offramp_sim.unitg.engine import PipelineResult, simulate
-from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
+from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, UnitgScenario
 
-SLOW_LINK = Scenario(link_bps=8.0, activation_bytes=0.5, gradient_bytes=2.0, lm_step_s=5.0, lm_modules=500)
+SLOW_LINK = UnitgScenario(link_bps=8.0, activation_bytes=0.5, gradient_bytes=2.0, lm_step_s=5.0, lm_modules=500)
 
 
 def idle(outcome: PipelineResult, stage: int, start: float, end: float) -> list[tuple[float, float]]:
@@ -32,7 +32,7 @@ def idle(outcome: PipelineResult, stage: int, start: float, end: float) -> list[
 
 
 def test_golden_windows() -> None:
-    outcome = simulate(Scenario(lm_steps=0, iterations=2), INTERLEAVED)
+    outcome = simulate(UnitgScenario(lm_steps=0, iterations=2), INTERLEAVED)
     assert outcome.iteration_s == [21, 21]
     assert [idle(outcome, stage, 0, 21) for stage in range(4)] == [
         [(4, 13)],
@@ -45,7 +45,7 @@ def test_golden_windows() -> None:
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 6), st.sampled_from([0.0, 0.25, 2.0]), st.sampled_from([INTERLEAVED, GATED]))
 def test_the_pipeline_alone_is_the_timetable(stages: int, microbatches: int, size: float, policy: str) -> None:
-    scenario = Scenario(stages, microbatches, 1, link_bps=8.0, activation_bytes=size, lm_steps=0)
+    scenario = UnitgScenario(stages, microbatches, 1, link_bps=8.0, activation_bytes=size, lm_steps=0)
     outcome, table = simulate(scenario, policy), scenario.undisturbed()
     assert outcome.makespan_s == pytest.approx(table.makespan)
     for stage in range(stages):
@@ -57,12 +57,14 @@ def test_the_pipeline_alone_is_the_timetable(stages: int, microbatches: int, siz
 
 
 def test_one_after_the_other_is_the_sum() -> None:
-    scenario = Scenario(lm_steps=4, lm_step_s=2.5, iterations=3)
+    scenario = UnitgScenario(lm_steps=4, lm_step_s=2.5, iterations=3)
     assert simulate(scenario, SEQUENTIAL).makespan_s == pytest.approx(3 * 21 + 4 * 2.5)
 
 
-@pytest.mark.parametrize("scenario", [Scenario(), Scenario(lm_step_s=3, lm_steps=9), SLOW_LINK, Scenario(8, 4, 2)])
-def test_the_order_of_the_policies(scenario: Scenario) -> None:
+@pytest.mark.parametrize(
+    "scenario", [UnitgScenario(), UnitgScenario(lm_step_s=3, lm_steps=9), SLOW_LINK, UnitgScenario(8, 4, 2)]
+)
+def test_the_order_of_the_policies(scenario: UnitgScenario) -> None:
     outcomes = {policy: simulate(scenario, policy) for policy in POLICIES}
     assert outcomes[SEQUENTIAL].makespan_s > outcomes[COLOCATED].makespan_s > outcomes[INTERLEAVED].makespan_s
     assert outcomes[COLOCATED].makespan_s > outcomes[GATED].makespan_s
@@ -73,17 +75,17 @@ def test_the_order_of_the_policies(scenario: Scenario) -> None:
 @pytest.mark.full
 def test_progress_of_the_language_model() -> None:
     """Section 3.6: I min_s b_s / w steps in long windows; what is beyond takes longer than the pipeline."""
-    inside = Scenario(2, 1, 6, lm_steps=5, lm_step_s=3, lm_modules=3000)
+    inside = UnitgScenario(2, 1, 6, lm_steps=5, lm_step_s=3, lm_modules=3000)
     assert inside.predicted_s() == 36
     assert simulate(inside, INTERLEAVED).makespan_s == pytest.approx(36, rel=0.01)
-    beyond = Scenario(2, 1, 6, lm_steps=10, lm_step_s=3, lm_modules=3000)
+    beyond = UnitgScenario(2, 1, 6, lm_steps=10, lm_step_s=3, lm_modules=3000)
     assert beyond.predicted_s() == 36 + 30 - 18
     assert simulate(beyond, INTERLEAVED).makespan_s == pytest.approx(beyond.predicted_s(), rel=0.07)
 
 
 def test_pauses_at_module_borders_cost_no_more_than_a_module() -> None:
     for modules in (4, 16, 64, 256):
-        scenario = Scenario(lm_steps=3, lm_modules=modules)
+        scenario = UnitgScenario(lm_steps=3, lm_modules=modules)
         outcome = simulate(scenario, INTERLEAVED)
         grace = scenario.lm_step_s / modules
         assert sum(outcome.iteration_s) <= 3 * 21 + 3 * 2 * 4 * grace

@@ -15,7 +15,7 @@ from offramp.switchgnn.wire import (
     PREFIX_BYTES,
     SHORT_FRAME_BYTES,
     SWITCHGNN,
-    Kind,
+    SwitchGnnPacketType,
     build_frames,
     is_newer,
     next_round,
@@ -112,7 +112,7 @@ def test_built_frames_parse_to_what_they_were_built_from(seed: int, n: int, work
     assert np.array_equal(parsed.lanes, lanes)
     for name, values in fields.items():
         assert np.array_equal(parsed.field(name), np.broadcast_to(values, n))
-    assert (parsed.kind == Kind.DATA).all()
+    assert (parsed.kind == SwitchGnnPacketType.DATA).all()
     for frame in batch.frames():
         assert ipv4_checksum(frame[14:34]) == 0
         assert int.from_bytes(frame[16:18], "big") == len(frame) - 14
@@ -122,7 +122,7 @@ def test_short_frames_have_no_payload() -> None:
     batch = build_frames(3, {"is_ack": 1, "is_fetch": 1}, 2)
     assert batch.lengths.tolist() == [50, 50]
     parsed = parse_frames(batch)
-    assert (parsed.kind == Kind.DONE).all()
+    assert (parsed.kind == SwitchGnnPacketType.DONE).all()
     assert not parsed.lanes.any()
 
 

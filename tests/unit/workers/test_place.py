@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from offramp.workers.launch import open_launcher
-from offramp.workers.place import Place, find_place, leads, ranks_here
+from offramp.workers.place import LaunchedRank, find_place, leads, ranks_here
 from offramp_base.errors import OfframpError
 
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
@@ -24,16 +24,18 @@ def without(environment: dict[str, str], *names: str) -> dict[str, str]:
 
 
 def test_torchrun() -> None:
-    assert find_place(TORCHRUN) == Place(1, 4, 2, "env://", "torchrun started WORLD_SIZE=4")
-    assert find_place(without(TORCHRUN, "LOCAL_WORLD_SIZE")) == Place(
+    assert find_place(TORCHRUN) == LaunchedRank(1, 4, 2, "env://", "torchrun started WORLD_SIZE=4")
+    assert find_place(without(TORCHRUN, "LOCAL_WORLD_SIZE")) == LaunchedRank(
         1, 4, 4, "env://", "torchrun started WORLD_SIZE=4"
     )
 
 
 def test_srun() -> None:
-    expected = Place(2, 4, 4, "tcp://node03:24567", "srun started SLURM_NTASKS=4")
+    expected = LaunchedRank(2, 4, 4, "tcp://node03:24567", "srun started SLURM_NTASKS=4")
     assert find_place(SRUN) == expected
-    assert find_place(SRUN | {"SLURM_NTASKS_PER_NODE": "2"}) == Place(2, 4, 2, expected.rendezvous, expected.started)
+    assert find_place(SRUN | {"SLURM_NTASKS_PER_NODE": "2"}) == LaunchedRank(
+        2, 4, 2, expected.rendezvous, expected.started
+    )
 
 
 @pytest.mark.parametrize(

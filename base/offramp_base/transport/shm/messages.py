@@ -12,7 +12,7 @@ from typing import Final
 from offramp_base.native.records import offset
 from offramp_base.native.ring import (
     NOTHING,
-    Entry,
+    MessageHeader,
     RingEnd,
     entry,
     front,
@@ -77,7 +77,7 @@ def take_messages(end: RingEnd, into: Bytes, room: int, most: int, width: Words)
         if place == NOTHING:
             break
         size = end.front
-        count = observe(Words(entry(end, place)) + offset(Entry.id))
+        count = observe(Words(entry(end, place)) + offset(MessageHeader.id))
         if count <= 0 or count > MOST_FRAMES or 2 * count > size:
             break
         each = _length_of_all(message(end, place) + (size - 2 * count), count)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import address
 from offramp_base.native.library import compiled_all
-from offramp_base.native.ring import ENTRY_BYTES, NOTHING, Entry, RingEnd, front, pass_over
-from offramp_base.native.ring_end import End, make_end, ring_words
+from offramp_base.native.ring import ENTRY_BYTES, NOTHING, MessageHeader, RingEnd, front, pass_over
+from offramp_base.native.ring_end import RingSide, make_end, ring_words
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, MOST_FRAMES, rows_of
 from offramp_base.transport.shm.messages import TOO_LONG, put_message, take_messages
@@ -110,7 +110,7 @@ class FrameRings:
             self._check(self.received)
             return None
         size = int(self.received.words[RingEnd.front])
-        count = int(self.received.content[place // 8 + Entry.id])
+        count = int(self.received.content[place // 8 + MessageHeader.id])
         at = place + ENTRY_BYTES
         message = self._content[at : at + size].copy()
         self._call["pass_over"](self._received_at)
@@ -132,6 +132,6 @@ class FrameRings:
         """Return the room of the messages that were taken to the other side; returns whether it waits for room."""
         return self._call["give_back_and_look"](self._received_at) != 0
 
-    def _check(self, end: End) -> None:
+    def _check(self, end: RingSide) -> None:
         if end.fault:
             raise Spoilt(end.fault)

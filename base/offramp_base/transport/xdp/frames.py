@@ -16,7 +16,7 @@ _TAGGED: Final = (0x81, 0x00)
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
+class FrameRows:
     """``rows`` of ``data``, each as long as ``lengths`` says."""
 
     data: npt.NDArray[np.uint8]
@@ -24,18 +24,18 @@ class Frames:
     rows: npt.NDArray[np.intp] | None
 
     @classmethod
-    def of(cls, batch: PacketBatch, rows: npt.NDArray[np.intp] | None) -> Frames:
+    def of(cls, batch: PacketBatch, rows: npt.NDArray[np.intp] | None) -> FrameRows:
         """These rows of a batch, or all."""
         return cls(batch.data, batch.lengths if rows is None else batch.lengths[rows], rows)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def part(self, start: int, end: int) -> Frames:
+    def part(self, start: int, end: int) -> FrameRows:
         """The frames from number ``start`` to before ``end``."""
         if self.rows is None:
-            return Frames(self.data[start:end], self.lengths[start:end], None)
-        return Frames(self.data, self.lengths[start:end], self.rows[start:end])
+            return FrameRows(self.data[start:end], self.lengths[start:end], None)
+        return FrameRows(self.data, self.lengths[start:end], self.rows[start:end])
 
     def fitting(self, start: int, count: int, longest: int) -> int:
         """Number of frames, of ``count`` from ``start`` on, before the first that is longer than ``longest`` bytes.

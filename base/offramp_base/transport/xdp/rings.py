@@ -25,7 +25,7 @@ length."""
 _ADDRESS: Final = np.dtype("u8")
 
 
-class Ring:
+class XdpRing:
     """One ring; ``mine`` is the counter of this side, ``theirs`` of the kernel.
 
     Attributes:
@@ -75,7 +75,7 @@ class Ring:
         self._memory.close()
 
 
-class Rings:
+class XdpRings:
     """Frame memory of ``2 size`` chunks, the first half for receiving, and the rings of an AF_XDP socket.
 
     Attributes:
@@ -96,10 +96,10 @@ class Rings:
         # struct xdp_mmap_offsets: for rx, tx, fill and completion each producer, consumer, entries and flags
         offsets = struct.unpack("16Q", sock.getsockopt(SOL_XDP, _MMAP_OFFSETS, 128))
         rx, tx, fill, completion = (offsets[at : at + 3] for at in range(0, 16, 4))
-        self.received = Ring(sock, _RX_PAGE, rx, DESCRIPTOR, size, produces=False)
-        self.sending = Ring(sock, _TX_PAGE, tx, DESCRIPTOR, size, produces=True)
-        self.free = Ring(sock, _FILL_PAGE, fill, _ADDRESS, size, produces=True)
-        self.sent = Ring(sock, _COMPLETION_PAGE, completion, _ADDRESS, size, produces=False)
+        self.received = XdpRing(sock, _RX_PAGE, rx, DESCRIPTOR, size, produces=False)
+        self.sending = XdpRing(sock, _TX_PAGE, tx, DESCRIPTOR, size, produces=True)
+        self.free = XdpRing(sock, _FILL_PAGE, fill, _ADDRESS, size, produces=True)
+        self.sent = XdpRing(sock, _COMPLETION_PAGE, completion, _ADDRESS, size, produces=False)
 
     def close(self) -> None:
         """Release the memory, once the socket is closed."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
-from offramp_base.transport.base import LinkStats, Outgoing
+from offramp_base.transport.base import LinkStats, OutgoingFrames
 from offramp_base.transport.interface import (
     MIN_FRAME,
     UP,
@@ -34,8 +34,8 @@ from offramp_base.transport.interface import (
 )
 from offramp_base.transport.mmsg import long_enough
 from offramp_base.transport.xdp.bpf import MODES, Redirect
-from offramp_base.transport.xdp.frames import Frames
-from offramp_base.transport.xdp.rings import SOL_XDP, Rings
+from offramp_base.transport.xdp.frames import FrameRows
+from offramp_base.transport.xdp.rings import SOL_XDP, XdpRings
 from offramp_base.wire.batch import PacketBatch
 
 FRAMES: Final = 4096
@@ -77,7 +77,7 @@ class AfXdpSocket:
         self._ifname = ifname
         self._index = interface_index(ifname)
         self._helper = packet_socket(ifname)  # of AF_XDP the kernel takes neither promiscuity nor ioctl(2)
-        self._open: list[socket.socket | Redirect | Rings] = []
+        self._open: list[socket.socket | Redirect | XdpRings] = []
         self._counted: tuple[int, int, int] | None = None
         try:
             make_promiscuous(self._helper, self._index)
@@ -109,7 +109,7 @@ class AfXdpSocket:
         self._chunk = chunk
         self.socket = socket.socket(_AF_XDP, socket.SOCK_RAW, 0)
         self._open.append(self.socket)
-        self._rings = Rings(self.socket, FRAMES, chunk)
+        self._rings = XdpRings(self.socket, FRAMES, chunk)
         self._open.append(self._rings)
         with contextlib.suppress(OSError):  # before Linux 6.17 a call sends 32 frames
             self.socket.setsockopt(SOL_XDP, _TX_BUDGET, FRAMES)
@@ -156,16 +156,16 @@ class AfXdpSocket:
         data = _rows(self._rings.chunks, addresses.astype(np.intp), self._chunk, int(lengths.max()))
         return PacketBatch(np.zeros(count, np.int32), lengths, data)
 
-    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Frames:
+    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> FrameRows:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
         rows, short = long_enough(batch, rows, MIN_FRAME)
         self.stats.dropped += short
         self.stats.unfit += short
-        return Frames.of(batch, rows)
+        return FrameRows.of(batch, rows)
 
-    def send(self, message: Outgoing, start: int = 0) -> int:
+    def send(self, message: OutgoingFrames, start: int = 0) -> int:
         """Hand frames to the kernel; how many it took. OSError when the interface is gone."""
-        frames, rings = cast("Frames", message), self._rings
+        frames, rings = cast("FrameRows", message), self._rings
         self._reap()
         room = min(len(frames) - start, len(self._spare), rings.sending.ready())
         count = frames.fitting(start, room, self._longest)
@@ -200,7 +200,7 @@ class AfXdpSocket:
         self.refresh()
         self._counted = None
         self._helper.close()
-        self._open.sort(key=lambda resource: isinstance(resource, Rings))  # memory last
+        self._open.sort(key=lambda resource: isinstance(resource, XdpRings))  # memory last
         while self._open:
             self._open.pop(0).close()
 

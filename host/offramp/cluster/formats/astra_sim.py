@@ -14,7 +14,7 @@ from typing import Final
 
 from offramp.cluster.formats import Defaults, astra_sim_1
 from offramp.cluster.formats.astra_sim_1 import GB, building_block, checked
-from offramp.cluster.model import Cluster, Dimension
+from offramp.cluster.model import Cluster, ClusterDimension
 from offramp_base.errors import OfframpError
 
 _KEYS: Final = ("topology", "npus_count", "bandwidth", "latency")
@@ -68,7 +68,7 @@ def network(text: str, name: str) -> Cluster:
     return Cluster(name=name, dimensions=tuple(_dimension(k, *item) for k, item in enumerate(items, 1)))
 
 
-def _dimension(k: int, kind: str, size: str, gbytes: str, latency: str) -> Dimension:
+def _dimension(k: int, kind: str, size: str, gbytes: str, latency: str) -> ClusterDimension:
     try:
         peers, rate, delay = int(size), float(gbytes), float(latency)
     except ValueError:

@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from offramp.cluster.model import KINDS, Cluster, Dimension
+from offramp.cluster.model import KINDS, Cluster, ClusterDimension
 from offramp_base.documents import is_number, parse_json
 from offramp_base.errors import OfframpError
 
@@ -86,7 +86,7 @@ def building_block(k: int, kind: str) -> str:
     return word
 
 
-def checked(k: int, kind: str, size: int, bps: float, latency_ns: float) -> Dimension:
+def checked(k: int, kind: str, size: int, bps: float, latency_ns: float) -> ClusterDimension:
     """A dimension of these numbers.
 
     Raises:
@@ -94,7 +94,7 @@ def checked(k: int, kind: str, size: int, bps: float, latency_ns: float) -> Dime
     """
     if size < 1 or not 1 <= bps <= _MOST_BPS or not 0 <= latency_ns <= 1e15:
         raise OfframpError(f"dim{k}: {size} NPUs, {bps:.4g} bit/s, {latency_ns:.4g} ns: expected positive numbers")
-    return Dimension(type=kind, size=size, rate_bps=round(bps), latency_ns=latency_ns)
+    return ClusterDimension(type=kind, size=size, rate_bps=round(bps), latency_ns=latency_ns)
 
 
 def network(text: str, name: str) -> Cluster:
@@ -195,7 +195,7 @@ def _number(fields: Mapping[str, Any], key: str, k: int, default: float | None =
     return float(value)
 
 
-def _dimension(fields: Mapping[str, Any], k: int, kind: str, size: int) -> Dimension:
+def _dimension(fields: Mapping[str, Any], k: int, kind: str, size: int) -> ClusterDimension:
     usual = {"ring": 2 if size > 2 else 1, "fully-connected": max(1, size - 1)}.get(kind, 1)
     links = _number(fields, "links-count", k, usual)
     at_once = max(1, size - 1) if kind == "fully-connected" else 1  # messages that a step sends beside each other

@@ -14,9 +14,9 @@ import yaml
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build, clean, speed
-from offramp.cluster.model import MOST_PORTS, TARGETS, Cluster, End, Switch
+from offramp.cluster.model import MOST_PORTS, TARGETS, CableEnd, Cluster, ClusterSwitch
 from offramp_base.errors import OfframpError
-from offramp_base.settings.source import Place, Source, parse_source
+from offramp_base.settings.source import Place, SourceFile, parse_source
 from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds_shown
 
 _TARGET: Final = "offramp.target"
@@ -48,7 +48,7 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
     return build(path, str(source.data.get("name", "lab")), {"hosts": hosts, "switches": switches, "links": links})
 
 
-def _node(source: Source, topology: dict[str, Any], name: str, node: Any) -> dict[str, Any]:
+def _node(source: SourceFile, topology: dict[str, Any], name: str, node: Any) -> dict[str, Any]:
     if node is not None and not isinstance(node, dict):
         raise source.error(("topology", "nodes", name), "expected fields by name")
     own: dict[str, Any] = node or {}
@@ -63,7 +63,7 @@ def _node(source: Source, topology: dict[str, Any], name: str, node: Any) -> dic
     return row | ({"address": str(address)} if address else {})
 
 
-def _link(source: Source, i: int, link: Any, switches: set[str], defaults: Defaults) -> dict[str, Any]:
+def _link(source: SourceFile, i: int, link: Any, switches: set[str], defaults: Defaults) -> dict[str, Any]:
     place: Place = ("topology", "links", i)
     ends = link.get("endpoints") if isinstance(link, dict) else None
     if not isinstance(ends, list) or len(ends) != 2:
@@ -85,7 +85,7 @@ def _link(source: Source, i: int, link: Any, switches: set[str], defaults: Defau
     return {"ends": link_ends, **speed(defaults), **speeds}
 
 
-def _mapping(source: Source, place: Place, data: Any, part: str) -> dict[str, Any]:
+def _mapping(source: SourceFile, place: Place, data: Any, part: str) -> dict[str, Any]:
     mapping = data.get(part) if isinstance(data, dict) else None
     if not isinstance(mapping, dict):
         raise source.error((*place, part), "expected fields by name")
@@ -127,9 +127,9 @@ def write(cluster: Cluster) -> str:
     return str(yaml.safe_dump(data, sort_keys=False, width=120))
 
 
-def _interface(cluster: Cluster, end: End) -> str:
+def _interface(cluster: Cluster, end: CableEnd) -> str:
     """Containerlab keeps eth0 for itself."""
-    if isinstance(cluster.by_name[end.node], Switch):
+    if isinstance(cluster.by_name[end.node], ClusterSwitch):
         return f"eth{end.port}"
     position = [link.near(end.node) for link in cluster.links_of[end.node]].index(end)
     return f"eth{position + 1}"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build, speed
-from offramp.cluster.model import MOST_PORTS, Cluster, End, Switch
+from offramp.cluster.model import MOST_PORTS, CableEnd, Cluster, ClusterSwitch
 from offramp_base.documents import is_number, parse_json
 from offramp_base.errors import OfframpError
 from offramp_base.settings.units import nanoseconds
@@ -117,5 +117,5 @@ def write(cluster: Cluster) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
-def _is_switch(cluster: Cluster, end: End) -> bool:
-    return isinstance(cluster.by_name[end.node], Switch)
+def _is_switch(cluster: Cluster, end: CableEnd) -> bool:
+    return isinstance(cluster.by_name[end.node], ClusterSwitch)

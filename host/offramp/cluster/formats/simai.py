@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build
-from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, MOST_PORTS, Cluster, Dimension
+from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, MOST_PORTS, Cluster, ClusterDimension
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds, nanoseconds_shown
@@ -44,7 +44,7 @@ class _Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class TopologyFile:
     """The contents of a topology file.
 
     Attributes:
@@ -107,7 +107,7 @@ def network(text: str, name: str) -> Cluster:
     return Cluster(name=name, dimensions=tuple(_dimensions(_parse(text))))
 
 
-def _parse(text: str) -> Topology:
+def _parse(text: str) -> TopologyFile:
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not is_topology(text) or len(lines) < 2:
         raise OfframpError("line 1: expected NODES GPUS_PER_SERVER NVSWITCHES SWITCHES LINKS GPU, then the switches")
@@ -123,7 +123,9 @@ def _parse(text: str) -> Topology:
         raise OfframpError(f"line 1: {links} links, but {len(lines) - 2} lines of links")
     wires = tuple(_wire(number, words, nodes) for number, words in lines[2:])
     known = [n for n in numbers if n is not None]
-    return Topology(gpus, per_server, frozenset(known[:nvswitches]), tuple(known[nvswitches:]), wires, lines[0][1][5])
+    return TopologyFile(
+        gpus, per_server, frozenset(known[:nvswitches]), tuple(known[nvswitches:]), wires, lines[0][1][5]
+    )
 
 
 def _wire(number: int, words: list[str], nodes: int) -> _Wire:
@@ -143,7 +145,7 @@ def _wire(number: int, words: list[str], nodes: int) -> _Wire:
     return _Wire(a, b, round(bps), delay)
 
 
-def _rows(topology: Topology) -> dict[str, list[dict[str, Any]]]:
+def _rows(topology: TopologyFile) -> dict[str, list[dict[str, Any]]]:
     servers = topology.gpus // topology.per_server
     if servers > MOST_HOSTS:
         raise OfframpError(
@@ -174,7 +176,7 @@ def _rows(topology: Topology) -> dict[str, list[dict[str, Any]]]:
     return {"hosts": hosts, "switches": switches, "links": links}
 
 
-def _dimensions(topology: Topology) -> list[Dimension]:
+def _dimensions(topology: TopologyFile) -> list[ClusterDimension]:
     near: dict[int, list[_Wire]] = defaultdict(list)
     for wire in topology.wires:
         near[wire.a].append(wire)
@@ -194,7 +196,7 @@ def _dimensions(topology: Topology) -> list[Dimension]:
     return dimensions
 
 
-def _rail(topology: Topology, near: dict[int, list[_Wire]], servers: int) -> Dimension:
+def _rail(topology: TopologyFile, near: dict[int, list[_Wire]], servers: int) -> ClusterDimension:
     """Delays among the first GPUs of all servers, without paths through NVSwitches or other GPUs."""
     uplinks = [wire for wire in near[0] if not {wire.a, wire.b} & topology.nvswitches]
     leaves = {wire.a + wire.b for wire in uplinks}
@@ -212,7 +214,7 @@ def _rail(topology: Topology, near: dict[int, list[_Wire]], servers: int) -> Dim
     return _dimension(servers, max(1, round(rate)), max(delays[gpu] for gpu in peers))
 
 
-def _delays(topology: Topology, near: dict[int, list[_Wire]]) -> dict[int, float]:
+def _delays(topology: TopologyFile, near: dict[int, list[_Wire]]) -> dict[int, float]:
     """Nanoseconds of the shortest way from GPU 0 to every node, through switches alone."""
     delays: dict[int, float] = {}
     queue = [(0.0, 0)]
@@ -227,7 +229,7 @@ def _delays(topology: Topology, near: dict[int, list[_Wire]]) -> dict[int, float
     return delays
 
 
-def _dimension(size: int, rate_bps: int, latency_ns: float) -> Dimension:
+def _dimension(size: int, rate_bps: int, latency_ns: float) -> ClusterDimension:
     """Halving and doubling on a switch needs a power of two; other numbers send to all at once."""
     kind = "fully-connected" if size & (size - 1) else "switch"
-    return Dimension(type=kind, size=size, rate_bps=min(rate_bps, FASTEST_BPS), latency_ns=latency_ns)
+    return ClusterDimension(type=kind, size=size, rate_bps=min(rate_bps, FASTEST_BPS), latency_ns=latency_ns)

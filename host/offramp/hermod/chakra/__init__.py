@@ -3,6 +3,6 @@
 
 from offramp.hermod.chakra.export import export_dag
 from offramp.hermod.chakra.load import is_trace, load_dag
-from offramp.hermod.chakra.trace import Node, Trace, read_trace, write_trace
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, read_trace, write_trace
 
-__all__ = ["Node", "Trace", "export_dag", "is_trace", "load_dag", "read_trace", "write_trace"]
+__all__ = ["ChakraNode", "ChakraTrace", "export_dag", "is_trace", "load_dag", "read_trace", "write_trace"]

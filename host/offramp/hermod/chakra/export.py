@@ -9,7 +9,7 @@ from typing import Final
 
 from offramp.hermod import dag as kinds
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import Attribute, Node, Trace, write_trace
+from offramp.hermod.chakra.trace import Attribute, ChakraNode, ChakraTrace, write_trace
 from offramp.hermod.dag import Coflow, Compute, Dag
 from offramp.hermod.factors import CType
 from offramp_base.ending.files import written
@@ -30,13 +30,13 @@ GROUPS: Final = "trace.groups.json"
 """The ranks of each group by its number, as ASTRA-sim reads them."""
 
 
-def traces(dag: Dag) -> tuple[list[Trace], dict[str, list[int]]]:
+def traces(dag: Dag) -> tuple[list[ChakraTrace], dict[str, list[int]]]:
     """A trace for each worker, and the ranks of each group.
 
     Ids are the DAG's tasks, the receiving half of a transfer has an id of its own. Every communication carries its
     factors (``mid``, ``ctype``, ``lid``), so that reading it back needs no guesses.
     """
-    made = [Trace([], attributes={"workers": dag.workers, **_facts(dag)}) for _ in range(dag.workers)]
+    made = [ChakraTrace([], attributes={"workers": dag.workers, **_facts(dag)}) for _ in range(dag.workers)]
     member: list[set[int]] = [_members(task, dag.workers) for task in dag.tasks]
     arrivals = len(dag.tasks)
     groups = _groups(dag, member)
@@ -106,13 +106,13 @@ def _id(task: Compute | Coflow, k: int, worker: int, arrivals: int) -> int:
 
 def _nodes(
     task: Compute | Coflow, k: int, worker: int, waits: list[int], arrivals: int, group: tuple[int, int]
-) -> list[Node]:
+) -> list[ChakraNode]:
     shared: dict[str, Attribute] = {"iteration": task.iteration, "is_cpu_op": False}
     if isinstance(task, Compute):
         name = "barrier" if task.worker < 0 else f"{'backward' if task.backward else 'forward'} mb{task.mid}"
         facts: dict[str, Attribute] = {"mid": task.mid, "first_layer": task.layers[0], "past_layer": task.layers[1]}
         micros = round(task.seconds * 1e6)
-        return [Node(k, name, schema.COMPUTE, waits, micros, {**shared, **facts, "backward": task.backward})]
+        return [ChakraNode(k, name, schema.COMPUTE, waits, micros, {**shared, **facts, "backward": task.backward})]
     f = task.factors
     facts = {"role": task.role, "mid": f.mid, "ctype": int(f.ctype), "lid": f.lid, "stage": task.stage}
     name = f"{task.role} mb{f.mid} layer{f.lid}"
@@ -125,9 +125,9 @@ def _nodes(
             "comm_size": round(float(task.flows.size[0])),
         }
         every: dict[str, Attribute] = {**shared, **facts, **ends}
-        halves = [Node(k, name, schema.SEND, waits, 0, every)] if worker == sender else []
+        halves = [ChakraNode(k, name, schema.SEND, waits, 0, every)] if worker == sender else []
         if worker == receiver:
-            halves.append(Node(arrivals + k, name, schema.RECEIVE, [], 0, every))
+            halves.append(ChakraNode(arrivals + k, name, schema.RECEIVE, [], 0, every))
         return halves
     sent = task.flows.source == worker
     sizes = [round(float(v)) for v in task.flows.size[sent]]
@@ -139,7 +139,7 @@ def _nodes(
         "peers": [int(v) for v in task.flows.sink[sent]],
         "sizes": sizes,
     }
-    return [Node(k, name, schema.COLLECTIVE, waits, 0, {**shared, **facts, **collective})]
+    return [ChakraNode(k, name, schema.COLLECTIVE, waits, 0, {**shared, **facts, **collective})]
 
 
 def _brought(kind: int, sent: int, ranks: int) -> int:

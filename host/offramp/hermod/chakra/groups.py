@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import Node, Trace
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace
 from offramp_base.documents import parse_json, read_bytes
 from offramp_base.errors import OfframpError
 
@@ -29,7 +29,7 @@ def read_groups(path: Path, ranks: int) -> Groups:
     return {str(name): _members(members, ranks, f"{path}: group {name}") for name, members in whole.items()}
 
 
-def groups_of(trace: Trace, ranks: int) -> Groups:
+def groups_of(trace: ChakraTrace, ranks: int) -> Groups:
     """The process groups that a captured trace tells of; a group without ranks is that of all.
 
     Raises:
@@ -45,7 +45,7 @@ def groups_of(trace: Trace, ranks: int) -> Groups:
     return found
 
 
-def _rows(node: Node) -> list[dict[str, object]]:
+def _rows(node: ChakraNode) -> list[dict[str, object]]:
     """A list of objects, in whatever quotes and brackets it stands."""
     begin, end = node.inputs.find("[{"), node.inputs.rfind("}]")
     try:

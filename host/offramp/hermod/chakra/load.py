@@ -15,8 +15,8 @@ from offramp.hermod.build import sort_tasks
 from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.collectives import role_of, sends
 from offramp.hermod.chakra.groups import Groups, groups_of, read_groups
-from offramp.hermod.chakra.match import COMMUNICATION, Key, Matcher, Part, whole
-from offramp.hermod.chakra.trace import Node, Trace, read_trace
+from offramp.hermod.chakra.match import COMMUNICATION, Key, Matcher, TaskShare, whole
+from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, read_trace
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows, Task
 from offramp.hermod.factors import CType, Factors
 from offramp.themis.kinds import Collective
@@ -70,7 +70,7 @@ def load_dag(place: Path, wires: Wires | None = None, *, bidirectional: bool = F
     return join(traces, groups, wires, bidirectional=bidirectional)
 
 
-def read_ranks(place: Path) -> tuple[list[Trace], Groups]:
+def read_ranks(place: Path) -> tuple[list[ChakraTrace], Groups]:
     """The traces of a folder, or of ``FOLDER/PREFIX``, by rank, and the groups that a file there names.
 
     Raises:
@@ -103,7 +103,11 @@ def _files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
 
 
 def join(
-    traces: Sequence[Trace], groups: Groups | None = None, wires: Wires | None = None, *, bidirectional: bool = False
+    traces: Sequence[ChakraTrace],
+    groups: Groups | None = None,
+    wires: Wires | None = None,
+    *,
+    bidirectional: bool = False,
 ) -> Dag:
     """One DAG from the traces of all ranks.
 
@@ -112,7 +116,7 @@ def join(
     """
     facts = traces[0].attributes
     nodes = [node for trace in traces for node in trace.nodes]
-    joined = _Joined(
+    joined = _JoinedNodes(
         Matcher(
             [{**groups_of(trace, len(traces)), **(groups or {})} for trace in traces],
             cpu=all(node.attributes.get("is_cpu_op", False) for node in nodes if node.kind != schema.METADATA),
@@ -144,16 +148,16 @@ def join(
     )
 
 
-class _Joined:
+class _JoinedNodes:
     """Nodes gathered into tasks by what they belong to."""
 
     def __init__(self, matcher: Matcher, ranks: int, wires: Wires | None, *, bidirectional: bool) -> None:
         self.matcher, self.wires, self.bidirectional = matcher, wires, bidirectional
-        self.parts: dict[Key, list[Part]] = {}
+        self.parts: dict[Key, list[TaskShare]] = {}
         self.key_of: list[dict[int, Key]] = [{} for _ in range(ranks)]
         self.arrivals: dict[Key, Key] = {}
 
-    def add(self, rank: int, node: Node) -> None:
+    def add(self, rank: int, node: ChakraNode) -> None:
         """A node of a rank; a receive that waits for nothing is the transfer itself."""
         if node.id in self.key_of[rank]:
             raise OfframpError(f"rank {rank}: node {node.id} is there twice")
@@ -163,7 +167,7 @@ class _Joined:
             return
         if transfer is not None:
             self.arrivals[key] = transfer
-        self.parts.setdefault(key, []).append(Part(rank, node))
+        self.parts.setdefault(key, []).append(TaskShare(rank, node))
 
     def tasks(self) -> list[Task]:
         """Tasks in an order that their dependencies allow.
@@ -188,7 +192,7 @@ class _Joined:
             made.append(task)
         return sort_tasks(made, [part[0].node.id for part in self.parts.values()])
 
-    def _task(self, parts: list[Part]) -> Task:
+    def _task(self, parts: list[TaskShare]) -> Task:
         node, rank = parts[0].node, parts[0].rank
         a = node.attributes
         it, mid, lid = (whole(a, name, 0) for name in ("iteration", "mid", "lid"))
@@ -220,7 +224,7 @@ def _flows(rows: Sequence[tuple[int, int, int]]) -> Flows:
     return Flows(np.array(source, np.int64), np.array(sink, np.int64), np.array(size, np.float64))
 
 
-def _on_wires(parts: list[Part], wires: Wires) -> tuple[Flows, float] | None:
+def _on_wires(parts: list[TaskShare], wires: Wires) -> tuple[Flows, float] | None:
     """A collective to which all ranks bring as much, as the network runs it."""
     attributes = [part.node.attributes for part in parts]
     sizes = {whole(a, "comm_size", 0) for a in attributes}
@@ -233,7 +237,7 @@ def _on_wires(parts: list[Part], wires: Wires) -> tuple[Flows, float] | None:
     return wires.collective(kind, size, sorted(part.rank for part in parts))
 
 
-def _collective(parts: list[Part], *, bidirectional: bool) -> Flows:
+def _collective(parts: list[TaskShare], *, bidirectional: bool) -> Flows:
     rows: list[tuple[int, int, int]] = []
     ranks = sorted(part.rank for part in parts)
     for part in parts:

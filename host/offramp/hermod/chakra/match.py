@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.collectives import NAMES
 from offramp.hermod.chakra.groups import Groups
-from offramp.hermod.chakra.trace import Node
+from offramp.hermod.chakra.trace import ChakraNode
 from offramp_base.errors import OfframpError
 
 Key = tuple[object, ...]
@@ -19,11 +19,11 @@ COMMUNICATION = (schema.SEND, schema.RECEIVE, schema.COLLECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TaskShare:
     """One rank's share of a task."""
 
     rank: int
-    node: Node
+    node: ChakraNode
 
 
 class Matcher:
@@ -39,19 +39,19 @@ class Matcher:
         self._groups, self._cpu, self._ours = groups, cpu, ours
         self._ranks = len(groups)
         self._counts: dict[Key, int] = {}
-        self._sent: dict[Key, Part] = {}
-        self._received: dict[Key, Part] = {}
-        self._joined: dict[Key, list[Part]] = {}
+        self._sent: dict[Key, TaskShare] = {}
+        self._received: dict[Key, TaskShare] = {}
+        self._joined: dict[Key, list[TaskShare]] = {}
 
-    def counts(self, node: Node) -> bool:
+    def counts(self, node: ChakraNode) -> bool:
         """Whether a node communicates or takes time."""
         return self._cpu or not node.attributes.get("is_cpu_op", False)
 
-    def is_barrier(self, node: Node) -> bool:
+    def is_barrier(self, node: ChakraNode) -> bool:
         """Whether a node is the barrier between iterations that our own traces have on every rank."""
         return self._ours and node.name == "barrier"
 
-    def key(self, rank: int, node: Node) -> tuple[Key, Key | None]:
+    def key(self, rank: int, node: ChakraNode) -> tuple[Key, Key | None]:
         """The key of a node's task, and that of the transfer of a receive: its own key where it waits for nothing else.
 
         Raises:
@@ -65,12 +65,12 @@ class Matcher:
             return self._collective(rank, node), None
         key = self._transfer(rank, node)
         if node.kind == schema.SEND:
-            self._sent[key] = Part(rank, node)
+            self._sent[key] = TaskShare(rank, node)
             return key, None
-        self._received[key] = Part(rank, node)
+        self._received[key] = TaskShare(rank, node)
         return (("node", rank, node.id) if node.waits else key), key
 
-    def _transfer(self, rank: int, node: Node) -> Key:
+    def _transfer(self, rank: int, node: ChakraNode) -> Key:
         """The next transfer of a sender, a receiver and a tag."""
         sending, a = node.kind == schema.SEND, node.attributes
         source = whole(a, "comm_src", rank if sending else -1)
@@ -110,7 +110,7 @@ class Matcher:
                     f"is not on rank {missing[0]}"
                 )
 
-    def _collective(self, rank: int, node: Node) -> Key:
+    def _collective(self, rank: int, node: ChakraNode) -> Key:
         a = node.attributes
         kind = whole(a, "comm_type", -1)
         if kind not in NAMES:
@@ -122,7 +122,7 @@ class Matcher:
         if members is not None and rank not in members:
             raise OfframpError(f"rank {rank}: node {node.id}: is not in group {name}, which has {list(members)}")
         key = self._numbered((rank,), ("collective", kind, name, members))
-        self._joined.setdefault(key, []).append(Part(rank, node))
+        self._joined.setdefault(key, []).append(TaskShare(rank, node))
         return key
 
     def _numbered(self, who: Key, name: Key) -> Key:

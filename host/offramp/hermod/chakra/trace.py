@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Chakra trace file: length-delimited messages, ``GlobalMetadata`` and then a ``Node`` each; or the same as JSON."""
+"""A Chakra trace file: length-delimited messages (``GlobalMetadata``, then ``ChakraNode``), or the same as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = ((bool, "bool"), (int, "int64"), (float, "double"), (str, "string"), (b
 
 
 @dataclass(slots=True)
-class Node:
+class ChakraNode:
     """A node of an execution trace.
 
     Attributes:
@@ -41,15 +41,15 @@ class Node:
 
 
 @dataclass(slots=True)
-class Trace:
+class ChakraTrace:
     """The work of one rank, as the nodes of a graph."""
 
-    nodes: list[Node]
+    nodes: list[ChakraNode]
     version: str = VERSION
     attributes: dict[str, Attribute] = field(default_factory=dict)
 
 
-def write_trace(trace: Trace, path: Path) -> None:
+def write_trace(trace: ChakraTrace, path: Path) -> None:
     """Protobuf, or JSON if the name ends in ``.json``.
 
     Raises:
@@ -70,7 +70,7 @@ def write_trace(trace: Trace, path: Path) -> None:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> ChakraTrace:
     """A trace file of any writer of the schema.
 
     Raises:
@@ -84,7 +84,7 @@ def read_trace(path: Path) -> Trace:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OfframpError(f"{path}: not a Chakra execution trace") from None
     by_data = any(node.data_deps for node in rest)
-    return Trace([_read_node(node, by_data=by_data) for node in rest], first.version, _attributes(first.attr))
+    return ChakraTrace([_read_node(node, by_data=by_data) for node in rest], first.version, _attributes(first.attr))
 
 
 def _from_wire(content: bytes) -> tuple[Any, list[Any]]:
@@ -136,11 +136,11 @@ def _undelimited(content: bytes) -> Iterator[bytes]:
         at += size
 
 
-def _metadata(trace: Trace) -> Any:
+def _metadata(trace: ChakraTrace) -> Any:
     return messages().GlobalMetadata(version=trace.version, attr=_written(trace.attributes))
 
 
-def _node(node: Node) -> Any:
+def _node(node: ChakraNode) -> Any:
     return messages().Node(
         id=node.id,
         name=node.name,
@@ -173,11 +173,11 @@ def _attributes(rows: Iterable[Any]) -> dict[str, Attribute]:
     return found
 
 
-def _read_node(node: Any, *, by_data: bool) -> Node:
+def _read_node(node: Any, *, by_data: bool) -> ChakraNode:
     """A node that waits for its data, as in Chakra's own feeder.
 
     Control dependencies count where the trace has no others: of captured ones they are the profiler's tree of calls.
     """
     waits = list(dict.fromkeys(node.data_deps if by_data else node.ctrl_deps))
     inputs = node.inputs.values
-    return Node(node.id, node.name, node.type, waits, node.duration_micros, _attributes(node.attr), inputs)
+    return ChakraNode(node.id, node.name, node.type, waits, node.duration_micros, _attributes(node.attr), inputs)

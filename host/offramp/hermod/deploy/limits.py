@@ -18,7 +18,7 @@ _LEAST_BURST = 16
 
 
 @dataclass(frozen=True)
-class Limits:
+class LineLimits:
     """Shares of a line.
 
     Attributes:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from offramp.hermod.deploy.limits import Limits, burst_bytes
+from offramp.hermod.deploy.limits import LineLimits, burst_bytes
 from offramp.hermod.deploy.target import Difference, in_use, require_equal
 from offramp.hermod.queues import QueuePlan
 from offramp.hermod.switch.control import HermodControl
-from offramp.hermod.switch.entries import CLASSES, Profile, Rate, SwitchPlan, state_for
+from offramp.hermod.switch.entries import CLASSES, MeterRate, SwitchPlan, ThresholdProfile, state_for
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.state import GROUP, Key, State, Value
 
@@ -23,7 +23,7 @@ def switch_plan(
     mtu: int = 1500,
     drops: bool = False,
     members: Sequence[int] | None = None,
-    limits: Limits | None = None,
+    limits: LineLimits | None = None,
 ) -> SwitchPlan:
     """The plan as a switch that runs ``p4/hermod`` takes it.
 
@@ -40,7 +40,7 @@ def switch_plan(
     Raises:
         OfframpError: a port that the switch does not have.
     """
-    profiles = {queue: Profile(max(size // mtu, 1), drops) for queue, size in plan.ecn_bytes.items()}
+    profiles = {queue: ThresholdProfile(max(size // mtu, 1), drops) for queue, size in plan.ecn_bytes.items()}
     police = {} if limits is None else {queue: _rate(bps, mtu) for queue, bps in limits.of_queues(plan).items()}
     upper = None if limits is None or limits.upper_bps is None else _rate(limits.upper_bps, mtu)
     return SwitchPlan(
@@ -56,8 +56,8 @@ def switch_plan(
     )
 
 
-def _rate(bps: int, mtu: int) -> Rate:
-    return Rate(max(bps // 8, 1), burst_bytes(bps, mtu))
+def _rate(bps: int, mtu: int) -> MeterRate:
+    return MeterRate(max(bps // 8, 1), burst_bytes(bps, mtu))
 
 
 def rendered(plan: SwitchPlan) -> str:

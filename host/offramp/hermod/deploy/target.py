@@ -25,7 +25,7 @@ class Difference:
         return f"{self.what}: {self.found}, planned {self.planned}"
 
 
-class Target(Protocol):
+class DeployTarget(Protocol):
     """One machine, or one interface, that can hold a plan. All methods raise :class:`OfframpError` in one line."""
 
     @property
@@ -52,7 +52,7 @@ class Target(Protocol):
         """Remove the deployed plan, whichever it is; returns whether there was one."""
 
 
-def require_equal(target: Target) -> None:
+def require_equal(target: DeployTarget) -> None:
     """Raise if the state that was just written does not read back as it was written."""
     found = target.differences()
     if found:

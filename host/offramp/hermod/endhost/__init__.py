@@ -15,15 +15,15 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp.hermod.endhost.endpoint import Endpoint as Endpoint
     from offramp.hermod.endhost.group import endpoint_of as endpoint_of
-    from offramp.hermod.endhost.priorities import Mark as Mark
+    from offramp.hermod.endhost.priorities import CoflowPriority as CoflowPriority
     from offramp.hermod.endhost.priorities import Priorities as Priorities
     from offramp.hermod.endhost.tuning import Tuning as Tuning
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
+            "CoflowPriority": "offramp.hermod.endhost.priorities",
             "Endpoint": "offramp.hermod.endhost.endpoint",
-            "Mark": "offramp.hermod.endhost.priorities",
             "Priorities": "offramp.hermod.endhost.priorities",
             "Tuning": "offramp.hermod.endhost.tuning",
             "endpoint_of": "offramp.hermod.endhost.group",

@@ -9,7 +9,7 @@ import threading
 from concurrent.futures import Future
 from typing import Final
 
-from offramp.hermod.endhost.wire import Header, Kind
+from offramp.hermod.endhost.wire import FrameHeader, FrameType
 from offramp_base.errors import OfframpError
 
 _MOST_EARLY: Final = 1 << 16
@@ -17,7 +17,7 @@ _MOST_HELD: Final = 1 << 26
 """Bytes that ranks have said in rounds that are not complete."""
 
 
-class Control:
+class ControlChannel:
     """Frames to one peer, from any thread."""
 
     def __init__(self, sock: socket.socket, timeout_s: float) -> None:
@@ -27,7 +27,7 @@ class Control:
         limit = struct.pack("@ll", seconds, int((timeout_s - seconds) * 1e6))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
-    def send(self, header: Header, payload: bytes = b"") -> None:
+    def send(self, header: FrameHeader, payload: bytes = b"") -> None:
         """Send a frame.
 
         Raises:
@@ -98,6 +98,6 @@ class Gathering:
             future.set_exception(OfframpError(str(failure)))
 
 
-def words(message: int, payload: bytes) -> tuple[Header, bytes]:
+def words(message: int, payload: bytes) -> tuple[FrameHeader, bytes]:
     """The frame in which a rank speaks."""
-    return Header(Kind.WORDS, len(payload), message), payload
+    return FrameHeader(FrameType.WORDS, len(payload), message), payload

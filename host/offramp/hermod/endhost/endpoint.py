@@ -18,15 +18,15 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 from typing import Any, Final, Self
 
-from offramp.hermod.endhost.control import Control, Gathering, words
-from offramp.hermod.endhost.ledger import Ledger, NumberInUse
-from offramp.hermod.endhost.priorities import Mark, Priorities
-from offramp.hermod.endhost.receiver import Receiver
-from offramp.hermod.endhost.sender import Sender
+from offramp.hermod.endhost.control import ControlChannel, Gathering, words
+from offramp.hermod.endhost.ledger import NumberInUse, TransferLedger
+from offramp.hermod.endhost.priorities import CoflowPriority, Priorities
+from offramp.hermod.endhost.receiver import FrameReceiver
+from offramp.hermod.endhost.sender import ChunkSender
 from offramp.hermod.endhost.sockets import Address, dial, keep_alive, listen, set_mark
-from offramp.hermod.endhost.transfers import Coflow, Incoming, Outgoing, Span
+from offramp.hermod.endhost.transfers import CoflowTransfers, Incoming, OutgoingBytes, Span
 from offramp.hermod.endhost.tuning import Tuning
-from offramp.hermod.endhost.wire import MOST_TEXT, MOST_WORDS, Header, Hello, Kind
+from offramp.hermod.endhost.wire import MOST_TEXT, MOST_WORDS, FrameHeader, FrameType, RankHello
 from offramp.hermod.factors import Factors
 from offramp.workers.address import local_address
 from offramp.workers.rate import TokenBucket
@@ -81,8 +81,8 @@ class Endpoint:
         self._lock = threading.Lock()
         self._submitted = 0
         self._dialling = threading.Lock()
-        self._ledger, self._gathering = Ledger(), Gathering(size)
-        self._controls: dict[int, Control] = {}
+        self._ledger, self._gathering = TransferLedger(), Gathering(size)
+        self._controls: dict[int, ControlChannel] = {}
         self._connected = threading.Condition()
         self._greeted: set[tuple[int, int | None]] = set()
         self._leaving: dict[int, int] = {}  # of peers that have taken leave: how many connections they had sent over
@@ -104,9 +104,9 @@ class Endpoint:
             raise
         self._peers: list[Address] = [(row["host"], row["port"]) for row in rows]
         self._session: str = rows[0]["session"]
-        self._receiver = Receiver(listener, self._ledger, self)
+        self._receiver = FrameReceiver(listener, self._ledger, self)
         card = TokenBucket(self.tuning.rate_bps, burst_s=0.0) if self.tuning.rate_bps else None
-        self._sender = Sender(self._ledger, self.tuning.chunk, self._cannot_send, card)
+        self._sender = ChunkSender(self._ledger, self.tuning.chunk, self._cannot_send, card)
         try:
             for peer in range(rank):
                 self._receiver.add_control(self._dial_control(peer), peer)
@@ -162,8 +162,8 @@ class Endpoint:
         mark = self.priorities.mark(factors)
         with self._lock:
             self._submitted += 1
-            coflow = Coflow(mark, self._submitted, in_order=order is not None)
-        outs = {p: Outgoing((p, message), view, coflow, len(view)) for p, view in outgoing.items()}
+            coflow = CoflowTransfers(mark, self._submitted, in_order=order is not None)
+        outs = {p: OutgoingBytes((p, message), view, coflow, len(view)) for p, view in outgoing.items()}
         ins = [Incoming((p, message), view, coflow, len(view)) for p, view in incoming.items()]
         for peer in (*outgoing, *incoming):
             if not 0 <= peer < self.size or peer == self.rank:
@@ -181,7 +181,7 @@ class Endpoint:
             raise
         self._sender.wake()
         for i in ins:
-            self._tell(i.route[0], Header(Kind.READY, 0, message, 0, len(i.view)))
+            self._tell(i.route[0], FrameHeader(FrameType.READY, 0, message, 0, len(i.view)))
         return coflow.future
 
     @property
@@ -215,7 +215,7 @@ class Endpoint:
             payload = text.encode()[:MOST_TEXT]
             for peer in list(self._controls):
                 with contextlib.suppress(OSError):
-                    self._controls[peer].send(Header(Kind.ABORT, len(payload)), payload)
+                    self._controls[peer].send(FrameHeader(FrameType.ABORT, len(payload)), payload)
         failure = self.failure
         assert failure is not None
         return OfframpError(str(failure))
@@ -227,14 +227,14 @@ class Endpoint:
         self._closing = True
         for peer, control in list(self._controls.items()):
             with contextlib.suppress(OSError):
-                control.send(Header(Kind.BYE, 0, total=self._sender.connections_to(peer)))
+                control.send(FrameHeader(FrameType.BYE, 0, total=self._sender.connections_to(peer)))
         self._end("the endpoint was closed")
         self._sender.close()
         self._receiver.close()
         for sock in self._sockets:
             sock.close()
 
-    def greeted(self, greeting: Greeting) -> tuple[Hello, socket.socket]:
+    def greeted(self, greeting: Greeting) -> tuple[RankHello, socket.socket]:
         """A connection came in (for the receiver).
 
         Raises:
@@ -242,7 +242,7 @@ class Endpoint:
                 from a lower rank, or one for data in the class of control.
             OSError: it is gone.
         """
-        hello = Hello.check(greeting.content, self._session, self.size)
+        hello = RankHello.check(greeting.content, self._session, self.size)
         control = self.priorities.control.dscp
         if hello.rank == self.rank or (hello.rank, hello.dscp) in self._greeted:
             raise OfframpError("greeting: a connection that exists already")
@@ -255,21 +255,23 @@ class Endpoint:
         if hello.dscp is None:
             self._add_control(hello.rank, sock)
         else:
-            set_mark(sock, Mark((), hello.dscp, 0))  # acknowledgements go by the class of what they acknowledge
+            set_mark(
+                sock, CoflowPriority((), hello.dscp, 0)
+            )  # acknowledgements go by the class of what they acknowledge
         return hello, sock
 
-    def heard(self, peer: int, header: Header, payload: bytes) -> None:
+    def heard(self, peer: int, header: FrameHeader, payload: bytes) -> None:
         """A control frame came in (for the receiver).
 
         Raises:
             OfframpError: it contradicts what was agreed.
         """
-        if header.kind is Kind.READY:
+        if header.kind is FrameType.READY:
             self._ledger.ready((peer, header.message), header.total)
             self._sender.wake()
-        elif header.kind is Kind.WORDS:
+        elif header.kind is FrameType.WORDS:
             self._gathering.add(peer, header.message, payload)
-        elif header.kind is Kind.ABORT:
+        elif header.kind is FrameType.ABORT:
             self._end(_printable(payload.decode(errors="replace")))
         else:
             self._leaving[peer] = header.total
@@ -319,7 +321,7 @@ class Endpoint:
                 self._connected.notify_all()
         return first
 
-    def _tell(self, peer: int, header: Header, payload: bytes = b"") -> None:
+    def _tell(self, peer: int, header: FrameHeader, payload: bytes = b"") -> None:
         try:
             self._controls[peer].send(header, payload)
         except OSError as error:
@@ -329,7 +331,7 @@ class Endpoint:
                 failure = self.fail(f"rank {peer} has left")
             raise OfframpError(str(failure)) from None
 
-    def _connect(self, peer: int, mark: Mark) -> None:
+    def _connect(self, peer: int, mark: CoflowPriority) -> None:
         """See to a connection to a peer with a DSCP."""
         lane = (peer, mark.dscp)
         with self._dialling:
@@ -343,7 +345,7 @@ class Endpoint:
         self._add_control(peer, sock)
         return sock
 
-    def _dial(self, peer: int, mark: Mark, dscp: int | None) -> socket.socket:
+    def _dial(self, peer: int, mark: CoflowPriority, dscp: int | None) -> socket.socket:
         attempts = 0
 
         def dialled() -> None:
@@ -354,7 +356,7 @@ class Endpoint:
             if attempts == 2:
                 _LOG.warning("rank %d closed a connection before it answered; dialling again", peer)
 
-        hello = Hello(self.rank, dscp).greeting(self._session, self.size)
+        hello = RankHello(self.rank, dscp).greeting(self._session, self.size)
         try:
             return dial(self._here, self._peers[peer], mark, self.tuning, self._token, hello, dialled)
         except OSError as error:
@@ -366,7 +368,7 @@ class Endpoint:
         set_mark(sock, self.priorities.control)
         keep_alive(sock, self.tuning.dead_s)
         with self._connected:
-            self._controls[peer] = Control(sock, self.tuning.dead_s)
+            self._controls[peer] = ControlChannel(sock, self.tuning.dead_s)
             self._connected.notify_all()
 
     def _await_peers(self) -> None:

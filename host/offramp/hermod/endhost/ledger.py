@@ -7,8 +7,8 @@ import threading
 from collections.abc import Container, Iterable
 from typing import Final
 
-from offramp.hermod.endhost.scheduler import Lane, Scheduler
-from offramp.hermod.endhost.transfers import Coflow, Incoming, Outgoing, Piece, Route
+from offramp.hermod.endhost.scheduler import CoflowScheduler, Lane
+from offramp.hermod.endhost.transfers import CoflowTransfers, Incoming, OutgoingBytes, Piece, Route
 from offramp_base.errors import OfframpError
 
 _MOST_EARLY: Final = 1 << 20
@@ -19,13 +19,13 @@ class NumberInUse(OfframpError):
     """A message of this number is not over; nothing has changed."""
 
 
-class Ledger:
+class TransferLedger:
     """All transfers that are not over, behind one lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._scheduler = Scheduler()
-        self._outgoing: dict[Route, Outgoing] = {}
+        self._scheduler = CoflowScheduler()
+        self._outgoing: dict[Route, OutgoingBytes] = {}
         self._incoming: dict[Route, Incoming] = {}
         self._early: dict[Route, int] = {}
         self._failure: OfframpError | None = None
@@ -35,7 +35,7 @@ class Ledger:
         """The error after which nothing works any more."""
         return self._failure
 
-    def submit(self, coflow: Coflow, outgoing: Iterable[Outgoing], incoming: Iterable[Incoming]) -> None:
+    def submit(self, coflow: CoflowTransfers, outgoing: Iterable[OutgoingBytes], incoming: Iterable[Incoming]) -> None:
         """Take in a coflow.
 
         Raises:
@@ -80,7 +80,7 @@ class Ledger:
         if done:
             outgoing.coflow.future.set_result(None)
 
-    def _begin(self, outgoing: Outgoing, total: int) -> bool:
+    def _begin(self, outgoing: OutgoingBytes, total: int) -> bool:
         """Whether that ends the coflow."""
         if total != len(outgoing.view):
             peer, message = outgoing.route
@@ -163,7 +163,9 @@ class Ledger:
             coflow.future.set_exception(OfframpError(str(failure)))
         return True
 
-    def _over(self, table: dict[Route, Outgoing] | dict[Route, Incoming], transfer: Outgoing | Incoming) -> bool:
+    def _over(
+        self, table: dict[Route, OutgoingBytes] | dict[Route, Incoming], transfer: OutgoingBytes | Incoming
+    ) -> bool:
         """Strike a transfer out; whether it was the last of its coflow."""
         del table[transfer.route]
         transfer.coflow.transfers -= 1

@@ -7,16 +7,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from offramp.hermod.endhost.priorities import Mark
+from offramp.hermod.endhost.priorities import CoflowPriority
 from offramp_base.errors import OfframpError
 
 
-def traffic_class(mark: Mark) -> int:
+def traffic_class(mark: CoflowPriority) -> int:
     """The upper six bits of the byte are the DSCP."""
     return mark.dscp << 2
 
 
-def nccl_environment(data: Mark, control: Mark) -> dict[str, str]:
+def nccl_environment(data: CoflowPriority, control: CoflowPriority) -> dict[str, str]:
     """Variables for a process all of whose communicators have one priority, set before NCCL starts.
 
     ``NCCL_IB_TC`` is of the data, ``NCCL_IB_FIFO_TC`` (since NCCL 2.22.3) of the receivers' clear-to-send messages.
@@ -25,7 +25,7 @@ def nccl_environment(data: Mark, control: Mark) -> dict[str, str]:
     return {"NCCL_IB_TC": str(traffic_class(data)), "NCCL_IB_FIFO_TC": str(traffic_class(control))}
 
 
-def nccl_options(mark: Mark, environment: Mapping[str, str] = os.environ) -> Any:
+def nccl_options(mark: CoflowPriority, environment: Mapping[str, str] = os.environ) -> Any:
     """``pg_options`` for ``new_group`` or ``init_process_group``: a communicator with a priority of its own.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Self
 
-from offramp.hermod.dscp import Codec
+from offramp.hermod.dscp import DscpCodec
 from offramp.hermod.factors import Factors, Key, hermod_policy, key
 from offramp.hermod.queues import CONTROL, MOST_QUEUES, QueuePlan, plan_queues
 
@@ -17,7 +17,7 @@ _LAST: Final = (1 << 62,)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CoflowPriority:
     """One priority.
 
     Attributes:
@@ -41,7 +41,7 @@ class Priorities:
         policy: the exact order at the host.
     """
 
-    codec: Codec | None = None
+    codec: DscpCodec | None = None
     plan: QueuePlan | None = None
     policy: str = "hermod"
 
@@ -59,9 +59,9 @@ class Priorities:
         """The thesis' order, and the split map for switches with ``queues`` queues; ``apart``: not the lowest of them.
 
         Raises:
-            OfframpError: as :class:`~offramp.hermod.dscp.Codec` and :func:`~offramp.hermod.queues.plan_queues`.
+            OfframpError: as :class:`~offramp.hermod.dscp.DscpCodec` and :func:`~offramp.hermod.queues.plan_queues`.
         """
-        codec = Codec(micro_batches, layers, interleaved)
+        codec = DscpCodec(micro_batches, layers, interleaved)
         return cls(
             codec, plan_queues(codec, queues, control=control, apart=apart), hermod_policy(interleaved=interleaved)
         )
@@ -71,24 +71,26 @@ class Priorities:
         """Priorities of a job without any."""
         return cls()
 
-    def mark(self, factors: Factors | None) -> Mark:
+    def mark(self, factors: Factors | None) -> CoflowPriority:
         """The mark of a coflow; one without factors goes last.
 
         Raises:
             OfframpError: a factor outside the job.
         """
         if self.codec is None or self.plan is None:
-            return Mark((), 0, 0)
+            return CoflowPriority((), 0, 0)
         if factors is None:
-            return Mark(_LAST, 0, _SO_PRIORITIES[-1])
+            return CoflowPriority(_LAST, 0, _SO_PRIORITIES[-1])
         code = self.codec.code(factors)
         dscp = self.plan.dscp[code]
         place = self.plan.lowest + self.plan.classes - 1 - self.plan.queue[dscp]
-        return Mark(key(self.policy, factors), dscp, _SO_PRIORITIES[place * len(_SO_PRIORITIES) // self.plan.classes])
+        return CoflowPriority(
+            key(self.policy, factors), dscp, _SO_PRIORITIES[place * len(_SO_PRIORITIES) // self.plan.classes]
+        )
 
     @property
-    def control(self) -> Mark:
+    def control(self) -> CoflowPriority:
         """Mark of the few bytes by which hosts agree."""
         if self.plan is None or not self.plan.control:
-            return Mark((), 0, 0)
-        return Mark((), max(self.plan.control), _SO_PRIORITIES[0])
+            return CoflowPriority((), 0, 0)
+        return CoflowPriority((), max(self.plan.control), _SO_PRIORITIES[0])

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from offramp.hermod.endhost.ledger import Ledger
+from offramp.hermod.endhost.ledger import TransferLedger
 from offramp.hermod.endhost.transfers import Route
-from offramp.hermod.endhost.wire import HEADER_BYTES, MOST_DSCP, MOST_PAYLOAD, Header, Hello, Kind
+from offramp.hermod.endhost.wire import HEADER_BYTES, MOST_DSCP, MOST_PAYLOAD, FrameHeader, FrameType, RankHello
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Greeting, Listener
 
@@ -29,10 +29,10 @@ Script = Iterator[memoryview]
 class Owner(Protocol):
     """Receives the events of a receiver."""
 
-    def greeted(self, greeting: Greeting) -> tuple[Hello, socket.socket]:
+    def greeted(self, greeting: Greeting) -> tuple[RankHello, socket.socket]:
         """A connection is a peer's; OfframpError refuses it, OSError: it is gone."""
 
-    def heard(self, peer: int, header: Header, payload: bytes) -> None:
+    def heard(self, peer: int, header: FrameHeader, payload: bytes) -> None:
         """A control frame; OfframpError ends the endpoint."""
 
     def ended(self, peer: int) -> None:
@@ -42,8 +42,10 @@ class Owner(Protocol):
         """A peer's connection broke or carries nonsense."""
 
 
-class _Connection:
-    def __init__(self, sock: socket.socket, script: Callable[[_Connection], Script], peer: int, urgency: int) -> None:
+class _IncomingConnection:
+    def __init__(
+        self, sock: socket.socket, script: Callable[[_IncomingConnection], Script], peer: int, urgency: int
+    ) -> None:
         self.sock, self.peer, self.urgency = sock, peer, urgency
         self.between_frames = self.control = False
         self.steps = script(self)
@@ -72,7 +74,7 @@ class _Connection:
                 self._want, self._got = next(self.steps), 0
 
 
-class Receiver:
+class FrameReceiver:
     """Reads all connections of an endpoint, those of urgent coflows first.
 
     Args:
@@ -81,7 +83,7 @@ class Receiver:
         owner: is told what is heard.
     """
 
-    def __init__(self, listener: Listener, ledger: Ledger, owner: Owner) -> None:
+    def __init__(self, listener: Listener, ledger: TransferLedger, owner: Owner) -> None:
         self._listener, self._ledger, self._owner = listener, ledger, owner
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector = selectors.DefaultSelector()
@@ -101,7 +103,7 @@ class Receiver:
 
     def add_control(self, sock: socket.socket, peer: int) -> None:
         """Hear a control connection that this endpoint has dialled; before :meth:`start`."""
-        self._register(sock, Hello(peer, None))
+        self._register(sock, RankHello(peer, None))
 
     def close(self) -> None:
         """End the thread and what was accepted."""
@@ -139,16 +141,16 @@ class Receiver:
         else:
             self._register(sock, hello)
 
-    def _register(self, sock: socket.socket, hello: Hello) -> None:
+    def _register(self, sock: socket.socket, hello: RankHello) -> None:
         sock.setblocking(True)  # every read says MSG_DONTWAIT
         peer = hello.rank
         if hello.dscp is None:
-            connection = _Connection(sock, lambda c: self._control(c, peer), peer, _MOST_URGENT)
+            connection = _IncomingConnection(sock, lambda c: self._control(c, peer), peer, _MOST_URGENT)
         else:
-            connection = _Connection(sock, lambda c: self._data(c, peer), peer, hello.dscp)
+            connection = _IncomingConnection(sock, lambda c: self._data(c, peer), peer, hello.dscp)
         self._selector.register(sock, selectors.EVENT_READ, connection)
 
-    def _read(self, connection: _Connection) -> None:
+    def _read(self, connection: _IncomingConnection) -> None:
         try:
             connection.read()
         except Exception as error:
@@ -159,25 +161,25 @@ class Receiver:
                 self._owner.lost(connection.peer, error, control=connection.control)
             connection.sock.close()
 
-    def _data(self, connection: _Connection, peer: int) -> Script:
+    def _data(self, connection: _IncomingConnection, peer: int) -> Script:
         raw = bytearray(HEADER_BYTES)
         while True:
             connection.between_frames = True
             yield memoryview(raw)
             connection.between_frames = False
-            header = Header.unpack(raw, peer)
-            if header.kind is not Kind.DATA or not header.length:
+            header = FrameHeader.unpack(raw, peer)
+            if header.kind is not FrameType.DATA or not header.length:
                 raise OfframpError(f"rank {peer} sent {header.kind.name} where data belong")
             route: Route = (peer, header.message)
             yield self._ledger.target(route, header.offset, header.length, header.total)
             self._ledger.arrived(route, header.length)
 
-    def _control(self, connection: _Connection, peer: int) -> Script:
+    def _control(self, connection: _IncomingConnection, peer: int) -> Script:
         connection.control = True
         raw = bytearray(HEADER_BYTES)
         while True:
             yield memoryview(raw)
-            header = Header.unpack(raw, peer)
+            header = FrameHeader.unpack(raw, peer)
             if header.length > MOST_PAYLOAD.get(header.kind, -1):
                 raise OfframpError(f"rank {peer} sent {header.kind.name}, {header.length} bytes, where control belongs")
             payload = bytearray()

@@ -6,13 +6,13 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Container
 
-from offramp.hermod.endhost.transfers import Coflow, Piece
+from offramp.hermod.endhost.transfers import CoflowTransfers, Piece
 
 Lane = tuple[int, int]
 """Peer and DSCP: a connection."""
 
 
-class Scheduler:
+class CoflowScheduler:
     """A priority queue of coflows.
 
     The most urgent coflow that can send does. One below it may send only to peers that no coflow above is ready to
@@ -20,12 +20,12 @@ class Scheduler:
     """
 
     def __init__(self) -> None:
-        self._coflows: list[Coflow] = []
+        self._coflows: list[CoflowTransfers] = []
 
     def __len__(self) -> int:
         return len(self._coflows)
 
-    def add(self, coflow: Coflow) -> None:
+    def add(self, coflow: CoflowTransfers) -> None:
         """Let a coflow take part while it has pieces."""
         if coflow.pieces:
             insort(self._coflows, coflow, key=lambda c: c.place)

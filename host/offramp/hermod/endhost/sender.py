@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from offramp.hermod.endhost.ledger import Ledger
+from offramp.hermod.endhost.ledger import TransferLedger
 from offramp.hermod.endhost.scheduler import Lane
 from offramp.hermod.endhost.transfers import Piece
-from offramp.hermod.endhost.wire import HEADER_BYTES, Header, Kind
+from offramp.hermod.endhost.wire import HEADER_BYTES, FrameHeader, FrameType
 
 if TYPE_CHECKING:
     from offramp.workers.rate import TokenBucket
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TICK_MS: Final = 1000
 
 
-class _Connection:
+class _OutgoingConnection:
     """A connection of one priority, and the frame that it is in the middle of."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -35,7 +35,7 @@ class _Connection:
         """Begin a frame with the next chunk of a piece."""
         outgoing, start = piece.outgoing, piece.start
         self._size = min(chunk, piece.stop - start)
-        header = Header(Kind.DATA, self._size, outgoing.route[1], start, len(outgoing.view))
+        header = FrameHeader(FrameType.DATA, self._size, outgoing.route[1], start, len(outgoing.view))
         self.piece = piece
         self._parts = [memoryview(header.pack()), outgoing.view[start : start + self._size]]
 
@@ -55,7 +55,7 @@ class _Connection:
         return self._size
 
 
-class Sender:
+class ChunkSender:
     """Sends chunk by chunk in the order of the ledger's scheduler.
 
     Attributes:
@@ -67,10 +67,10 @@ class Sender:
     """
 
     def __init__(
-        self, ledger: Ledger, chunk: int, lost: Callable[[int, OSError], None], card: TokenBucket | None = None
+        self, ledger: TransferLedger, chunk: int, lost: Callable[[int, OSError], None], card: TokenBucket | None = None
     ) -> None:
         self._ledger, self._chunk, self._lost, self._card = ledger, chunk, lost, card
-        self._connections: dict[Lane, _Connection] = {}
+        self._connections: dict[Lane, _OutgoingConnection] = {}
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
@@ -89,7 +89,7 @@ class Sender:
 
     def add(self, lane: Lane, sock: socket.socket) -> None:
         """Send to a peer with a DSCP over this connection."""
-        self._connections[lane] = _Connection(sock)
+        self._connections[lane] = _OutgoingConnection(sock)
 
     def wake(self) -> None:
         """Look for something to send."""

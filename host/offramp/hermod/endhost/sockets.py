@@ -7,11 +7,11 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from offramp.hermod.endhost.priorities import Mark
+from offramp.hermod.endhost.priorities import CoflowPriority
 from offramp.hermod.endhost.tuning import Tuning
 from offramp.hermod.endhost.wire import PROTOCOL
 from offramp_base.errors import OfframpError
-from offramp_base.listening import Access, Limits, Listener, Token, connect, parse_address
+from offramp_base.listening import Access, ConnectionLimits, Listener, Token, connect, parse_address
 from offramp_base.listening import Address as Place
 
 _MOST_GREETING: Final = 512
@@ -21,7 +21,7 @@ Address = tuple[str, int]
 """Numeric IPv4 or IPv6 address, port."""
 
 
-def set_mark(sock: socket.socket, mark: Mark) -> None:
+def set_mark(sock: socket.socket, mark: CoflowPriority) -> None:
     """Give a TCP socket a priority: IP_TOS or IPV6_TCLASS, then SO_PRIORITY, which IP_TOS changes too."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, mark.dscp << 2)
@@ -30,13 +30,15 @@ def set_mark(sock: socket.socket, mark: Mark) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, mark.so_priority)
 
 
-def listen(host: str, access: Access, mark: Mark, tuning: Tuning) -> Listener:
+def listen(host: str, access: Access, mark: CoflowPriority, tuning: Tuning) -> Listener:
     """A listener on a free port, whose answers carry the mark.
 
     Raises:
         OfframpError: the address is not of this host or needs a token, or the congestion control does not exist.
     """
-    listener = Listener(_at(host, 0), access, PROTOCOL, Limits(greeting_bytes=_MOST_GREETING, greeting_s=_GREETING_S))
+    listener = Listener(
+        _at(host, 0), access, PROTOCOL, ConnectionLimits(greeting_bytes=_MOST_GREETING, greeting_s=_GREETING_S)
+    )
     try:
         _tune(listener.sock, tuning)
         set_mark(listener.sock, mark)
@@ -49,7 +51,7 @@ def listen(host: str, access: Access, mark: Mark, tuning: Tuning) -> Listener:
 def dial(
     here: str,
     there: Address,
-    mark: Mark,
+    mark: CoflowPriority,
     tuning: Tuning,
     token: Token | None,
     hello: Mapping[str, Any],

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from offramp.hermod.endhost.priorities import Mark
+from offramp.hermod.endhost.priorities import CoflowPriority
 from offramp_base.errors import OfframpError
 
 Route = tuple[int, int]
@@ -18,12 +18,12 @@ Span = tuple[int, int, int]
 
 
 @dataclass(eq=False, slots=True)
-class Outgoing:
+class OutgoingBytes:
     """Bytes for a peer; ``ready`` when it waits for them."""
 
     route: Route
     view: memoryview
-    coflow: Coflow
+    coflow: CoflowTransfers
     left: int
     ready: bool = False
 
@@ -34,7 +34,7 @@ class Incoming:
 
     route: Route
     view: memoryview
-    coflow: Coflow
+    coflow: CoflowTransfers
     missing: int
     announced: int = 0
 
@@ -43,13 +43,13 @@ class Incoming:
 class Piece:
     """A stretch of a transfer that is sent without a look at the coflow's other transfers."""
 
-    outgoing: Outgoing
+    outgoing: OutgoingBytes
     start: int
     stop: int
 
 
 @dataclass(eq=False, slots=True)
-class Coflow:
+class CoflowTransfers:
     """Transfers of one collective that this host takes part in.
 
     Attributes:
@@ -59,7 +59,7 @@ class Coflow:
         transfers: number of transfers that are not over; the future has its result when none is left.
     """
 
-    mark: Mark
+    mark: CoflowPriority
     number: int
     in_order: bool
     transfers: int = 0
@@ -71,7 +71,7 @@ class Coflow:
         """Sort key of the coflow: the smaller goes first."""
         return self.mark.key, self.number
 
-    def cut(self, outgoing: dict[int, Outgoing], spans: Iterable[Span] | None) -> None:
+    def cut(self, outgoing: dict[int, OutgoingBytes], spans: Iterable[Span] | None) -> None:
         """Fill in the pieces: by ``spans``, or each transfer as a whole.
 
         Raises:

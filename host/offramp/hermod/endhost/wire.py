@@ -24,7 +24,7 @@ MOST_TEXT: Final = 4096
 """Bytes of why a sender has failed."""
 
 
-class Kind(IntEnum):
+class FrameType(IntEnum):
     """Type of a frame."""
 
     DATA = 1  # on connections of a priority: a part of a transfer
@@ -34,12 +34,12 @@ class Kind(IntEnum):
     BYE = 5  # the sender has closed in order
 
 
-MOST_PAYLOAD: Final = {Kind.READY: 0, Kind.WORDS: MOST_WORDS, Kind.ABORT: MOST_TEXT, Kind.BYE: 0}
+MOST_PAYLOAD: Final = {FrameType.READY: 0, FrameType.WORDS: MOST_WORDS, FrameType.ABORT: MOST_TEXT, FrameType.BYE: 0}
 """Bytes behind the header of each control frame."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class RankHello:
     """The purpose of a connection: the rank that connects, and the DSCP of its frames (None: control)."""
 
     rank: int
@@ -67,10 +67,10 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FrameHeader:
     """Before each frame: ``length`` bytes follow, of message ``message`` from ``offset`` on; ``total``: all of it."""
 
-    kind: Kind
+    kind: FrameType
     length: int
     message: int = 0
     offset: int = 0
@@ -88,6 +88,6 @@ class Header:
             OfframpError: not a header.
         """
         marker, kind, length, message, offset, total = _HEADER.unpack(raw)
-        if marker != _MARKER or not Kind.DATA <= kind <= Kind.BYE:
+        if marker != _MARKER or not FrameType.DATA <= kind <= FrameType.BYE:
             raise OfframpError(f"rank {rank} sent a frame without a header")
-        return cls(Kind(kind), length, message, offset, total)
+        return cls(FrameType(kind), length, message, offset, total)

@@ -16,14 +16,14 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp.hermod.matching.decompose import decompose as decompose_matrix
     from offramp.hermod.matching.literal import literal as literal_matrix
-    from offramp.hermod.matching.schedule import Schedule as Schedule
+    from offramp.hermod.matching.schedule import SubphaseSchedule as SubphaseSchedule
     from offramp.hermod.matching.schedule import bound as bound
     from offramp.hermod.matching.schedule import check_matrix as check_matrix
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Schedule": "offramp.hermod.matching.schedule",
+            "SubphaseSchedule": "offramp.hermod.matching.schedule",
             "bound": "offramp.hermod.matching.schedule",
             "check_matrix": "offramp.hermod.matching.schedule",
             "decompose_matrix": "offramp.hermod.matching.decompose:decompose",

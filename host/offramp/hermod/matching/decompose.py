@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.hermod.matching import kernel
-from offramp.hermod.matching.schedule import Matrix, Schedule, bound, check_matrix
+from offramp.hermod.matching.schedule import Matrix, SubphaseSchedule, bound, check_matrix
 from offramp_base.errors import OfframpError
 
 QUANTUM: Final = 8
@@ -27,7 +27,7 @@ def _functions() -> tuple[Any, Any]:
         return kernel.stuff, kernel.phases
 
 
-def decompose(matrix: Any, *, quantum: int = 0, interpreted: bool = False) -> Schedule:
+def decompose(matrix: Any, *, quantum: int = 0, interpreted: bool = False) -> SubphaseSchedule:
     """Sub-phases that move ``matrix[i, j]`` from rank i to rank j, the same on every rank.
 
     Args:
@@ -63,7 +63,7 @@ def decompose(matrix: Any, *, quantum: int = 0, interpreted: bool = False) -> Sc
         made = phases(full, flat, to, by, best, parent, state, *views, room, size)
         for parts, part in zip(kept, outcome, strict=True):
             parts.append(part[:made].copy())
-    return Schedule(_joined(kept[0], size), _joined(kept[1], 1)[:, 0], _joined(kept[2], size))
+    return SubphaseSchedule(_joined(kept[0], size), _joined(kept[1], 1)[:, 0], _joined(kept[2], size))
 
 
 def _joined(parts: list[Matrix], width: int) -> Matrix:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from offramp.hermod.matching.schedule import Schedule, check_matrix
+from offramp.hermod.matching.schedule import SubphaseSchedule, check_matrix
 
 
-def literal(matrix: Any, *, matched_minimum: bool = False) -> Schedule:
+def literal(matrix: Any, *, matched_minimum: bool = False) -> SubphaseSchedule:
     """The printed loop; ``matched_minimum`` takes the weight from the matched entries, not from all.
 
     Raises:
@@ -37,7 +37,7 @@ def literal(matrix: Any, *, matched_minimum: bool = False) -> Schedule:
         weights.append(weight)
         sends.append(send)
     shape = (len(weights), size)
-    return Schedule(
+    return SubphaseSchedule(
         np.array(peers, np.int64).reshape(shape),
         np.array(weights, np.int64),
         np.array(sends, np.int64).reshape(shape),

@@ -16,7 +16,7 @@ Matrix = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class SubphaseSchedule:
     """Sub-phases, one after the other.
 
     Attributes:
@@ -40,10 +40,10 @@ class Schedule:
     def __iter__(self) -> Iterator[tuple[list[int], int, list[int]]]:
         return zip(self.peer.tolist(), self.weight.tolist(), self.send.tolist(), strict=True)
 
-    def transposed(self) -> Schedule:
+    def transposed(self) -> SubphaseSchedule:
         """The combine of this dispatch: every sub-phase the other way round, with the same weights."""
         back = np.argsort(self.peer, axis=1)
-        return Schedule(back, self.weight, np.take_along_axis(self.send, back, axis=1))
+        return SubphaseSchedule(back, self.weight, np.take_along_axis(self.send, back, axis=1))
 
     def sent(self) -> Matrix:
         """The matrix that the sub-phases have moved."""

@@ -21,9 +21,9 @@ from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.operator.agreement import UNKNOWN, Proposal, agree, fingerprint
 from offramp.hermod.operator.buffers import check_pair, check_splits, row_bytes
 from offramp.hermod.operator.calibrate import measure
-from offramp.hermod.operator.choice import PLAIN_BELOW, Cost, cut
-from offramp.hermod.operator.exchange import Exchange
-from offramp.hermod.operator.movers import Mover, mover_of
+from offramp.hermod.operator.choice import PLAIN_BELOW, OperatorCost, cut
+from offramp.hermod.operator.exchange import CoflowExchange
+from offramp.hermod.operator.movers import ByteMover, mover_of
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _KEPT_SCHEDULES: Final = 64
 
 
 @dataclass
-class _Task:
+class _OperatorTask:
     """One all-to-all on its way through the operator's thread."""
 
     source: torch.Tensor
@@ -43,9 +43,9 @@ class _Task:
     send: list[int]
     receive: list[int] | None
     factors: Factors | None
-    like: Exchange | None = None
+    like: CoflowExchange | None = None
     fault: str = ""
-    future: Future[tuple[Exchange, torch.Tensor]] = field(default_factory=Future)
+    future: Future[tuple[CoflowExchange, torch.Tensor]] = field(default_factory=Future)
 
     @property
     def row_bytes(self) -> int:
@@ -101,16 +101,16 @@ class AllToAll:
         if transport not in TRANSPORTS:
             raise OfframpError(f"transport {transport}: expected one of {', '.join(TRANSPORTS)}")
         self._own = endpoint_of(group, priorities) if transport == "sockets" and endpoint is None else None
-        self._mover: Mover = mover_of(group, control, endpoint or self._own, timeout_s, name)
+        self._mover: ByteMover = mover_of(group, control, endpoint or self._own, timeout_s, name)
         self.rank, self.size = self._mover.rank, self._mover.size
-        self.last: Exchange | None = None
+        self.last: CoflowExchange | None = None
         self._quantum, self._plain_below, self._timeout_s, self._name = quantum, plain_below, timeout_s, name
         self._settings = fingerprint(name, quantum, plain_below, self._mover.name, self.size)
-        self._cost: Cost | None = None
+        self._cost: OperatorCost | None = None
         self._started = self._sequence = self._history = 0
-        self._schedules: dict[tuple[bytes, int], Exchange] = {}
+        self._schedules: dict[tuple[bytes, int], CoflowExchange] = {}
         self._failure: OfframpError | None = None
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_OperatorTask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -176,10 +176,10 @@ class AllToAll:
             raise self._refuse(input, factors, error) from None
         into, sink = output.detach(), landing(output)
 
-        def finish(result: tuple[Exchange, torch.Tensor]) -> torch.Tensor:
+        def finish(result: tuple[CoflowExchange, torch.Tensor]) -> torch.Tensor:
             return into if sink.data_ptr() == into.data_ptr() else into.copy_(result[1])
 
-        handle: Handle[torch.Tensor] = self._put(_Task(input.detach(), sink, send, receive, factors), finish)
+        handle: Handle[torch.Tensor] = self._put(_OperatorTask(input.detach(), sink, send, receive, factors), finish)
         if async_op:
             return handle
         handle.wait()
@@ -190,8 +190,8 @@ class AllToAll:
         source: torch.Tensor,
         send: Sequence[int] | None = None,
         factors: Factors | None = None,
-        like: Exchange | None = None,
-    ) -> Handle[tuple[Exchange, torch.Tensor]]:
+        like: CoflowExchange | None = None,
+    ) -> Handle[tuple[CoflowExchange, torch.Tensor]]:
         """Exchange rows whose receivers need not know the counts; ``like``: an exchange that all ranks know already.
 
         Raises:
@@ -208,14 +208,16 @@ class AllToAll:
             # The other ranks compare nothing now and wait for this one's rows.
             self._failure = self._mover.fail(f"rank {self.rank}: {error}")
             raise OfframpError(str(self._failure)) from None
-        return self._put(_Task(source.detach(), None, counts, None, factors, like), lambda result: result)
+        return self._put(_OperatorTask(source.detach(), None, counts, None, factors, like), lambda result: result)
 
     def _refuse(self, source: torch.Tensor, factors: Factors | None, error: OfframpError) -> OfframpError:
         """Tell the other ranks, which have started the same exchange, why this one cannot."""
-        self._put(_Task(source.detach(), None, [0] * self.size, None, factors, None, str(error)), lambda _: None)
+        self._put(
+            _OperatorTask(source.detach(), None, [0] * self.size, None, factors, None, str(error)), lambda _: None
+        )
         return OfframpError(f"rank {self.rank}: {error}")
 
-    def _put(self, task: _Task, finish: Callable[[Any], Any]) -> Handle[Any]:
+    def _put(self, task: _OperatorTask, finish: Callable[[Any], Any]) -> Handle[Any]:
         self._started += 1
         number = self._started
 
@@ -248,7 +250,7 @@ class AllToAll:
         self._failure = self._failure or failure
         return failure
 
-    def _carry_out(self, task: _Task) -> None:
+    def _carry_out(self, task: _OperatorTask) -> None:
         if self._failure is not None:
             raise OfframpError(str(self._failure))
         self._sequence += 1
@@ -275,7 +277,7 @@ class AllToAll:
 
         moved.add_done_callback(deliver)
 
-    def _agree(self, task: _Task) -> Exchange:
+    def _agree(self, task: _OperatorTask) -> CoflowExchange:
         proposal = Proposal(
             self._sequence,
             self._settings,
@@ -291,13 +293,13 @@ class AllToAll:
         key = (rows.tobytes(), width)
         found = self._schedules.pop(key, None)
         if found is None:
-            found = Exchange(rows, width, cut(rows, width, self._quantum, self._measured, self._plain_below))
+            found = CoflowExchange(rows, width, cut(rows, width, self._quantum, self._measured, self._plain_below))
         self._schedules[key] = found
         if len(self._schedules) > _KEPT_SCHEDULES:
             del self._schedules[next(iter(self._schedules))]
         return found
 
-    def _measured(self) -> Cost:
+    def _measured(self) -> OperatorCost:
         if self._cost is None:
             self._cost = measure(self._mover, self._sequence)
         return self._cost

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
-from offramp.hermod.matching import Schedule
+from offramp.hermod.matching import SubphaseSchedule
 from offramp.hermod.matching.decompose import decompose
-from offramp.hermod.operator.choice import Cost
-from offramp.hermod.operator.exchange import Exchange
+from offramp.hermod.operator.choice import OperatorCost
+from offramp.hermod.operator.exchange import CoflowExchange
 
 if TYPE_CHECKING:
-    from offramp.hermod.operator.movers import Mover
+    from offramp.hermod.operator.movers import ByteMover
 
 _BYTES: Final = 1 << 19
 _TIMES: Final = 16
@@ -25,7 +25,7 @@ _ROUNDS: Final = 1 << 31
 """A bit that no number of an exchange has."""
 
 
-def measure(mover: Mover, sequence: int) -> Cost:
+def measure(mover: ByteMover, sequence: int) -> OperatorCost:
     """A collective: every rank takes part, and all get the slowest rank's numbers.
 
     Each peer gets half a megabyte, in one sub-phase and in sixteen; the fastest of three counts.
@@ -34,13 +34,13 @@ def measure(mover: Mover, sequence: int) -> Cost:
     rows = np.full((size, size), _BYTES, np.int64)
     np.fill_diagonal(rows, 0)
     coarse = decompose(rows)
-    fine = Schedule(*(np.repeat(part, _TIMES, axis=0) for part in (coarse.peer, coarse.weight, coarse.send)))
-    fine = Schedule(fine.peer, fine.weight // _TIMES, fine.send // _TIMES)
+    fine = SubphaseSchedule(*(np.repeat(part, _TIMES, axis=0) for part in (coarse.peer, coarse.weight, coarse.send)))
+    fine = SubphaseSchedule(fine.peer, fine.weight // _TIMES, fine.send // _TIMES)
     given, taken = torch.zeros(_BYTES * size, dtype=torch.uint8), torch.empty(_BYTES * size, dtype=torch.uint8)
     seconds = []
     numbers = count(_ROUNDS | (sequence << 4) % _ROUNDS)
     for schedule in (coarse, fine):
-        exchange = Exchange(rows, 1, schedule)
+        exchange = CoflowExchange(rows, 1, schedule)
         best = float("inf")
         for _ in range(_REPEATS):
             start = time.perf_counter()
@@ -53,4 +53,4 @@ def measure(mover: Mover, sequence: int) -> Cost:
     phases = len(fine) - len(coarse)
     overhead = max(0.0, float(slowest[1] - slowest[0]) / phases)
     moved = _BYTES * (size - 1)
-    return Cost(overhead, max(1e-12, float(slowest[0] - overhead * len(coarse)) / moved))
+    return OperatorCost(overhead, max(1e-12, float(slowest[0] - overhead * len(coarse)) / moved))

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from offramp.hermod.matching import Schedule, bound
+from offramp.hermod.matching import SubphaseSchedule, bound
 from offramp.hermod.matching.decompose import decompose
 from offramp.hermod.matching.schedule import Matrix
 
@@ -24,7 +24,7 @@ _LEAST_RANKS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class OperatorCost:
     """Measured cost of the slowest rank: seconds per sub-phase beyond its bytes, and seconds per byte."""
 
     overhead_s: float
@@ -32,8 +32,8 @@ class Cost:
 
 
 def cut(
-    rows: Matrix, row_bytes: int, quantum: int | None, cost: Callable[[], Cost], plain_below: int
-) -> Schedule | None:
+    rows: Matrix, row_bytes: int, quantum: int | None, cost: Callable[[], OperatorCost], plain_below: int
+) -> SubphaseSchedule | None:
     """The schedule of an exchange, the same on every rank; None: all at once.
 
     Args:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from offramp.hermod.matching import Schedule
+from offramp.hermod.matching import SubphaseSchedule
 from offramp.hermod.matching.schedule import Matrix
 
 Span = tuple[int, int, int]
@@ -17,7 +17,7 @@ Span = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Exchange:
+class CoflowExchange:
     """The rows that ranks exchange, and the sub-phases in which they move.
 
     Attributes:
@@ -28,12 +28,12 @@ class Exchange:
 
     rows: Matrix
     row_bytes: int
-    schedule: Schedule | None
+    schedule: SubphaseSchedule | None
 
     @cached_property
-    def transposed(self) -> Exchange:
+    def transposed(self) -> CoflowExchange:
         """The way back: the same sub-phases the other way round."""
-        return Exchange(self.rows.T.copy(), self.row_bytes, self.schedule and self.schedule.transposed())
+        return CoflowExchange(self.rows.T.copy(), self.row_bytes, self.schedule and self.schedule.transposed())
 
     @cached_property
     def digest(self) -> int:
@@ -44,9 +44,9 @@ class Exchange:
                 made.update(np.ascontiguousarray(part, np.int64).tobytes())
         return int.from_bytes(made.digest()[:8], "big") >> 1
 
-    def with_row_bytes(self, row_bytes: int) -> Exchange:
+    def with_row_bytes(self, row_bytes: int) -> CoflowExchange:
         """The exchange with rows of another width."""
-        return self if row_bytes == self.row_bytes else Exchange(self.rows, row_bytes, self.schedule)
+        return self if row_bytes == self.row_bytes else CoflowExchange(self.rows, row_bytes, self.schedule)
 
     def starts(self, rank: int) -> tuple[list[int], list[int]]:
         """Offsets of each peer's bytes in the rank's input and in its output; one more entry is the end."""

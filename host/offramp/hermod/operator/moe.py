@@ -11,7 +11,7 @@ import torch
 from offramp.hermod.endhost.handle import Handle
 from offramp.hermod.factors import Factors
 from offramp.hermod.operator.all_to_all import AllToAll
-from offramp.hermod.operator.exchange import Exchange
+from offramp.hermod.operator.exchange import CoflowExchange
 
 
 class Sent:
@@ -28,12 +28,12 @@ class Sent:
         counts: Sequence[int] | None,
         factors: Factors | None,
         gradient_factors: Factors | None,
-        like: Exchange | None,
+        like: CoflowExchange | None,
     ) -> None:
         self.operator, self.gradient_factors = operator, gradient_factors
         self.exchange = like
         self.handle = operator.start(rows, counts, factors, like)
-        self.back: Handle[tuple[Exchange, torch.Tensor]] | None = None
+        self.back: Handle[tuple[CoflowExchange, torch.Tensor]] | None = None
         self._token: torch.Tensor = _Start.apply(rows, self)  # type: ignore[no-untyped-call]
 
     def wait(self) -> torch.Tensor:

@@ -20,14 +20,14 @@ from offramp.hermod.endhost.memory import as_memory
 from offramp.hermod.endhost.numbers import channel
 from offramp.hermod.factors import Factors
 from offramp.hermod.operator.agreement import Words
-from offramp.hermod.operator.exchange import Exchange
+from offramp.hermod.operator.exchange import CoflowExchange
 from offramp_base.errors import OfframpError
 
 _TAGS: Final = 1 << 30
 _operators: WeakKeyDictionary[dist.ProcessGroup, Counter[str]] = WeakKeyDictionary()
 
 
-class Mover(Protocol):
+class ByteMover(Protocol):
     """Moves bytes between the ranks of an operator.
 
     Attributes:
@@ -45,7 +45,7 @@ class Mover(Protocol):
         """The rows of all ranks, ``(ranks, words)``."""
 
     def move(
-        self, sequence: int, exchange: Exchange, source: torch.Tensor, sink: torch.Tensor, factors: Factors | None
+        self, sequence: int, exchange: CoflowExchange, source: torch.Tensor, sink: torch.Tensor, factors: Factors | None
     ) -> Future[None]:
         """Start the exchange of bytes; those that a rank sends to itself are not touched."""
 
@@ -83,7 +83,7 @@ class GroupMover:
     def move(
         self,
         sequence: int,  # noqa: ARG002
-        exchange: Exchange,
+        exchange: CoflowExchange,
         source: torch.Tensor,
         sink: torch.Tensor,
         factors: Factors | None,  # noqa: ARG002
@@ -127,7 +127,7 @@ class BatchedMover(GroupMover):
     def move(
         self,
         sequence: int,  # noqa: ARG002
-        exchange: Exchange,
+        exchange: CoflowExchange,
         source: torch.Tensor,
         sink: torch.Tensor,
         factors: Factors | None,  # noqa: ARG002
@@ -172,7 +172,7 @@ class SocketMover:
         return np.array([np.frombuffer(r, np.int64) for r in rows])
 
     def move(
-        self, sequence: int, exchange: Exchange, source: torch.Tensor, sink: torch.Tensor, factors: Factors | None
+        self, sequence: int, exchange: CoflowExchange, source: torch.Tensor, sink: torch.Tensor, factors: Factors | None
     ) -> Future[None]:
         """Submit the exchange as a coflow, and return at once."""
         sent, received = exchange.starts(self.rank)
@@ -198,7 +198,7 @@ def mover_of(
     endpoint: Endpoint | None,
     timeout_s: float,
     name: str,
-) -> Mover:
+) -> ByteMover:
     """The mover for an operator: an endpoint's sockets if there is an endpoint, else the group's backend.
 
     Raises:

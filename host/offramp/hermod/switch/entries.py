@@ -41,7 +41,7 @@ _PIPE = "pipe."
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ThresholdProfile:
     """The treatment of frames that find a queue above a threshold.
 
     Attributes:
@@ -54,7 +54,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class GateRole:
     """The effect that frames of a DSCP have on the gates (docs/unitg.md).
 
     Attributes:
@@ -69,7 +69,7 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class MeterRate:
     """The rate that a meter lets pass.
 
     Attributes:
@@ -105,13 +105,13 @@ class SwitchPlan:
     queues: Mapping[int, int]
     other: int = 0
     without_dscp: int = QUEUES - 1
-    profiles: Mapping[int, Profile] = field(default_factory=dict)
+    profiles: Mapping[int, ThresholdProfile] = field(default_factory=dict)
     hosts: Mapping[int, int] = field(default_factory=dict)
     ports: Sequence[int] = ()
-    roles: Mapping[int, Role] = field(default_factory=dict)
+    roles: Mapping[int, GateRole] = field(default_factory=dict)
     members: Sequence[int] | None = None
-    police: Mapping[int, Rate] = field(default_factory=dict)
-    upper: Rate | None = None
+    police: Mapping[int, MeterRate] = field(default_factory=dict)
+    upper: MeterRate | None = None
 
     @property
     def policed_ports(self) -> Sequence[int]:
@@ -200,7 +200,7 @@ def _enqueue(queue: int) -> Value:
     return ENQUEUE, (("queue", queue), ("profile", queue))
 
 
-def _rate(rate: Rate) -> Value:
+def _rate(rate: MeterRate) -> Value:
     return RATE, ((BYTES_PER_S, rate.bytes_per_s), (BURST, rate.burst))
 
 

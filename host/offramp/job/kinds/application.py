@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from offramp.job.floor import Traffic
-from offramp.job.kind import KINDS, Epochs, Kind, Measure, Placed, Prediction, Start
+from offramp.job.floor import StepTraffic
+from offramp.job.kind import KINDS, EpochPrediction, JobKind, JobStart, Measure, PlacedJob, Prediction
 from offramp.job.settings import JobSettings
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
@@ -27,7 +27,7 @@ _CALIBRATION_REQUESTS: Final = 10_000
 _RANKS: Final = 2
 
 
-class Way(StrEnum):
+class SelectionRule(StrEnum):
     """Rules that select a path for each request; the first knows one path only."""
 
     FIRST = "one-path"
@@ -37,7 +37,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeoSettings:
+class LeoJobSettings:
     """The settings of an application in a job's file; the first of two hosts sends requests to the second."""
 
     names: Annotated[tuple[str, ...], Field("kvs, dfs, ebs, allreduce, or YAML files of an application and a host")]
@@ -51,30 +51,30 @@ class LeoSettings:
 
 
 @KINDS.register("leo")
-class Leo(Kind):
+class LeoJob(JobKind):
     """``offramp leo connect`` and ``offramp leo serve``; a step is a request."""
 
-    ways = tuple(Way)
+    ways = tuple(SelectionRule)
     leading = 1
     calibration_rounds = 1
 
-    def settings(self, job: JobSettings) -> LeoSettings:
+    def settings(self, job: JobSettings) -> LeoJobSettings:
         """The settings in the job's file.
 
         Raises:
             OfframpError: names file, line and field.
         """
         assert job.file is not None
-        file_settings = read_settings(job.file, (LeoSettings,))
+        file_settings = read_settings(job.file, (LeoJobSettings,))
         try:
-            return LeoSettings(**{name: each.value for name, each in file_settings.items()})
+            return LeoJobSettings(**{name: each.value for name, each in file_settings.items()})
         except SettingsError as error:
             place = file_settings[error.field].place if error.field in file_settings else str(job.file)
             raise OfframpError(f"{place}: {error}") from None
         except TypeError:
             raise OfframpError(f"{job.file}: names: expected an application") from None
 
-    def _application(self, settings: LeoSettings) -> Application:
+    def _application(self, settings: LeoJobSettings) -> Application:
         from offramp.leo.applications.named import open_application
 
         return open_application(
@@ -88,7 +88,7 @@ class Leo(Kind):
             seed=settings.seed,
         )
 
-    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+    def predict(self, placed: PlacedJob, measure: Measure | None) -> Prediction:
         """Predict by the capacity from LEO's linear program, or by measured requests."""
         if placed.ranks != _RANKS:
             problem = f"{placed.ranks} ranks: a LEO application has {_RANKS}: expected hosts that name two"
@@ -99,20 +99,20 @@ class Leo(Kind):
         def model(way: str) -> float:
             from offramp.leo.selection.capacity import capacity
 
-            if way != Way.FIRST and len(application.paths) < 2:
+            if way != SelectionRule.FIRST and len(application.paths) < 2:
                 raise OfframpError(f"{application.name} has one path only: {application.paths[0]}")
-            paths = application.paths[:1] if way == Way.FIRST else application.paths
+            paths = application.paths[:1] if way == SelectionRule.FIRST else application.paths
             table = application.program(paths, {}).table
             return 1 / max(1e-9, capacity(table).rate_mrps * 1e6)
 
-        return Epochs(self.ways, model).predict(measure)
+        return EpochPrediction(self.ways, model).predict(measure)
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:  # noqa: ARG002
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:  # noqa: ARG002
         """The bytes of a request, at least half of them in one direction; none where it may stay with the requester."""
         application = self._application(self.settings(placed.job))
-        return Traffic() if application.local is not dict else Traffic(pair=application.request_bytes / 2)
+        return StepTraffic() if application.local is not dict else StepTraffic(pair=application.request_bytes / 2)
 
-    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
+    def program(self, placed: PlacedJob, way: str, start: JobStart) -> JobSettings:
         """The program of the ranks: rank 0 asks, rank 1 answers until all requests are done."""
         settings = self.settings(placed.job)
         what = [*settings.names]
@@ -127,7 +127,7 @@ class Leo(Kind):
         ask += ["--requests", str(min(settings.requests, _CALIBRATION_REQUESTS) if start.rounds else settings.requests)]
         ask += ["--window", str(settings.window), "--json", str(start.folder.absolute() / RESULT)]
         ask += ["--workload", settings.workload] if settings.workload else []
-        ask += ["--paths", self._application(settings).paths[0]] if way == Way.FIRST else ["--policy", way]
+        ask += ["--paths", self._application(settings).paths[0]] if way == SelectionRule.FIRST else ["--policy", way]
         serve = [*offramp, "serve", *what, "--listen", f"{where}:{port}"]
         script = f'if [ "$RANK" = 0 ]; then exec {shlex.join(ask)}; else exec {shlex.join(serve)}; fi'
         return replace(placed.job, command=("sh", "-c", script))

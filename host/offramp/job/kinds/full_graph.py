@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from offramp.job.floor import PASS_S, Traffic
+from offramp.job.floor import PASS_S, StepTraffic
 from offramp.job.gnn_switches import GnnNetwork
-from offramp.job.kind import KINDS, Deployment, Placed, Start
+from offramp.job.kind import KINDS, Deployment, JobStart, PlacedJob
 from offramp.job.training import Training, lossless
 from offramp.switchgnn.cost import loads
 from offramp_base.settings.document import read_settings
@@ -34,7 +34,7 @@ _LOSSY_BITS: Final = 8
 """Most bits of a value that Sylvie's codec sends; predictions assume them."""
 
 
-class Way(StrEnum):
+class FeatureTransport(StrEnum):
     """The way in which boundary features travel."""
 
     P2P = "p2p"
@@ -44,7 +44,7 @@ class Way(StrEnum):
     SWITCH_Q8 = "switchgnn+q8"
 
 
-SWITCHES: Final = (Way.SWITCH, Way.SWITCH_Q8)
+SWITCHES: Final = (FeatureTransport.SWITCH, FeatureTransport.SWITCH_Q8)
 """Ways through switches."""
 
 
@@ -53,15 +53,15 @@ class FullGraph(Training):
     """Jobs of ``offramp train``."""
 
     words = ("train",)
-    ways = tuple(Way)
+    ways = tuple(FeatureTransport)
     options: ClassVar = {
-        Way.P2P: {"propagator": "p2p"},
-        Way.G3: {"propagator": "p2p", "schedule": "g3"},
-        Way.G3_SYLVIE: {"propagator": "p2p", "schedule": "g3", "codec": "sylvie"},
-        Way.SWITCH: {"propagator": "switch"},
-        Way.SWITCH_Q8: {"propagator": "switch", "scheme": "q8"},
+        FeatureTransport.P2P: {"propagator": "p2p"},
+        FeatureTransport.G3: {"propagator": "p2p", "schedule": "g3"},
+        FeatureTransport.G3_SYLVIE: {"propagator": "p2p", "schedule": "g3", "codec": "sylvie"},
+        FeatureTransport.SWITCH: {"propagator": "switch"},
+        FeatureTransport.SWITCH_Q8: {"propagator": "switch", "scheme": "q8"},
     }
-    lossy = frozenset({Way.G3_SYLVIE, Way.SWITCH_Q8})
+    lossy = frozenset({FeatureTransport.G3_SYLVIE, FeatureTransport.SWITCH_Q8})
 
     def __init__(self) -> None:
         self._planned: dict[str, PlannedRun] = {}
@@ -73,7 +73,7 @@ class FullGraph(Training):
 
         return TrainSettings
 
-    def network_options(self, placed: Placed, way: str) -> dict[str, Any]:
+    def network_options(self, placed: PlacedJob, way: str) -> dict[str, Any]:
         """Memory of the switches, leaves and spines if there are any, and the links' rate where the scheme is chosen.
 
         Empty for ways without switches.
@@ -88,7 +88,7 @@ class FullGraph(Training):
             | self._rates(placed, way)
         )
 
-    def _rates(self, placed: Placed, way: str) -> dict[str, str]:
+    def _rates(self, placed: PlacedJob, way: str) -> dict[str, str]:
         """The rate under which ``auto`` chooses, unless the job's file names rates or the way has a scheme."""
         assert placed.job.file is not None
         file_settings = read_settings(placed.job.file, (self.settings_class,))
@@ -97,7 +97,7 @@ class FullGraph(Training):
             return {}
         return {"rates": json.dumps({"link_bps": placed.slowest_bps})}
 
-    def planned(self, placed: Placed, way: str) -> PlannedRun:
+    def planned(self, placed: PlacedJob, way: str) -> PlannedRun:
         """Partition and exchanges of a way, planned once.
 
         Raises:
@@ -111,17 +111,17 @@ class FullGraph(Training):
                 self._planned[way] = plan_run(settings.load(), settings)
         return self._planned[way]
 
-    def model_s(self, placed: Placed, way: str) -> float:
+    def model_s(self, placed: PlacedJob, way: str) -> float:
         """Predicted seconds of an epoch: computation, then the transfer of its bytes."""
         lossless(self, placed, way)
         if way in SWITCHES:
             return placed.job.compute_s + self._through_switch_s(placed, way)
-        share = _LOSSY_BITS / 32 if way == Way.G3_SYLVIE else 1.0
+        share = _LOSSY_BITS / 32 if way == FeatureTransport.G3_SYLVIE else 1.0
         self.settings(placed, way)  # raises for options that do not go together
         sent = self.bytes_of_epoch(placed)
         return placed.job.compute_s + share * sent / len(placed.hosts) * 8 / placed.slowest_bps
 
-    def bytes_of_epoch(self, placed: Placed) -> int:
+    def bytes_of_epoch(self, placed: PlacedJob) -> int:
         """Bytes that all workers send each other in an epoch of float32 features, headers included.
 
         Raises:
@@ -129,24 +129,24 @@ class FullGraph(Training):
         """
         from offramp.switchgnn.volume import host_volume
 
-        planned = self.planned(placed, Way.P2P)
+        planned = self.planned(placed, FeatureTransport.P2P)
         return sum(host_volume(planned.boundary, width).wire_bytes for width in self._widths(planned))
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:
         """Features alone, from each worker to each other, or to the switches and back."""
         from offramp.switchgnn.volume import streams
 
         if way in SWITCHES:
             return self._switched(placed, way)
-        planned = self.planned(placed, Way.P2P)
+        planned = self.planned(placed, FeatureTransport.P2P)
         boundary = planned.boundary
         owner = boundary.owner[boundary.copies[:, 0]].astype(np.int64)
         values = sum(self._widths(planned))
-        share = _LOSSY_BITS / 32 if way == Way.G3_SYLVIE else 1.0
+        share = _LOSSY_BITS / 32 if way == FeatureTransport.G3_SYLVIE else 1.0
         sent = streams(owner, boundary.copies[:, 1], _FLOAT_BYTES * values, boundary.workers)
-        return Traffic(between=share * sent.payload_bytes.astype(np.float64))
+        return StepTraffic(between=share * sent.payload_bytes.astype(np.float64))
 
-    def _switched(self, placed: Placed, way: str) -> Traffic:
+    def _switched(self, placed: PlacedJob, way: str) -> StepTraffic:
         from offramp.job.crossing import crossing_vectors
 
         planned, network = self.planned(placed, way), GnnNetwork.of(placed.cluster, placed.hosts)
@@ -162,7 +162,7 @@ class FullGraph(Training):
             between += scheme.by_hosts.payload_bytes
         vector = sum(_FLOAT_BYTES * scheme.lanes for scheme in schemes)
         passes_s = sum(scheme.passes for scheme in schemes) * PASS_S[network.switches[0].target]
-        return Traffic(
+        return StepTraffic(
             up=up,
             down=down,
             between=between,
@@ -178,7 +178,7 @@ class FullGraph(Training):
         kept = int(keeps_first_sums(planned.settings, widths))
         return exchange_widths(planned.settings, widths)[kept:]
 
-    def _through_switch_s(self, placed: Placed, way: str) -> float:
+    def _through_switch_s(self, placed: PlacedJob, way: str) -> float:
         from offramp.switchgnn.cost import Rates, predict
 
         planned = self.planned(placed, way)
@@ -186,7 +186,7 @@ class FullGraph(Training):
         schemes = planned.exchanges
         return sum(predict(schemes[width], rates).seconds for width in self._widths(planned))
 
-    def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
+    def deployment(self, placed: PlacedJob, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
         """SwitchGNN's program and entries on the switches between the ranks, and the agents at their links."""
         (way,) = ways
         if way not in SWITCHES:
@@ -194,7 +194,7 @@ class FullGraph(Training):
         planned = self.planned(placed, way)
         return Deployment(GnnNetwork.of(placed.cluster, placed.hosts).steps(planned.plans, number))
 
-    def words_of(self, placed: Placed, way: str, start: Start) -> list[str]:
+    def words_of(self, placed: PlacedJob, way: str, start: JobStart) -> list[str]:
         """Options for the links, for the plan that is on the switches already, and for the checkpoint."""
         words = []
         if way in SWITCHES:

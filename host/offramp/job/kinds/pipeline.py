@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from offramp.job.floor import Traffic
-from offramp.job.kind import KINDS, Placed
+from offramp.job.floor import StepTraffic
+from offramp.job.kind import KINDS, PlacedJob
 from offramp.job.training import Training, result_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FLOAT_BYTES: Final = 4
 
 
-class Way(StrEnum):
+class PipelineScheme(StrEnum):
     """The schedule of the language model."""
 
     SEQUENTIAL = "sequential"
@@ -29,13 +29,13 @@ class Way(StrEnum):
 
 
 @KINDS.register("unitg")
-class Pipeline(Training):
+class PipelineJob(Training):
     """``offramp train unitg``; a step is an epoch with its share of the language model's work."""
 
     words = ("train", "unitg")
     workers = "stages"
-    ways = tuple(Way)
-    options: ClassVar = {way: {"mode": str(way)} for way in Way}
+    ways = tuple(PipelineScheme)
+    options: ClassVar = {way: {"mode": str(way)} for way in PipelineScheme}
 
     def __init__(self) -> None:
         self._vertices: int | None = None
@@ -47,7 +47,7 @@ class Pipeline(Training):
 
         return UnitgSettings
 
-    def rounds(self, placed: Placed, rounds: int | None) -> dict[str, Any]:
+    def rounds(self, placed: PlacedJob, rounds: int | None) -> dict[str, Any]:
         """Options for an equal share of both models' epochs, as many of the language model's as go with ``rounds``."""
         if rounds is None:
             return {}
@@ -55,17 +55,17 @@ class Pipeline(Training):
         of_text = max(1, round(settings.lm_epochs * rounds / settings.epochs))
         return {"epochs": max(1, round(settings.epochs * of_text / settings.lm_epochs)), "lm_epochs": of_text}
 
-    def model_s(self, placed: Placed, way: str) -> float:
+    def model_s(self, placed: PlacedJob, way: str) -> float:
         """Seconds that activations and gradients keep a link busy; calibration determines what fits in bubbles."""
         sent = 2 * self._activations(placed, way) if placed.ranks > 1 else 0
         return placed.job.compute_s + sent * 8 / placed.slowest_bps
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:
         """Activations from each stage to the next one, and as many bytes of gradients back."""
         sent = self._activations(placed, way)
-        return Traffic(between=sent * (np.eye(placed.ranks, k=1) + np.eye(placed.ranks, k=-1)))
+        return StepTraffic(between=sent * (np.eye(placed.ranks, k=1) + np.eye(placed.ranks, k=-1)))
 
-    def _activations(self, placed: Placed, way: str) -> int:
+    def _activations(self, placed: PlacedJob, way: str) -> int:
         """Bytes of one layer's activations of all vertices."""
         settings = self.settings(placed, way)
         if self._vertices is None:

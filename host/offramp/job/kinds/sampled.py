@@ -7,8 +7,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from offramp.job.floor import Traffic
-from offramp.job.kind import KINDS, Placed
+from offramp.job.floor import StepTraffic
+from offramp.job.kind import KINDS, PlacedJob
 from offramp.job.training import Training, lossless
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _ID_BYTES: Final = 8
 _FLOAT_BYTES: Final = 4
 
 
-class Way(StrEnum):
+class SamplingScheme(StrEnum):
     """The way in which neighbours are drawn."""
 
     RANDOM = "random"
@@ -32,14 +32,14 @@ class Sampled(Training):
     """Jobs of ``offramp train dgs``."""
 
     words = ("train", "dgs")
-    ways = tuple(Way)
+    ways = tuple(SamplingScheme)
     options: ClassVar = {
-        Way.RANDOM: {"sampler": "random", "topology": "owned"},
-        Way.REPLICATED: {"sampler": "random", "topology": "replicated"},
-        Way.DGS: {"sampler": "dgs", "topology": "owned"},
-        Way.DGS_REPLICATED: {"sampler": "dgs", "topology": "replicated"},
+        SamplingScheme.RANDOM: {"sampler": "random", "topology": "owned"},
+        SamplingScheme.REPLICATED: {"sampler": "random", "topology": "replicated"},
+        SamplingScheme.DGS: {"sampler": "dgs", "topology": "owned"},
+        SamplingScheme.DGS_REPLICATED: {"sampler": "dgs", "topology": "replicated"},
     }
-    lossy = frozenset({Way.DGS, Way.DGS_REPLICATED})
+    lossy = frozenset({SamplingScheme.DGS, SamplingScheme.DGS_REPLICATED})
 
     def __init__(self) -> None:
         self._counts: tuple[int, float, float] | None = None
@@ -51,17 +51,17 @@ class Sampled(Training):
 
         return DgsSettings
 
-    def model_s(self, placed: Placed, way: str) -> float:
+    def model_s(self, placed: PlacedJob, way: str) -> float:
         """Seconds that rows of remote neighbours and questions for their neighbours keep a host's link busy."""
         lossless(self, placed, way)
         seconds: float = self._sent(placed, way) / len(placed.hosts) * 8 / placed.slowest_bps
         return placed.job.compute_s + seconds
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:
         """The same bytes, as many for each pair of workers."""
-        return Traffic(pair=self._sent(placed, way) / max(1, placed.ranks * (placed.ranks - 1)))
+        return StepTraffic(pair=self._sent(placed, way) / max(1, placed.ranks * (placed.ranks - 1)))
 
-    def _sent(self, placed: Placed, way: str) -> float:
+    def _sent(self, placed: PlacedJob, way: str) -> float:
         """Bytes that all workers send each other in an epoch."""
         settings = self.settings(placed, way)
         width, rows, requested = self._expected(placed, settings)
@@ -70,7 +70,7 @@ class Sampled(Training):
             sent += requested * _ID_BYTES
         return float(sent)
 
-    def _expected(self, placed: Placed, settings: DgsSettings) -> tuple[int, float, float]:
+    def _expected(self, placed: PlacedJob, settings: DgsSettings) -> tuple[int, float, float]:
         """Width of features; rows that all workers fetch in an epoch, and neighbours that they ask others for.
 
         Each neighbour is remote with the probability with which an edge is cut, and a batch fetches no row twice.

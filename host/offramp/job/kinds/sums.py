@@ -18,18 +18,28 @@ import yaml
 
 from offramp.allreduce.wire import frame_bytes
 from offramp.cluster.forwarding import ports_of_hosts
-from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.job.calibrate import FILE, description
-from offramp.job.floor import PASS_S, SUMMED_BYTE_S, SUMMED_FRAME_S, Traffic
-from offramp.job.kind import KINDS, Deployment, Kind, Measure, Measured, Once, Placed, Prediction, Start
-from offramp.job.network import SUMS, Admitted, Way, check_links, network_text
+from offramp.job.floor import PASS_S, SUMMED_BYTE_S, SUMMED_FRAME_S, StepTraffic
+from offramp.job.kind import (
+    KINDS,
+    CalibrationResult,
+    Deployment,
+    JobKind,
+    JobStart,
+    Measure,
+    Once,
+    PlacedJob,
+    Prediction,
+)
+from offramp.job.network import SUMS, Admitted, ReductionNetwork, check_links, network_text
 from offramp.job.settings import JobSettings
 from offramp.job.steps import mean_step_s
 from offramp.job.switches import JobOnSwitch, page_bytes, pages_of
 from offramp.job.tree import roles
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, Network
-from offramp.themis.network import Kind as Shape
+from offramp.themis.network import DimensionTopology as Shape
 from offramp.themis.network_file import network_of
 from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, make_plan
 from offramp_base.documents import parse_json, read_text
@@ -42,12 +52,12 @@ _MOST_MEASURED: Final = 1 << 20
 
 
 @KINDS.register("command")
-class Sums(Kind):
+class SumsJob(JobKind):
     """All-reduces and all-to-alls of a program that knows nothing of offloads."""
 
     ways = SUMS
 
-    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+    def predict(self, placed: PlacedJob, measure: Measure | None) -> Prediction:
         """A step's computation, its all-reduces and its all-to-alls, one after the other."""
         job = placed.job
         models: dict[str, _Model] = {}
@@ -77,38 +87,40 @@ class Sums(Kind):
         gains = job.communicates
         return Prediction(SUMS, times, alone, corrections, refused, gains, rounds, apart_s=job.compute_s)
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:
         """The bytes of any all-reduce, of the switch's tree, and of all-to-alls over the hosts' own links."""
         job, hosts = placed.job, len(placed.hosts)
         pair = job.all_to_all / placed.ranks
-        if way == Way.SWITCH and job.all_reduce:
+        if way == ReductionNetwork.SWITCH and job.all_reduce:
             return _through_switch(placed, pair)
-        size = job.all_reduce * (_sylvie_share(job) if way == Way.SYLVIE else 1.0)
-        in_network = way == Way.THEMIS and any(each.type == "in-network" for each in placed.cluster.dimensions)
+        size = job.all_reduce * (_sylvie_share(job) if way == ReductionNetwork.SYLVIE else 1.0)
+        in_network = way == ReductionNetwork.THEMIS and any(
+            each.type == "in-network" for each in placed.cluster.dimensions
+        )
         total = 0.0 if in_network else 2 * (hosts - 1) * size  # without a switch that adds; ranks of a host add there
-        return Traffic(across=size if hosts > 1 else 0.0, total=total, pair=pair)
+        return StepTraffic(across=size if hosts > 1 else 0.0, total=total, pair=pair)
 
-    def decided(self, placed: Placed, way: str) -> Mapping[str, Any]:  # noqa: ARG002
+    def decided(self, placed: PlacedJob, way: str) -> Mapping[str, Any]:  # noqa: ARG002
         """Themis' scheduler, number of chunks and type of sums, on which its time depends.
 
         Exact sums would double the bytes of float32 that the plan counts; gloo's are not exact either.
         """
-        if way != Way.THEMIS:
+        if way != ReductionNetwork.THEMIS:
             return {}
         return {"scheduler": str(EXECUTED), "chunks": EXECUTED_CHUNKS, "exact": False}
 
-    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
+    def program(self, placed: PlacedJob, way: str, start: JobStart) -> JobSettings:  # noqa: ARG002
         """The program that the job names."""
         return placed.job
 
-    def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:
+    def deployment(self, placed: PlacedJob, ways: Sequence[str], number: int, folder: Path) -> Deployment:
         """Pages of slots on the switches between the ranks, and the settings of our backend of PyTorch."""
         job, cluster, hosts = placed.job, placed.cluster, placed.hosts
-        steps = deployment(job, cluster, hosts, number) if Way.SWITCH in ways else []
+        steps = deployment(job, cluster, hosts, number) if ReductionNetwork.SWITCH in ways else []
         known = Admitted(number, job.segments) if steps else None
         decided = [self.decided(placed, way) if placed.decided is None else placed.decided for way in ways]
         texts = [
-            network_text(Way(way), job, cluster, hosts, known, folder, each)
+            network_text(ReductionNetwork(way), job, cluster, hosts, known, folder, each)
             for way, each in zip(ways, decided, strict=True)
         ]
         if len(ways) == 1:
@@ -116,25 +128,27 @@ class Sums(Kind):
         merged: dict[str, Any] = {}
         for text in texts:
             merged |= yaml.safe_load(text)
-        merged["offloads"] = [f"{description(way)}:{way}" for way in ways if way != Way.GLOO]
+        merged["offloads"] = [f"{description(way)}:{way}" for way in ways if way != ReductionNetwork.GLOO]
         return Deployment(steps, str(yaml.safe_dump(merged | {"least": 0}, sort_keys=False)))
 
     def calibrate(
-        self, placed: Placed, ways: Sequence[str], size: int, folder: Path, timeout_s: float, once: Once
-    ) -> Measured:
+        self, placed: PlacedJob, ways: Sequence[str], size: int, folder: Path, timeout_s: float, once: Once
+    ) -> CalibrationResult:
         """One run in which all ways take turns."""
         words = (sys.executable, "-m", "offramp.job.calibrate", str(size), str(_probe(placed.job)[1]), *ways)
         probe = replace(placed.job, command=words, name=f"{placed.job.name} (calibration)")
         once(probe, ways, folder, timeout_s)
         seconds_by = parse_json(read_text(folder / FILE))
-        return Measured({Way(way): [float(each) for each in seconds] for way, seconds in seconds_by.items()})
+        return CalibrationResult(
+            {ReductionNetwork(way): [float(each) for each in seconds] for way, seconds in seconds_by.items()}
+        )
 
     def step_s(self, folder: Path) -> float | None:
         """Mean seconds of what the program calls a step."""
         return mean_step_s(folder)
 
 
-def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number: int) -> list[JobOnSwitch]:
+def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[ClusterHost], number: int) -> list[JobOnSwitch]:
     """The steps on switches for sums in the network, leaves first; checked before anything is touched.
 
     Raises:
@@ -145,7 +159,7 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number
     steps = []
     for name, role in roles(cluster, hosts).items():
         switch = cluster.by_name[name]
-        assert isinstance(switch, Switch)
+        assert isinstance(switch, ClusterSwitch)
         step = JobOnSwitch(
             switch, cluster.place(name), ports[name], number, role=role, pages=job.pages, segments=job.segments
         )
@@ -178,7 +192,7 @@ def _probe(job: JobSettings) -> tuple[int, int]:
     return sums, exchanged
 
 
-def _exchanges(placed: Placed) -> Callable[[float], float]:
+def _exchanges(placed: PlacedJob) -> Callable[[float], float]:
     """Seconds of an all-to-all by the bytes that a rank gives: every host sends to every other over its own links."""
     hosts = placed.hosts
     rate = min(placed.slowest_bps / max(host.processes for host in hosts), 1e15) if len(hosts) > 1 else 1e15
@@ -186,24 +200,24 @@ def _exchanges(placed: Placed) -> Callable[[float], float]:
     return lambda size: _seconds(direct, size, Collective.ALL_TO_ALL)
 
 
-def _sums(way: Way, placed: Placed) -> Callable[[float], float]:
+def _sums(way: ReductionNetwork, placed: PlacedJob) -> Callable[[float], float]:
     """Seconds of an all-reduce by its bytes on each rank.
 
     Raises:
         OfframpError: why this way cannot be taken.
     """
     job, cluster, hosts, ranks = placed.job, placed.cluster, placed.hosts, placed.ranks
-    if not job.all_reduce and job.all_to_all and way not in (Way.GLOO, Way.HERMOD):
+    if not job.all_reduce and job.all_to_all and way not in (ReductionNetwork.GLOO, ReductionNetwork.HERMOD):
         raise OfframpError("the job sums nothing, and all-to-alls are not its business")
     ring = Dimension(Shape.RING, ranks, min(placed.ring_bps, 1e15), placed.farthest_ns)
-    if way in (Way.GLOO, Way.HERMOD):
+    if way in (ReductionNetwork.GLOO, ReductionNetwork.HERMOD):
         return lambda size: _seconds(ring, size)
-    if way is Way.SYLVIE:
+    if way is ReductionNetwork.SYLVIE:
         if not job.lossy:
             raise OfframpError("the job does not allow loss (lossy)")
         share = _sylvie_share(job)
         return lambda size: _seconds(ring, size * share)
-    if way is Way.THEMIS:
+    if way is ReductionNetwork.THEMIS:
         if not cluster.dimensions:
             raise OfframpError("the cluster has no dimensions to balance")
         network = _filled(network_of(cluster), ranks)
@@ -223,7 +237,7 @@ def _sylvie_share(job: JobSettings) -> float:
     return job.bits / 32 + 8 / (4 * _SYLVIE_COLUMNS)
 
 
-def _through_switch(placed: Placed, pair: float) -> Traffic:
+def _through_switch(placed: PlacedJob, pair: float) -> StepTraffic:
     """Every rank's bytes to its leaf and back, in frames, a pass of each switch for each of its members and the sum."""
     job, cluster, hosts = placed.job, placed.cluster, placed.hosts
     values = job.segments * _SEGMENT
@@ -234,16 +248,18 @@ def _through_switch(placed: Placed, pair: float) -> Traffic:
     ]
     busy_s = len(hosts) * frames * (SUMMED_FRAME_S + SUMMED_BYTE_S * values)
     across = job.all_reduce * frame_bytes(job.segments) / values
-    return Traffic(across=across, pair=pair, passes_s=max(passes), processor_s=max(busy_s, sum(passes)))
+    return StepTraffic(across=across, pair=pair, passes_s=max(passes), processor_s=max(busy_s, sum(passes)))
 
 
 def _pass_s(cluster: Cluster, name: str) -> float:
     switch = cluster.by_name[name]
-    assert isinstance(switch, Switch)
+    assert isinstance(switch, ClusterSwitch)
     return PASS_S.get(switch.target, 0.0)
 
 
-def _in_switch(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], delay_ns: float) -> Callable[[float], float]:
+def _in_switch(
+    job: JobSettings, cluster: Cluster, hosts: Sequence[ClusterHost], delay_ns: float
+) -> Callable[[float], float]:
     if len(hosts) < 2:
         raise OfframpError("one rank has its sum already")
     check_links(cluster, hosts)

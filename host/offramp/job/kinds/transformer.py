@@ -7,8 +7,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from offramp.job.floor import Traffic
-from offramp.job.kind import KINDS, Placed
+from offramp.job.floor import StepTraffic
+from offramp.job.kind import KINDS, PlacedJob
 from offramp.job.training import Training, lossless
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _PASSES: Final = 3
 """Forward, backward, and the evaluation's forward."""
 
 
-class Way(StrEnum):
+class AttentionScheme(StrEnum):
     """The kind of attention, and the type of the numbers that all-to-alls send."""
 
     FULL = "full"
@@ -30,18 +30,18 @@ class Way(StrEnum):
 
 
 @KINDS.register("torchgt")
-class Transformer(Training):
+class TransformerJob(Training):
     """Jobs of ``offramp train torchgt``."""
 
     words = ("train", "torchgt")
-    ways = tuple(Way)
+    ways = tuple(AttentionScheme)
     options: ClassVar = {
-        Way.FULL: {"attention": "full", "wire": "dtype"},
-        Way.TOPOLOGY: {"attention": "topology", "wire": "dtype"},
-        Way.REFORMED: {"attention": "reformed", "wire": "dtype"},
-        Way.REFORMED_HALF: {"attention": "reformed", "wire": "bfloat16"},
+        AttentionScheme.FULL: {"attention": "full", "wire": "dtype"},
+        AttentionScheme.TOPOLOGY: {"attention": "topology", "wire": "dtype"},
+        AttentionScheme.REFORMED: {"attention": "reformed", "wire": "dtype"},
+        AttentionScheme.REFORMED_HALF: {"attention": "reformed", "wire": "bfloat16"},
     }
-    lossy = frozenset({Way.TOPOLOGY, Way.REFORMED, Way.REFORMED_HALF})
+    lossy = frozenset({AttentionScheme.TOPOLOGY, AttentionScheme.REFORMED, AttentionScheme.REFORMED_HALF})
 
     def __init__(self) -> None:
         self._tokens: int | None = None
@@ -53,7 +53,7 @@ class Transformer(Training):
 
         return TorchGtSettings
 
-    def model_s(self, placed: Placed, way: str) -> float:
+    def model_s(self, placed: PlacedJob, way: str) -> float:
         """Seconds that all-to-alls keep a host's link busy; attention itself is only known by calibration."""
         lossless(self, placed, way)
         ranks = placed.ranks
@@ -61,11 +61,11 @@ class Transformer(Training):
         seconds: float = sent / len(placed.hosts) * 8 / placed.slowest_bps
         return placed.job.compute_s + seconds
 
-    def traffic(self, placed: Placed, way: str) -> Traffic:
+    def traffic(self, placed: PlacedJob, way: str) -> StepTraffic:
         """The same bytes."""
-        return Traffic(pair=self._of_pair(placed, way))
+        return StepTraffic(pair=self._of_pair(placed, way))
 
-    def _of_pair(self, placed: Placed, way: str) -> float:
+    def _of_pair(self, placed: PlacedJob, way: str) -> float:
         """Bytes that each rank sends to each other in an epoch."""
         from offramp.torchgt.task import load_task
 

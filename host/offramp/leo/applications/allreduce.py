@@ -15,16 +15,16 @@ from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
-from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.times import ApplicationTimes, table
 from offramp.leo.devices import open_device
 from offramp.leo.functions import reduce
-from offramp.leo.native.batch import Batch, Completions
-from offramp.leo.native.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.service import Service
-from offramp.leo.selection import Dependency
+from offramp.leo.native.batch import Completions, RequestBatch
+from offramp.leo.native.dataflow import CPU, Dataflow, Trip
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.runtime.service import ResponderService
+from offramp.leo.selection import RequestDependency
 
 ACCELERATOR: Final = "acc"
 MODEL: Final = "model:service_us=2000,memo=1"
@@ -34,21 +34,25 @@ _SHAPES: Final = 16
 """Number of distinct requests."""
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Register nothing: only devices serve this application."""
     del devices, parameters, first
-    return Service(host)
+    return ResponderService(host)
 
 
-def plan(specs: Mapping[str, str], rows: int) -> Plan:
+def plan(specs: Mapping[str, str], rows: int) -> ResponderPlan:
     """Plan of the responder's process, with the devices that add."""
-    return Plan(f"{__name__}:prepare", {}, specs, rows=rows)
+    return ResponderPlan(f"{__name__}:prepare", {}, specs, rows=rows)
 
 
-def program(paths: Sequence[str], specs: Mapping[str, str], measured: Mapping[str, float]) -> Program:
+def program(paths: Sequence[str], specs: Mapping[str, str], measured: Mapping[str, float]) -> Dataflow:
     """Dataflows in which a request is one sum on one device."""
     trips = [(Trip(reduce.NAME, remote=name),) for name in specs]
-    known = table(("SUM",), list(specs), [trips], Times(lambda device, _: measured[device]), (Dependency.NONE,))
+    known = table(
+        ("SUM",), list(specs), [trips], ApplicationTimes(lambda device, _: measured[device]), (RequestDependency.NONE,)
+    )
     return restricted(known, [trips], paths)
 
 
@@ -64,22 +68,22 @@ def measure(specs: Mapping[str, str], message: bytes) -> dict[str, float]:
     return found
 
 
-class Sums:
+class SumWorkload:
     """Workload of sums of two float32 vectors."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         vectors = [rng.standard_normal((2, CHUNK // 4)).astype(np.float32) for _ in range(_SHAPES)]
-        messages = [reduce.request(reduce.Type.FLOAT32, v) for v in vectors]
+        messages = [reduce.request(reduce.ElementType.FLOAT32, v) for v in vectors]
         self.size = len(messages[0])
         self._payload = np.frombuffer(b"".join(messages), np.uint8)
-        self._sums = np.stack([reduce.total(reduce.Type.FLOAT32, v) for v in vectors]).view(np.int64)
+        self._sums = np.stack([reduce.total(reduce.ElementType.FLOAT32, v) for v in vectors]).view(np.int64)
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         zeros = np.zeros(count, np.int64)
         offsets = (np.arange(start, start + count) % _SHAPES) * self.size
-        return Batch(zeros, zeros, self._payload, offsets, zeros + self.size, lasts=True)
+        return RequestBatch(zeros, zeros, self._payload, offsets, zeros + self.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Number of sums that differ from the expected one in any bit."""
@@ -95,9 +99,9 @@ def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:
     specs = {CPU: "cpu:1", ACCELERATOR: MODEL, **devices}
     measured: dict[str, float] = {}
 
-    def build(paths: Sequence[str], _: Mapping[str, float]) -> Program:
+    def build(paths: Sequence[str], _: Mapping[str, float]) -> Dataflow:
         if not measured:
-            message = reduce.request(reduce.Type.FLOAT32, np.ones((2, CHUNK // 4), np.float32))
+            message = reduce.request(reduce.ElementType.FLOAT32, np.ones((2, CHUNK // 4), np.float32))
             measured.update(measure(specs, message))
         return program(paths, specs, measured)
 
@@ -106,8 +110,8 @@ def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:
         paths=tuple(specs),
         plan=plan(specs, 64),
         program=build,
-        workload=Sums,
-        settings=Settings(rows=64, stride=2 * CHUNK + 64, seed=seed, timeout_s=30.0),
+        workload=SumWorkload,
+        settings=RequesterSettings(rows=64, stride=2 * CHUNK + 64, seed=seed, timeout_s=30.0),
         window=16,
         request_bytes=CHUNK,
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from offramp.device import Device
 from offramp.leo.applications.workload import Workload
-from offramp.leo.native.dataflow import Program
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
+from offramp.leo.native.dataflow import Dataflow
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
 from offramp.leo.selection import Policy
 
 
@@ -34,10 +34,10 @@ class Application:
 
     name: str
     paths: tuple[str, ...]
-    plan: Plan
-    program: Callable[[Sequence[str], Mapping[str, float]], Program]
+    plan: ResponderPlan
+    program: Callable[[Sequence[str], Mapping[str, float]], Dataflow]
     workload: Callable[[int], Workload]
-    settings: Settings
+    settings: RequesterSettings
     window: int
     summed: tuple[str, ...] = ()
     request_bytes: int = 0

@@ -16,15 +16,15 @@ import numpy as np
 from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.kvs_store import VALUE_BYTES, fill, keys_of, memory_bytes, values_of
-from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.times import ApplicationTimes, table
 from offramp.leo.devices import open_device
 from offramp.leo.functions import kvs
 from offramp.leo.native import functions as at
-from offramp.leo.native.batch import Batch, Completions
-from offramp.leo.native.dataflow import Program, Trip
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.selection import Dependency
+from offramp.leo.native.batch import Completions, RequestBatch
+from offramp.leo.native.dataflow import Dataflow, Trip
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.selection import RequestDependency
 
 CARD: Final = "fpga"
 NIC: Final = "nic"
@@ -50,11 +50,11 @@ def application(card: str, nic: str, *, keys: int = 1000, seed: int = 1, timeout
         Trip(at.GET, previous=True, length=0),
     )
 
-    def program(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
+    def program(paths: Sequence[str], measured: Mapping[str, float]) -> Dataflow:
         del paths, measured
-        times = Times(lambda device, function: 1e4)  # noqa: ARG005 - one path: nothing is chosen by them
-        made = table(("GET",), (_PATH,), [[trips]], times, (Dependency.NONE,), (True,))
-        return Program(made, ((trips,),))
+        times = ApplicationTimes(lambda device, function: 1e4)  # noqa: ARG005 - one path: nothing is chosen by them
+        made = table(("GET",), (_PATH,), [[trips]], times, (RequestDependency.NONE,), (True,))
+        return Dataflow(made, ((trips,),))
 
     def local() -> dict[str, Device]:
         device = open_device(card, CARD)
@@ -69,16 +69,20 @@ def application(card: str, nic: str, *, keys: int = 1000, seed: int = 1, timeout
     return Application(
         name="chain",
         paths=(_PATH,),
-        plan=Plan("offramp.leo.applications.kvs_store:prepare", parameters, {NIC: nic}, memory_bytes(keys), 256),
+        plan=ResponderPlan(
+            "offramp.leo.applications.kvs_store:prepare", parameters, {NIC: nic}, memory_bytes(keys), 256
+        ),
         program=program,
-        workload=lambda run: Names(names, objects, run),
-        settings=Settings(rows=256, stride=128, transport="nic", timeout_s=timeout_s, silent_s=timeout_s, seed=seed),
+        workload=lambda run: NameWorkload(names, objects, run),
+        settings=RequesterSettings(
+            rows=256, stride=128, transport="nic", timeout_s=timeout_s, silent_s=timeout_s, seed=seed
+        ),
         window=128,
         local=local,
     )
 
 
-class Names:
+class NameWorkload:
     """Workload of names drawn uniformly; every byte of every value is compared."""
 
     def __init__(self, names: np.ndarray, objects: np.ndarray, seed: int) -> None:
@@ -87,11 +91,11 @@ class Names:
         self._values = values_of(objects[drawn], np.zeros(_TRACE, np.int64)).view(np.uint8)
         self._bytes = self._names.view(np.uint8)
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         which = np.arange(start, start + count) % _TRACE
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, zeros, self._bytes, which * 8, np.full(count, 8, np.int64), lasts=True)
+        return RequestBatch(zeros, zeros, self._bytes, which * 8, np.full(count, 8, np.int64), lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Number of requests that failed or returned a value with any wrong byte."""

@@ -26,7 +26,7 @@ Show = Callable[[str, int, int], None]
 
 
 @dataclass
-class Row:
+class PathResults:
     """Results of one set of paths.
 
     Attributes:
@@ -46,7 +46,7 @@ class Row:
         """Requests per second, the median of the rounds."""
         return float(np.median([o.rate for o in self.most]))
 
-    def over(self, other: Row) -> float:
+    def over(self, other: PathResults) -> float:
         """Ratio of the rate to another row's: the median of rounds in which the other served anything; NaN if none."""
         rounds = zip(self.most, other.most, strict=True)
         return float(np.median([one.rate / two.rate for one, two in rounds if two.rate] or [np.nan]))
@@ -69,7 +69,7 @@ class Row:
 
 
 @dataclass
-class Comparison:
+class PathComparison:
     """Comparison of an application's paths.
 
     Attributes:
@@ -83,7 +83,7 @@ class Comparison:
 
     name: str
     paths: tuple[str, ...]
-    rows: list[Row]
+    rows: list[PathResults]
     load: float
     summed: tuple[str, ...]
     restarts: int = 0
@@ -97,7 +97,7 @@ class Comparison:
         return float(np.median([mixed.rate / sum(o.rate for o in alone) for mixed, *alone in rounds]))
 
     @property
-    def alone(self) -> list[Row]:
+    def alone(self) -> list[PathResults]:
         """Rows of single paths."""
         return [row for row in self.rows if len(row.paths) == 1]
 
@@ -141,16 +141,16 @@ def compare(
     policy: AnyPolicy = Policy.LOOKAHEAD,
     seed: int = 1,
     show: Show | None = None,
-) -> Comparison:
+) -> PathComparison:
     """Measure all rows; their runs alternate within each round, so that other load on the machine affects all alike.
 
     Raises:
         OfframpError: a device or function is missing, or requests do not end.
     """
     with running(application) as run:
-        rows = [Row((path,), policy) for path in application.paths]
+        rows = [PathResults((path,), policy) for path in application.paths]
         if len(rows) > 1:
-            rows += [Row(application.paths, rule) for rule in (*application.rivals, policy)]
+            rows += [PathResults(application.paths, rule) for rule in (*application.rivals, policy)]
         total, done = 2 * rounds * len(rows), 0
         measured: dict[str, float] = {}
         for number in range(rounds):
@@ -167,7 +167,7 @@ def compare(
                 _tell(show, f"{'+'.join(row.paths)}: {load:.0%} load", done := done + 1, total)
         summed = tuple(p for p in application.summed or application.paths if p in application.paths)
         process = run.process
-        return Comparison(application.name, application.paths, rows, load, summed, process.restarts, process.fate)
+        return PathComparison(application.name, application.paths, rows, load, summed, process.restarts, process.fate)
 
 
 def _tell(show: Show | None, what: str, done: int, total: int) -> None:
@@ -184,7 +184,7 @@ def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Applicat
 
 
 @dataclass
-class Run:
+class ApplicationRun:
     """An application whose responder is running; each call makes one run over some paths."""
 
     application: Application
@@ -220,13 +220,13 @@ class Run:
 
 
 @contextmanager
-def running(application: Application) -> Iterator[Run]:
+def running(application: Application) -> Iterator[ApplicationRun]:
     """Start the responder's process and open the requester's devices."""
     process = ResponderProcess(application.plan)
     devices: dict[str, Device] = {}
     try:
         devices |= application.local()
-        yield Run(application, process, devices)
+        yield ApplicationRun(application, process, devices)
     finally:
         for device in devices.values():
             device.close()

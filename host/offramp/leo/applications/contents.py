@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from offramp.leo.config import Config
-from offramp.leo.config.models import Data
+from offramp.leo.config.models import ApplicationData
 from offramp_base.archive import read_array
 from offramp_base.documents import read_bytes
 from offramp_base.errors import OfframpError
@@ -70,7 +70,7 @@ def read_contents(config: Config, longest_read: int, folders: Sequence[str] = ()
     return Contents(bytes(image), places)
 
 
-def _content(config: Config, data: Data, folders: Sequence[str]) -> bytes:
+def _content(config: Config, data: ApplicationData, folders: Sequence[str]) -> bytes:
     beside = config.folder("application")
     if data.file is not None:
         return read_bytes(_inside(beside, data.file, folders), MOST)

@@ -17,16 +17,16 @@ from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
-from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.times import ApplicationTimes, table
 from offramp.leo.devices import open_device
 from offramp.leo.functions.compress import COMPRESS, DECOMPRESS, chunk
-from offramp.leo.native.batch import Batch, Completions
-from offramp.leo.native.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.service import Service
-from offramp.leo.selection import Dependency
+from offramp.leo.native.batch import Completions, RequestBatch
+from offramp.leo.native.dataflow import CPU, Dataflow, Trip
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.runtime.service import ResponderService
+from offramp.leo.selection import RequestDependency
 from offramp_base.errors import OfframpError
 
 STORE: Final = "dfs.store"
@@ -41,7 +41,9 @@ _NEAR: Final = "near "
 _LONGEST: Final = CHUNK + 4096
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Register the function that stores a chunk under its number."""
     del devices, parameters, first
     memory = host.memory.view(np.uint8)
@@ -53,10 +55,10 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
         memory[place : place + len(content)] = np.frombuffer(content, np.uint8)
         return zlib.crc32(content).to_bytes(4, "little")
 
-    return Service(host, chains={STORE: (DECOMPRESS, store)})
+    return ResponderService(host, chains={STORE: (DECOMPRESS, store)})
 
 
-class Files:
+class FileWorkload:
     """Workload that stores the files chunk by chunk, one file after the other."""
 
     def __init__(self, seed: int) -> None:
@@ -64,11 +66,11 @@ class Files:
         self.payload = np.frombuffer(b"".join(chunks), np.uint8)
         self._sums = np.array([zlib.crc32(c) for c in chunks], np.uint32)
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64)
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK, lasts=True)
+        return RequestBatch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Number of chunks that were stored wrongly or not at all."""
@@ -84,19 +86,19 @@ def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:
     names = [f"{near}-{far}" for near in specs for far in specs]
     trips = [(_trip(near, far),) for near in specs for far in specs]
 
-    def program(paths: Sequence[str], _: Mapping[str, float]) -> Program:
+    def program(paths: Sequence[str], _: Mapping[str, float]) -> Dataflow:
         if not measured:
             measured.update(_measure(specs, seed))
-        known = table(("WRITE",), names, [trips], Times(_time(measured)), (Dependency.NONE,))
+        known = table(("WRITE",), names, [trips], ApplicationTimes(_time(measured)), (RequestDependency.NONE,))
         return restricted(known, [trips], paths)
 
     return Application(
         name="dfs (files of 1 MB in chunks of 256 KB)",
         paths=tuple(names),
-        plan=Plan(f"{__name__}:prepare", {}, specs, FILES * CHUNKS * CHUNK, rows=32),
+        plan=ResponderPlan(f"{__name__}:prepare", {}, specs, FILES * CHUNKS * CHUNK, rows=32),
         program=program,
-        workload=Files,
-        settings=Settings(rows=32, stride=_LONGEST, seed=seed, timeout_s=30.0),
+        workload=FileWorkload,
+        settings=RequesterSettings(rows=32, stride=_LONGEST, seed=seed, timeout_s=30.0),
         window=8,
         summed=tuple(f"{name}-{name}" for name in specs),
         request_bytes=CHUNK,

@@ -17,18 +17,18 @@ from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
-from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.times import ApplicationTimes, table
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs
 from offramp.leo.native import functions as at
-from offramp.leo.native.batch import Batch, Completions, Words
-from offramp.leo.native.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.service import Service
-from offramp.leo.selection import Dependency, Policy
+from offramp.leo.native.batch import Completions, RequestBatch, Words
+from offramp.leo.native.dataflow import CPU, Dataflow, Trip
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.runtime.service import ResponderService
+from offramp.leo.selection import Policy, RequestDependency
 
 SIZES: Final = {"4K": 4096, "64K": 65536}
 """Bytes per read: the small size measures IOPS, the large one throughput."""
@@ -53,7 +53,7 @@ def address_of(volume: Words, block: Words) -> Words:
 
 def fill(device: Device) -> None:
     """Write the look-up tables of a device."""
-    tables = ebs.Tables(device.memory(ebs.NAME), ebs.Layout(*EBS_LAYOUT))
+    tables = ebs.EbsTables(device.memory(ebs.NAME), ebs.TableLayout(*EBS_LAYOUT))
     for volume in range(VOLUMES):
         tables.add_volume(volume, _SEGMENTS * ebs.SEGMENT, (1 << 32) - 1, (1 << 32) - 1)
         for segment in range(_SEGMENTS):
@@ -61,7 +61,9 @@ def fill(device: Device) -> None:
             tables.map(volume, segment, 0, segment * VOLUMES + volume, place)
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Fill the memory for reads of ``size`` bytes; every block begins with its address."""
     del devices
     if first:
@@ -69,7 +71,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     size = int(parameters["size"])
     address, keep = at.addresses()[at.BLOCKS]
     context = at.kvs_context(host.memory, 1, size)
-    return Service(host, native={at.BLOCKS: (address, context, size)}, keep=[keep])
+    return ResponderService(host, native={at.BLOCKS: (address, context, size)}, keep=[keep])
 
 
 class Reads:
@@ -88,12 +90,14 @@ class Reads:
         self._addresses = address_of(volumes, starts)
         self._size = size
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64) & (_TRACE - 1)
         self._ticks[numbers] = time.monotonic_ns() // 1000  # microseconds; who had the place before has ended
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
+        return RequestBatch(
+            zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True
+        )
 
     def wrong(self, done: Completions) -> int:
         """Number of reads that failed or returned other blocks."""
@@ -120,15 +124,15 @@ def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) 
             measured[name] = time_ns(device, ebs.NAME, ebs.REQUEST.pack(0, 1, 0, 0))
         return made
 
-    def program(paths: Sequence[str], alone: Mapping[str, float]) -> Program:
+    def program(paths: Sequence[str], alone: Mapping[str, float]) -> Dataflow:
         known = {**measured, **{_NEAR + path: ns for path, ns in alone.items()}}
-        times = Times(lambda device, _: known.get(device, 1000.0))
-        return restricted(table(("READ",), list(specs), [trips], times, (Dependency.NONE,)), [trips], paths)
+        times = ApplicationTimes(lambda device, _: known.get(device, 1000.0))
+        return restricted(table(("READ",), list(specs), [trips], times, (RequestDependency.NONE,)), [trips], paths)
 
     return Application(
         name=f"ebs (reads of {size}iB)",
         paths=tuple(specs),
-        plan=Plan(
+        plan=ResponderPlan(
             f"{__name__}:prepare",
             {"size": length},
             memory_bytes=_FIRST + VOLUMES * _SEGMENTS * _SEGMENT_BYTES,
@@ -136,7 +140,7 @@ def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) 
         ),
         program=program,
         workload=lambda run: Reads(length, run),
-        settings=Settings(rows=256, stride=length + 64, seed=seed),
+        settings=RequesterSettings(rows=256, stride=length + 64, seed=seed),
         window=64,
         request_bytes=length,
         local=local,

@@ -49,7 +49,7 @@ application:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PathPair:
     """A function on two paths.
 
     Attributes:
@@ -66,10 +66,10 @@ class Pair:
 
 
 PAIRS: Final = {
-    "scrub, zlib and ISA-L": Pair(SCRUB, 1 << 17, 64, {CPU: "cpu:1", ACCELERATOR: "isal:1"}),
-    "digest, a core each": Pair(DIGEST, 1 << 18, 64, {CPU: "cpu:1", ACCELERATOR: "cpu:1"}),
-    "cmac, one and many at a time": Pair(MAC, 60 << 10, 16, {CPU: "cpu:1", ACCELERATOR: "ipsec:"}),
-    "compress, a core and an agent": Pair(COMPRESS, 1 << 17, 1 << 17, {CPU: "cpu:1", ACCELERATOR: AGENT}),
+    "scrub, zlib and ISA-L": PathPair(SCRUB, 1 << 17, 64, {CPU: "cpu:1", ACCELERATOR: "isal:1"}),
+    "digest, a core each": PathPair(DIGEST, 1 << 18, 64, {CPU: "cpu:1", ACCELERATOR: "cpu:1"}),
+    "cmac, one and many at a time": PathPair(MAC, 60 << 10, 16, {CPU: "cpu:1", ACCELERATOR: "ipsec:"}),
+    "compress, a core and an agent": PathPair(COMPRESS, 1 << 17, 1 << 17, {CPU: "cpu:1", ACCELERATOR: AGENT}),
 }
 
 
@@ -94,7 +94,7 @@ def _running(text: str, stack: ExitStack) -> str:
     return f"{AGENT}{stack.enter_context(AgentProcess()).path}"
 
 
-def _application(name: str, pair: Pair, seed: int) -> Application:
+def _application(name: str, pair: PathPair, seed: int) -> Application:
     times = {}
     message = sample(pair.function, pair.size, 0)
     for role, text in pair.devices.items():

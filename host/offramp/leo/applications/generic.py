@@ -25,21 +25,21 @@ from offramp.leo.applications.contents import read_contents
 from offramp.leo.applications.samples import sample
 from offramp.leo.config import Config, Resolved, load_config, resolve
 from offramp.leo.config.check import check_functions
-from offramp.leo.config.models import Path
-from offramp.leo.config.resolve import Flow, Work
+from offramp.leo.config.models import RequestPath
+from offramp.leo.config.resolve import FunctionWork, SelectorRoute
 from offramp.leo.devices import open_device
 from offramp.leo.devices.code import load_code
 from offramp.leo.devices.software import Software
 from offramp.leo.functions.registry import FUNCTIONS, VARIANTS
-from offramp.leo.native.batch import Batch, Completions
-from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.native.batch import Completions, RequestBatch
+from offramp.leo.native.dataflow import CPU, Dataflow, Trip
 from offramp.leo.native.functions import READ
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.runtime.service import ResponderService
 from offramp.leo.runtime.service import prepare as prepare_basic
-from offramp.leo.selection import Dependency, Table
+from offramp.leo.selection import RequestDependency, Table
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
@@ -53,7 +53,9 @@ _NEAR: Final = "near."
 """Prefix of the requester's devices, which keeps their names distinct from the responder's."""
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Register ``functions``, which the CPU computes; ``moves``: offset and size of what is read behind a function."""
     service = prepare_basic(host, devices, parameters, first=first)
     software = Software()
@@ -110,11 +112,13 @@ class Mapped:
         self.flows = [[self._flow(name, i) for i in range(len(resolved.flows))] for name in self.types]
         self._place()
 
-    def _flow(self, name: str, index: int) -> list[tuple[Path, Work | None, Work | None, _Segment]] | None:
+    def _flow(
+        self, name: str, index: int
+    ) -> list[tuple[RequestPath, FunctionWork | None, FunctionWork | None, _Segment]] | None:
         work = self.resolved.work.get((name, index))
         if work is None:
             return None
-        flow: Flow = self.resolved.flows[index]
+        flow: SelectorRoute = self.resolved.flows[index]
         rows = []
         for number, path in enumerate(flow.trips):
             mine = [w for w in work if w.trip == number and w.function is not None]
@@ -140,7 +144,7 @@ class Mapped:
             rows.append((path, near, far, segment))
         return rows
 
-    def _answer_bytes(self, name: str, path: Path) -> int:
+    def _answer_bytes(self, name: str, path: RequestPath) -> int:
         return max([*self.config.application.requests[name].size[path.id].resp.values(), 0])
 
     def longest_answer(self) -> int:
@@ -149,7 +153,7 @@ class Mapped:
             max([*s.resp.values(), 0]) for r in self.config.application.requests.values() for s in r.size.values()
         )
 
-    def _move(self, name: str, path: Path) -> tuple[int, int]:
+    def _move(self, name: str, path: RequestPath) -> tuple[int, int]:
         """Offset and size of what is read behind a function of the requester."""
         data, size = self.config.application.requests[name].data or "", self._answer_bytes(name, path)
         self._expect_room(name, _Segment("", size, data))
@@ -229,7 +233,9 @@ class Mapped:
             found.append(tuple(flows))
         return tuple(found)
 
-    def _trips(self, name: str, rows: list[tuple[Path, Work | None, Work | None, _Segment]]) -> tuple[Trip, ...]:
+    def _trips(
+        self, name: str, rows: list[tuple[RequestPath, FunctionWork | None, FunctionWork | None, _Segment]]
+    ) -> tuple[Trip, ...]:
         trips = []
         for number, (path, near, far, segment) in enumerate(rows):
             start = self.segments[name][number, segment]
@@ -245,7 +251,7 @@ class Mapped:
             )
         return tuple(trips)
 
-    def _reading(self, name: str, path: Path, near: Work | None) -> str:
+    def _reading(self, name: str, path: RequestPath, near: FunctionWork | None) -> str:
         if near is None:
             return READ
         start, size = self._move(name, path)
@@ -291,11 +297,11 @@ class Mixed:
         ]
         self._found_right: set[tuple[int, int, bytes]] = set()
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         at = np.arange(start, start + count) & (_TRACE - 1)
         which = self._types[at] * VARIANTS + self._variants[at]
-        return Batch(self._types[at], self._keys[at], self._payload, self._offsets[which], self._sizes[which])
+        return RequestBatch(self._types[at], self._keys[at], self._payload, self._offsets[which], self._sizes[which])
 
     def wrong(self, done: Completions) -> int:
         """Number of requests that ended with an error, or with an answer other than the model's."""
@@ -370,7 +376,7 @@ def from_config(
     near = {name: specs.get(name, devices.get(CPU, "cpu:1")) for name in mapped.local}
     stride = _stride(mapped)
     table = resolved.routes.table
-    plan = Plan(
+    plan = ResponderPlan(
         "offramp.leo.applications.generic:prepare",
         {"functions": sorted(mapped.remote.get(CPU, ())), "moves": sorted(mapped.moves), "longest": stride},
         {name: spec for name, spec in {**devices, **specs}.items() if name in mapped.remote},
@@ -380,7 +386,7 @@ def from_config(
         code=[str(FilePath(path).absolute()) for path in code],
     )
 
-    def program(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
+    def program(paths: Sequence[str], measured: Mapping[str, float]) -> Dataflow:
         del measured
         return restricted(table, trips, paths)
 
@@ -388,7 +394,7 @@ def from_config(
         return {_NEAR + name: open_device(spec, _NEAR + name) for name, spec in near.items()}
 
     alone = [p for j, p in enumerate(table.paths) if any(row[j] is not None for row in trips)]
-    settings = Settings(rows=256, stride=stride, seed=seed)
+    settings = RequesterSettings(rows=256, stride=stride, seed=seed)
     return Application(
         name=config.application.name,
         paths=tuple(alone),
@@ -402,7 +408,7 @@ def from_config(
     )
 
 
-def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]], paths: Sequence[str]) -> Program:
+def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]], paths: Sequence[str]) -> Dataflow:
     """The program restricted to some paths; a type that may take none of them keeps its own."""
     keep = [j for j, path in enumerate(table.paths) if path in paths]
     base, flows = table.base.copy(), [list(row) for row in trips]
@@ -410,9 +416,9 @@ def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]],
         if any(row[j] is not None for j in keep):
             for j in set(range(len(row))) - set(keep):
                 base[i, j], row[j] = np.nan, None
-    kinds = tuple(Dependency(d) for d in table.dependency)
+    kinds = tuple(RequestDependency(d) for d in table.dependency)
     made = Table(table.types, table.paths, table.resources, base, table.load, kinds, table.capacity, table.reads)
-    return Program(made, tuple(tuple(row) for row in flows))
+    return Dataflow(made, tuple(tuple(row) for row in flows))
 
 
 def _disjoint(table: Table, paths: Sequence[str]) -> tuple[str, ...]:

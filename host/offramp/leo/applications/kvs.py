@@ -16,16 +16,16 @@ import numpy as np
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.kvs_check import PUT, check_values
 from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_of, memory_bytes, values_of
-from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.times import ApplicationTimes, table
 from offramp.leo.applications.workload import Zipf
 from offramp.leo.functions import kvs
 from offramp.leo.native import functions as at
-from offramp.leo.native.batch import Batch, Completions
-from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.native.batch import Completions, RequestBatch
+from offramp.leo.native.dataflow import CPU, Dataflow, Trip
 from offramp.leo.native.machine import address
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.selection import Dependency
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.selection import RequestDependency
 from offramp_base.errors import OfframpError
 
 GET: Final = 0
@@ -37,18 +37,18 @@ _TRACE: Final = 1 << 18
 _NOMINAL_NS: Final = {CPU: 500.0}
 
 
-def plan(devices: Mapping[str, str], keys: int = KEYS, seed: int = 1, rows: int = 4096) -> Plan:
+def plan(devices: Mapping[str, str], keys: int = KEYS, seed: int = 1, rows: int = 4096) -> ResponderPlan:
     """Plan of the responder's process."""
     parameters = {"keys": keys, "seed": seed, "longest": 64}
-    return Plan("offramp.leo.applications.kvs_store:prepare", parameters, devices, memory_bytes(keys), rows)
+    return ResponderPlan("offramp.leo.applications.kvs_store:prepare", parameters, devices, memory_bytes(keys), rows)
 
 
 def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS, seed: int = 1) -> Application:
     """The store with its index on the CPU and on these devices, by name."""
     known = {name: _NOMINAL_NS.get(name, 5e4) for name in (CPU, *devices)}
 
-    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
-        return program(paths, Times(lambda device, _: measured.get(device, known[device])))
+    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Dataflow:
+        return program(paths, ApplicationTimes(lambda device, _: measured.get(device, known[device])))
 
     return Application(
         name=f"kvs (YCSB-{mix})",
@@ -56,19 +56,19 @@ def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS,
         plan=plan(devices, keys, seed),
         program=build,
         workload=lambda run: Ycsb(mix, keys, seed, draw=run),
-        settings=Settings(stride=128, seed=seed),
+        settings=RequesterSettings(stride=128, seed=seed),
         window=2048,
         request_bytes=VALUE_BYTES,
     )
 
 
-def program(paths: Sequence[str], times: Times) -> Program:
+def program(paths: Sequence[str], times: ApplicationTimes) -> Dataflow:
     """Dataflows: GET over ``paths`` (devices with the index, possibly including ``cpu``), PUT over the CPU."""
     devices = list(dict.fromkeys([*paths, CPU]))
     get = [_get(d) if d in paths else None for d in devices]
     put = [_put() if d == CPU else None for d in devices]
-    return Program(
-        table(("GET", "PUT"), devices, [get, put], times, (Dependency.ADDR,) * 2, (True, False)),
+    return Dataflow(
+        table(("GET", "PUT"), devices, [get, put], times, (RequestDependency.ADDR,) * 2, (True, False)),
         (tuple(get), tuple(put)),
     )
 
@@ -99,20 +99,20 @@ class Ycsb:
         self._writes, self._key_bytes = bool(types.any()), self._keys.view(np.uint8)
         self._places, self._sizes = np.arange(len(self._keys)) * 8, np.full(_TRACE, 8, np.int64)
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         if count > _TRACE:
             raise OfframpError(f"kvs: {count} requests at a time: expected at most {_TRACE}")
         some = slice(start & (_TRACE - 1), (start & (_TRACE - 1)) + count)
         keys, types = self._keys[some], self._types[some]
         if not self._writes:
-            return Batch(types, keys, self._key_bytes, self._places[some], self._sizes[:count], lasts=True)
+            return RequestBatch(types, keys, self._key_bytes, self._places[some], self._sizes[:count], lasts=True)
         payload = np.zeros((count, 8 + VALUE_BYTES), np.uint8)
         payload[:, :8] = keys[:, None].view(np.uint8)
         puts = np.flatnonzero(types)
         payload[puts, 8:] = values_of(keys[puts], start + puts + 1).view(np.uint8)
         offsets = np.arange(count, dtype=np.int64) * payload.shape[1]
-        return Batch(types, keys, payload.reshape(-1), offsets, np.where(types == PUT, payload.shape[1], 8))
+        return RequestBatch(types, keys, payload.reshape(-1), offsets, np.where(types == PUT, payload.shape[1], 8))
 
     def wrong(self, done: Completions) -> int:
         """Number of values that are torn, foreign or missing, and of writes that found no room."""

@@ -13,8 +13,8 @@ from offramp.device import Device
 from offramp.leo.devices.model import ModelDevice
 from offramp.leo.functions import kvs
 from offramp.leo.native import functions as at
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.service import ResponderService
 from offramp.leo.runtime.service import prepare as prepare_basic
 from offramp_base.errors import OfframpError
 
@@ -72,7 +72,9 @@ def table_of(keys: Words, addresses: Words, buckets: int) -> npt.NDArray[np.uint
     return table
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Set up the store's ``keys`` drawn from ``seed``; ``first``: fill it, otherwise leave it as a crash left it."""
     count, seed = int(parameters["keys"]), int(parameters["seed"])
     service = prepare_basic(host, devices, parameters, first=first)
@@ -93,7 +95,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     return service
 
 
-def serve_lookups(service: Service, devices: Mapping[str, Device], index: Words, buckets: int) -> Words:
+def serve_lookups(service: ResponderService, devices: Mapping[str, Device], index: Words, buckets: int) -> Words:
     """Serve look-ups from the host's index and, if devices are modelled, in the compiled loop; returns its context.
 
     Args:

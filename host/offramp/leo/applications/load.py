@@ -78,7 +78,7 @@ def _never(*, worked: bool, yields: bool) -> None:
     del worked, yields
 
 
-class _Generator:
+class _LoadGenerator:
     """A run; ``due_ns`` gives the time at which each request is due, by number, or is None."""
 
     def __init__(
@@ -173,7 +173,7 @@ def closed_loop(
     Raises:
         OfframpError: they do not finish.
     """
-    return _Generator(requester, workload, seconds, None).run(window, hook)
+    return _LoadGenerator(requester, workload, seconds, None).run(window, hook)
 
 
 def counted_loop(
@@ -184,7 +184,7 @@ def counted_loop(
     Raises:
         OfframpError: the last of them do not finish.
     """
-    return _Generator(requester, workload, math.inf, None, requests).run(window, hook)
+    return _LoadGenerator(requester, workload, math.inf, None, requests).run(window, hook)
 
 
 def open_loop(
@@ -200,4 +200,4 @@ def open_loop(
     gaps = np.random.default_rng(seed).exponential(1e9 / rate, max(1, int(rate * seconds * 1.5) + 16))
     due = np.cumsum(gaps).astype(np.int64)
     due = due[due < seconds * 1e9]
-    return _Generator(requester, workload, seconds, due).run(requester.settings.rows, hook)
+    return _LoadGenerator(requester, workload, seconds, due).run(requester.settings.rows, hook)

@@ -54,7 +54,7 @@ def open_responder(
 
 
 @dataclass(frozen=True)
-class Load:
+class RequesterLoad:
     """Load that a requester generates.
 
     Attributes:
@@ -75,7 +75,11 @@ class Load:
 
 
 def request_from(
-    application: Application, address: str, load: Load, say: Say, advance: Callable[[int, int], None] | None = None
+    application: Application,
+    address: str,
+    load: RequesterLoad,
+    say: Say,
+    advance: Callable[[int, int], None] | None = None,
 ) -> tuple[LoadResult, tuple[str, ...], int]:
     """Send load to the responder at ``address``; returns the result, the names of the paths, and the reconnections.
 

@@ -17,21 +17,21 @@ from offramp.leo.applications.application import Application
 from offramp.leo.applications.kvs import Ycsb
 from offramp.leo.applications.kvs_check import PUT
 from offramp.leo.applications.kvs_store import VALUE_BYTES, buckets_for, serve_lookups
-from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.times import ApplicationTimes, table
 from offramp.leo.devices.store import READ, WRITE, StoreDevice
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp.leo.native.copies import COPY_BYTES, MOST_VALUE, read_copy
-from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.native.dataflow import CPU, Dataflow, Trip
 from offramp.leo.native.machine import machine
-from offramp.leo.runtime.host import Host
-from offramp.leo.runtime.process import Plan
-from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.host import ResponderState
+from offramp.leo.runtime.process import ResponderPlan
+from offramp.leo.runtime.requester import RequesterSettings
+from offramp.leo.runtime.service import ResponderService
 from offramp.leo.runtime.service import prepare as prepare_basic
-from offramp.leo.selection import Dependency
-from offramp.leo.store.copies import Copies
-from offramp.leo.store.guard import Guard
+from offramp.leo.selection import RequestDependency
+from offramp.leo.store.copies import StoreCopies
+from offramp.leo.store.guard import KeyGuard
 from offramp_base.errors import OfframpError
 
 COPIES: Final = 4096
@@ -56,13 +56,13 @@ def application(devices: Mapping[str, str], *, mix: str = "B", keys: int = KEYS,
     known = {CPU: STORE, **devices}
     nominal = {name: _NOMINAL_NS.get(name, 5e4) for name in known}
 
-    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
-        return program(paths, Times(lambda device, _: measured.get(device, nominal[device])))
+    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Dataflow:
+        return program(paths, ApplicationTimes(lambda device, _: measured.get(device, nominal[device])))
 
     return Application(
         name="store",
         paths=tuple(known),
-        plan=Plan(
+        plan=ResponderPlan(
             "offramp.leo.applications.store:prepare",
             {"copies": COPIES, "longest": 2 * COPY_BYTES},
             known,
@@ -71,19 +71,19 @@ def application(devices: Mapping[str, str], *, mix: str = "B", keys: int = KEYS,
         ),
         program=build,
         workload=lambda run: LoadedYcsb(mix, keys, seed, draw=run),
-        settings=Settings(stride=2 * COPY_BYTES, seed=seed),
+        settings=RequesterSettings(stride=2 * COPY_BYTES, seed=seed),
         window=256,
         request_bytes=VALUE_BYTES,
     )
 
 
-def program(paths: Sequence[str], times: Times) -> Program:
+def program(paths: Sequence[str], times: ApplicationTimes) -> Dataflow:
     """Dataflows: GET over ``paths``, SET over the processor."""
     devices = list(dict.fromkeys([*paths, CPU]))
     get = [_get(d) if d in paths else None for d in devices]
     write = [(Trip(WRITE, once=True),) if d == CPU else None for d in devices]
-    return Program(
-        table(("GET", "SET"), devices, [get, write], times, (Dependency.ADDR,) * 2, (True, False)),
+    return Dataflow(
+        table(("GET", "SET"), devices, [get, write], times, (RequestDependency.ADDR,) * 2, (True, False)),
         (tuple(get), tuple(write)),
     )
 
@@ -106,7 +106,9 @@ class LoadedYcsb(Ycsb):
         self._writes = True
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Set up ``copies`` copies of values; the device ``cpu`` is the store."""
     store = devices.get(CPU)
     if not isinstance(store, StoreDevice):
@@ -116,15 +118,15 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     start = _FIRST + count * COPY_BYTES
     buckets = buckets_for(count)
     index = host.memory[start // 8 : start // 8 + buckets * kvs.LINE // 8]
-    indexes = [kvs.Index(HostMemory(0, index.data), buckets)]
+    indexes = [kvs.KeyIndex(HostMemory(0, index.data), buckets)]
     for device in devices.values():
         if device is not store:
             memory = device.memory(kvs.NAME)
-            indexes.append(kvs.Index(memory, 1 << (max(memory.size // kvs.LINE, 1).bit_length() - 1)))
+            indexes.append(kvs.KeyIndex(memory, 1 << (max(memory.size // kvs.LINE, 1).bit_length() - 1)))
     serve_lookups(service, devices, index, buckets)
     read = machine(read_copy)["read_copy"]
     service.native[READ] = read.__dict__["address"], np.zeros(1, np.int64), MOST_VALUE
-    copies = Copies(host.memory, _FIRST, count, indexes, store.asked, lambda: Guard(store.address, store.token))
+    copies = StoreCopies(host.memory, _FIRST, count, indexes, store.asked, lambda: KeyGuard(store.address, store.token))
     service.tasks.append(copies)
     service.keep += [read, copies]
     return service

@@ -21,11 +21,11 @@ import torch.distributed as dist
 from offramp.device import Status
 from offramp.leo.applications.allreduce import measure, plan, program
 from offramp.leo.functions import reduce
-from offramp.leo.native.batch import Batch
+from offramp.leo.native.batch import RequestBatch
 from offramp.leo.native.dataflow import CPU
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.process import ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.selection import AnyPolicy, Policy
 from offramp_base.errors import OfframpError
 
@@ -58,11 +58,11 @@ class LeoSums:
             raise OfframpError(f"{self.ranks} ranks: a device adds up to {reduce.MOST} vectors at a time")
         self._group = group
         specs = {CPU: "cpu:1", **(devices or {})}
-        example = reduce.request(reduce.Type.FLOAT32, np.ones((self.ranks, PIECE), np.float32))
+        example = reduce.request(reduce.ElementType.FLOAT32, np.ones((self.ranks, PIECE), np.float32))
         self._process = ResponderProcess(plan(specs, ROWS))
         try:
             asked = program(list(specs), specs, measure(specs, example))
-            settings = Settings(rows=ROWS, stride=len(example), policy=policy, timeout_s=30.0)
+            settings = RequesterSettings(rows=ROWS, stride=len(example), policy=policy, timeout_s=30.0)
             self._requester = Requester(asked, [self._process], settings=settings)
         except BaseException:
             self._process.close()
@@ -114,9 +114,9 @@ class LeoSums:
         return found
 
     def _send(self, number: int, vectors: Floats) -> bool:
-        message = np.frombuffer(reduce.request(reduce.Type.FLOAT32, vectors), np.uint8)
+        message = np.frombuffer(reduce.request(reduce.ElementType.FLOAT32, vectors), np.uint8)
         zeros = np.zeros(1, np.int64)
-        batch = Batch(zeros, zeros, message, zeros, np.array([len(message)], np.int64))
+        batch = RequestBatch(zeros, zeros, message, zeros, np.array([len(message)], np.int64))
         return self._requester.admit(batch, np.array([number], np.int64)) > 0
 
     def close(self) -> None:

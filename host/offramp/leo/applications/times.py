@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from offramp.leo.native.dataflow import CPU, Trip
-from offramp.leo.selection import Dependency, Table
+from offramp.leo.selection import RequestDependency, Table
 
 Flow = tuple[Trip, ...] | None
 
 
-class Times:
+class ApplicationTimes:
     """Times in nanoseconds.
 
     Attributes:
@@ -33,8 +33,8 @@ def table(
     types: Sequence[str],
     paths: Sequence[str],
     flows: Sequence[Sequence[Flow]],
-    times: Times,
-    dependency: Sequence[Dependency],
+    times: ApplicationTimes,
+    dependency: Sequence[RequestDependency],
     reads: Sequence[bool] = (),
 ) -> Table:
     """The selector's table; each device of each side is a resource."""

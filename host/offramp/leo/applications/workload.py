@@ -7,13 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from offramp.leo.native.batch import Batch, Completions, Words
+from offramp.leo.native.batch import Completions, RequestBatch, Words
 
 
 class Workload(Protocol):
     """Requests numbered from 0; a number always stands for the same request."""
 
-    def batch(self, start: int, count: int) -> Batch:
+    def batch(self, start: int, count: int) -> RequestBatch:
         """Requests ``start`` to ``start + count``, the latter excluded."""
 
     def wrong(self, done: Completions) -> int:

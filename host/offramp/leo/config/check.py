@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from offramp.leo.config.models import Config, Path, Request, links_of
+from offramp.leo.config.models import Config, RequestPath, RequestType, links_of
 from offramp.leo.config.resolve import resolve
 from offramp.leo.devices.software import Software
-from offramp.leo.selection.table import Dependency
+from offramp.leo.selection.table import RequestDependency
 
 
 def check(config: Config) -> None:
@@ -52,7 +52,7 @@ def _names(config: Config) -> str:
     return ", ".join(config.application.requests)
 
 
-def _check_ends(config: Config, index: int, path: Path) -> None:
+def _check_ends(config: Config, index: int, path: RequestPath) -> None:
     """Check that the links of each end connect, and that they end or begin where the type says."""
     ends = [word[0] for word in path.type.value.split("-")]
     for which, links, device in zip(("requester", "responder"), links_of(path), ends, strict=True):
@@ -70,7 +70,7 @@ def _check_ends(config: Config, index: int, path: Path) -> None:
             raise config.error("paths", (index, which), f"{', '.join(links)}: {path.type} expects {word[device]} there")
 
 
-def _check_request(config: Config, name: str, request: Request) -> None:
+def _check_request(config: Config, name: str, request: RequestType) -> None:
     known = {path.id: path for path in config.paths}
     place = ("requests", name)
     for i, flow in enumerate(request.dataflows):
@@ -92,5 +92,5 @@ def _check_request(config: Config, name: str, request: Request) -> None:
         if said is not None and said not in config.application.data:
             have = ", ".join(config.application.data) or "none"
             raise config.error("application", (*place, which), f"{said}: no such data; expected one of {have}")
-    if request.dependency is not Dependency.NONE and request.key is None:
+    if request.dependency is not RequestDependency.NONE and request.key is None:
         raise config.error("application", (*place, "dependency"), f"{request.dependency}: expected a key with it")

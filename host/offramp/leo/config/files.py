@@ -14,7 +14,7 @@ from offramp.cluster.read import cluster_of
 from offramp.leo.config.check import check
 from offramp.leo.config.models import Config
 from offramp_base.errors import OfframpError
-from offramp_base.settings.source import Place, Source, parse_source, read_source
+from offramp_base.settings.source import Place, SourceFile, parse_source, read_source
 
 APPLICATIONS = ("kvs", "dfs", "ebs", "dml")
 HARDWARE = ("direct", "on-path", "off-path")
@@ -55,9 +55,9 @@ def _find(name: str | Path) -> Path:
     return path if path.suffix in (".yaml", ".yml") or path.is_file() else builtin(str(name))
 
 
-def _join(sources: Sequence[Source]) -> Config:
+def _join(sources: Sequence[SourceFile]) -> Config:
     parts: dict[str, Any] = {}
-    said: dict[str, Source] = {}
+    said: dict[str, SourceFile] = {}
     for source in sources:
         if not isinstance(source.data, dict):
             raise source.error((), f"expected one of {', '.join(Config.model_fields)}")
@@ -83,7 +83,7 @@ def _join(sources: Sequence[Source]) -> Config:
     return config
 
 
-def _hardware(source: Source) -> Source:
+def _hardware(source: SourceFile) -> SourceFile:
     """The host model in a cluster file, as a file that gives hardware alone; LEO's hosts are all alike.
 
     Raises:
@@ -101,14 +101,14 @@ def _hardware(source: Source) -> Source:
         inner = read_source(beside if beside.is_file() else builtin(host.hardware))
         if not isinstance(inner.data, dict) or "hardware" not in inner.data:
             raise inner.error((), "expected hardware")
-        return Source(inner.name, {"hardware": inner.data["hardware"]}, inner.lines)
+        return SourceFile(inner.name, {"hardware": inner.data["hardware"]}, inner.lines)
     index = next(i for i, row in enumerate(source.data["hosts"]) if row.get("hardware") == host.hardware)
     start = ("hosts", index, "hardware")
     lines = {("hardware", *place[3:]): line for place, line in source.lines.items() if place[:3] == start}
-    return Source(source.name, {"hardware": host.hardware}, lines)
+    return SourceFile(source.name, {"hardware": host.hardware}, lines)
 
 
-def _place(source: Source, steps: Sequence[int | str]) -> Place:
+def _place(source: SourceFile, steps: Sequence[int | str]) -> Place:
     """The steps that lead through the file; pydantic puts some of its own between them."""
     place: list[int | str] = []
     data = source.data

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
 
-from offramp.leo.selection.table import Dependency
+from offramp.leo.selection.table import RequestDependency
 from offramp_base.errors import OfframpError
-from offramp_base.settings.source import Place, Source
+from offramp_base.settings.source import Place, SourceFile
 from offramp_base.settings.units import BYTES
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Kind(StrEnum):
+class NodeType(StrEnum):
     """Kind of a node; all but the CPU, the RDMA NIC and switches are accelerators."""
 
     CPU = "cpu"
@@ -93,19 +93,19 @@ class Kind(StrEnum):
     @property
     def accelerates(self) -> bool:
         """Whether the device can take a function from the CPU."""
-        return self in (Kind.FPGA, Kind.GPU, Kind.NIC)
+        return self in (NodeType.FPGA, NodeType.GPU, NodeType.NIC)
 
 
-class Node(Strict):
+class HostDevice(Strict):
     """A device of a host; ``speed`` divides the compute times of applications."""
 
-    kind: Kind
+    kind: NodeType
     parallelism: Annotated[int, Field(ge=1, le=65536)] = 1
     memory: Size | None = None
     speed: Positive = 1.0
 
 
-class Link(Strict):
+class PhysicalLink(Strict):
     """A physical link, full duplex; without ``mps`` its message rate is no limit."""
 
     id: Name
@@ -116,7 +116,7 @@ class Link(Strict):
     latency_ns: ProfiledFrom0
 
 
-class Model(StrEnum):
+class AttachmentModel(StrEnum):
     """Attachment of accelerators: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
 
     DIRECT = "direct"
@@ -125,13 +125,13 @@ class Model(StrEnum):
     CUSTOM = "custom"
 
 
-class Hardware(Strict):
+class HostHardware(Strict):
     """A host; both ends have the same hardware."""
 
     name: Name = "host"
-    model: Model
-    nodes: dict[Name, Node] = Field(min_length=1)
-    links: list[Link] = Field(min_length=1)
+    model: AttachmentModel
+    nodes: dict[Name, HostDevice] = Field(min_length=1)
+    links: list[PhysicalLink] = Field(min_length=1)
     map: dict[str, list[str]] = {}
 
 
@@ -144,7 +144,7 @@ class PathType(StrEnum):
     ACC_ACC = "Acc-Acc"
 
 
-class Path(Strict):
+class RequestPath(Strict):
     """Logical links that a request crosses; ``accelerators`` lists which ones, in order; if empty, each one alone."""
 
     id: Name
@@ -154,7 +154,7 @@ class Path(Strict):
     accelerators: list[Name] = []
 
 
-class Sizes(Strict):
+class MessageSizes(Strict):
     """Bytes of a request and of its answer, for all logical links or for each."""
 
     req: BytesByLink = {ANYWHERE: 0}
@@ -186,7 +186,7 @@ Functions = ByDevice[str]
 ByTrip = Annotated[list[Compute], BeforeValidator(_listed), Field(min_length=1)]
 
 
-class Data(Strict):
+class ApplicationData(Strict):
     """Bytes of a file, of an array in a ``.npy`` file, or of ``values`` of a ``type``; files lie beside the YAML."""
 
     file: str | None = None
@@ -195,13 +195,13 @@ class Data(Strict):
     type: Literal["uint8", "int8", "int16", "int32", "int64", "float32", "float64"] = "int64"
 
     @model_validator(mode="after")
-    def _one(self) -> Data:
+    def _one(self) -> ApplicationData:
         if sum(each is not None for each in (self.file, self.array, self.values)) != 1:
             raise ValueError("expected one of file, array, values")
         return self
 
 
-class Request(Strict):
+class RequestType(Strict):
     """A request type.
 
     ``dataflows`` are lists of round trips, each the id of a path. Lists of compute times and functions are by round
@@ -212,22 +212,22 @@ class Request(Strict):
     data: str | None = None
     messages: str | None = None
 
-    dependency: Dependency = Dependency.NONE
+    dependency: RequestDependency = RequestDependency.NONE
     reads: bool = False
     key: str | None = None
     dataflows: list[Annotated[list[Name], Field(min_length=1)]] = Field(min_length=1)
-    size: dict[str, Sizes] = {}
+    size: dict[str, MessageSizes] = {}
     compute_us: ByTrip
     functions: Annotated[list[Functions], BeforeValidator(_listed)] = []
 
 
-class Application(Strict):
+class ConfiguredApplication(Strict):
     """An application; ``memory``: bytes that its tables take on a device; ``data``: what requests read and send."""
 
     name: Name
-    requests: dict[Name, Request] = Field(min_length=1)
+    requests: dict[Name, RequestType] = Field(min_length=1)
     memory: dict[str, Size] = {}
-    data: dict[Name, Data] = {}
+    data: dict[Name, ApplicationData] = {}
     mix: dict[str, AtLeast0] = {}
 
 
@@ -239,7 +239,7 @@ class LinkProfile(Strict):
     latency_ns: AtLeast0
 
 
-class Profile(Strict):
+class MachineProfile(Strict):
     """Measurements on a machine: links by id, compute times in us by application, request type and device."""
 
     machine: str = ""
@@ -250,14 +250,14 @@ class Profile(Strict):
 class Config(Strict):
     """One application on one host, from one file or several."""
 
-    hardware: Hardware
-    paths: list[Path]
-    application: Application
-    profile: Profile | None = None
-    _sources: dict[str, Source] = PrivateAttr(default_factory=dict)
+    hardware: HostHardware
+    paths: list[RequestPath]
+    application: ConfiguredApplication
+    profile: MachineProfile | None = None
+    _sources: dict[str, SourceFile] = PrivateAttr(default_factory=dict)
 
     @classmethod
-    def of(cls, parts: Mapping[str, Any], sources: Mapping[str, Source]) -> Config:
+    def of(cls, parts: Mapping[str, Any], sources: Mapping[str, SourceFile]) -> Config:
         """Check the parts, each by itself; ``sources`` gives the file of each."""
         config = cls.model_validate(parts)
         config._sources.update(sources)
@@ -281,7 +281,7 @@ class Config(Strict):
             return self
         nodes = dict(self.hardware.nodes)
         for name, node in nodes.items():
-            if node.kind is Kind.CPU:
+            if node.kind is NodeType.CPU:
                 if cores < 1:
                     raise OfframpError(f"node {name}: {cores} at a time, expected at least 1")
                 nodes[name] = node.model_copy(update={"parallelism": cores})
@@ -296,7 +296,7 @@ DEFAULT_LINKS = {
 }
 
 
-def links_of(path: Path) -> tuple[list[str], list[str]]:
+def links_of(path: RequestPath) -> tuple[list[str], list[str]]:
     """Logical links at the requester and at the responder."""
     requester, responder = DEFAULT_LINKS[path.type]
     return path.requester or requester, path.responder or responder

@@ -12,31 +12,31 @@ from offramp.leo.config.models import (
     Compute,
     Config,
     Functions,
-    Kind,
-    Link,
-    Path,
+    NodeType,
     PathType,
-    Request,
+    PhysicalLink,
+    RequestPath,
+    RequestType,
     links_of,
 )
-from offramp.leo.config.topology import Hop, Topology
-from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
+from offramp.leo.config.topology import Hop, HostGraph
+from offramp.leo.selection.steps import DELAY, NETWORK, PathStep, Routes
 from offramp_base.errors import OfframpError
 
 _BIT_NS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class SelectorRoute:
     """A choice of the selector: round trips in order, each a path over these accelerators."""
 
     name: str
-    trips: tuple[Path, ...]
+    trips: tuple[RequestPath, ...]
     accelerators: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class FunctionWork:
     """One function that a round trip calls.
 
     Attributes:
@@ -67,10 +67,10 @@ class Resolved:
     """
 
     config: Config
-    topology: Topology
-    flows: tuple[Flow, ...]
+    topology: HostGraph
+    flows: tuple[SelectorRoute, ...]
     routes: Routes
-    work: Mapping[tuple[str, int], tuple[Work, ...]]
+    work: Mapping[tuple[str, int], tuple[FunctionWork, ...]]
 
 
 def resolve(config: Config, *, guess: bool = False) -> Resolved:
@@ -84,18 +84,18 @@ def resolve(config: Config, *, guess: bool = False) -> Resolved:
         OfframpError: a dataflow crosses a link that the host lacks, a device on it has no compute time or no function,
             a message or table is larger than a device's memory, or a number has yet to be measured.
     """
-    topology = Topology(config)
-    builder = _Builder(config, topology, guess)
+    topology = HostGraph(config)
+    builder = _ResourceBuilder(config, topology, guess)
     builder.check_memory()
-    flows: dict[tuple[str, tuple[str, ...]], Flow] = {}
-    steps: dict[tuple[str, tuple[str, tuple[str, ...]]], list[Step]] = {}
-    work: dict[tuple[str, tuple[str, tuple[str, ...]]], tuple[Work, ...]] = {}
+    flows: dict[tuple[str, tuple[str, ...]], SelectorRoute] = {}
+    steps: dict[tuple[str, tuple[str, tuple[str, ...]]], list[PathStep]] = {}
+    work: dict[tuple[str, tuple[str, tuple[str, ...]]], tuple[FunctionWork, ...]] = {}
     for name, request in config.application.requests.items():
         for i, ids in enumerate(request.dataflows):
             for flow in _variants(config, topology, name, i, ids):
                 key = ("+".join(ids), flow.accelerators)
                 flows.setdefault(key, flow)
-                walk = _Walk(builder, name, request, i)
+                walk = _RequestWalk(builder, name, request, i)
                 steps[name, key] = [
                     step for trip, path in enumerate(flow.trips) for step in walk.trip(trip, path, flow)
                 ]
@@ -116,7 +116,7 @@ def resolve(config: Config, *, guess: bool = False) -> Resolved:
     return Resolved(config, topology, tuple(flows.values()), routes, {(n, index[k]): w for (n, k), w in work.items()})
 
 
-def _variants(config: Config, topology: Topology, name: str, index: int, ids: list[str]) -> Iterator[Flow]:
+def _variants(config: Config, topology: HostGraph, name: str, index: int, ids: list[str]) -> Iterator[SelectorRoute]:
     """One flow, or one for each accelerator where its paths leave the accelerator open."""
     known = {path.id: path for path in config.paths}
     trips = tuple(known[i] for i in ids)
@@ -127,22 +127,22 @@ def _variants(config: Config, topology: Topology, name: str, index: int, ids: li
             choice = ", ".join(topology.accelerators) or "none"
             raise config.error("application", place, f"{accelerator}: no such accelerator; expected one of {choice}")
     if all(path.type is PathType.CPU_CPU for path in trips):
-        yield Flow("+".join(ids), trips, ())
+        yield SelectorRoute("+".join(ids), trips, ())
     elif named is not None:
-        yield Flow("+".join(ids), trips, named)
+        yield SelectorRoute("+".join(ids), trips, named)
     elif len(topology.accelerators) <= 1:
-        yield Flow("+".join(ids), trips, tuple(topology.accelerators))
+        yield SelectorRoute("+".join(ids), trips, tuple(topology.accelerators))
     else:
         for accelerator in topology.accelerators:
-            yield Flow(f"{'+'.join(ids)}@{accelerator}", trips, (accelerator,))
+            yield SelectorRoute(f"{'+'.join(ids)}@{accelerator}", trips, (accelerator,))
 
 
 @dataclass
-class _Builder:
+class _ResourceBuilder:
     """Resources in order of first use: links by direction, and nodes, of each end."""
 
     config: Config
-    topology: Topology
+    topology: HostGraph
     guess: bool
     resources: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -170,17 +170,17 @@ class _Builder:
             return [self.topology.cpu]
         return [device] if device in self.topology.hardware.nodes else []
 
-    def cross(self, end: str, hop: Hop, size: int) -> Iterator[Step]:
+    def cross(self, end: str, hop: Hop, size: int) -> Iterator[PathStep]:
         """Steps of a message over a link: its transmission time, then the latency."""
         bw, mps, latency = self._measured(hop.link)
         busy = max(size * _BIT_NS / bw if bw else 0.0, 1e9 / mps if mps else 0.0)
         what = f"{end}.{hop.link.id}"
         if busy:
-            yield Step(self.resource(f"{what} {hop.source}>{hop.target}"), busy, f"{what}: {size} B")
+            yield PathStep(self.resource(f"{what} {hop.source}>{hop.target}"), busy, f"{what}: {size} B")
         if latency:
-            yield Step(DELAY, latency, what)
+            yield PathStep(DELAY, latency, what)
 
-    def _measured(self, link: Link) -> tuple[float, float | None, float]:
+    def _measured(self, link: PhysicalLink) -> tuple[float, float | None, float]:
         profile = self.config.profile.links.get(link.id) if self.config.profile else None
         found = []
         for name in ("bw_gbps", "mps", "latency_ns"):
@@ -195,16 +195,16 @@ class _Builder:
 
 
 @dataclass
-class _Walk:
+class _RequestWalk:
     """One request type on one dataflow."""
 
-    builder: _Builder
+    builder: _ResourceBuilder
     name: str
-    request: Request
+    request: RequestType
     index: int
-    work: list[Work] = field(default_factory=list)
+    work: list[FunctionWork] = field(default_factory=list)
 
-    def trip(self, trip: int, path: Path, flow: Flow) -> Iterator[Step]:
+    def trip(self, trip: int, path: RequestPath, flow: SelectorRoute) -> Iterator[PathStep]:
         """Steps of a round trip, there and back."""
         requester, responder = links_of(path)
         ends = [word[0] for word in path.type.value.split("-")]
@@ -212,7 +212,7 @@ class _Walk:
             if logical[0] == ends[0]:
                 yield from self._devices(trip, "requester", ends[0], flow)
             yield from self._cross("requester", path, logical, "req", flow)
-        yield Step(NETWORK, 1.0, "network")
+        yield PathStep(NETWORK, 1.0, "network")
         for logical in responder:
             yield from self._cross("responder", path, logical, "req", flow)
             if logical[1] == ends[1]:
@@ -222,7 +222,7 @@ class _Walk:
         for logical in reversed(requester):
             yield from self._cross("requester", path, logical, "resp", flow)
 
-    def _cross(self, end: str, path: Path, logical: str, way: str, flow: Flow) -> Iterator[Step]:
+    def _cross(self, end: str, path: RequestPath, logical: str, way: str, flow: SelectorRoute) -> Iterator[PathStep]:
         topology = self.builder.topology
         # Between CPU and a chain the first accelerator counts, between the chain and the NIC the last at the
         # requester, the first at the responder, which is where a chain begins.
@@ -239,14 +239,14 @@ class _Walk:
         for hop in hops if way == "req" else [h.back for h in reversed(hops)]:
             yield from self.builder.cross(end, hop, size)
 
-    def _check_size(self, path: Path, way: str, hops: list[Hop], size: int) -> None:
+    def _check_size(self, path: RequestPath, way: str, hops: list[Hop], size: int) -> None:
         nodes = self.builder.topology.hardware.nodes
         for device in (hops[0].source, hops[-1].target):
             room = nodes[device].memory
-            if room is not None and size > room and nodes[device].kind is not Kind.RNIC:
+            if room is not None and size > room and nodes[device].kind is not NodeType.RNIC:
                 raise self._error(("size", path.id, way), f"{size} B, but {device} has {room} B")
 
-    def _devices(self, trip: int, end: str, letter: str, flow: Flow) -> Iterator[Step]:
+    def _devices(self, trip: int, end: str, letter: str, flow: SelectorRoute) -> Iterator[PathStep]:
         """Steps of the work on the CPU, or on one accelerator after the other."""
         topology = self.builder.topology
         devices = [topology.cpu] if letter == "C" else list(flow.accelerators)
@@ -255,10 +255,12 @@ class _Walk:
                 for hop in topology.shortest(devices[i - 1], device) or ():
                     yield from self.builder.cross(end, hop, 0)
             time = self._time(trip, end, device)
-            self.work.append(Work(trip, end, device, self._function(trip, end, device, time), time))
+            self.work.append(FunctionWork(trip, end, device, self._function(trip, end, device, time), time))
             if time:
                 node = topology.hardware.nodes[device]
-                yield Step(self.builder.resource(f"{end}.{device}", node.parallelism), time, f"{end}.{device}: compute")
+                yield PathStep(
+                    self.builder.resource(f"{end}.{device}", node.parallelism), time, f"{end}.{device}: compute"
+                )
 
     def _roles(self, device: str) -> tuple[str, str]:
         return device, "cpu" if device == self.builder.topology.cpu else "acc"

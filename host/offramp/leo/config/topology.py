@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.leo.config.models import Config, Kind, Link, Model
+from offramp.leo.config.models import AttachmentModel, Config, NodeType, PhysicalLink
 from offramp_base.errors import OfframpError
 
 LOGICAL: Final = ("CN", "NC", "CA", "AC", "AN", "NA")
@@ -17,7 +17,7 @@ LOGICAL: Final = ("CN", "NC", "CA", "AC", "AN", "NA")
 class Hop:
     """A physical link in one direction."""
 
-    link: Link
+    link: PhysicalLink
     source: str
     target: str
 
@@ -27,7 +27,7 @@ class Hop:
         return Hop(self.link, self.target, self.source)
 
 
-class Topology:
+class HostGraph:
     """The graph of one host.
 
     Raises:
@@ -39,7 +39,7 @@ class Topology:
         self._config, self.hardware = config, config.hardware
         self.links = {link.id: link for link in self.hardware.links}
         self._check_links()
-        self.cpu, self.nic = self._only(Kind.CPU, "CPU"), self._only(Kind.RNIC, "RDMA NIC")
+        self.cpu, self.nic = self._only(NodeType.CPU, "CPU"), self._only(NodeType.RNIC, "RDMA NIC")
         self.accelerators = [name for name, node in self.hardware.nodes.items() if node.kind.accelerates]
         self._check_map()
         for accelerator in self.accelerators:
@@ -133,7 +133,7 @@ class Topology:
             if any(other.id == link.id for other in self.hardware.links[:i]):
                 raise self._error(("links", i, "id"), f"two links of one name: {link.id}")
 
-    def _only(self, kind: Kind, what: str) -> str:
+    def _only(self, kind: NodeType, what: str) -> str:
         found = [name for name, node in self.hardware.nodes.items() if node.kind is kind]
         if len(found) != 1:
             place = ("nodes", found[1]) if len(found) > 1 else ("nodes",)
@@ -160,9 +160,15 @@ class Topology:
         passed = {name: [hop.target for hop in way or []][:-1] for name, way in inner.items()}
         on_path, off_path = accelerator in passed["CN"], self.nic in passed["CA"]
         model = self.hardware.model
-        found = {Model.DIRECT: not on_path and not off_path, Model.ON_PATH: on_path, Model.OFF_PATH: off_path}
+        found = {
+            AttachmentModel.DIRECT: not on_path and not off_path,
+            AttachmentModel.ON_PATH: on_path,
+            AttachmentModel.OFF_PATH: off_path,
+        }
         if not found.get(model, True):
-            real = Model.ON_PATH if on_path else Model.OFF_PATH if off_path else Model.DIRECT
+            real = (
+                AttachmentModel.ON_PATH if on_path else AttachmentModel.OFF_PATH if off_path else AttachmentModel.DIRECT
+            )
             raise self._error(("model",), f"{model}: by its links, {accelerator} is {real}")
 
     def _error(self, place: tuple[str | int, ...], problem: str) -> OfframpError:

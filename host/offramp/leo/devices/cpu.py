@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True)
-class Options:
+class CpuOptions:
     """Number of threads of a CPU device, and the number of requests that may be outstanding."""
 
     threads: int = 1
@@ -24,7 +24,7 @@ class Options:
     table_bytes: int = DEFAULT_BYTES
 
 
-class Job(NamedTuple):
+class WaitingRequest(NamedTuple):
     """A waiting request; ``era`` counts the resets before it."""
 
     era: int
@@ -35,7 +35,7 @@ class Job(NamedTuple):
 
 def open_device(options: str, name: str) -> CpuDevice:
     """The device of these options; the first may be ``threads`` alone."""
-    return CpuDevice(parse(Options, options, f"cpu:{options}", "threads"), name)
+    return CpuDevice(parse(CpuOptions, options, f"cpu:{options}", "threads"), name)
 
 
 class CpuDevice(SoftwareDevice):
@@ -43,12 +43,12 @@ class CpuDevice(SoftwareDevice):
 
     kind = "cpu"
 
-    def __init__(self, options: Options, name: str = "cpu") -> None:
+    def __init__(self, options: CpuOptions, name: str = "cpu") -> None:
         if options.threads < 1 or options.depth < 1:
             raise OfframpError(f"device {name}: expected at least one thread and a depth of 1")
         super().__init__(name, options.depth, options.table_bytes)
         self.options = options
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[WaitingRequest | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._done: list[Completion] = []
         self._open: dict[int, None] = {}
@@ -65,7 +65,7 @@ class CpuDevice(SoftwareDevice):
                 return False
             self._open[request] = None
             era = self._era
-        self._jobs.put(Job(era, request, function, bytes(message)))
+        self._jobs.put(WaitingRequest(era, request, function, bytes(message)))
         return True
 
     def poll(self) -> list[Completion]:
@@ -93,9 +93,9 @@ class CpuDevice(SoftwareDevice):
             for thread in self._threads:
                 thread.join()
 
-    def together(self, most: int) -> list[Job] | None:
+    def together(self, most: int) -> list[WaitingRequest] | None:
         """Up to ``most`` waiting requests, at least one, for a thread that batches; None at the end."""
-        jobs: list[Job] = []
+        jobs: list[WaitingRequest] = []
         while len(jobs) < most:
             try:
                 job = self._jobs.get(block=not jobs)
@@ -117,7 +117,7 @@ class CpuDevice(SoftwareDevice):
             status, answer = self.call(job.function, job.message)
             self._complete(job, Completion(job.request, status, answer, time.monotonic_ns() - begun))
 
-    def _complete(self, job: Job, completion: Completion) -> None:
+    def _complete(self, job: WaitingRequest, completion: Completion) -> None:
         with self._lock:
             if job.era == self._era:
                 del self._open[job.request]

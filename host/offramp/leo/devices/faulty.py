@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from offramp.device import Completion, Device, Memory, Message, Status
+from offramp.device import Completion, Device, DeviceMemory, Message, Status
 from offramp_base.errors import OfframpError
 
 
@@ -69,7 +69,7 @@ class FaultyDevice:
         """The depth of the device behind it."""
         return self._inner.depth
 
-    def memory(self, function: str) -> Memory:
+    def memory(self, function: str) -> DeviceMemory:
         """The tables of the device behind it."""
         return self._inner.memory(function)
 

@@ -25,7 +25,7 @@ from offramp.leo.devices.fpga_link import (
     LOOKUP,
     QUANTISE,
     REDUCE,
-    Link,
+    CardLink,
     programmed,
     simulated,
 )
@@ -54,7 +54,7 @@ SIMULATED_S: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Options:
+class FpgaOptions:
     """A card: an agent's address ``at``, an Ethernet address ``udp``, ``xclbin`` for a card here, else a ``simulator``.
 
     ``shell`` surrounds the engines of a simulated card: ``pynq`` or ``xrt``. ``engines`` are separated by ``+``;
@@ -87,13 +87,13 @@ def timeout_s(options: str) -> float:
     return _timeout_s(_options(options))
 
 
-def _timeout_s(options: Options) -> float:
+def _timeout_s(options: FpgaOptions) -> float:
     real = options.at or options.xclbin
     return options.timeout_s if options.udp else DEVICE_TIMEOUT_S if real else SIMULATED_S
 
 
-def _options(text: str) -> Options:
-    return parse(Options, text, f"fpga:{text}", "at")
+def _options(text: str) -> FpgaOptions:
+    return parse(FpgaOptions, text, f"fpga:{text}", "at")
 
 
 class FpgaDevice:
@@ -101,7 +101,7 @@ class FpgaDevice:
 
     kind = "fpga"
 
-    def __init__(self, options: Options, name: str = "fpga") -> None:
+    def __init__(self, options: FpgaOptions, name: str = "fpga") -> None:
         if options.depth < 1 or options.table_bytes < kvs.LINE:
             raise OfframpError(
                 f"device {name}: expected a depth of at least 1 and a table of at least {kvs.LINE} bytes"
@@ -128,7 +128,7 @@ class FpgaDevice:
         for memory in self._memories.values():
             memory.restore()
 
-    def _start(self) -> Link | UdpLink:
+    def _start(self) -> CardLink | UdpLink:
         if self.options.udp:
             return UdpLink(self.options.udp, self.options.timeout_s, self._heard, self._lost)
         if self.options.xclbin:
@@ -136,18 +136,18 @@ class FpgaDevice:
         else:
             options = {name: getattr(self.options, name) for name in ("simulator", "engines", "shell")}
             agent = simulated([word for name, value in options.items() for word in (f"--{name}", value)])
-        return Link(self.options.at, agent, self._heard, self._lost)
+        return CardLink(self.options.at, agent, self._heard, self._lost)
 
     def _allocate(self) -> dict[str, CardMemory]:
         buckets = 1 << ((self.options.table_bytes // kvs.LINE).bit_length() - 1)
         if isinstance(self._link, UdpLink):
             buckets = min(buckets, self._link.lines)
-        layout = ebs.Layout(*EBS_LAYOUT)
+        layout = ebs.TableLayout(*EBS_LAYOUT)
         piece = max(-(-self.options.copy_bytes // _COPY_UNIT) * _COPY_UNIT, _COPY_UNIT)
         known = {
             kvs.NAME: CardMemory(self, KVS, buckets * kvs.LINE, (buckets,)),
             ebs.NAME: CardMemory(self, EBS_TABLES, layout.size, EBS_LAYOUT),
-            dma.NAME: CardMemory(self, COPIES, len(dma.Region) * piece, (piece,)),
+            dma.NAME: CardMemory(self, COPIES, len(dma.MemoryRegion) * piece, (piece,)),
         }
         return {name: memory for name, memory in known.items() if name in self.functions}
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from offramp.device import Status
 from offramp.fpga.packets import BEAT, HEADER
-from offramp.fpga.udp import MOST_PACKET, Target
+from offramp.fpga.udp import MOST_PACKET, PacketTarget
 from offramp.leo.devices import fpga_packets as packets
 from offramp.leo.devices.fpga_table import TableWrites
 from offramp.leo.functions import ebs
@@ -19,7 +19,7 @@ _WORD: Final = 8
 
 
 @dataclass(frozen=True)
-class Format:
+class EngineFormat:
     """The format of an engine's requests and answers.
 
     Attributes:
@@ -30,7 +30,7 @@ class Format:
         ordered: whether answers depend on earlier requests, so that packets must not overtake each other.
     """
 
-    target: Target
+    target: PacketTarget
     table: int
     request: int
     answer: int
@@ -42,18 +42,18 @@ class Format:
         return (MOST_PACKET - BEAT) // self.request
 
 
-LOOKUPS: Final = Format(Target.KVS, 0, _WORD, _WORD)
-READS: Final = Format(Target.EBS, 1 << 30, ebs.REQUEST.size, ebs.ANSWER.size, ordered=True)
+LOOKUPS: Final = EngineFormat(PacketTarget.KVS, 0, _WORD, _WORD)
+READS: Final = EngineFormat(PacketTarget.EBS, 1 << 30, ebs.REQUEST.size, ebs.ANSWER.size, ordered=True)
 
 
-class Asked(NamedTuple):
+class SentPacket(NamedTuple):
     """A packet, and the serial numbers of the requests in it."""
 
     packet: bytes
     serials: list[int]
 
 
-class Batch:
+class CardBatch:
     """Requests that wait for a packet; no packet is unanswered while a part of the table is.
 
     Attributes:
@@ -62,7 +62,7 @@ class Batch:
         unanswered: packets on their way.
     """
 
-    def __init__(self, format_: Format) -> None:
+    def __init__(self, format_: EngineFormat) -> None:
         self.format = format_
         self.table = TableWrites(0)
         self.unanswered = 0
@@ -85,15 +85,15 @@ class Batch:
             self._waiting.append((serial, request))
         return good
 
-    def take(self) -> Asked:
+    def take(self) -> SentPacket:
         """A packet of what waits; :meth:`answered` has to follow."""
         asked = [self._waiting.popleft() for _ in range(min(len(self._waiting), self.format.most))]
         self.unanswered += 1
         words = len(asked) * self.format.request // _WORD
         content = b"".join(request for _, request in asked)
-        return Asked(HEADER.pack(struct.pack("<II", 0, words), 0) + content, [serial for serial, _ in asked])
+        return SentPacket(HEADER.pack(struct.pack("<II", 0, words), 0) + content, [serial for serial, _ in asked])
 
-    def answered(self, asked: Asked, reply: bytes) -> list[tuple[int, Status, bytes]]:
+    def answered(self, asked: SentPacket, reply: bytes) -> list[tuple[int, Status, bytes]]:
         """Serial number, status and answer of each request in a packet."""
         self.unanswered -= 1
         size, count = self.format.answer, len(asked.serials)

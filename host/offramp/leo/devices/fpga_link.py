@@ -65,7 +65,7 @@ def programmed(xclbin: str) -> Command:
     return lambda path: ([*start, "--connect", str(path)], {"PYTHONPATH": str(fpga_root() / "pynq")})
 
 
-class Link:
+class CardLink:
     """A connection to a card, which serves one host."""
 
     def __init__(self, at: str, agent: Command, heard: Heard, lost: Callable[[], None]) -> None:

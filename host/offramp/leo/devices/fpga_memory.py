@@ -19,7 +19,7 @@ _LENGTH: Final = struct.Struct("<I")
 _PIECE: Final = 1 << 16
 
 
-class Card(Protocol):
+class CardMemoryTarget(Protocol):
     """Device to which a memory's contents are sent, and from which they are read."""
 
     def post(self, operation: int, message: bytes) -> None:
@@ -36,7 +36,7 @@ class CardMemory:
         size: size in bytes.
     """
 
-    def __init__(self, device: Card, number: int, size: int, sizes: tuple[int, ...]) -> None:
+    def __init__(self, device: CardMemoryTarget, number: int, size: int, sizes: tuple[int, ...]) -> None:
         """Memory ``number`` of ``size`` bytes, which the card allocates from ``sizes``."""
         self.size = size
         self._device, self._number = device, number

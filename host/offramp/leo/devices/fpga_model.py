@@ -21,7 +21,7 @@ from offramp.fpga import timing
 from offramp.leo.devices import model
 from offramp.leo.devices.options import parse
 from offramp.leo.functions import ebs, kvs, reduce
-from offramp.leo.native.engine import Array, Engine, make_engine
+from offramp.leo.native.engine import Array, ModelledAccelerator, make_engine
 from offramp_base.errors import OfframpError
 
 FUNCTIONS: Final = (kvs.NAME, ebs.NAME, reduce.NAME)
@@ -29,7 +29,7 @@ _SLOTS: Final = 1 << 13
 
 
 @dataclass(frozen=True)
-class Options:
+class FpgaModelOptions:
     """Parameters of the card's engines, its clock and its memory."""
 
     memory_cycles: int = 40
@@ -43,13 +43,13 @@ class Options:
 
 def open_device(options: str, name: str) -> FpgaModelDevice:
     """The device of these options; the first may be ``memory_cycles`` alone."""
-    return FpgaModelDevice(parse(Options, options, f"fpga-model:{options}", "memory_cycles"), name)
+    return FpgaModelDevice(parse(FpgaModelOptions, options, f"fpga-model:{options}", "memory_cycles"), name)
 
 
-class Times:
+class EngineTiming:
     """``interval``: cycles until the next request of a kind is accepted, ``latency``: until its completion leaves."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: FpgaModelOptions) -> None:
         o = options
         wrong = o.width < 128 or o.width & o.width - 1 or o.flight < 2 or o.flight & o.flight - 1
         if wrong or not o.mhz or not o.memory_cycles:
@@ -69,7 +69,7 @@ class Times:
 
     def _reduce(self, message: Message) -> tuple[int, int]:
         kind, number, _, count = reduce.HEADER.unpack_from(message) if len(message) >= 8 else (0, 0, 0, 0)
-        size = count * (2 if kind == reduce.Type.BFLOAT16 else 4)
+        size = count * (2 if kind == reduce.ElementType.BFLOAT16 else 4)
         return self._sum(min(number, reduce.MOST), -(-8 * min(size, len(message)) // self._options.width))
 
     @staticmethod
@@ -81,7 +81,7 @@ class Times:
     def _kvs(self) -> tuple[int, int]:
         o = self._options
         found = timing.kvs_lookup(
-            [timing.Packet(1, (0, 1))] * 2, width=o.width, flight=o.flight, memory=o.memory_cycles
+            [timing.RequestPacket(1, (0, 1))] * 2, width=o.width, flight=o.flight, memory=o.memory_cycles
         )
         return found.taken[2], found.given[1]
 
@@ -89,7 +89,7 @@ class Times:
         """Measured with two reads; the extra wait of the second is the interval where both are of one volume."""
         o = self._options
         beats = 1 + -(-3 * 64 // o.width)
-        packet = timing.Packet(3, range(beats))
+        packet = timing.RequestPacket(3, range(beats))
         reads = [timing.Read(1, 3, writes=True), timing.Read(2 - same, 3, writes=True)]
         found = timing.ebs_lookup([packet] * 2, reads, width=o.width, flight=o.flight, memory=o.memory_cycles)
         first, second = (end for number, end in enumerate(found.given, 1) if number % (len(found.given) // 2) == 0)
@@ -99,11 +99,13 @@ class Times:
 class FpgaModelDevice(model.ModelDevice):
     """See the module; a :class:`offramp.device.Device`."""
 
-    def __init__(self, options: Options, name: str = "fpga-model") -> None:
-        self._times = Times(options)
+    def __init__(self, options: FpgaModelOptions, name: str = "fpga-model") -> None:
+        self._times = EngineTiming(options)
         self._ns = 1e3 / options.mhz
         self._volumes: dict[bytes, int] = {}
-        shared = model.Options(0.0, options.transfer_us, depth=options.depth, table_bytes=options.table_bytes)
+        shared = model.ModelDeviceOptions(
+            0.0, options.transfer_us, depth=options.depth, table_bytes=options.table_bytes
+        )
         super().__init__(shared, name)
         self._free = [0] * len(FUNCTIONS)  # an engine for each function
 
@@ -129,7 +131,7 @@ class FpgaModelDevice(model.ModelDevice):
     def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
         return super()._call(function, message) if function in FUNCTIONS else (Status.UNKNOWN_FUNCTION, b"")
 
-    def engine(self, functions: dict[str, Array]) -> Engine:
+    def engine(self, functions: dict[str, Array]) -> ModelledAccelerator:
         """The look-ups of the device for the responder's compiled loop."""
         interval, latency = map(self._in_ns, self._times.kvs)
         rest = latency - interval + round(1e3 * self.options.latency_us)
@@ -137,7 +139,7 @@ class FpgaModelDevice(model.ModelDevice):
         def make(free: Array) -> Array:
             return make_engine(free, interval, rest, 0, 0, _SLOTS, 0)
 
-        return Engine(np.zeros(1, np.int64), make, functions)
+        return ModelledAccelerator(np.zeros(1, np.int64), make, functions)
 
     def _in_ns(self, cycles: int) -> int:
         return round(self._ns * cycles)

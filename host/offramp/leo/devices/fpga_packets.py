@@ -17,7 +17,7 @@ Result = tuple[Status, tuple[bytes, ...]]
 """Status of a packet, and what it adds to each part of the request's answer; nothing unless the status is OK."""
 
 
-class Part(NamedTuple):
+class RequestPart(NamedTuple):
     """A packet of a request that takes several, and what its answer means."""
 
     packet: bytes
@@ -40,7 +40,7 @@ def result(packet: bytes, elements: int, size: int) -> tuple[Status, bytes]:
     return Status.OK, found.payload[:length]
 
 
-def sums(message: bytes, depth: int) -> list[Part] | Status:
+def sums(message: bytes, depth: int) -> list[RequestPart] | Status:
     """Packets to ``reduce`` whose answers together are those of a request, or how it ends if its length is wrong.
 
     ``depth``: vector bytes that the engine holds, a multiple of 16.
@@ -48,9 +48,9 @@ def sums(message: bytes, depth: int) -> list[Part] | Status:
     if len(message) < reduce.HEADER.size:
         return Status.BAD_LENGTH
     kind, vectors, zeros, count = struct.unpack_from("<BBHI", message)
-    size = 2 if kind == reduce.Type.BFLOAT16 else 4
+    size = 2 if kind == reduce.ElementType.BFLOAT16 else 4
     whole = reduce.HEADER.size + vectors * count * size
-    if kind > reduce.Type.BFLOAT16 or zeros or not 1 <= vectors <= reduce.MOST or len(message) != whole:
+    if kind > reduce.ElementType.BFLOAT16 or zeros or not 1 <= vectors <= reduce.MOST or len(message) != whole:
         return Status.BAD_LENGTH
     most = min(depth, (MOST_PACKET - BEAT) // vectors // BEAT * BEAT)
     found = []
@@ -60,7 +60,7 @@ def sums(message: bytes, depth: int) -> list[Part] | Status:
         starts = (reduce.HEADER.size + vector * count * size + at for vector in range(vectors))
         parts = [message[start : start + length] for start in starts]
         parts[:-1] = [part.ljust(-(-length // BEAT) * BEAT, b"\0") for part in parts[:-1]]
-        found.append(Part(HEADER.pack(head, 0) + b"".join(parts), partial(_sum, length // size, size)))
+        found.append(RequestPart(HEADER.pack(head, 0) + b"".join(parts), partial(_sum, length // size, size)))
     return found
 
 

@@ -18,7 +18,7 @@ from offramp.device import Status
 from offramp.fpga.packets import BEAT as COMPLETION
 from offramp.fpga.packets import answer
 from offramp.fpga.udp import MOST_PACKET
-from offramp.leo.devices.fpga_packets import Part, Result
+from offramp.leo.devices.fpga_packets import RequestPart, Result
 from offramp.leo.functions import sylvie
 
 BEAT: Final = 32
@@ -32,7 +32,7 @@ _HEADER: Final = struct.Struct("<BBHIQQ")
 Bytes = npt.NDArray[np.uint8]
 
 
-def quantise(message: bytes, most_columns: int) -> list[Part] | Status:
+def quantise(message: bytes, most_columns: int) -> list[RequestPart] | Status:
     """The packets for an engine whose rows have up to ``most_columns``, or the status of a request without any."""
     if len(message) < sylvie.HEADER.size:
         return Status.BAD_LENGTH
@@ -51,11 +51,11 @@ def quantise(message: bytes, most_columns: int) -> list[Part] | Status:
         count = min(step, rows - at)
         head = _HEADER.pack(bits, compact, columns, count, 0, seed)
         packet = _packet(head, numbers[at : at + step], values[at : at + step])
-        parts.append(Part(packet, partial(_codes, count, _code_bytes(columns, bits))))
+        parts.append(RequestPart(packet, partial(_codes, count, _code_bytes(columns, bits))))
     return parts
 
 
-def dequantise(message: bytes, most_columns: int) -> list[Part] | Status:
+def dequantise(message: bytes, most_columns: int) -> list[RequestPart] | Status:
     """Likewise, for rows from their codes."""
     if len(message) < sylvie.BACK_HEADER.size:
         return Status.BAD_LENGTH
@@ -75,7 +75,7 @@ def dequantise(message: bytes, most_columns: int) -> list[Part] | Status:
     for at in range(0, max(rows, 1), step):
         count = min(step, rows - at)
         packet = _packet(_HEADER.pack(bits, 0, columns, count, 0, 0), bounds[at : at + step], codes[at : at + step])
-        parts.append(Part(packet, partial(_values, count, 4 * columns)))
+        parts.append(RequestPart(packet, partial(_values, count, 4 * columns)))
     return parts
 
 

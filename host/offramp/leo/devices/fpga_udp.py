@@ -17,13 +17,13 @@ from functools import partial
 from typing import Final
 
 from offramp.device import Status
-from offramp.fpga.card import Engine, connect, give_back, talk
+from offramp.fpga.card import CardEngine, connect, give_back, talk
 from offramp.fpga.packets import LINE, answer, control
-from offramp.fpga.session import Answered, Refused, Session
-from offramp.fpga.udp import Control, Counter, Target
+from offramp.fpga.session import Answered, CardRefused, CardSession
+from offramp.fpga.udp import ControlRequest, Counter, PacketTarget
 from offramp.leo.devices import fpga_packets as packets
 from offramp.leo.devices import fpga_rows
-from offramp.leo.devices.fpga_batch import LOOKUPS, READS, Batch
+from offramp.leo.devices.fpga_batch import LOOKUPS, READS, CardBatch
 from offramp.leo.devices.fpga_link import (
     ABORT,
     DEQUANTISE,
@@ -80,12 +80,12 @@ class UdpLink:
         """
         self._at, self._timeout_s = at, timeout_s
         self._heard, self._lost = heard, lost
-        self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
+        self._session = CardSession(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         self._lock = threading.Condition()
-        self._batches = {LOOKUP: Batch(LOOKUPS), EBS: Batch(READS)}
+        self._batches = {LOOKUP: CardBatch(LOOKUPS), EBS: CardBatch(READS)}
         self._turns = list(self._batches.values())  # the one that has waited longest first
         self._fetches: deque[tuple[int, int, int]] = deque()  # serial number, place, length of reads of the tables
-        self._parts: deque[tuple[Target, bytes, Answered]] = deque()  # sums and rows, waiting for the window
+        self._parts: deque[tuple[PacketTarget, bytes, Answered]] = deque()  # sums and rows, waiting for the window
         self._settings = 0  # unanswered writes of registers, for which look-ups wait
         self._parts_turn = False
         self._ends = self._gone = False
@@ -114,7 +114,7 @@ class UdpLink:
                 self._send_due(now)
                 self._wait(min(self._session.wakes_at(), begun + self._timeout_s))
                 self._receive()
-            except Refused as error:
+            except CardRefused as error:
                 raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
         lines = self._session.lines
         if lines < 1 or lines & (lines - 1):
@@ -124,7 +124,7 @@ class UdpLink:
     def engines(self) -> str:
         """Engines of the card for LEO's functions."""
         found = ENGINES
-        if self.ebs_lines >= ebs.Layout(*EBS_LAYOUT).size // LINE:
+        if self.ebs_lines >= ebs.TableLayout(*EBS_LAYOUT).size // LINE:
             found += "+ebs_lookup"
         return f"{found}+quantpack" if self.columns else found
 
@@ -137,11 +137,11 @@ class UdpLink:
                 if not self._batches[operation].put(serial, message):
                     self._heard(serial, Status.BAD_LENGTH, 0, b"")
             elif operation == REDUCE:
-                self._in_parts(serial, Target.REDUCE, packets.sums(message, DEPTH))
+                self._in_parts(serial, PacketTarget.REDUCE, packets.sums(message, DEPTH))
             elif operation == QUANTISE:
-                self._in_parts(serial, Target.QUANTISE, fpga_rows.quantise(message, self.columns))
+                self._in_parts(serial, PacketTarget.QUANTISE, fpga_rows.quantise(message, self.columns))
             elif operation == DEQUANTISE:
-                self._in_parts(serial, Target.DEQUANTISE, fpga_rows.dequantise(message, self.columns))
+                self._in_parts(serial, PacketTarget.DEQUANTISE, fpga_rows.dequantise(message, self.columns))
             elif operation == TABLE:
                 self._allocate(message)
             elif operation == WRITE:
@@ -150,8 +150,8 @@ class UdpLink:
             elif operation == READ:
                 self._fetches.append((serial, *struct.unpack_from("<QI", message, 1)))
             elif operation == ABORT:
-                further = {Engine.EBS_LOOKUP: self.ebs_lines, Engine.QUANTPACK: self.columns}
-                for engine in (Engine.KVS_LOOKUP, Engine.REDUCE, *(each for each in further if further[each])):
+                further = {CardEngine.EBS_LOOKUP: self.ebs_lines, CardEngine.QUANTPACK: self.columns}
+                for engine in (CardEngine.KVS_LOOKUP, CardEngine.REDUCE, *(each for each in further if further[each])):
                     self._set(engine, _CONTROL, 1)
             else:
                 self._heard(serial, Status.UNKNOWN_FUNCTION, 0, b"")
@@ -171,7 +171,7 @@ class UdpLink:
             came.set()
 
         with self._lock:
-            self._session.request(Target.CONTROL, control(Control.COUNT), answered)
+            self._session.request(PacketTarget.CONTROL, control(ControlRequest.COUNT), answered)
         self._ring()
         if not came.wait(timeout_s) or len(found[0]) < 4 * len(Counter):
             raise OfframpError(f"device fpga:udp={self._at}: no counters in {timeout_s:g} s")
@@ -179,12 +179,14 @@ class UdpLink:
 
     def _find_ebs(self) -> int:
         """Lines of the tables of ``ebs_lookup``; 0 where the card lacks the engine, or a register that tells them."""
-        version, lines = (self._register(place) for place in (Engine.EBS_LOOKUP << 8 | _VERSION, Engine.EBS_LINES << 8))
+        version, lines = (
+            self._register(place) for place in (CardEngine.EBS_LOOKUP << 8 | _VERSION, CardEngine.EBS_LINES << 8)
+        )
         return lines if version == _EBS_VERSION else 0
 
     def _find_quantpack(self) -> int:
         """Values of the longest row of ``quantpack``; 0 where the card lacks it."""
-        place = Engine.QUANTPACK << 8
+        place = CardEngine.QUANTPACK << 8
         if self._register(place | _VERSION) != _QUANTPACK_VERSION:
             return 0
         columns, lanes = (self._register(place | offset) for offset in (_COLUMNS, _LANES))
@@ -193,10 +195,12 @@ class UdpLink:
     def _register(self, place: int) -> int:
         """A register before the reader has begun, 0 where there is none."""
         found: list[bytes] = []
-        self._session.request(Target.CONTROL, control(Control.GET, place), lambda _, reply: found.append(reply))
+        self._session.request(
+            PacketTarget.CONTROL, control(ControlRequest.GET, place), lambda _, reply: found.append(reply)
+        )
         try:
             came = talk(self._session, self._line, lambda: bool(found), self._timeout_s)
-        except Refused as error:
+        except CardRefused as error:
             raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
         if not came:
             raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._timeout_s:g} s")
@@ -208,16 +212,16 @@ class UdpLink:
         memory, *sizes = struct.unpack_from("<BIII", message)
         if memory == KVS:
             lines = sizes[0]
-            self._set(Engine.KVS_LOOKUP, _MASK, lines - 1)
+            self._set(CardEngine.KVS_LOOKUP, _MASK, lines - 1)
         else:
-            layout = ebs.Layout(*sizes)
+            layout = ebs.TableLayout(*sizes)
             lines = layout.size // LINE
             values = (0, 0, layout.volumes, layout.blocks_at, layout.addresses_at, layout.segments)
             for place, value in enumerate(values):
-                self._set(Engine.EBS_LOOKUP, _BASE_LOW + 4 * place, value)
+                self._set(CardEngine.EBS_LOOKUP, _BASE_LOW + 4 * place, value)
         self._batches[_OPERATIONS[memory]].table = TableWrites(lines)
 
-    def _set(self, engine: Engine, offset: int, value: int) -> None:
+    def _set(self, engine: CardEngine, offset: int, value: int) -> None:
         """Write a register."""
 
         def answered(_: int, reply: bytes) -> None:
@@ -225,16 +229,16 @@ class UdpLink:
             _expect_ok(reply)
 
         self._settings += 1
-        packet = control(Control.SET, engine << 8 | offset, struct.pack("<I", value))
-        self._session.request(Target.CONTROL, packet, answered)
+        packet = control(ControlRequest.SET, engine << 8 | offset, struct.pack("<I", value))
+        self._session.request(PacketTarget.CONTROL, packet, answered)
 
-    def _write_lines(self, batch: Batch, lines: range, content: bytes) -> None:
+    def _write_lines(self, batch: CardBatch, lines: range, content: bytes) -> None:
         def answered(_: int, reply: bytes) -> None:
             _expect_ok(reply)
             batch.table.written(lines)
 
-        packet = control(Control.TABLE, batch.format.table | lines.start, content)
-        self._session.request(Target.CONTROL, packet, answered)
+        packet = control(ControlRequest.TABLE, batch.format.table | lines.start, content)
+        self._session.request(PacketTarget.CONTROL, packet, answered)
 
     def _fetch(self, serial: int, at: int, length: int) -> None:
         """Read bytes of the tables of ``ebs_lookup``."""
@@ -248,10 +252,10 @@ class UdpLink:
                 self._heard(serial, Status.OK, 0, content[at - lines.start * LINE :][:length])
 
         for line in lines:
-            packet = control(Control.LINE, READS.table | line)
-            self._session.request(Target.CONTROL, packet, partial(answered, line))
+            packet = control(ControlRequest.LINE, READS.table | line)
+            self._session.request(PacketTarget.CONTROL, packet, partial(answered, line))
 
-    def _in_parts(self, serial: int, target: Target, parts: list[packets.Part] | Status) -> None:
+    def _in_parts(self, serial: int, target: PacketTarget, parts: list[packets.RequestPart] | Status) -> None:
         """Queue the packets of a request, which is answered when all of them are, or at once with a status."""
         if isinstance(parts, Status):
             self._heard(serial, parts, 0, b"")
@@ -259,7 +263,7 @@ class UdpLink:
         found: list[tuple[bytes, ...]] = [()] * len(parts)
         left, worked, status = len(parts), 0, Status.OK
 
-        def take(place: int, part: packets.Part, cycles: int, packet: bytes) -> None:
+        def take(place: int, part: packets.RequestPart, cycles: int, packet: bytes) -> None:
             nonlocal left, worked, status
             left, worked = left - 1, worked + self._ns(cycles)
             said, found[place] = part.result(packet)
@@ -299,7 +303,7 @@ class UdpLink:
         self._parts_turn = not self._parts_turn
         return True
 
-    def _look_up(self, batch: Batch) -> None:
+    def _look_up(self, batch: CardBatch) -> None:
         asked = batch.take()
 
         def answered(cycles: int, reply: bytes) -> None:
@@ -326,7 +330,7 @@ class UdpLink:
                 self._wait(wakes)
                 with self._lock:
                     self._receive()
-        except Refused as error:
+        except CardRefused as error:
             _LOG.warning("device fpga:udp=%s: %s", self._at, error)
         except Exception:
             _LOG.exception("device fpga:udp=%s: its line has failed", self._at)
@@ -385,5 +389,5 @@ def _expect_ok(reply: bytes) -> bytes:
     """
     found = answer(reply)
     if found is None or found.status != Status.OK:
-        raise Refused("the card refuses its table")
+        raise CardRefused("the card refuses its table")
     return found.payload

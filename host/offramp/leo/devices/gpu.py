@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from offramp.device import Completion, Message, Status
-from offramp.leo.devices.cpu import CpuDevice, Job
-from offramp.leo.devices.cpu import Options as CpuOptions
+from offramp.leo.devices.cpu import CpuDevice, CpuOptions, WaitingRequest
 from offramp.leo.devices.options import parse
 from offramp.leo.gpu import GPU_FUNCTIONS, Form
 from offramp.leo.memory import HostMemory
@@ -24,7 +23,7 @@ from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True)
-class Options:
+class GpuOptions:
     """PyTorch's name of the device, how many requests may be outstanding, and the most that a launch answers."""
 
     on: str = "cuda"
@@ -34,7 +33,7 @@ class Options:
 
 def open_device(options: str, name: str) -> GpuDevice:
     """The device of these options; the first may be ``on`` alone."""
-    return GpuDevice(parse(Options, options, f"gpu:{options}", "on"), name)
+    return GpuDevice(parse(GpuOptions, options, f"gpu:{options}", "on"), name)
 
 
 class GpuDevice(CpuDevice):
@@ -46,7 +45,7 @@ class GpuDevice(CpuDevice):
 
     kind = "gpu"
 
-    def __init__(self, options: Options, name: str = "gpu") -> None:
+    def __init__(self, options: GpuOptions, name: str = "gpu") -> None:
         try:
             self._on = torch.device(options.on)
             torch.empty(0, device=self._on)
@@ -73,7 +72,7 @@ class GpuDevice(CpuDevice):
 
     def _work(self) -> None:
         while (jobs := self.together(self._batch)) is not None:
-            forms: dict[tuple[str, Form], list[Job]] = {}
+            forms: dict[tuple[str, Form], list[WaitingRequest]] = {}
             for job in jobs:
                 if job.era != self._era:
                     continue
@@ -96,7 +95,7 @@ class GpuDevice(CpuDevice):
         except OfframpError:
             raise _RefusedError(Status.BAD_LENGTH) from None
 
-    def _answers(self, function: str, form: Form, jobs: Sequence[Job]) -> Iterator[tuple[Status, bytes]]:
+    def _answers(self, function: str, form: Form, jobs: Sequence[WaitingRequest]) -> Iterator[tuple[Status, bytes]]:
         stacked = torch.from_numpy(np.frombuffer(bytearray().join(job.message for job in jobs), np.uint8))
         if self._on.type == "cuda":
             stacked = stacked.pin_memory()
@@ -110,7 +109,7 @@ class GpuDevice(CpuDevice):
         else:
             yield from ((Status.OK, row.tobytes()) for row in found)
 
-    def _finish(self, job: Job, status: Status, answer: bytes, busy_ns: int) -> None:
+    def _finish(self, job: WaitingRequest, status: Status, answer: bytes, busy_ns: int) -> None:
         self._complete(job, Completion(job.request, status, answer, busy_ns))
 
 

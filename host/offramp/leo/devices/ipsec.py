@@ -17,8 +17,7 @@ from functools import cache
 from typing import Any, Final
 
 from offramp.device import Completion, Status
-from offramp.leo.devices.cpu import CpuDevice, Job
-from offramp.leo.devices.cpu import Options as CpuOptions
+from offramp.leo.devices.cpu import CpuDevice, CpuOptions, WaitingRequest
 from offramp.leo.devices.options import parse
 from offramp.leo.functions.mac import KEY_BYTES, MAC, TAG_BYTES, cmac
 from offramp_base.errors import OfframpError
@@ -63,7 +62,7 @@ class _MacJob(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Options:
+class IpsecOptions:
     """Most requests that may be outstanding, and most requests that the library gets together."""
 
     depth: int = 256
@@ -72,7 +71,7 @@ class Options:
 
 def open_device(options: str, name: str) -> IpsecDevice:
     """The device of these options; the first may be ``depth`` alone."""
-    return IpsecDevice(parse(Options, options, f"ipsec:{options}", "depth"), name)
+    return IpsecDevice(parse(IpsecOptions, options, f"ipsec:{options}", "depth"), name)
 
 
 @cache
@@ -92,7 +91,7 @@ def library() -> Any:
     return found
 
 
-class Engine:
+class IpsecState:
     """The library's state for one thread.
 
     Raises:
@@ -159,7 +158,7 @@ class Engine:
 class _Keys:
     """A message's expanded key, at aligned addresses."""
 
-    def __init__(self, engine: Engine, message: bytes) -> None:
+    def __init__(self, engine: IpsecState, message: bytes) -> None:
         self._room = ctypes.create_string_buffer(_ROUND_KEYS + 2 * TAG_BYTES + _ALIGNED)
         at = _aligned(self._room)
         self.places = at, at + _ROUND_KEYS, at + _ROUND_KEYS + TAG_BYTES
@@ -181,10 +180,10 @@ class IpsecDevice(CpuDevice):
         OfframpError: no such library, or options out of range.
     """
 
-    def __init__(self, options: Options, name: str = "ipsec") -> None:
+    def __init__(self, options: IpsecOptions, name: str = "ipsec") -> None:
         if options.batch < 1:
             raise OfframpError(f"device {name}: batch {options.batch}: expected at least 1")
-        self._engine, self._batch = Engine(), options.batch
+        self._engine, self._batch = IpsecState(), options.batch
         super().__init__(CpuOptions(depth=options.depth), name)
 
     def _work(self) -> None:
@@ -199,7 +198,7 @@ class IpsecDevice(CpuDevice):
                     self._complete(job, Completion(job.request, status, answer, time.monotonic_ns() - begun))
             self._answer([job for job in codes if job.era == self._era])
 
-    def _answer(self, jobs: Sequence[Job]) -> None:
+    def _answer(self, jobs: Sequence[WaitingRequest]) -> None:
         begun = time.monotonic_ns()
         answers = self._engine.cmac([job.message for job in jobs])
         busy_ns = (time.monotonic_ns() - begun) // max(len(jobs), 1)

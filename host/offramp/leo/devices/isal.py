@@ -16,8 +16,7 @@ from functools import cache
 from typing import Any, Final
 
 from offramp.device import Message, Status
-from offramp.leo.devices.cpu import CpuDevice
-from offramp.leo.devices.cpu import Options as CpuOptions
+from offramp.leo.devices.cpu import CpuDevice, CpuOptions
 from offramp.leo.devices.options import parse
 from offramp.leo.functions.compress import COMPRESS, DECOMPRESS, MOST
 from offramp.leo.functions.digest import SCRUB, digest
@@ -71,7 +70,7 @@ class _Inflate(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Options:
+class IsalOptions:
     """Number of threads, of requests that may be outstanding, and ISA-L's level, 0 to 3."""
 
     threads: int = 1
@@ -81,7 +80,7 @@ class Options:
 
 def open_device(options: str, name: str) -> IsalDevice:
     """The device of these options; the first may be ``threads`` alone."""
-    return IsalDevice(parse(Options, options, f"isal:{options}", "threads"), name)
+    return IsalDevice(parse(IsalOptions, options, f"isal:{options}", "threads"), name)
 
 
 @cache
@@ -100,7 +99,7 @@ def library() -> ctypes.CDLL:
     return found
 
 
-class Engine(threading.local):
+class IsalState(threading.local):
     """ISA-L's states, separate for each thread."""
 
     def __init__(self, level: int) -> None:
@@ -172,11 +171,11 @@ class IsalDevice(CpuDevice):
         OfframpError: no such library, or options out of range.
     """
 
-    def __init__(self, options: Options, name: str = "isal") -> None:
+    def __init__(self, options: IsalOptions, name: str = "isal") -> None:
         if not 0 <= options.level <= 3:
             raise OfframpError(f"device {name}: level {options.level}: expected 0 to 3")
         super().__init__(CpuOptions(options.threads, options.depth), name)
-        self._engine = Engine(options.level)
+        self._engine = IsalState(options.level)
         engine = self._engine
         self._calls: dict[str, Any] = {
             COMPRESS: engine.compress,

@@ -20,7 +20,7 @@ import numpy as np
 from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, SoftwareDevice
-from offramp.leo.native.engine import Array, Engine, make_engine
+from offramp.leo.native.engine import Array, ModelledAccelerator, make_engine
 from offramp_base.errors import OfframpError
 
 _ENGINE_SLOTS: Final = 1 << 13
@@ -28,7 +28,7 @@ _FEW: Final = 64
 
 
 @dataclass(frozen=True)
-class Options:
+class ModelDeviceOptions:
     """Parameters of a modelled accelerator.
 
     Attributes:
@@ -49,7 +49,7 @@ class Options:
 
 def open_device(options: str, name: str) -> ModelDevice:
     """The device of these options; the first may be ``service_us`` alone."""
-    return ModelDevice(parse(Options, options, f"model:{options}", "service_us"), name)
+    return ModelDevice(parse(ModelDeviceOptions, options, f"model:{options}", "service_us"), name)
 
 
 class ModelDevice(SoftwareDevice):
@@ -57,7 +57,7 @@ class ModelDevice(SoftwareDevice):
 
     kind = "fpga"
 
-    def __init__(self, options: Options, name: str = "model") -> None:
+    def __init__(self, options: ModelDeviceOptions, name: str = "model") -> None:
         if options.parallelism < 1 or options.depth < 1:
             raise OfframpError(f"device {name}: expected a parallelism and a depth of at least 1")
         super().__init__(name, options.depth, options.table_bytes)
@@ -112,7 +112,7 @@ class ModelDevice(SoftwareDevice):
         self.closed = True
         self._queue.clear()
 
-    def engine(self, functions: dict[str, Array]) -> Engine:
+    def engine(self, functions: dict[str, Array]) -> ModelledAccelerator:
         """The accelerator for the responder's compiled loop, with contexts of compiled functions."""
         o = self.options
         service, latency, jitter = (round(1e3 * us) for us in (o.service_us, o.latency_us, o.jitter_us))
@@ -120,7 +120,7 @@ class ModelDevice(SoftwareDevice):
         def make(free: Array) -> Array:
             return make_engine(free, service, latency, jitter, round(1024 * o.ns_per_byte), _ENGINE_SLOTS, o.seed)
 
-        return Engine(self._servers, make, functions)
+        return ModelledAccelerator(self._servers, make, functions)
 
     def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
         if not self.options.memo:

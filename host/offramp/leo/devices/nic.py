@@ -14,20 +14,20 @@ from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
 from offramp.leo.functions.echo import ECHO
 from offramp.leo.memory import check_inside
 from offramp.nic import wire
-from offramp.nic.client import Client, Reply
+from offramp.nic.client import QueueClient, QueueReply
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
 FUNCTIONS: Final = {
-    kvs.NAME: wire.Function.KVS_LOOKUP,
-    ebs.NAME: wire.Function.EBS_LOOKUP,
-    reduce.NAME: wire.Function.REDUCE,
-    compress.COMPRESS: wire.Function.COMPRESS,
-    compress.DECOMPRESS: wire.Function.DECOMPRESS,
-    sylvie.QUANTISE: wire.Function.QUANTISE,
-    sylvie.DEQUANTISE: wire.Function.DEQUANTISE,
-    features.NAME: wire.Function.FEATURES_SELECT,
-    ECHO: wire.Function.ECHO,
+    kvs.NAME: wire.NicFunction.KVS_LOOKUP,
+    ebs.NAME: wire.NicFunction.EBS_LOOKUP,
+    reduce.NAME: wire.NicFunction.REDUCE,
+    compress.COMPRESS: wire.NicFunction.COMPRESS,
+    compress.DECOMPRESS: wire.NicFunction.DECOMPRESS,
+    sylvie.QUANTISE: wire.NicFunction.QUANTISE,
+    sylvie.DEQUANTISE: wire.NicFunction.DEQUANTISE,
+    features.NAME: wire.NicFunction.FEATURES_SELECT,
+    ECHO: wire.NicFunction.ECHO,
 }
 MEMORY_S: Final = 10.0
 _STATUSES: Final = frozenset(map(int, Status))
@@ -37,7 +37,7 @@ _PIECE: Final = 1 << 20
 class NicMemory:
     """A function's tables on the card; the agent that looks up writes them too, so it never sees half of a line."""
 
-    def __init__(self, device: NicDevice, function: wire.Function, shared: SharedMemory, size: int) -> None:
+    def __init__(self, device: NicDevice, function: wire.NicFunction, shared: SharedMemory, size: int) -> None:
         self._device = device
         self._function = function
         self._shared = shared
@@ -54,7 +54,7 @@ class NicMemory:
         for start in range(0, len(content), _PIECE):
             part = view[start : start + _PIECE]
             header = wire.MEMORY.pack(self._function, 0, offset + start, len(part))
-            self._device.call(wire.Function.MEMORY_WRITE, header + bytes(part), 0)
+            self._device.call(wire.NicFunction.MEMORY_WRITE, header + bytes(part), 0)
 
     def read(self, offset: int, length: int) -> bytes:
         """Read ``length`` bytes at ``offset``.
@@ -63,13 +63,13 @@ class NicMemory:
             OfframpError: it does not lie inside, or the agent is gone.
         """
         check_inside(self.size, offset, length)
-        if self._function == wire.Function.KVS_LOOKUP:  # which only the host writes
+        if self._function == wire.NicFunction.KVS_LOOKUP:  # which only the host writes
             return bytes(self._shared.view[offset : offset + length])
         parts = []
         for start in range(offset, offset + length, _PIECE):
             size = min(_PIECE, offset + length - start)
             message = wire.MEMORY.pack(self._function, 0, start, size)
-            parts.append(self._device.call(wire.Function.MEMORY_READ, message, size))
+            parts.append(self._device.call(wire.NicFunction.MEMORY_READ, message, size))
         return b"".join(parts)
 
 
@@ -101,7 +101,7 @@ class NicDevice:
         depth: int = 64,
         memory: int = 64 << 20,
         kvs_buckets: int = 0,
-        ebs_layout: ebs.Layout | None = None,
+        ebs_layout: ebs.TableLayout | None = None,
         feature_shape: tuple[int, int] | None = None,
     ) -> None:
         if kvs_buckets < 0 or kvs_buckets & kvs_buckets - 1:
@@ -110,8 +110,8 @@ class NicDevice:
             raise OfframpError(f"{name}: depth {depth}: expected a power of two")
         self.name = name
         self.depth = depth
-        self._client: Client | None = None
-        self._client = client = Client(path, 2 * depth, memory)  # half of them for what the device itself asks
+        self._client: QueueClient | None = None
+        self._client = client = QueueClient(path, 2 * depth, memory)  # half of them for what the device itself asks
         self.functions: Sequence[str] = tuple(f for f in FUNCTIONS if f in client.connection.functions)
         self._columns = 0
         self._numbers: dict[int, int] = {}  # of requests on the queue: the host's
@@ -205,7 +205,7 @@ class NicDevice:
             shared.close()
         self._shared = []
 
-    def call(self, function: wire.Function, message: bytes, room: int) -> bytes:
+    def call(self, function: wire.NicFunction, message: bytes, room: int) -> bytes:
         """Send a request of the device's own and return the answer.
 
         Raises:
@@ -219,7 +219,7 @@ class NicDevice:
             self._take(client.wait(0.1))
             if time.monotonic() > deadline:
                 raise OfframpError(f"{self.name}: takes no request for {MEMORY_S:g} s")
-        answers: list[Reply] = []
+        answers: list[QueueReply] = []
         while not answers and time.monotonic() < deadline and not client.gone:
             replies = client.wait(0.1)
             answers = [reply for reply in replies if reply.request == number]
@@ -230,12 +230,12 @@ class NicDevice:
             raise OfframpError(f"{self.name}: {function.name}: status {answers[0].status}")
         return answers[0].message
 
-    def _alive(self) -> Client:
+    def _alive(self) -> QueueClient:
         if self._client is None or self._client.gone:
             raise OfframpError(f"{self.name}: is {'closed' if self._client is None else 'gone'}")
         return self._client
 
-    def _take(self, replies: list[Reply]) -> None:
+    def _take(self, replies: list[QueueReply]) -> None:
         for number, status, message, busy_ns in replies:
             if number in self._numbers:
                 known = Status(status) if status in _STATUSES else Status.FAILED

@@ -24,7 +24,7 @@ _CALL = ctypes.CFUNCTYPE(
 )
 
 
-class _Function(ctypes.Structure):
+class _PluginFunction(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("call", _CALL))
 
 
@@ -33,7 +33,7 @@ class _Plugin(ctypes.Structure):
         ("size", ctypes.c_uint32),
         ("abi", ctypes.c_uint32),
         ("kind", ctypes.c_char_p),
-        ("functions", ctypes.POINTER(_Function)),
+        ("functions", ctypes.POINTER(_PluginFunction)),
         ("answer_bytes", ctypes.c_uint64),
         ("open", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)),
         ("close", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),

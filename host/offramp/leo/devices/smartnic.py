@@ -14,7 +14,7 @@ from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True)
-class Options:
+class SmartNicOptions:
     """``socket`` of the agent; ``depth`` and ``table_bytes`` (bytes of the index) are powers of two."""
 
     socket: str = ""
@@ -28,7 +28,7 @@ def open_device(options: str, name: str) -> Device:
     Raises:
         OfframpError: no agent is there.
     """
-    given = parse(Options, options, f"nic:{options}", "socket")
+    given = parse(SmartNicOptions, options, f"nic:{options}", "socket")
     if not given.socket:
         raise OfframpError(f"device nic:{options}: expected nic:SOCKET, the control socket of an agent")
     module = importlib.import_module("offramp.leo.devices.nic")
@@ -37,6 +37,6 @@ def open_device(options: str, name: str) -> Device:
         name,
         depth=given.depth,
         kvs_buckets=given.table_bytes // kvs.LINE,
-        ebs_layout=ebs.Layout(*EBS_LAYOUT),
+        ebs_layout=ebs.TableLayout(*EBS_LAYOUT),
     )
     return device

@@ -33,9 +33,9 @@ class Software:
     def __init__(self, table_bytes: int = DEFAULT_BYTES) -> None:
         """``table_bytes``: size of the memory of ``kvs.lookup``, which holds as many buckets as fit, a power of two."""
         buckets = 1 << (max(table_bytes // kvs.LINE, 1).bit_length() - 1)
-        layout = ebs.Layout(*EBS_LAYOUT)
+        layout = ebs.TableLayout(*EBS_LAYOUT)
         self._index, self._volumes = HostMemory(buckets * kvs.LINE), HostMemory(layout.size)
-        ebs_tables = ebs.Tables(self._volumes, layout)
+        ebs_tables = ebs.EbsTables(self._volumes, layout)
         index = np.frombuffer(self._index.view, np.int64)
         volumes = np.frombuffer(self._volumes.view, np.int64)
         self._contexts = {

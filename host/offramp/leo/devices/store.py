@@ -17,7 +17,7 @@ from typing import Final
 from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.memory import HostMemory
-from offramp.leo.store.client import Answer, Connection, encode_delete, encode_get, encode_set
+from offramp.leo.store.client import Answer, StoreConnection, encode_delete, encode_get, encode_set
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 
@@ -31,7 +31,7 @@ _OK, _MISSING = 0, 1
 
 
 @dataclass(frozen=True)
-class Options:
+class StoreDeviceOptions:
     """``address`` of the store's ``--listen``, and the most requests under way at a time."""
 
     address: str = "127.0.0.1:7878"
@@ -40,7 +40,9 @@ class Options:
 
 def open_device(options: str, name: str) -> StoreDevice:
     """The store at an address; the first option may be ``address`` alone. The token comes from the environment."""
-    return StoreDevice(parse(Options, options, f"store:{options}", "address"), name, Token.from_environment())
+    return StoreDevice(
+        parse(StoreDeviceOptions, options, f"store:{options}", "address"), name, Token.from_environment()
+    )
 
 
 class StoreDevice:
@@ -56,14 +58,14 @@ class StoreDevice:
     functions: Sequence[str] = (READ, WRITE, DELETE)
     timeout_s = 10.0
 
-    def __init__(self, options: Options, name: str = "store", token: Token | None = None) -> None:
+    def __init__(self, options: StoreDeviceOptions, name: str = "store", token: Token | None = None) -> None:
         self.name, self.depth, self.address, self.token = name, options.depth, options.address, token
         self.asked: Counter[bytes] = Counter()
         self._queued: list[bytes] = []
         self._open: deque[tuple[int, str, int]] = deque()  # host's number, function, when; in the order of answers
         self._done: list[Completion] = []
         self._closed = False
-        self._connection: Connection | None = Connection(self.address, token)
+        self._connection: StoreConnection | None = StoreConnection(self.address, token)
 
     def memory(self, function: str) -> HostMemory:
         """Raise an error: the store's functions have no tables."""
@@ -118,7 +120,7 @@ class StoreDevice:
         if self._closed:
             raise OfframpError(f"device {self.name}: is closed")
         self._leave(Status.ABORTED)
-        self._connection = Connection(self.address, self.token)
+        self._connection = StoreConnection(self.address, self.token)
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""

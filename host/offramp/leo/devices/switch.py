@@ -16,7 +16,7 @@ from typing import Final
 from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.kvcache.settings import parse_mac
-from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, VALUE_BYTES, Frame, Kind
+from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, VALUE_BYTES, CacheFrame, CacheFrameType
 from offramp.leo.memory import HostMemory
 from offramp_base.errors import OfframpError
 from offramp_base.transport.links import open_io
@@ -31,7 +31,7 @@ _SIZES: Final = {GET: _KEY_BYTES, PUT: _KEY_BYTES + VALUE_BYTES}
 
 
 @dataclass(frozen=True)
-class Options:
+class SwitchDeviceOptions:
     """``link`` to the switch (a transport's, or an interface), MAC addresses of ``store`` and of this host (``mac``).
 
     ``client`` is this client's 16-bit number at the store; ``retry_ms`` is the time after which a request is
@@ -48,7 +48,7 @@ class Options:
 
 def open_device(options: str, name: str) -> SwitchDevice:
     """The device of these options; the first may be ``link`` alone."""
-    return SwitchDevice(parse(Options, options, f"switch:{options}", "link"), name)
+    return SwitchDevice(parse(SwitchDeviceOptions, options, f"switch:{options}", "link"), name)
 
 
 class SwitchDevice:
@@ -62,7 +62,7 @@ class SwitchDevice:
     kind = "switch"
     functions: Sequence[str] = (GET, PUT)
 
-    def __init__(self, options: Options, name: str = "switch") -> None:
+    def __init__(self, options: SwitchDeviceOptions, name: str = "switch") -> None:
         if not 1 <= options.depth < REMEMBERED or not 0 <= options.client < NOTE_CLIENT:
             raise OfframpError(f"device {name}: expected a depth below {REMEMBERED} and a client below {NOTE_CLIENT}")
         self.name, self.depth, self.options = name, options.depth, options
@@ -96,9 +96,12 @@ class SwitchDevice:
             return True
         content = bytes(message)
         number, self._next = self._next, self._next + 1
-        kind, key = Kind.GET if function == GET else Kind.PUT, int.from_bytes(content[:_KEY_BYTES], "little")
+        kind, key = (
+            CacheFrameType.GET if function == GET else CacheFrameType.PUT,
+            int.from_bytes(content[:_KEY_BYTES], "little"),
+        )
         value = content[_KEY_BYTES:].ljust(VALUE_BYTES, b"\0")
-        frame = Frame(*self._macs, kind, self.options.client, number, key, 0, value).pack()
+        frame = CacheFrame(*self._macs, kind, self.options.client, number, key, 0, value).pack()
         now = time.monotonic_ns()
         self._open[number] = request, now, now, frame
         self._queued.append(frame)
@@ -118,7 +121,7 @@ class SwitchDevice:
             frames, self._queued = self._queued, []
             self._io.send(PacketBatch.of((0, frame) for frame in frames))
         for content in self._io.receive(0.0).frames():
-            self._hear(Frame.parse(content))
+            self._hear(CacheFrame.parse(content))
         found, self._done = self._done, []
         return found
 
@@ -134,8 +137,8 @@ class SwitchDevice:
             self._io.close()
         self._closed = True
 
-    def _hear(self, frame: Frame | None) -> None:
-        if frame is None or frame.kind is not Kind.REPLY or frame.client != self.options.client:
+    def _hear(self, frame: CacheFrame | None) -> None:
+        if frame is None or frame.kind is not CacheFrameType.REPLY or frame.client != self.options.client:
             return
         waiting = self._open.pop(frame.request, None)
         if waiting is None:
@@ -147,6 +150,6 @@ class SwitchDevice:
         if frame.version == 0:
             self._done.append(Completion(request, Status.FAILED, b"", took))
             return
-        writes = asked[_KIND_AT] == Kind.PUT
+        writes = asked[_KIND_AT] == CacheFrameType.PUT
         answer = frame.version.to_bytes(_VERSION_BYTES, "little") if writes else frame.value
         self._done.append(Completion(request, Status.OK, answer, took))

@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from offramp.device import Completion, Device, Message
-from offramp.leo.hops import Recorder
+from offramp.leo.hops import MomentRecorder
 
 
 class TracedDevice:
     """See the module; a :class:`offramp.device.Device`, otherwise like the one behind it."""
 
-    def __init__(self, inner: Device, recorder: Recorder) -> None:
+    def __init__(self, inner: Device, recorder: MomentRecorder) -> None:
         self._inner, self._recorder = inner, recorder
 
     def __getattr__(self, name: str) -> Any:

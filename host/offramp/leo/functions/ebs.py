@@ -19,20 +19,20 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-from offramp.device import Memory, Message
+from offramp.device import DeviceMemory, Message
 from offramp_base.errors import OfframpError
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 NAME: Final = "ebs.lookup"
-REQUEST: Final = Structure(
+REQUEST: Final = StructFormat(
     "Request", "A read of `blocks` from `start`.", volume="u32", blocks="u32", start="u64", tick="u64"
 )
-ANSWER: Final = Structure("Place", "Where the blocks are.", outcome="u32", server="u32", address="u64")
+ANSWER: Final = StructFormat("Place", "Where the blocks are.", outcome="u32", server="u32", address="u64")
 BLOCK: Final = 4096
 SEGMENT: Final = 512
 """Blocks per segment."""
 
-VOLUME: Final = Structure(
+VOLUME: Final = StructFormat(
     "Volume",
     "A line of the table of volumes; `first` is an entry of the block table, `tick` that of the last read.",
     first="u32",
@@ -57,7 +57,7 @@ class EbsStatus(IntEnum):
     WAIT = 5  # the token bucket is too empty
 
 
-class Layout:
+class TableLayout:
     """Addresses of the three tables in a device's memory, one after the other, each at a multiple of 64 bytes."""
 
     def __init__(self, volumes: int, entries: int, segments: int) -> None:
@@ -68,10 +68,10 @@ class Layout:
         self.size = self.addresses_at + -(-segments * 8 // 64) * 64
 
 
-class Tables:
+class EbsTables:
     """The tables in a device's memory, as the host writes them; ``lookup`` is what a device does with them."""
 
-    def __init__(self, memory: Memory, layout: Layout) -> None:
+    def __init__(self, memory: DeviceMemory, layout: TableLayout) -> None:
         """Empty tables.
 
         Raises:

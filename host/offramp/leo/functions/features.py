@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from offramp.device import Message
 from offramp_base.errors import OfframpError
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 NAME: Final = "features.select"
-HEADER: Final = Structure(
+HEADER: Final = StructFormat(
     "SelectHeader", "Numbers of rows and of columns follow, 4 bytes each.", rows="u32", columns="u32"
 )
 Numbers = npt.NDArray[np.integer]

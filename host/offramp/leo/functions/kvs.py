@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.device import Memory
+from offramp.device import DeviceMemory
 from offramp.leo.functions.crc import CRC32, CRC32C, Keys, crc
 from offramp_base.errors import OfframpError
 
@@ -37,10 +37,10 @@ def buckets_of(keys: Keys, buckets: int) -> npt.NDArray[np.int64]:
     return np.stack([crc(CRC32C, keys) & mask, crc(CRC32, keys) & mask], axis=1).astype(np.int64)
 
 
-class Index:
+class KeyIndex:
     """A table in a device's memory, with the host's operations that change it."""
 
-    def __init__(self, memory: Memory, buckets: int) -> None:
+    def __init__(self, memory: DeviceMemory, buckets: int) -> None:
         """Create an empty table.
 
         Args:

@@ -20,16 +20,16 @@ import numpy.typing as npt
 
 from offramp.leo.functions.registry import FUNCTIONS, Function
 from offramp_base.errors import OfframpError
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 NAME: Final = "reduce"
-HEADER: Final = Structure("ReduceHeader", "The vectors follow.", type="u8", vectors="u8", zeros="u16", count="u32")
+HEADER: Final = StructFormat("ReduceHeader", "The vectors follow.", type="u8", vectors="u8", zeros="u16", count="u32")
 MOST: Final = 8
 NAN: Final = 0x7FC00000
 Vectors = npt.NDArray[Any]
 
 
-class Type(IntEnum):
+class ElementType(IntEnum):
     """Type of the elements of the vectors."""
 
     INT32 = 0
@@ -39,14 +39,14 @@ class Type(IntEnum):
 
 
 DTYPE: Final[dict[int, Any]] = {
-    Type.INT32: np.dtype("<i4"),
-    Type.FIXED: np.dtype("<i4"),
-    Type.FLOAT32: np.dtype("<f4"),
-    Type.BFLOAT16: np.dtype("<u2"),
+    ElementType.INT32: np.dtype("<i4"),
+    ElementType.FIXED: np.dtype("<i4"),
+    ElementType.FLOAT32: np.dtype("<f4"),
+    ElementType.BFLOAT16: np.dtype("<u2"),
 }
 
 
-def total(kind: Type, vectors: Vectors) -> Vectors:
+def total(kind: ElementType, vectors: Vectors) -> Vectors:
     """``(count,)`` sum of ``vectors``, ``(1 to 8, count)`` of the type's dtype.
 
     Raises:
@@ -54,12 +54,12 @@ def total(kind: Type, vectors: Vectors) -> Vectors:
     """
     if not 1 <= len(vectors) <= MOST:
         raise OfframpError(f"reduce of {len(vectors)} vectors: expected 1 to {MOST}")
-    if kind is Type.INT32:
+    if kind is ElementType.INT32:
         return np.asarray(vectors.astype(np.uint32).sum(axis=0, dtype=np.uint32).astype(np.int32))
-    if kind is Type.FIXED:
+    if kind is ElementType.FIXED:
         limits = np.iinfo(np.int32)
         return np.asarray(vectors.sum(axis=0, dtype=np.int64).clip(limits.min, limits.max).astype(np.int32))
-    if kind is Type.FLOAT32:
+    if kind is ElementType.FLOAT32:
         return _tree(vectors.astype(np.float32, copy=False))
     return _to_bfloat16(_tree((vectors.astype(np.uint32) << np.uint32(16)).view(np.float32)))
 
@@ -85,12 +85,12 @@ def _to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     return (np.where(bits == NAN, bits, rounded) >> np.uint32(16)).astype(np.uint16)
 
 
-def request(kind: Type, vectors: Vectors) -> bytes:
+def request(kind: ElementType, vectors: Vectors) -> bytes:
     """The message that asks for ``total(kind, vectors)``."""
     return HEADER.pack(kind, len(vectors), 0, vectors.shape[1]) + vectors.astype(DTYPE[kind]).tobytes()
 
 
-def form(message: bytes | bytearray | memoryview) -> tuple[Type, int, int]:
+def form(message: bytes | bytearray | memoryview) -> tuple[ElementType, int, int]:
     """Type of the elements, number of vectors and elements of a vector in a :func:`request`.
 
     Raises:
@@ -101,10 +101,10 @@ def form(message: bytes | bytearray | memoryview) -> tuple[Type, int, int]:
     kind, number, zeros, count = HEADER.unpack_from(message)
     if kind not in DTYPE or zeros or not 1 <= number <= MOST:
         raise OfframpError(f"reduce: type {kind} of {number} vectors: expected types 0 to 3 of 1 to {MOST} vectors")
-    dtype = DTYPE[Type(kind)]
+    dtype = DTYPE[ElementType(kind)]
     if len(message) != HEADER.size + number * count * dtype.itemsize:
         raise OfframpError(f"reduce: {len(message)} bytes for {number} vectors of {count} elements")
-    return Type(kind), number, count
+    return ElementType(kind), number, count
 
 
 def answer(message: bytes | bytearray | memoryview) -> bytes:
@@ -122,7 +122,7 @@ def sample(size: int, variant: int) -> bytes:
     """A request for the sum of two random vectors of int32."""
     count = max((size - HEADER.size) // 8, 1)
     vectors = np.random.default_rng(variant).integers(-(2**20), 2**20, (2, count)).astype(np.int32)
-    return request(Type.INT32, vectors)
+    return request(ElementType.INT32, vectors)
 
 
 FUNCTIONS.register(NAME)(Function(answer, sample))

@@ -23,12 +23,12 @@ import numpy.typing as npt
 from offramp.device import Message
 from offramp.sylvie import model
 from offramp_base.errors import OfframpError
-from offramp_base.wire.structures import Structure
+from offramp_base.wire.structures import StructFormat
 
 QUANTISE: Final = "sylvie.quantise"
 DEQUANTISE: Final = "sylvie.dequantise"
 BITS: Final = (1, 2, 4, 8)
-HEADER: Final = Structure(
+HEADER: Final = StructFormat(
     "QuantiseHeader",
     "Numbers of the rows (8 bytes each) and their values follow.",
     bits="u8",
@@ -39,7 +39,7 @@ HEADER: Final = Structure(
     more_zeros="u32",
     seed="u64",
 )
-BACK_HEADER: Final = Structure(
+BACK_HEADER: Final = StructFormat(
     "DequantiseHeader",
     "Codes, least and greatest values of the rows follow.",
     bits="u8",

@@ -9,14 +9,14 @@ import torch
 
 from offramp.device import Message
 from offramp.leo.functions import reduce
-from offramp.leo.functions.reduce import HEADER, Type
+from offramp.leo.functions.reduce import HEADER, ElementType
 from offramp.leo.gpu.registry import GPU_FUNCTIONS, Form, GpuFunction
 
 _DTYPE: Final = {
-    Type.INT32: torch.int32,
-    Type.FIXED: torch.int32,
-    Type.FLOAT32: torch.float32,
-    Type.BFLOAT16: torch.bfloat16,
+    ElementType.INT32: torch.int32,
+    ElementType.FIXED: torch.int32,
+    ElementType.FLOAT32: torch.float32,
+    ElementType.BFLOAT16: torch.bfloat16,
 }
 
 
@@ -38,15 +38,15 @@ def answer(form: Form, messages: torch.Tensor) -> torch.Tensor:
     return sums.view(torch.uint8).view(len(messages), count * sums.element_size())
 
 
-def _total(kind: Type, vectors: torch.Tensor) -> torch.Tensor:
+def _total(kind: ElementType, vectors: torch.Tensor) -> torch.Tensor:
     """``(n, count)`` sums over the second dimension of ``(n, number, count)``."""
-    if kind is Type.INT32:
+    if kind is ElementType.INT32:
         return vectors.sum(1, dtype=torch.int32)
-    if kind is Type.FIXED:
+    if kind is ElementType.FIXED:
         limits = torch.iinfo(torch.int32)
         return vectors.sum(1, dtype=torch.int64).clamp(limits.min, limits.max).to(torch.int32)
     found = _tree(list(vectors.float().unbind(1)))
-    if kind is Type.FLOAT32:
+    if kind is ElementType.FLOAT32:
         return found
     bits = found.view(torch.int32)
     rounded = bits + 0x7FFF + (bits >> 16 & 1)

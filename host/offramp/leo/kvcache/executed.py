@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from offramp.leo.kvcache.wire import REMEMBERED, Frame
+from offramp.leo.kvcache.wire import REMEMBERED, CacheFrame
 
 MOST_CLIENTS: Final = 1024
 """Clients whose writes are remembered; the one whose last write is oldest is forgotten first."""
@@ -18,7 +18,7 @@ class Executed:
     def __init__(self) -> None:
         self._clients: OrderedDict[int, _Writes] = OrderedDict()
 
-    def begin(self, frame: Frame) -> bool:
+    def begin(self, frame: CacheFrame) -> bool:
         """Whether this write is to be executed: it is recent, and was not begun before."""
         writes = self._clients.setdefault(frame.client, _Writes())
         self._clients.move_to_end(frame.client)
@@ -26,12 +26,12 @@ class Executed:
             self._clients.popitem(last=False)
         return writes.begin(frame.request)
 
-    def reply(self, frame: Frame) -> Frame | None:
+    def reply(self, frame: CacheFrame) -> CacheFrame | None:
         """The reply to this write; None while it is under way, or if it is forgotten."""
         writes = self._clients.get(frame.client)
         return None if writes is None else writes.replies.get(frame.request)
 
-    def end(self, frame: Frame, reply: Frame | None) -> None:
+    def end(self, frame: CacheFrame, reply: CacheFrame | None) -> None:
         """Remember the reply to a write; None: it was refused, and may be tried again."""
         writes = self._clients.get(frame.client)
         if writes is None or frame.request not in writes.replies:
@@ -46,7 +46,7 @@ class _Writes:
     """One client's writes by request number, for the last :data:`REMEMBERED` numbers."""
 
     def __init__(self) -> None:
-        self.replies: dict[int, Frame | None] = {}
+        self.replies: dict[int, CacheFrame | None] = {}
         self._newest = -1
 
     def begin(self, request: int) -> bool:

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.executed import Executed
-from offramp.leo.kvcache.wire import MOST_VERSION, NOTE_CLIENT, VALUE_BYTES, Frame, Kind
-from offramp.leo.store.client import Answer, Connection, StoreError, encode_info, encode_versioned, versioned
-from offramp.leo.store.guard import Changed, Guard, Guarded
+from offramp.leo.kvcache.wire import MOST_VERSION, NOTE_CLIENT, VALUE_BYTES, CacheFrame, CacheFrameType
+from offramp.leo.store.client import Answer, StoreConnection, StoreError, encode_info, encode_versioned, versioned
+from offramp.leo.store.guard import Changed, Guarded, KeyGuard
 from offramp_base.listening import Token
 
 KEY_BYTES: Final = 8
@@ -34,7 +34,7 @@ class _Note(NamedTuple):
     """A value on its way to the switch: the change that it carries, and when it was last sent."""
 
     number: int
-    frame: Frame
+    frame: CacheFrame
     sent: float
 
 
@@ -56,14 +56,14 @@ class Front:
 
     def __init__(self, address: str, mac: bytes, control: CacheControl, token: Token | None = None) -> None:
         self._mac, self._control = mac, control
-        self._connection = Connection(address, token)
-        self._guard = Guard(address, token)
+        self._connection = StoreConnection(address, token)
+        self._guard = KeyGuard(address, token)
         self.asked: Counter[int] = Counter()
-        self._open: deque[Frame] = deque()
+        self._open: deque[CacheFrame] = deque()
         self._queued: list[bytes] = []
         self._executed = Executed()
         self._notes: dict[int, _Note] = {}
-        self._ready: list[Frame] = []
+        self._ready: list[CacheFrame] = []
         self._heard = 0  # the last change that was told
         self._released = 0
         self._base = self._ask_base()
@@ -86,16 +86,16 @@ class Front:
         """Whether the switch holds any keys."""
         return bool(self._control.held)
 
-    def handle(self, frame: Frame) -> None:
+    def handle(self, frame: CacheFrame) -> None:
         """Handle a frame that has arrived."""
-        if frame.kind is Kind.REPLY:
+        if frame.kind is CacheFrameType.REPLY:
             note = self._notes.get(frame.request)  # a number that nobody else knows
             if note is not None and note.frame == frame:
                 del self._notes[frame.request]
             return
         if frame.client == NOTE_CLIENT or len(self._open) >= _MOST_OPEN:
             return
-        if frame.kind is Kind.GET:
+        if frame.kind is CacheFrameType.GET:
             if frame.key in self.asked or len(self.asked) < _MOST_ASKED:
                 self.asked[frame.key] += 1
             self._send(frame, encode_versioned(_name(frame.key)))
@@ -104,7 +104,7 @@ class Front:
         elif (reply := self._executed.reply(frame)) is not None:
             self._ready.append(reply._replace(to=frame.sender))
 
-    def poll(self) -> list[Frame]:
+    def poll(self) -> list[CacheFrame]:
         """Frames to be sent now, without waiting.
 
         Raises:
@@ -160,17 +160,17 @@ class Front:
     def _number(self, version: int) -> int:
         return max(1, version - self._base + 1)
 
-    def _send(self, frame: Frame, command: bytes) -> None:
+    def _send(self, frame: CacheFrame, command: bytes) -> None:
         self._open.append(frame)
         self._queued.append(command)
 
-    def _answer(self, frame: Frame, answer: Answer) -> None:
+    def _answer(self, frame: CacheFrame, answer: Answer) -> None:
         try:
             version, value = versioned(answer)
         except StoreError:
             self._executed.end(frame, None)  # the client asks again
             return
-        if frame.kind is Kind.PUT:
+        if frame.kind is CacheFrameType.PUT:
             reply = frame.answer(self._shown(version), frame.value)
             self._executed.end(frame, reply)
         elif value is None or len(value) != VALUE_BYTES:
@@ -215,7 +215,7 @@ class Front:
     def _note(self, key: int, version: int, value: bytes, number: int) -> None:
         request = secrets.randbits(32)
         number32 = self._number(version)
-        frame = Frame(self._mac, self._mac, Kind.REPLY, NOTE_CLIENT, request, key, number32, value)
+        frame = CacheFrame(self._mac, self._mac, CacheFrameType.REPLY, NOTE_CLIENT, request, key, number32, value)
         self._notes[request] = _Note(number, frame, time.monotonic())
         self._ready.append(frame)
 

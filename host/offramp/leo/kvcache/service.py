@@ -13,7 +13,7 @@ from typing import Final, Self
 from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.front import Front
 from offramp.leo.kvcache.settings import CacheSettings
-from offramp.leo.kvcache.wire import Frame
+from offramp.leo.kvcache.wire import CacheFrame
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from offramp_base.p4rt.session import Session
@@ -106,7 +106,7 @@ class FrontService:
     def _round(self, front: Front) -> None:
         longest_s = _WAITING_S if front.busy else _HOLDS_S if front.guards else _LOOK_S
         for content in self._io.receive(longest_s).frames():
-            if (frame := Frame.parse(content)) is not None:
+            if (frame := CacheFrame.parse(content)) is not None:
                 front.handle(frame)
         if frames := front.poll():
             self._io.send(PacketBatch.of((0, frame.pack()) for frame in frames))

@@ -21,7 +21,7 @@ BYTES: Final = _HEADER.size
 assert ETHERNET.size < BYTES
 
 
-class Kind(IntEnum):
+class CacheFrameType(IntEnum):
     """Kind of a frame."""
 
     GET = 0
@@ -29,7 +29,7 @@ class Kind(IntEnum):
     REPLY = 2
 
 
-class Frame(NamedTuple):
+class CacheFrame(NamedTuple):
     """A frame of the protocol.
 
     Attributes:
@@ -44,7 +44,7 @@ class Frame(NamedTuple):
 
     to: bytes
     sender: bytes
-    kind: Kind
+    kind: CacheFrameType
     client: int
     request: int
     key: int
@@ -63,10 +63,12 @@ class Frame(NamedTuple):
         if len(content) < BYTES:
             return None
         to, sender, ether_type, kind, hops, client, request, key, version, value = _HEADER.unpack_from(content)
-        if ether_type != ETHER_TYPE or kind not in frozenset(Kind):
+        if ether_type != ETHER_TYPE or kind not in frozenset(CacheFrameType):
             return None
-        return cls(to, sender, Kind(kind), client, request, key, version, value, hops == 1)
+        return cls(to, sender, CacheFrameType(kind), client, request, key, version, value, hops == 1)
 
-    def answer(self, version: int, value: bytes) -> Frame:
+    def answer(self, version: int, value: bytes) -> CacheFrame:
         """The store's reply to this frame."""
-        return Frame(self.sender, self.to, Kind.REPLY, self.client, self.request, self.key, version, value)
+        return CacheFrame(
+            self.sender, self.to, CacheFrameType.REPLY, self.client, self.request, self.key, version, value
+        )

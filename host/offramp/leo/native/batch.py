@@ -12,7 +12,7 @@ Words = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 
-class Batch(NamedTuple):
+class RequestBatch(NamedTuple):
     """A batch of requests, one per element.
 
     Attributes:
@@ -30,10 +30,12 @@ class Batch(NamedTuple):
     sizes: Words
     lasts: bool = False
 
-    def part(self, start: int, end: int | None = None) -> Batch:
+    def part(self, start: int, end: int | None = None) -> RequestBatch:
         """The requests from ``start`` to ``end``."""
         some = slice(start, end)
-        return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
+        return RequestBatch(
+            self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts
+        )
 
 
 ROW, USER, STATUS, PATH, JCT, BEGUN, ENDED, LENGTH = range(8)

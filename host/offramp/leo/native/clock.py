@@ -12,7 +12,7 @@ from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Words, call_back, inlined
 
 
-class Timed(Record):
+class ClockedState(Record):
     """Common beginning of every state of compiled code: a clock, and the time that it fills in."""
 
     clock: int  # address of the function
@@ -22,9 +22,9 @@ class Timed(Record):
 
 
 @inlined
-def now_ns(state: Timed) -> int:
+def now_ns(state: ClockedState) -> int:
     """The current time in ns."""
-    call_back(state.clock, state.argument, int(Words(state) + offset(Timed.seconds)))
+    call_back(state.clock, state.argument, int(Words(state) + offset(ClockedState.seconds)))
     return state.seconds * 1000000000 + state.nanoseconds
 
 
@@ -51,4 +51,4 @@ class Clock:
 
     def install(self, state: Any) -> None:
         """Install the clock in a state's first words; it must live as long as they are used."""
-        state[Timed.clock], state[Timed.argument] = self._words
+        state[ClockedState.clock], state[ClockedState.argument] = self._words

@@ -25,7 +25,7 @@ _OK = int(Status.OK)
 _LENGTH = int(Status.BAD_LENGTH)
 
 
-class Copy(Record):
+class CopyHeader(Record):
     """Header of a copy, in front of the value."""
 
     key: int
@@ -42,7 +42,7 @@ def read_copy(arguments: Arguments) -> int:
     place = asked[0]
     if place <= 0 or place > arguments.host_bytes - COPY_BYTES:
         return ELSEWHERE
-    held = Copy(Words(arguments.host + place))
+    held = CopyHeader(Words(arguments.host + place))
     length = held.length
     # The place is the requester's word: what lies there need not be a copy.
     if held.there == 0 or held.key != asked[1] or length < 0 or length > min(arguments.reply_bytes, MOST_VALUE):

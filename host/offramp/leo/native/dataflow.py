@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.native.ring import MOST_TRIPS, ONCE, ORDERED
-from offramp.leo.selection import Dependency, Table
+from offramp.leo.selection import RequestDependency, Table
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import Record
 from offramp_base.native.subset import Words
@@ -64,7 +64,7 @@ class Trip:
 
 
 @dataclass(frozen=True)
-class Program:
+class Dataflow:
     """An application as the runtime sees it: the selector's table, and the trips of each type on each path.
 
     Attributes:
@@ -147,7 +147,7 @@ class Program:
         """``(trips, TripRow.WORDS)``: the trips for compiled code."""
         rows = []
         for row, dependency in zip(self.flows, self.table.dependency, strict=True):
-            ordered = 0 if dependency is Dependency.NONE else ORDERED
+            ordered = 0 if dependency is RequestDependency.NONE else ORDERED
             for trip in (t for trips in row for t in trips or ()):
                 local = -1 if trip.local is None else self.local.index(trip.local)
                 act = -1 if trip.local is None else self.local_functions.index(trip.local_function)

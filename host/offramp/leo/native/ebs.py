@@ -18,7 +18,7 @@ from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Words, below, copy, inlined, native
 
 
-class Volume(Record):
+class VolumeRecord(Record):
     """A record of the table of volumes."""
 
     first: int
@@ -33,7 +33,7 @@ class Volume(Record):
 class EbsContext(Record):
     """Context of the function: the tables, and the offset of each."""
 
-    volumes: At[Volume]
+    volumes: At[VolumeRecord]
     volume_count: int
     blocks: Words  # the block table
     addresses: Words
@@ -57,7 +57,7 @@ _LENGTH = int(Status.BAD_LENGTH)
 
 
 @native
-def _take(volume: Volume, tokens: int, tick: int) -> bool:
+def _take(volume: VolumeRecord, tokens: int, tick: int) -> bool:
     """Take tokens from a volume's bucket, refilled for the time since the last read; False if there are too few."""
     now = volume.tick if below(tick, volume.tick) else tick
     passed = now - volume.tick
@@ -117,7 +117,7 @@ def ebs_lookup(arguments: Arguments) -> int:
     return _end(arguments, _FOUND, entry & _LOW, base + within * _BLOCK)
 
 
-def context(tables: npt.NDArray[np.int64], layout: ebs.Layout) -> npt.NDArray[np.int64]:
+def context(tables: npt.NDArray[np.int64], layout: ebs.TableLayout) -> npt.NDArray[np.int64]:
     """Context of the function: the tables' memory, and the offset of each table in it."""
     start = tables.ctypes.data
     blocks, addresses = start + layout.blocks_at, start + layout.addresses_at

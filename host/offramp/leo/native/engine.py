@@ -73,7 +73,7 @@ def make_engine(
 
 
 @dataclass
-class Engine:
+class ModelledAccelerator:
     """A modelled accelerator, and the compiled functions that it has.
 
     Attributes:

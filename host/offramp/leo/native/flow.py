@@ -13,7 +13,7 @@ from typing import Final
 from offramp.leo.native.act import act
 from offramp.leo.native.clock import now_ns
 from offramp.leo.native.engine import EngineState
-from offramp.leo.native.mover import Mover, move, push
+from offramp.leo.native.mover import LinkMover, move, push
 from offramp.leo.native.pace import IDLE_NS, after_round
 from offramp.leo.native.request import admit, collect, receive, send
 from offramp.leo.native.state import RequestTable
@@ -41,7 +41,7 @@ class FlowLink(Record):
 
     sent: At[RingEnd]
     received: At[RingEnd]
-    mover: At[Mover]  # 0: the rings are shared
+    mover: At[LinkMover]  # 0: the rings are shared
     reserved: int
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transports in machine code: bytes between the ends of rings and a socket, or UCX, without Python between rounds.
 
-A :class:`Mover` belongs to a link. Its functions are those of the C library and of UCX, called by address. An error
+A :class:`LinkMover` belongs to a link. Its functions are those of the C library and of UCX, called by address. An error
 sets ``fault``: compiled loops return at once, and the link reports the error.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
@@ -13,7 +13,7 @@ import errno
 import socket
 from typing import Annotated, Final
 
-from offramp.leo.native.clock import Timed, now_ns
+from offramp.leo.native.clock import ClockedState, now_ns
 from offramp_base.native.ring import RingEnd
 from offramp_base.native.ring_end import RING_HEADER_WORDS
 from offramp_base.native.subset import Ints, Words, call_foreign, native, observe, publish
@@ -22,7 +22,7 @@ MOST_PENDING: Final = 8
 """Most UCX puts under way: two pieces of the ring, and two words."""
 
 
-class Mover(Timed):
+class LinkMover(ClockedState):
     """State with which compiled code moves the bytes of a link."""
 
     kind: int
@@ -61,7 +61,7 @@ _WORD: Final = 8
 
 
 @native
-def _failed(mover: Mover) -> int:
+def _failed(mover: LinkMover) -> int:
     """Record the C library's error, unless it only says that nothing can be moved now."""
     number = Ints(call_foreign(mover.error, 0, 0, 0, 0, 0, 0))[0]
     if number != _AGAIN and number != _INTERRUPTED:
@@ -70,7 +70,7 @@ def _failed(mover: Mover) -> int:
 
 
 @native
-def _pull_tcp(mover: Mover, received: RingEnd) -> int:
+def _pull_tcp(mover: LinkMover, received: RingEnd) -> int:
     """Receive the bytes that the kernel has."""
     moved = 0
     while True:
@@ -96,7 +96,7 @@ def _pull_tcp(mover: Mover, received: RingEnd) -> int:
 
 
 @native
-def _push_tcp(mover: Mover, sent: RingEnd) -> int:
+def _push_tcp(mover: LinkMover, sent: RingEnd) -> int:
     """Send as many bytes as the kernel accepts."""
     moved = 0
     while True:
@@ -118,7 +118,7 @@ def _push_tcp(mover: Mover, sent: RingEnd) -> int:
 
 
 @native
-def _settle(mover: Mover) -> int:
+def _settle(mover: LinkMover) -> int:
     """Release the puts that have completed; returns how many have not."""
     kept = 0
     for i in range(mover.pending):
@@ -136,7 +136,7 @@ def _settle(mover: Mover) -> int:
 
 
 @native
-def _put(mover: Mover, source: int, count: int, target: int) -> int:
+def _put(mover: LinkMover, source: int, count: int, target: int) -> int:
     """Start a put."""
     request = call_foreign(mover.put, mover.peer, source, count, target, mover.key, mover.options)
     if request < 0 and request >= _LAST_ERROR:
@@ -148,7 +148,7 @@ def _put(mover: Mover, source: int, count: int, target: int) -> int:
 
 
 @native
-def _pull_ucx(mover: Mover, received: RingEnd) -> int:
+def _pull_ucx(mover: LinkMover, received: RingEnd) -> int:
     """Let UCX make progress: the peer's puts arrive meanwhile."""
     before = observe(received.head)
     call_foreign(mover.progress, mover.worker, 0, 0, 0, 0, 0)
@@ -159,7 +159,7 @@ def _pull_ucx(mover: Mover, received: RingEnd) -> int:
 
 
 @native
-def _push_ucx(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
+def _push_ucx(mover: LinkMover, sent: RingEnd, received: RingEnd) -> int:
     """Put new bytes, then, behind a fence, the positions up to which bytes were published and consumed."""
     if _settle(mover) > 0 or mover.fault != 0:
         return 0
@@ -191,7 +191,7 @@ def _push_ucx(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
 
 
 @native
-def pull(mover: Mover, received: RingEnd) -> int:
+def pull(mover: LinkMover, received: RingEnd) -> int:
     """Receive bytes from the peer; returns 0 if there were none."""
     if mover.fault != 0:
         return 0
@@ -201,7 +201,7 @@ def pull(mover: Mover, received: RingEnd) -> int:
 
 
 @native
-def push(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
+def push(mover: LinkMover, sent: RingEnd, received: RingEnd) -> int:
     """Send bytes to the peer, and the position up to which its bytes were consumed; 0 if nothing could be moved."""
     if mover.fault != 0:
         return 0
@@ -211,6 +211,6 @@ def push(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
 
 
 @native
-def move(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
+def move(mover: LinkMover, sent: RingEnd, received: RingEnd) -> int:
     """Move bytes in both directions, once."""
     return push(mover, sent, received) | pull(mover, received)

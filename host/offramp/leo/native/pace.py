@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp.leo.native.clock import Timed, now_ns
+from offramp.leo.native.clock import ClockedState, now_ns
 from offramp_base.native.subset import native
 
 ROUNDS_NS: Final = 500_000
@@ -20,7 +20,7 @@ _REST_NS: Final = 4000  # after smaller rounds
 
 
 @native
-def after_round(state: Timed, lasts: int, count: int) -> int:
+def after_round(state: ClockedState, lasts: int, count: int) -> int:
     """The time in ns, after a short pause if the round was small and more are to follow.
 
     Each look at a ring takes its words from the other side's cache: a few large rounds cost both sides less than many

@@ -11,14 +11,14 @@ from offramp.device import Status
 from offramp.leo.native.clock import now_ns
 from offramp.leo.native.dataflow import TripRow
 from offramp.leo.native.ring import ONCE, ORDERED, pack_info
-from offramp.leo.native.state import MOST_ATTEMPTS, Queue, RequestTable, Row, State
+from offramp.leo.native.state import MOST_ATTEMPTS, RequestSlot, RequestState, RequestTable, TicketQueue
 from offramp.leo.native.submission import Submissions
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
 from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
 from offramp_base.native.records import offset
 from offramp_base.native.ring import (
     NOTHING,
-    Entry,
+    MessageHeader,
     RingEnd,
     entry,
     front,
@@ -35,15 +35,15 @@ _ABORTED = int(Status.ABORTED)
 _LOST = int(Status.LOST)
 _FAILED = int(Status.FAILED)
 _LONG = int(Status.BAD_LENGTH)
-_FREE = int(State.FREE)
-_NEW = int(State.NEW)
-_SELECTED = int(State.SELECTED)
-_ACC_PENDING = int(State.ACC_PENDING)
-_ACC_DONE = int(State.ACC_DONE)
-_NIC_PENDING = int(State.NIC_PENDING)
-_WAIT_RESP = int(State.WAIT_RESP)
-_DONE = int(State.DONE)
-_HELD = int(State.HELD)
+_FREE = int(RequestState.FREE)
+_NEW = int(RequestState.NEW)
+_SELECTED = int(RequestState.SELECTED)
+_ACC_PENDING = int(RequestState.ACC_PENDING)
+_ACC_DONE = int(RequestState.ACC_DONE)
+_NIC_PENDING = int(RequestState.NIC_PENDING)
+_WAIT_RESP = int(RequestState.WAIT_RESP)
+_DONE = int(RequestState.DONE)
+_HELD = int(RequestState.HELD)
 _ROW_BITS = 16
 _HEADER = 4  # bytes of a response before its message
 TICKET_SHIFT = 32
@@ -54,19 +54,19 @@ FAILED_QUEUE = -1
 
 
 @inlined
-def state_row(table: RequestTable, row: int) -> Row:
+def state_row(table: RequestTable, row: int) -> RequestSlot:
     """A row of the table."""
     return table.rows[row]
 
 
 @inlined
-def queue_of(table: RequestTable, number: int) -> Queue:
+def queue_of(table: RequestTable, number: int) -> TicketQueue:
     """The queue of a link or, with numbers beyond the links, of a local device, with tickets of waiting requests."""
-    return Queue(table.queues + number * (table.mask + 1 + Queue.WORDS))
+    return TicketQueue(table.queues + number * (table.mask + 1 + TicketQueue.WORDS))
 
 
 @inlined
-def _push(table: RequestTable, queue: Queue, ticket: int) -> None:
+def _push(table: RequestTable, queue: TicketQueue, ticket: int) -> None:
     Words(queue + 1)[queue.tail & table.mask] = ticket
     queue.tail = queue.tail + 1
 
@@ -265,11 +265,11 @@ def _end(table: RequestTable, selector: SelectorState, row: int, status: int, no
 
 
 @inlined
-def _queue_from_end(table: RequestTable, number: int) -> Queue:
+def _queue_from_end(table: RequestTable, number: int) -> TicketQueue:
     """The done or the failed queue; they follow all other queues."""
     sections = Words(table)
     between = sections[offset(RequestTable.free)] - sections[offset(RequestTable.queues)]
-    return queue_of(table, between // (table.mask + 1 + Queue.WORDS) + number)
+    return queue_of(table, between // (table.mask + 1 + TicketQueue.WORDS) + number)
 
 
 @native
@@ -317,19 +317,19 @@ def _respond(
 ) -> None:
     """Deliver the response at the front to the request that waits for it, or drop it."""
     words = Words(entry(received, place))
-    number = observe(words + offset(Entry.id))
+    number = observe(words + offset(MessageHeader.id))
     row = number & ((1 << _ROW_BITS) - 1)
     own = state_row(table, row)
     if row >= table.row_count or own.number != number:
         return
-    info = observe(words + offset(Entry.info))
+    info = observe(words + offset(MessageHeader.info))
     if own.state != _WAIT_RESP or (info >> 32) & 0xFF != own.attempt:
         return
     if (info >> 24) & 0xFF != own.trip:
         return
     if (table.failed >> own.path) & 1 and trip_of(table, row).flags & ORDERED != 0:
         return  # it may not end before one of its key that goes again, and goes again with it
-    came = max(observe(words + offset(Entry.stamp)) if arrived == 0 else arrived, own.t2)
+    came = max(observe(words + offset(MessageHeader.stamp)) if arrived == 0 else arrived, own.t2)
     status = (info >> 40) & 0xFF
     if status > _LOST:
         status = _FAILED
@@ -393,7 +393,7 @@ def failures(table: RequestTable, rows: Words, most: int) -> int:
 
 
 @native
-def _purge(table: RequestTable, queue: Queue) -> None:
+def _purge(table: RequestTable, queue: TicketQueue) -> None:
     """Remove stale tickets, so that a queue never holds more than twice the rows."""
     kept = queue.head
     slots = Words(queue + 1)
@@ -416,7 +416,7 @@ def change_paths(table: RequestTable, selector: SelectorState, down: int, rows: 
     queue = queue_of(table, 0)
     while int(queue) < int(_queue_from_end(table, DONE_QUEUE)):
         _purge(table, queue)
-        queue = Queue(Words(queue) + (table.mask + 1 + Queue.WORDS))
+        queue = TicketQueue(Words(queue) + (table.mask + 1 + TicketQueue.WORDS))
     _purge(table, last)
     started = set_down(selector, down, now * PS)
     _begin_started(table, selector, started, now)

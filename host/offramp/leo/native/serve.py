@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from offramp.device import Status
 from offramp.leo.native.call import Arguments
-from offramp.leo.native.clock import Timed, now_ns
+from offramp.leo.native.clock import ClockedState, now_ns
 from offramp.leo.native.engine import MOST_MESSAGE as MOST_SLOT
 from offramp.leo.native.engine import EngineState, enqueue, next_slot, slot_ready
 from offramp.leo.native.journal import (
@@ -32,13 +32,13 @@ from offramp.leo.native.journal import (
     kept,
     redo,
 )
-from offramp.leo.native.mover import Mover, pull, push
+from offramp.leo.native.mover import LinkMover, pull, push
 from offramp.leo.native.pace import IDLE_NS, after_round
 from offramp.leo.native.ring import BAD_ROW, MOST_ROWS, MOST_TRIPS, ONCE
 from offramp_base.native.records import At, Record
 from offramp_base.native.ring import (
     NOTHING,
-    Entry,
+    MessageHeader,
     RingEnd,
     entry,
     entry_bytes,
@@ -68,7 +68,7 @@ class CpuFunction(Record):
     accelerated: Words  # its context on a device with an engine, 0 where it has none
 
 
-class ServeState(Timed):
+class ServeState(ClockedState):
     """State of a connection's loop; a :class:`CpuFunction` for each of the connection's functions follows in memory."""
 
     memory: Bytes  # the host's, and its size
@@ -82,7 +82,7 @@ class ServeState(Timed):
     engines: Annotated[Words, MOST_ENGINES]  # address of each device's engine, by its number; 0: it has none
     reserved2: Annotated[Words, 8]
     arguments: Arguments
-    entry: Entry  # the entry in front, as it was read
+    entry: MessageHeader  # the entry in front, as it was read
     reserved3: Annotated[Words, 3]
 
 
@@ -146,7 +146,7 @@ def _with_status(info: int, status: int) -> int:
 
 
 @native
-def _replay(state: ServeState, held: KeptAnswer, sent: RingEnd, words: Entry, came: int) -> bool:
+def _replay(state: ServeState, held: KeptAnswer, sent: RingEnd, words: MessageHeader, came: int) -> bool:
     """Send a kept answer again; False if there is no room."""
     place = reserve(sent, MOST_ANSWER + _HEADER)
     if place == NOTHING:
@@ -203,7 +203,13 @@ def _call(
 
 @native
 def _execute(
-    state: ServeState, journal: Journal, function: CpuFunction, words: Entry, body: Bytes, sent: RingEnd, came: int
+    state: ServeState,
+    journal: Journal,
+    function: CpuFunction,
+    words: MessageHeader,
+    body: Bytes,
+    sent: RingEnd,
+    came: int,
 ) -> int:
     """Let the CPU answer the request at the front, unless there is no room for its answer or its function declines.
 
@@ -270,7 +276,14 @@ def _drain(state: ServeState, journal: Journal, engine: EngineState, sent: RingE
 
 @inlined
 def _escape(
-    state: ServeState, escapes: Escape, most: int, buffer: Bytes, room: int, words: Entry, body: Bytes, came: int
+    state: ServeState,
+    escapes: Escape,
+    most: int,
+    buffer: Bytes,
+    room: int,
+    words: MessageHeader,
+    body: Bytes,
+    came: int,
 ) -> bool:
     """Hand the request at the front to the caller; False if there is no room."""
     used = 0
@@ -370,14 +383,14 @@ def serve(
     return taken + ended
 
 
-class Served(Record):
+class ServedConnection(Record):
     """A connection as an argument of :func:`serve_all`, with the arguments of :func:`serve`."""
 
     state: At[ServeState]
     journal: At[Journal]
     received: At[RingEnd]
     sent: At[RingEnd]
-    mover: At[Mover]  # 0: the rings are shared
+    mover: At[LinkMover]  # 0: the rings are shared
     escapes: At[Escape]
     most: int
     buffer: Bytes
@@ -386,7 +399,7 @@ class Served(Record):
 
 
 @native
-def _serve_one(one: Served, budget: int) -> int:
+def _serve_one(one: ServedConnection, budget: int) -> int:
     """Serve one round of a connection; returns how many requests were taken or answered."""
     mover = one.mover
     if int(mover) != 0:
@@ -398,7 +411,7 @@ def _serve_one(one: Served, budget: int) -> int:
 
 
 @native
-def _stops(one: Served) -> int:
+def _stops(one: ServedConnection) -> int:
     """Whether Python is needed: something has escaped, or the link has failed."""
     if one.state.escaped != 0:
         return 1
@@ -408,7 +421,7 @@ def _stops(one: Served) -> int:
 
 
 @native
-def serve_all(connections: Served, count: int, budget: int, lasts: int) -> int:
+def serve_all(connections: ServedConnection, count: int, budget: int, lasts: int) -> int:
     """Serve ``count`` connections in rounds for ``lasts`` ns, until Python is needed, or until there is nothing to do.
 
     Each gets at most ``budget`` requests per round. Returns how many were taken or answered.

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.native.call import Arguments
-from offramp.leo.native.clock import Timed
-from offramp.leo.native.dataflow import Program, TripRow
+from offramp.leo.native.clock import ClockedState
+from offramp.leo.native.dataflow import Dataflow, TripRow
 from offramp_base.native.arrays import section, with_sections
 from offramp_base.native.records import Record, Within
 from offramp_base.native.subset import Words
@@ -19,7 +19,7 @@ from offramp_base.native.subset import Words
 Table = npt.NDArray[np.int64]
 
 
-class State(IntEnum):
+class RequestState(IntEnum):
     """Progress of a request."""
 
     FREE = 0
@@ -33,7 +33,7 @@ class State(IntEnum):
     HELD = 8  # the selector starts it later
 
 
-class Row(Record):
+class RequestSlot(Record):
     """A request in the table."""
 
     state: int
@@ -58,7 +58,7 @@ class Row(Record):
     reserved: Annotated[Words, 5]
 
 
-class RequestTable(Timed):
+class RequestTable(ClockedState):
     """Header of the table; sections are found by their offsets."""
 
     row_count: int
@@ -80,11 +80,13 @@ class RequestTable(Timed):
     trips: Within[TripRow]
     queues: Within[Words]  # NIC SQ of each link, acc SQ of each local device, done, failed
     free: Within[Words]  # rows that are free
-    rows: Within[Row]  # each row's words side by side: a request touches them together, and rows soon are in no order
+    rows: Within[
+        RequestSlot
+    ]  # each row's words side by side: a request touches them together, and rows soon are in no order
     arguments: Within[Arguments]  # of a compiled function
 
 
-class Queue(Record):
+class TicketQueue(Record):
     """Queue of tickets of waiting requests; a ring of slots follows in memory."""
 
     head: int
@@ -94,7 +96,7 @@ class Queue(Record):
 MOST_ATTEMPTS: Final = 64
 
 
-def make_state(program: Program, rows: int, stride: int) -> Table:
+def make_state(program: Dataflow, rows: int, stride: int) -> Table:
     """A table in which all rows are free."""
     types, paths = len(program.types), len(program.paths)
     trips = program.words()
@@ -106,9 +108,9 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
             (RequestTable.first, types * paths),
             (RequestTable.count, types * paths),
             (RequestTable.trips, trips.size),
-            (RequestTable.queues, queues * (slots + Queue.WORDS)),
+            (RequestTable.queues, queues * (slots + TicketQueue.WORDS)),
             (RequestTable.free, rows),
-            (RequestTable.rows, rows * Row.WORDS),
+            (RequestTable.rows, rows * RequestSlot.WORDS),
             (RequestTable.arguments, Arguments.WORDS),
         ),
     )
@@ -126,4 +128,6 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
 
 def column(state: Table, which: int) -> Table:
     """A view of one word of all rows."""
-    return section(state, RequestTable.rows, int(state[RequestTable.row_count]) * Row.WORDS)[which :: Row.WORDS]
+    return section(state, RequestTable.rows, int(state[RequestTable.row_count]) * RequestSlot.WORDS)[
+        which :: RequestSlot.WORDS
+    ]

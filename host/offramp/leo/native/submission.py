@@ -91,7 +91,7 @@ class SubmissionQueue:
         """Number of requests that are not admitted yet."""
         return int(self._words[_COUNT] - self._words[_NEXT])
 
-    def take(self, batch: of.Batch, users: of.Words, most: int, due_ns: of.Words | None = None) -> int:
+    def take(self, batch: of.RequestBatch, users: of.Words, most: int, due_ns: of.Words | None = None) -> int:
         """Take the first ``most`` requests of a batch in place of any left over; returns how many there are.
 
         Args:

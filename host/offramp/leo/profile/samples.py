@@ -22,12 +22,12 @@ def sample(device: Device, function: str) -> bytes | None:
         OfframpError: the tables do not fit.
     """
     if function == kvs.NAME:
-        index = kvs.Index(device.memory(function), _BUCKETS)
+        index = kvs.KeyIndex(device.memory(function), _BUCKETS)
         for key in range(1, _KEYS + 1):
             index.insert(key, key)
         return struct.pack("<Q", 1 + _KEYS // 2)
     if function == ebs.NAME:
-        tables = ebs.Tables(device.memory(function), ebs.Layout(1, 8, 8))
+        tables = ebs.EbsTables(device.memory(function), ebs.TableLayout(1, 8, 8))
         tables.add_volume(0, 8 * ebs.SEGMENT, (1 << 32) - 1, (1 << 32) - 1)
         tables.map(0, 0, 1, 0, 4096)
         return ebs.REQUEST.pack(0, 1, 3, 1)

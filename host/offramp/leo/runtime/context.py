@@ -12,19 +12,19 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from offramp.device import Device, Status
-from offramp.leo.native.batch import Batch
+from offramp.leo.native.batch import RequestBatch
 from offramp.leo.native.clock import Clock
-from offramp.leo.native.dataflow import Program
+from offramp.leo.native.dataflow import Dataflow
 from offramp.leo.native.functions import READ, WRITE
 from offramp.leo.native.journal import journal_words
 from offramp.leo.runtime.dispatcher import Dispatcher
-from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.host import ResponderState
 from offramp.leo.runtime.idle import Idle
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.runtime.responder import Responder
 from offramp.leo.runtime.service import prepare
 from offramp.leo.runtime.wrappers import ROLES, Wrappers
-from offramp.leo.transports.connect import Listener
+from offramp.leo.transports.connect import RequesterListener
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access
 from offramp_base.sealed_memory import SharedMemory
@@ -71,10 +71,10 @@ class Context(Wrappers):
 
     def init(
         self,
-        program: Program,
+        program: Dataflow,
         addresses: Sequence[str],
         devices: Devices | None = None,
-        settings: Settings | None = None,
+        settings: RequesterSettings | None = None,
     ) -> None:
         """Connect to the responders.
 
@@ -90,10 +90,10 @@ class Context(Wrappers):
                 opened, or the context is connected already.
         """
         self._expect_new("init")
-        settings = settings or Settings()
+        settings = settings or RequesterSettings()
         now = self.get("time stamp", "now")
         if now is not None:
-            settings = Settings(**(vars(settings) | {"clock": Clock(now)}))
+            settings = RequesterSettings(**(vars(settings) | {"clock": Clock(now)}))
         local = self._devices(devices)
         self._requester = Requester(program, addresses, local, settings, self.get("communication", "connect"))
         self._types = {name: number for number, name in enumerate(program.types)}
@@ -111,7 +111,7 @@ class Context(Wrappers):
             raise OfframpError(f"send: no type {kind}: expected {', '.join(self._types)}")
         self._number += 1
         words = np.array([[number], [key], [0], [len(message)], [self._number]], np.int64)
-        batch = Batch(words[0], words[1], np.frombuffer(message or b"\0", np.uint8), words[2], words[3])
+        batch = RequestBatch(words[0], words[1], np.frombuffer(message or b"\0", np.uint8), words[2], words[3])
         self._wait(lambda: requester.admit(batch, words[4]))
         self._step()
         return self._number
@@ -208,12 +208,12 @@ class Context(Wrappers):
         """
         self._expect_new("serve")
         words = journal_words(rows)
-        self._segment = SharedMemory(Host.size(memory_bytes, 4, words), "offramp-leo")
-        service = prepare(Host(self._segment, memory_bytes, 4, words), {}, {}, first=True)
+        self._segment = SharedMemory(ResponderState.size(memory_bytes, 4, words), "offramp-leo")
+        service = prepare(ResponderState(self._segment, memory_bytes, 4, words), {}, {}, first=True)
         service.python |= {n: self.call("application", n, ROLES[0]) for n in self.names("application", ROLES[0])}
         service.dispatchers |= {name: Dispatcher(device) for name, device in self._devices(devices).items()}
         now = self.get("time stamp", "now")
-        self._responder = Responder(service, Listener(address, access), Clock(now))
+        self._responder = Responder(service, RequesterListener(address, access), Clock(now))
         return self._responder
 
     # --- either side

@@ -20,7 +20,7 @@ Done = Callable[[Completion], None]
 
 
 @dataclass
-class _Task:
+class _DeviceTask:
     function: str
     message: Message
     key: int | None
@@ -41,7 +41,7 @@ class Dispatcher:
     device: Device
     timeout_s: float = 0.0
     resets: int = 0
-    _tasks: dict[int, _Task] = field(default_factory=dict)
+    _tasks: dict[int, _DeviceTask] = field(default_factory=dict)
     _backlog: deque[int] = field(default_factory=deque)
     _keys: dict[int, deque[int]] = field(default_factory=dict)
     _serial: int = 0
@@ -75,7 +75,7 @@ class Dispatcher:
         self._serial += 1
         if not self._tasks:
             self._seen = time.monotonic()
-        self._tasks[self._serial] = _Task(function, message, key, done)
+        self._tasks[self._serial] = _DeviceTask(function, message, key, done)
         if key is not None:
             self._keys.setdefault(key, deque()).append(self._serial)
         self._backlog.append(self._serial)

@@ -13,7 +13,7 @@ from offramp_base.sealed_memory import SharedMemory
 Words = npt.NDArray[np.int64]
 
 
-class Host:
+class ResponderState:
     """State that outlives a responder's process: the host's memory, and journals by requester.
 
     Attributes:

@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.leo.native.journal import journal_words
-from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.host import ResponderState
 from offramp.leo.runtime.idle import Idle
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
@@ -40,11 +40,12 @@ _ENDED: Final = 64
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResponderPlan:
     """Description of a responder's process.
 
     Attributes:
-        prepare: ``module:function`` that makes its :class:`offramp.leo.runtime.responder.Service` from the host's
+        prepare: ``module:function`` that makes its
+            :class:`offramp.leo.runtime.service.ResponderService` from the host's
             memory, the devices' names and the parameters.
         parameters: parameters for it, JSON values.
         devices: specifications for :func:`offramp.leo.devices.open_device`, by the device's name.
@@ -80,7 +81,7 @@ class ResponderProcess:
         fate: how it last ended; empty if it never did by itself.
     """
 
-    def __init__(self, plan: Plan, access: Access | None = None) -> None:
+    def __init__(self, plan: ResponderPlan, access: Access | None = None) -> None:
         """Start the process.
 
         Args:
@@ -100,8 +101,8 @@ class ResponderProcess:
             self._folder = temporary_folder()
             self.address = f"unix:{Path(self._folder.name) / 'responder'}"
         words = journal_words(plan.rows)
-        self._segment = SharedMemory(Host.size(plan.memory_bytes, plan.journals, words), "offramp-leo")
-        self.host = Host(self._segment, plan.memory_bytes, plan.journals, words)
+        self._segment = SharedMemory(ResponderState.size(plan.memory_bytes, plan.journals, words), "offramp-leo")
+        self.host = ResponderState(self._segment, plan.memory_bytes, plan.journals, words)
         self.host.memory.view(np.uint8)[: len(plan.content)] = np.frombuffer(plan.content, np.uint8)
         self._process: subprocess.Popen[bytes] | None = None
         self._starting_until = 0.0
@@ -264,11 +265,11 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.devices.code import load_code
     from offramp.leo.runtime.dispatcher import Dispatcher
     from offramp.leo.runtime.responder import Responder
-    from offramp.leo.transports.connect import Listener
+    from offramp.leo.transports.connect import RequesterListener
 
     load_code(spec["code"])
     segment = SharedMemory.attach(spec["segment"], spec["segment_bytes"], "the process that started this one")
-    host = Host(segment, spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))
+    host = ResponderState(segment, spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))
     devices = {name: open_device(text, name=name) for name, text in spec["devices"].items()}
 
     def close() -> None:
@@ -282,7 +283,7 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
         service.dispatchers.update({name: Dispatcher(device) for name, device in devices.items()})
         token = Token(spec["token"].encode()) if spec["token"] else Token.from_environment()
         access = Access(token, insecure=spec["insecure"])
-        return Responder(service, Listener(spec["address"], access)), close
+        return Responder(service, RequesterListener(spec["address"], access)), close
     except BaseException:
         close()
         raise

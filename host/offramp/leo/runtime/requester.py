@@ -17,9 +17,9 @@ import numpy.typing as npt
 from offramp.device import Completion, Device, compiled_function
 from offramp.leo.native import flow, request
 from offramp.leo.native import state as at
-from offramp.leo.native.batch import COMPLETION_WORDS, Batch, Completions
+from offramp.leo.native.batch import COMPLETION_WORDS, Completions, RequestBatch
 from offramp.leo.native.clock import Clock
-from offramp.leo.native.dataflow import Program, TripRow
+from offramp.leo.native.dataflow import Dataflow, TripRow
 from offramp.leo.native.flow import RECEIVED
 from offramp.leo.native.machine import address, machine
 from offramp.leo.native.pace import ROUNDS_NS
@@ -51,11 +51,11 @@ _FLOW_DEVICES: Final = offset(flow.FlowCall.devices)
 _FLOW_WORKED: Final = offset(flow.FlowCall.worked)
 _FLOW_ESCAPED_FROM: Final = offset(flow.FlowCall.escaped_from)
 _UNDER_WAY: Final = (
-    at.State.SELECTED,
-    at.State.ACC_PENDING,
-    at.State.ACC_DONE,
-    at.State.NIC_PENDING,
-    at.State.WAIT_RESP,
+    at.RequestState.SELECTED,
+    at.RequestState.ACC_PENDING,
+    at.RequestState.ACC_DONE,
+    at.RequestState.NIC_PENDING,
+    at.RequestState.WAIT_RESP,
 )
 
 
@@ -82,7 +82,7 @@ class _Path:
 
 
 @dataclass(frozen=True)
-class Settings:
+class RequesterSettings:
     """Settings of a requester.
 
     Attributes:
@@ -120,7 +120,7 @@ class Requester:
         program: the application's program.
         responders: for each link an address, or a process that may be restarted.
         local: the requester's own devices.
-        settings: see :class:`Settings`.
+        settings: see :class:`RequesterSettings`.
         opener: opens links in place of LEO's own transports.
 
     Raises:
@@ -129,13 +129,13 @@ class Requester:
 
     def __init__(
         self,
-        program: Program,
+        program: Dataflow,
         responders: Sequence[str | Revivable],
         local: Mapping[str, Device] | None = None,
-        settings: Settings | None = None,
+        settings: RequesterSettings | None = None,
         opener: Opener | None = None,
     ) -> None:
-        self.program, self.settings = program, settings or Settings()
+        self.program, self.settings = program, settings or RequesterSettings()
         rows, stride = self.settings.rows, self.settings.stride
         if not 1 <= rows <= MOST_ROWS or not 1 <= stride <= MOST_STRIDE:
             raise OfframpError(
@@ -221,7 +221,7 @@ class Requester:
         """Whether threads of this machine work for it."""
         return any(s.computes for s in self._dispatchers.values())
 
-    def admit(self, batch: Batch, users: Words) -> int:
+    def admit(self, batch: RequestBatch, users: Words) -> int:
         """Admit requests, in order; returns how many there was room for: the others must be offered again.
 
         Args:
@@ -236,7 +236,7 @@ class Requester:
             return 0
         return self._native["admit"](self._at, self._selector_at, self._submissions.address, self.settings.rows)
 
-    def offer(self, batch: Batch, users: Words, due_ns: Words | None = None) -> int:
+    def offer(self, batch: RequestBatch, users: Words, due_ns: Words | None = None) -> int:
         """Offer requests for :meth:`flow` to admit, at most a table's rows, in place of any before; returns how many.
 
         Args:
@@ -289,7 +289,7 @@ class Requester:
             worked |= self._serve(int(self._flow[_FLOW_ESCAPED_FROM]))
         if self.table[_FAILED]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
-            self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})
+            self._fail({int(self._column(at.RequestSlot.path)[row]) for row in self._tickets[:failed]})
         now = time.monotonic()
         if now - self._looked > _LOOK_S:
             self._looked = now
@@ -366,7 +366,7 @@ class Requester:
             row = ticket & 0xFFFFFFFF
             message = self._composed
             length = self._native["compose"](self._at, row, address(message))
-            key = int(self._column(at.Row.key)[row]) if self._keyed(row) else None
+            key = int(self._column(at.RequestSlot.key)[row]) if self._keyed(row) else None
             function = self._trip(row).local_function
 
             def done(completion: Completion, ticket: int = ticket) -> None:
@@ -380,12 +380,14 @@ class Requester:
         return sum(dispatcher.poll() for dispatcher in dispatchers) > 0
 
     def _keyed(self, row: int) -> bool:
-        return bool(self.program.table.dependency[int(self._column(at.Row.type)[row])].code)
+        return bool(self.program.table.dependency[int(self._column(at.RequestSlot.type)[row])].code)
 
     def _trip(self, row: int) -> Any:
-        trips = self.program.flows[int(self._column(at.Row.type)[row])][int(self._column(at.Row.path)[row])]
+        trips = self.program.flows[int(self._column(at.RequestSlot.type)[row])][
+            int(self._column(at.RequestSlot.path)[row])
+        ]
         assert trips is not None
-        return trips[int(self._column(at.Row.trip)[row])]
+        return trips[int(self._column(at.RequestSlot.trip)[row])]
 
     # --- failures
 
@@ -400,9 +402,9 @@ class Requester:
             if not at_path.down:
                 at_path.down, at_path.retry_at = True, now + at_path.pause
                 at_path.pause = min(2 * at_path.pause, _LONGEST_PAUSE_S)
-        states, where = self._column(at.Row.state), self._column(at.Row.path)
+        states, where = self._column(at.RequestSlot.state), self._column(at.RequestSlot.path)
         rows = np.flatnonzero(np.isin(states, _UNDER_WAY) & np.isin(where, list(paths)))
-        rows = rows[np.argsort(self._column(at.Row.number)[rows])]
+        rows = rows[np.argsort(self._column(at.RequestSlot.number)[rows])]
         self.retries += len(rows)
         self._change(rows)
 
@@ -418,12 +420,12 @@ class Requester:
                 peer.revive()
                 if now >= peer.retry_at:
                     self._reconnect(number)
-        waits = (self._column(at.Row.state) == at.State.WAIT_RESP) & (
-            self._column(at.Row.t2) < self.settings.clock.now() - int(self.settings.timeout_s * 1e9)
+        waits = (self._column(at.RequestSlot.state) == at.RequestState.WAIT_RESP) & (
+            self._column(at.RequestSlot.t2) < self.settings.clock.now() - int(self.settings.timeout_s * 1e9)
         )
         late: set[int] = set()
         if waits.any():
-            late = set(self._column(at.Row.path)[waits].tolist())
+            late = set(self._column(at.RequestSlot.path)[waits].tolist())
             self._fail(late)
         self._bury(now, late)
         opened = [p for i, p in enumerate(self._paths) if p.down and now >= p.retry_at and not self._broken(i)]
@@ -450,8 +452,12 @@ class Requester:
         dead = {n for n, peer in enumerate(self._peers) if peer.dead(now, lost_s, silent_s)}
         if not dead or not self.in_flight:
             return
-        states = self._column(at.Row.state)
-        kinds = set(self._column(at.Row.type)[(states != at.State.FREE) & (states != at.State.DONE)].tolist())
+        states = self._column(at.RequestSlot.state)
+        kinds = set(
+            self._column(at.RequestSlot.type)[
+                (states != at.RequestState.FREE) & (states != at.RequestState.DONE)
+            ].tolist()
+        )
         for kind in kinds:
             flows = [trips for trips in self.program.flows[kind] if trips is not None]
             needed = [{t.link for t in trips} & dead for trips in flows]

@@ -23,9 +23,9 @@ from offramp.leo.native.machine import address as place_of
 from offramp.leo.native.machine import machine
 from offramp.leo.native.pace import ROUNDS_NS
 from offramp.leo.native.ring import ONCE, ORDERED
-from offramp.leo.runtime.service import Function, Service
-from offramp.leo.transports.connect import Listener
-from offramp.leo.transports.greeting import Hello, buffer_bytes
+from offramp.leo.runtime.service import Function, ResponderService
+from offramp.leo.transports.connect import RequesterListener
+from offramp.leo.transports.greeting import RequesterHello, buffer_bytes
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import offset
@@ -43,7 +43,7 @@ _LISTENED_S: Final = 1e-3
 """Least seconds between two checks for new requesters while some are connected; a slow check lengthens it."""
 _LISTENED_PART: Final = 50
 _LOG: Final = logging.getLogger(__name__)
-_SERVED_MOST: Final = offset(at.Served.most)
+_SERVED_MOST: Final = offset(at.ServedConnection.most)
 _STATE_ESCAPED: Final = offset(at.ServeState.escaped)
 _ID, _INFO, _KEY = offset(at.Escape.id), offset(at.Escape.info), offset(at.Escape.key)
 _PLACE, _LENGTH = offset(at.Escape.place), offset(at.Escape.length)
@@ -55,14 +55,14 @@ def functions() -> dict[str, Callable[..., int]]:
     return machine(at.serve_all, at.respond, at.note, at_journal.recover)
 
 
-class _Connection:
+class _RequesterConnection:
     """Connection of one requester."""
 
     def __init__(
         self,
         link: Link,
-        hello: Hello,
-        service: Service,
+        hello: RequesterHello,
+        service: ResponderService,
         journal: Words,
         running: dict[tuple[int, int], Words],
         clock: Clock,
@@ -95,19 +95,19 @@ class _Connection:
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
         self.pending_bytes = 0
         """Bytes of messages that were handed to Python and whose answers are not in the ring yet."""
-        self.served = np.zeros(at.Served.WORDS, np.int64)
+        self.served = np.zeros(at.ServedConnection.WORDS, np.int64)
         arrays = {
-            offset(at.Served.state): self.state,
-            offset(at.Served.journal): journal,
-            offset(at.Served.received): link.received.words,
-            offset(at.Served.sent): link.sent.words,
-            offset(at.Served.escapes): self.escapes,
-            offset(at.Served.buffer): self.buffer,
+            offset(at.ServedConnection.state): self.state,
+            offset(at.ServedConnection.journal): journal,
+            offset(at.ServedConnection.received): link.received.words,
+            offset(at.ServedConnection.sent): link.sent.words,
+            offset(at.ServedConnection.escapes): self.escapes,
+            offset(at.ServedConnection.buffer): self.buffer,
         }
         for word, array in arrays.items():
             self.served[word] = place_of(array)
-        self.served[offset(at.Served.mover)] = 0 if link.mover is None else place_of(link.mover)
-        self.served[at.Served.room] = len(self.buffer)
+        self.served[offset(at.ServedConnection.mover)] = 0 if link.mover is None else place_of(link.mover)
+        self.served[at.ServedConnection.room] = len(self.buffer)
         self._state = self.state.data
         self.row = self.served.data
         self.running = running
@@ -132,10 +132,10 @@ class _Connection:
 class Responder:
     """Accepts requesters at a listener; :meth:`step` makes one round, and belongs to one thread."""
 
-    def __init__(self, service: Service, listener: Listener, clock: Clock | None = None) -> None:
+    def __init__(self, service: ResponderService, listener: RequesterListener, clock: Clock | None = None) -> None:
         self.service, self.listener = service, listener
         self._clock = clock or Clock()
-        self._connections: list[_Connection] = []
+        self._connections: list[_RequesterConnection] = []
         self._native = functions()
         self._running: dict[int, dict[tuple[int, int], Words]] = {}
         self._listened_at = 0.0
@@ -212,7 +212,7 @@ class Responder:
         now = time.monotonic()
         self._listened_at = now + max(_LISTENED_S, _LISTENED_PART * (now - begun))
 
-    def _admit(self, hello: Hello) -> dict[str, Any]:
+    def _admit(self, hello: RequesterHello) -> dict[str, Any]:
         self.service.check(sorted(hello.pairs))
         used = sum(c.hello.memory_bytes for c in self._connections if c.owner != hello.owner)
         if used + hello.memory_bytes > CONNECTION_BYTES:
@@ -222,10 +222,10 @@ class Responder:
         self._journal(hello)
         return {}
 
-    def _journal(self, hello: Hello) -> tuple[Words, bool]:
+    def _journal(self, hello: RequesterHello) -> tuple[Words, bool]:
         return self.service.host.journal(hello.owner, hello.rows, {c.owner for c in self._connections})
 
-    def _connect(self, link: Link, hello: Hello) -> None:
+    def _connect(self, link: Link, hello: RequesterHello) -> None:
         for old in [c for c in self._connections if c.owner == hello.owner]:
             self._drop(old)
         journal, known = self._journal(hello)
@@ -235,18 +235,18 @@ class Responder:
         owners = self.service.host.owners()
         self._running = {owner: marks for owner, marks in self._running.items() if owner in owners}
         running = self._running.setdefault(hello.owner, {})
-        self._connections.append(_Connection(link, hello, self.service, journal, running, self._clock))
+        self._connections.append(_RequesterConnection(link, hello, self.service, journal, running, self._clock))
         self._place()
 
     def _place(self) -> None:
         """Lay out the table for compiled rounds, which stays until a connection is added or removed."""
-        self._rows = np.zeros((max(len(self._connections), 1), at.Served.WORDS), np.int64)
+        self._rows = np.zeros((max(len(self._connections), 1), at.ServedConnection.WORDS), np.int64)
         self._rows_at = place_of(self._rows)
         for connection, row in zip(self._connections, self._rows, strict=False):
             connection.place(row)
         self._compiled = all(each.link.shared or each.link.mover is not None for each in self._connections)
 
-    def _drop(self, connection: _Connection, reason: str = "") -> None:
+    def _drop(self, connection: _RequesterConnection, reason: str = "") -> None:
         if fault := connection.link.received.fault or connection.link.sent.fault:
             self.faults[fault] += 1
             _LOG.warning("requester %x: connection ended: %s", connection.owner, reason)
@@ -279,7 +279,7 @@ class Responder:
                 self._dispatch(connection, escape, connection.buffer[place : place + length].tobytes())
         return served
 
-    def _dispatch(self, connection: _Connection, escape: Words, message: bytes) -> None:
+    def _dispatch(self, connection: _RequesterConnection, escape: Words, message: bytes) -> None:
         info = int(escape[_INFO])
         number, device = info & 0xFFFF, info >> 16 & 0xFF
         if number >= len(connection.functions) or device >= len(connection.devices):
@@ -318,7 +318,7 @@ class Responder:
             done(Completion(0, Status.UNKNOWN_FUNCTION, b"", 0))
 
     def _answer(
-        self, connection: _Connection, escape: Words, status: Status, message: Message, *, once: bool = False
+        self, connection: _RequesterConnection, escape: Words, status: Status, message: Message, *, once: bool = False
     ) -> None:
         if len(message) > connection.hello.stride or (once and len(message) > at_journal.MOST_ANSWER):
             status, message = Status.BAD_LENGTH, b""
@@ -333,7 +333,7 @@ class Responder:
             connection.answers.append((escape, status, bytes(message)))
             self._flush(connection)
 
-    def _flush(self, connection: _Connection) -> None:
+    def _flush(self, connection: _RequesterConnection) -> None:
         """Write answers into the ring, as many as fit."""
         while connection.answers:
             escape, status, message = connection.answers[0]

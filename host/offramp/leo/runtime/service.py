@@ -14,9 +14,9 @@ from offramp.device import Device
 from offramp.leo.functions.echo import ECHO
 from offramp.leo.native import functions as at
 from offramp.leo.native.dataflow import CPU
-from offramp.leo.native.engine import Engine
+from offramp.leo.native.engine import ModelledAccelerator
 from offramp.leo.runtime.dispatcher import Dispatcher
-from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.host import ResponderState
 from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ _NO_CONTEXT = np.zeros(1, np.int64)
 
 
 @dataclass
-class Service:
+class ResponderService:
     """Capabilities of a responder.
 
     Attributes:
@@ -42,12 +42,12 @@ class Service:
         keep: objects that must live as long.
     """
 
-    host: Host
+    host: ResponderState
     dispatchers: dict[str, Dispatcher] = field(default_factory=dict)
     python: dict[str, Function] = field(default_factory=dict)
     native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
     chains: dict[str, tuple[str, Finish]] = field(default_factory=dict)
-    engines: dict[str, Engine] = field(default_factory=dict)
+    engines: dict[str, ModelledAccelerator] = field(default_factory=dict)
     tasks: list[Callable[[], bool]] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)
 
@@ -72,11 +72,13 @@ class Service:
                 )
 
 
-def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+def prepare(
+    host: ResponderState, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool
+) -> ResponderService:
     """Echo, and reads, writes and atomic additions of the host's memory; ``longest``: bytes of an answer."""
     del devices, first
     longest = int(parameters.get("longest", 4096))
-    service = Service(host)
+    service = ResponderService(host)
     for name in (at.READ, at.WRITE, at.ADD, ECHO):
         address, keep = at.addresses()[name]
         room = {at.WRITE: 0, at.ADD: 8}.get(name, longest)

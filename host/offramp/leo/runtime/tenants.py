@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from offramp.leo.native.batch import Batch, Words
+from offramp.leo.native.batch import RequestBatch, Words
 from offramp.leo.runtime.requester import Requester
 from offramp_base.errors import OfframpError
 
@@ -18,7 +18,7 @@ _TENANT_SHIFT: Final = 48
 class _Tenant:
     def __init__(self, number: int, weight: float, limit: int) -> None:
         self.number, self.weight, self.limit = number, weight, limit
-        self.queue: deque[tuple[Batch, Words]] = deque()
+        self.queue: deque[tuple[RequestBatch, Words]] = deque()
         self.waiting = 0
         self.passed = 0.0
 
@@ -47,7 +47,7 @@ class Tenants:
             raise OfframpError(f"tenant {name}: weight {weight}: expected one above 0")
         self._tenants[name] = _Tenant(len(self._tenants), weight, self._limit)
 
-    def submit(self, name: str, batch: Batch, users: Words) -> int:
+    def submit(self, name: str, batch: RequestBatch, users: Words) -> int:
         """Queue requests; returns how many found room: the others must be offered again.
 
         Raises:

@@ -26,7 +26,7 @@ class Wrappers:
         self._register("communication", f, n, r)
 
     def reg_mem_func(self, f: Callable[..., Any], n: str, r: str) -> None:
-        """Register a memory function: ``malloc`` gives a :class:`offramp.device.Memory` of a size in bytes for a role.
+        """Register a memory function: ``malloc`` gives a :class:`offramp.device.DeviceMemory` for a role.
 
         Raises:
             OfframpError: no such role, or the name is taken in it.

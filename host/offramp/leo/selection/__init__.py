@@ -4,6 +4,6 @@
 from offramp.leo.selection.layout import SelectorState
 from offramp.leo.selection.policies import AnyPolicy, Policy, named
 from offramp.leo.selection.selector import HOLD, Selector
-from offramp.leo.selection.table import Dependency, Table
+from offramp.leo.selection.table import RequestDependency, Table
 
-__all__ = ["HOLD", "AnyPolicy", "Dependency", "Policy", "Selector", "SelectorState", "Table", "named"]
+__all__ = ["HOLD", "AnyPolicy", "Policy", "RequestDependency", "Selector", "SelectorState", "Table", "named"]

@@ -32,7 +32,7 @@ IDLE: Final = -3
 """Path of a number that no request uses."""
 
 
-class Row(Record):
+class RequestRecord(Record):
     """A request, in the row of its number."""
 
     path: int
@@ -49,7 +49,7 @@ class Row(Record):
     reserved: Annotated[Words, 5]
 
 
-class Entry(Record):
+class KeyRecord(Record):
     """A key of requests under way or waiting."""
 
     key: int
@@ -132,9 +132,9 @@ class SelectorState(Record):
     rate_work: Within[Words]  # that was finished since
     rate_count: Within[Words]  # by so many requests
     overtaking: Within[Words]  # how often of late requests overtook each other before it
-    rows: Within[Row]  # rows, each with its words side by side: a request touches them together
+    rows: Within[RequestRecord]  # rows, each with its words side by side: a request touches them together
     buckets: Within[Words]  # buckets: first entry
-    entries: Within[Entry]  # rows + 1 entries of keys, likewise
+    entries: Within[KeyRecord]  # rows + 1 entries of keys, likewise
     started_rows: Within[Words]  # rows
     reserved2: Annotated[Words, 3]
 
@@ -168,13 +168,13 @@ class Tolerance:
 
 
 @inlined
-def row_of(memory: SelectorState, row: int) -> Row:
+def row_of(memory: SelectorState, row: int) -> RequestRecord:
     """The request's row."""
     return memory.rows[row]
 
 
 @inlined
-def entry_of(memory: SelectorState, entry: int) -> Entry:
+def entry_of(memory: SelectorState, entry: int) -> KeyRecord:
     """The key's entry."""
     return memory.entries[entry]
 
@@ -198,9 +198,9 @@ def make_memory(table: Table, policy: AnyPolicy, rows: int, seed: int, times: To
         (SelectorState.resource, SelectorState.count, loads),
         (SelectorState.count, SelectorState.pending, paths),
         (SelectorState.pending, SelectorState.rows, resources),
-        (SelectorState.rows, SelectorState.buckets, rows * Row.WORDS),
+        (SelectorState.rows, SelectorState.buckets, rows * RequestRecord.WORDS),
         (SelectorState.buckets, SelectorState.entries, buckets),
-        (SelectorState.entries, SelectorState.started_rows, (rows + 1) * Entry.WORDS),
+        (SelectorState.entries, SelectorState.started_rows, (rows + 1) * KeyRecord.WORDS),
     )
     lengths = {which: length for first, end, length in sizes for which in range(offset(first), offset(end))}
     lengths[offset(SelectorState.started_rows)] = rows
@@ -258,9 +258,9 @@ def _fill(memory: Memory, lengths: Mapping[int, int], table: Table, times: Toler
     fill(SelectorState.mark_wait, NONE)
     fill(SelectorState.low_now, ENDLESS)
     fill(SelectorState.low_last, ENDLESS)
-    each_row = section(memory, SelectorState.rows, rows * Row.WORDS).reshape(rows, Row.WORDS)
-    each_row[:, [Row.entry, Row.next]] = NONE
-    each_row[:, Row.path] = IDLE
-    entries = section(memory, SelectorState.entries, (rows + 1) * Entry.WORDS).reshape(rows + 1, Entry.WORDS)
-    entries[:, [Entry.head, Entry.tail]] = NONE
-    entries[:, Entry.next] = [NONE, *range(2, rows + 1), NONE] if rows else [NONE]
+    each_row = section(memory, SelectorState.rows, rows * RequestRecord.WORDS).reshape(rows, RequestRecord.WORDS)
+    each_row[:, [RequestRecord.entry, RequestRecord.next]] = NONE
+    each_row[:, RequestRecord.path] = IDLE
+    entries = section(memory, SelectorState.entries, (rows + 1) * KeyRecord.WORDS).reshape(rows + 1, KeyRecord.WORDS)
+    entries[:, [KeyRecord.head, KeyRecord.tail]] = NONE
+    entries[:, KeyRecord.next] = [NONE, *range(2, rows + 1), NONE] if rows else [NONE]

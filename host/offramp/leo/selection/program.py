@@ -22,7 +22,7 @@ from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class RequestSequence:
     """A sequence of requests.
 
     Attributes:
@@ -66,7 +66,7 @@ def _search() -> Any:
     return compiled(exact.search)
 
 
-def enumerate_paths(program: Program) -> Solution:
+def enumerate_paths(program: RequestSequence) -> Solution:
     """The best of all sequences, the first among equals; the time grows with paths to the power of k.
 
     Raises:
@@ -90,7 +90,7 @@ def _slack(table: Table) -> Times:
     return beyond
 
 
-def solve(program: Program) -> Solution:
+def solve(program: RequestSequence) -> Solution:
     """Solve the program with HiGHS; solutions of equal cost may differ from :func:`enumerate_paths`.
 
     Raises:

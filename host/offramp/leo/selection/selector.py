@@ -184,7 +184,9 @@ class Selector:
         return self._section(at.SelectorState.scale, len(self.table.resources)) / at.UNIT
 
     def _row_paths(self) -> at.Memory:
-        return self._section(at.SelectorState.rows, self._rows * at.Row.WORDS)[at.Row.path :: at.Row.WORDS]
+        return self._section(at.SelectorState.rows, self._rows * at.RequestRecord.WORDS)[
+            at.RequestRecord.path :: at.RequestRecord.WORDS
+        ]
 
     def _section(self, which: object, length: int) -> at.Memory:
         return section(self.memory, which, length)

@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from offramp.leo.selection.table import Dependency, Table
+from offramp.leo.selection.table import RequestDependency, Table
 
 NETWORK: Final = -2
 DELAY: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One step of a request on a path.
 
     Attributes:
@@ -45,8 +45,8 @@ class Routes:
     types: tuple[str, ...]
     paths: tuple[str, ...]
     resources: tuple[str, ...]
-    steps: Sequence[Sequence[Sequence[Step] | None]]
-    dependency: tuple[Dependency, ...]
+    steps: Sequence[Sequence[Sequence[PathStep] | None]]
+    dependency: tuple[RequestDependency, ...]
     capacity: tuple[int, ...]
     reads: tuple[bool, ...] = ()
     table: Table = field(init=False)
@@ -70,15 +70,15 @@ class Routes:
         """Routes from a table: each path's resources, then a delay up to T, then the network (section 12)."""
         steps = []
         for i in range(len(table.types)):
-            row: list[list[Step] | None] = []
+            row: list[list[PathStep] | None] = []
             for j in range(len(table.paths)):
                 if not table.allowed[i, j]:
                     row.append(None)
                     continue
                 times = table.load[i, j] * table.capacity
                 rest = float(table.base[i, j] - times.sum())
-                found = [Step(int(r), float(times[r])) for r in np.flatnonzero(times)]
-                row.append([*found, Step(DELAY, rest), Step(NETWORK, 1.0)])
+                found = [PathStep(int(r), float(times[r])) for r in np.flatnonzero(times)]
+                row.append([*found, PathStep(DELAY, rest), PathStep(NETWORK, 1.0)])
             steps.append(row)
         return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity, table.reads)
 

@@ -17,7 +17,7 @@ MOST_PATHS: Final = 62
 _MOST_NS: Final = 1e12
 
 
-class Dependency(StrEnum):
+class RequestDependency(StrEnum):
     """Dependency of a type: requests of one address, or of one message, under way together take one path, in order."""
 
     NONE = "NONE"
@@ -27,7 +27,7 @@ class Dependency(StrEnum):
     @property
     def code(self) -> int:
         """Code of the dependency, 0 for none; keys of different kinds never meet."""
-        return list(Dependency).index(self)
+        return list(RequestDependency).index(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Table:
     resources: tuple[str, ...]
     base: Times
     load: Times
-    dependency: tuple[Dependency, ...]
+    dependency: tuple[RequestDependency, ...]
     capacity: tuple[int, ...]
     reads: tuple[bool, ...] = ()
 
@@ -86,7 +86,7 @@ class Table:
             "types": tuple(f"r{i}" for i in range(kinds)),
             "paths": names,
             "resources": names,
-            "dependency": (Dependency.NONE,) * kinds,
+            "dependency": (RequestDependency.NONE,) * kinds,
             "capacity": (1,) * paths,
         }
         return cls(**(given | {"base": times, "load": load} | fields))

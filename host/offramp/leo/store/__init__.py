@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp.leo.store.build import missing as missing_tools
     from offramp.leo.store.build import source_root as source_root
     from offramp.leo.store.client import AsyncClient as AsyncClient
-    from offramp.leo.store.client import Client as Client
+    from offramp.leo.store.client import StoreClient as StoreClient
     from offramp.leo.store.process import StoreProcess as StoreProcess
     from offramp.leo.store.settings import StoreSettings as StoreSettings
 else:
@@ -26,8 +26,8 @@ else:
         __name__,
         {
             "AsyncClient": "offramp.leo.store.client",
-            "Client": "offramp.leo.store.client",
             "LIBRARY": "offramp.leo.store.build",
+            "StoreClient": "offramp.leo.store.client",
             "StoreProcess": "offramp.leo.store.process",
             "StoreSettings": "offramp.leo.store.settings",
             "build_library": "offramp.leo.store.build:build",

@@ -33,7 +33,7 @@ PEERS: Final = ("redis-server", "memcached")
 
 
 @dataclass(frozen=True)
-class BenchSettings:
+class StoreBenchSettings:
     """Workloads of the benchmark and how often each is measured."""
 
     workload: Annotated[tuple[str, ...], Field("YCSB's workload; repeatable", choices=MIXES, group="Load")] = ("B",)
@@ -55,7 +55,7 @@ class BenchSettings:
         check(self)
 
 
-class Measured(NamedTuple):
+class BenchResult(NamedTuple):
     """Results of one measurement.
 
     Attributes:
@@ -72,16 +72,16 @@ class Measured(NamedTuple):
     wrong: int
 
 
-class Row(NamedTuple):
+class ContenderResult(NamedTuple):
     """Results of a contender: medians or bests of its rounds, and the sum of ``wrong``."""
 
     workload: str
     depth: int
     name: str
-    measured: Measured
+    measured: BenchResult
 
 
-def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None) -> list[Row]:
+def run(settings: StoreBenchSettings, show: Callable[[str], object] = lambda _: None) -> list[ContenderResult]:
     """Measure all contenders in all workloads and depths.
 
     Args:
@@ -91,7 +91,7 @@ def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None)
     Raises:
         OfframpError: a peer is not installed, or a server does not answer.
     """
-    found: dict[tuple[str, int, str], list[Measured]] = {}
+    found: dict[tuple[str, int, str], list[BenchResult]] = {}
     with ExitStack() as stack:
         contenders = list(stack.enter_context(running_store()))
         if settings.peers:
@@ -113,10 +113,10 @@ def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None)
             show("redis-benchmark")
             for key, one in _redis_benchmark(settings, [c for c in contenders if c.dialect == "resp"]):
                 found.setdefault(key, []).append(one)
-    return [Row(*key, _of_rounds(measured, settings.take)) for key, measured in found.items()]
+    return [ContenderResult(*key, _of_rounds(measured, settings.take)) for key, measured in found.items()]
 
 
-def ratios(rows: Iterable[Row]) -> Iterator[tuple[str, int, str, Mapping[str, float]]]:
+def ratios(rows: Iterable[ContenderResult]) -> Iterator[tuple[str, int, str, Mapping[str, float]]]:
     """Ratios of each of the store's rows to the best peer's: rates above 1 and times below 1 are better."""
     rows = list(rows)
     for row in rows:
@@ -136,15 +136,15 @@ def ratios(rows: Iterable[Row]) -> Iterator[tuple[str, int, str, Mapping[str, fl
             )
 
 
-def _of_rounds(rounds: Sequence[Measured], take: str) -> Measured:
+def _of_rounds(rounds: Sequence[BenchResult], take: str) -> BenchResult:
     def of(name: str, best: Callable[[Iterable[float]], float]) -> float:
         return (median if take == "median" else best)(float(getattr(one, name)) for one in rounds)
 
     wrong = sum(one.wrong for one in rounds)
-    return Measured(of("rate", max), of("per_processor_s", max), of("median_us", min), of("p99_us", min), wrong)
+    return BenchResult(of("rate", max), of("per_processor_s", max), of("median_us", min), of("p99_us", min), wrong)
 
 
-def _load(settings: BenchSettings, one: Contender, workload: str, depth: int) -> dict[str, float]:
+def _load(settings: StoreBenchSettings, one: Contender, workload: str, depth: int) -> dict[str, float]:
     words = [one.address, one.dialect, workload, settings.records, settings.value_bytes]
     words += [min(settings.clients, depth), depth, settings.seconds, settings.seed]
     command = [str(built(LOAD_GENERATOR)), *map(str, words)]
@@ -155,13 +155,13 @@ def _load(settings: BenchSettings, one: Contender, workload: str, depth: int) ->
     return numbers
 
 
-def _measure(settings: BenchSettings, one: Contender, workload: str, depth: int) -> Measured:
+def _measure(settings: StoreBenchSettings, one: Contender, workload: str, depth: int) -> BenchResult:
     before = processor_s(one.pid)
     numbers = _load(settings, one, workload, depth)
     used = processor_s(one.pid) - before
     requests = numbers["requests"]
     rate = requests / numbers["seconds"]
-    return Measured(rate, requests / used, numbers["median_us"], numbers["p99_us"], int(numbers["wrong"]))
+    return BenchResult(rate, requests / used, numbers["median_us"], numbers["p99_us"], int(numbers["wrong"]))
 
 
 @contextmanager
@@ -176,8 +176,8 @@ def _busy(count: int) -> Iterator[None]:
 
 
 def _redis_benchmark(
-    settings: BenchSettings, contenders: Sequence[Contender]
-) -> Iterator[tuple[tuple[str, int, str], Measured]]:
+    settings: StoreBenchSettings, contenders: Sequence[Contender]
+) -> Iterator[tuple[tuple[str, int, str], BenchResult]]:
     program = shutil.which("redis-benchmark")
     if program is None:
         raise OfframpError("redis-benchmark is not installed: apt-get install redis-tools")
@@ -188,8 +188,8 @@ def _redis_benchmark(
 
 
 def _redis_benchmark_once(
-    settings: BenchSettings, program: str, one: Contender, depth: int
-) -> Iterator[tuple[tuple[str, int, str], Measured]]:
+    settings: StoreBenchSettings, program: str, one: Contender, depth: int
+) -> Iterator[tuple[tuple[str, int, str], BenchResult]]:
     requests = int(50_000 * settings.seconds) * (1 if depth == 1 else 8)
     host, _, port = one.address.rpartition(":")
     for name in ("set", "get"):
@@ -203,4 +203,4 @@ def _redis_benchmark_once(
             raise OfframpError(f"redis-benchmark: {one.name}: {(done.stderr or done.stdout).strip()[:200]}")
         told = dict(zip(lines[-2].replace('"', "").split(","), lines[-1].replace('"', "").split(","), strict=True))
         ms = 1000 * float(told["p50_latency_ms"]), 1000 * float(told["p99_latency_ms"])
-        yield (f"redis-benchmark {name}", depth, one.name), Measured(float(told["rps"]), requests / used, *ms, 0)
+        yield (f"redis-benchmark {name}", depth, one.name), BenchResult(float(told["rps"]), requests / used, *ms, 0)

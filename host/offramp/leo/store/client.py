@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of a store, over libofframp: with threads (:class:`Client`) or asyncio (:class:`AsyncClient`).
+"""Clients of a store, over libofframp: with threads (:class:`StoreClient`) or asyncio (:class:`AsyncClient`).
 
 All methods take many keys at once: a batch is sent together in one call of the library. Keys and values are
 bytes.
@@ -36,7 +36,7 @@ class StoreError(OfframpError):
     """The store's refusal of a request, in its own words."""
 
 
-class Connection:
+class StoreConnection:
     """A connection on which commands are sent unchanged, and their answers received; belongs to one thread.
 
     Args:
@@ -194,7 +194,7 @@ def _done(answers: list[Answer]) -> list[bool]:
     return [number == 1 for _, number, _ in _checked(answers)]
 
 
-class Client:
+class StoreClient:
     """A connection of one thread; a context manager.
 
     Args:
@@ -209,7 +209,7 @@ class Client:
     """
 
     def __init__(self, address: str, token: Token | None = None, *, timeout_s: float = 10.0) -> None:
-        self._link = Connection(address, token)
+        self._link = StoreConnection(address, token)
         self._address, self._timeout_ms = address, int(timeout_s * 1000)
 
     def __enter__(self) -> Self:
@@ -256,7 +256,7 @@ class Client:
 class AsyncClient:
     """The same client for asyncio: any number of tasks may have batches under way; created by :meth:`open`."""
 
-    def __init__(self, link: Connection, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, link: StoreConnection, loop: asyncio.AbstractEventLoop) -> None:
         self._link, self._loop = link, loop
         self._waiting: deque[tuple[int, list[Answer], asyncio.Future[list[Answer]]]] = deque()
         self._writing = False
@@ -264,13 +264,13 @@ class AsyncClient:
 
     @classmethod
     async def open(cls, address: str, token: Token | None = None) -> Self:
-        """Connect; see :class:`Client`.
+        """Connect; see :class:`StoreClient`.
 
         Raises:
             OfframpError: as there.
         """
         loop = asyncio.get_running_loop()
-        return cls(await loop.run_in_executor(None, Connection, address, token), loop)
+        return cls(await loop.run_in_executor(None, StoreConnection, address, token), loop)
 
     async def __aenter__(self) -> Self:
         return self
@@ -279,23 +279,23 @@ class AsyncClient:
         self.close()
 
     async def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See :meth:`Client.get`."""
+        """See :meth:`StoreClient.get`."""
         return await self._ask(encode_get(keys), len(keys), _values)
 
     async def set(self, items: Mapping[bytes, bytes], expiry_ms: int = 0) -> None:
-        """See :meth:`Client.set`."""
+        """See :meth:`StoreClient.set`."""
         await self._ask(encode_set(items.items(), expiry_ms), len(items), _nothing)
 
     async def delete(self, keys: Sequence[bytes]) -> list[bool]:
-        """See :meth:`Client.delete`."""
+        """See :meth:`StoreClient.delete`."""
         return await self._ask(encode_delete(keys), len(keys), _done)
 
     async def add(self, keys: Sequence[bytes], amount: int = 1) -> list[int]:
-        """See :meth:`Client.add`."""
+        """See :meth:`StoreClient.add`."""
         return await self._ask(_add(keys, amount), len(keys), _numbers)
 
     async def compare_and_set(self, items: Sequence[tuple[bytes, bytes, bytes]]) -> list[bool]:
-        """See :meth:`Client.compare_and_set`."""
+        """See :meth:`StoreClient.compare_and_set`."""
         return await self._ask(_compare_and_set(items), len(items), _done)
 
     def close(self) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.functions import kvs
-from offramp.leo.native.copies import COPY_BYTES, HEAD_BYTES, MOST_VALUE, Copy
-from offramp.leo.store.guard import Changed, Guard, Guarded
+from offramp.leo.native.copies import COPY_BYTES, HEAD_BYTES, MOST_VALUE, CopyHeader
+from offramp.leo.store.guard import Changed, Guarded, KeyGuard
 from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ _OFTEN: Final = 2
 """Requests for a key without a copy before it replaces the oldest copy."""
 
 
-class Copies:
+class StoreCopies:
     """The copies in a host's memory; belongs to one thread. Each call does the work that is due.
 
     Args:
@@ -50,13 +50,13 @@ class Copies:
         memory: Words,
         first: int,
         count: int,
-        indexes: Sequence[kvs.Index],
+        indexes: Sequence[kvs.KeyIndex],
         asked: Counter[bytes],
-        guard: Callable[[], Guard],
+        guard: Callable[[], KeyGuard],
     ) -> None:
         self._memory, self._first, self._indexes, self._asked = memory, first, indexes, asked
         self._connect = guard
-        self._guard: Guard | None = None
+        self._guard: KeyGuard | None = None
         self._tried_at = self._looked_at = 0.0
         self._free = list(range(count))[::-1]
         self._held: OrderedDict[bytes, int] = OrderedDict()
@@ -155,7 +155,7 @@ class Copies:
         place = self._first + number * COPY_BYTES
         self._write(number, key, value)
         name = int.from_bytes(key, "little")
-        inserted: list[kvs.Index] = []
+        inserted: list[kvs.KeyIndex] = []
         try:
             for index in self._indexes:
                 index.insert(name, place)
@@ -187,5 +187,5 @@ class Copies:
         start = self._first + number * COPY_BYTES + HEAD_BYTES
         self._memory.view(np.uint8)[start : start + len(value)] = np.frombuffer(value, np.uint8)
 
-    def _copy(self, number: int) -> Copy:
-        return Copy(self._memory[(self._first + number * COPY_BYTES) // 8 :])
+    def _copy(self, number: int) -> CopyHeader:
+        return CopyHeader(self._memory[(self._first + number * COPY_BYTES) // 8 :])

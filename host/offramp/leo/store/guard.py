@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of a store that are served elsewhere as well; whoever serves them learns of each change and acknowledges it.
 
-No answer of the store that may reflect a change leaves before :meth:`Guard.release`, so that nobody reads an older
+No answer of the store that may reflect a change leaves before :meth:`KeyGuard.release`, so that nobody reads an older
 value elsewhere than somebody has read here (docs/store.md).
 """
 
@@ -31,7 +31,7 @@ class Changed(NamedTuple):
     """A change of a guarded key.
 
     Attributes:
-        number: argument for :meth:`Guard.release`.
+        number: argument for :meth:`KeyGuard.release`.
         key: the key; None: every key is gone.
         version: version of the value.
         value: the value; None if the key is gone or can no longer be served elsewhere.
@@ -43,7 +43,7 @@ class Changed(NamedTuple):
     value: bytes | None
 
 
-class Guard:
+class KeyGuard:
     """A connection that guards keys; belongs to one thread. When it closes, nothing waits for it any more.
 
     Args:

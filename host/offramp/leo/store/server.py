@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 from offramp.leo.store.library import ServerSettings, library, reason, said
 from offramp.leo.store.settings import SYNC, StoreSettings
 from offramp_base.errors import OfframpError
-from offramp_base.listening import Access, Address, Limits, Listener, Token, parse_address
+from offramp_base.listening import Access, Address, ConnectionLimits, Listener, Token, parse_address
 from offramp_base.listening.sockets import BACKLOG, bind
 
 PROTOCOL: Final = "LEO store"
@@ -26,7 +26,7 @@ def password_of(token: Token) -> str:
     return token.proof("client", b"LEO store's password").hex()
 
 
-class Found(NamedTuple):
+class StoreContents(NamedTuple):
     """Contents of a store when it was opened.
 
     Attributes:
@@ -67,7 +67,7 @@ class StoreServer:
                     self.addresses[name] = _address(sockets[-1][0])
             self._listener = None
             if settings.listen:
-                self._listener = Listener(settings.listen, access, PROTOCOL, Limits(greeting_bytes=1024))
+                self._listener = Listener(settings.listen, access, PROTOCOL, ConnectionLimits(greeting_bytes=1024))
                 stack.callback(self._listener.close)
                 self.addresses["listen"] = self._listener.address
             self._server = ctypes.c_void_p(_open(self._lib, settings, token))
@@ -76,7 +76,7 @@ class StoreServer:
             self._undo = stack.pop_all()
         counts = [ctypes.c_uint64() for _ in range(3)]
         self._lib.offramp_server_found(self._server, *map(ctypes.byref, counts))
-        self.found = Found(*(count.value for count in counts))
+        self.found = StoreContents(*(count.value for count in counts))
         self._thread = threading.Thread(target=self._lib.offramp_server_run, args=(self._server,), daemon=True)
         self._stopping = threading.Event()
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from offramp.leo.transports.greeting import VERSION, Hello, parse_hello
-from offramp.leo.transports.link import PROTOCOL, TRANSPORTS, Call, Fields, Guest, Link
+from offramp.leo.transports.greeting import VERSION, RequesterHello, parse_hello
+from offramp.leo.transports.link import PROTOCOL, TRANSPORTS, Fields, Guest, Link, RequesterGreeting
 from offramp_base import listening
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
-from offramp_base.listening import Access, Limits, Token, parse_address
+from offramp_base.listening import Access, ConnectionLimits, Token, parse_address
 
-_LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)
+_LIMITS: Final = ConnectionLimits(pending=64, descriptors=1, accepts=2)
 """Limits for peers that have not greeted, so that one look at them does not delay connected requesters."""
 
 
@@ -30,10 +30,10 @@ def connect(address: str, transport: str, hello: dict[str, Any], token: Token | 
         LinkDown: no responder is there.
     """
     content = {**hello, "leo": VERSION, "transport": transport}
-    return TRANSPORTS.get(transport).connect(Call(parse_address(address), token, content))
+    return TRANSPORTS.get(transport).connect(RequesterGreeting(parse_address(address), token, content))
 
 
-class Listener:
+class RequesterListener:
     """Listens for requesters; without an address, at a Unix socket in a private folder.
 
     Attributes:
@@ -71,7 +71,7 @@ class Listener:
         """Number of connections that have not been answered."""
         return self._listener.pending + len(self._waiting)
 
-    def accept(self, admit: Callable[[Hello], dict[str, Any]]) -> tuple[Link, Hello] | None:
+    def accept(self, admit: Callable[[RequesterHello], dict[str, Any]]) -> tuple[Link, RequesterHello] | None:
         """The link and greeting of the next requester that ``admit`` answers; None if there is none now.
 
         It never waits, and accepts one requester at a time. ``admit`` raises OfframpError to refuse; the requester gets

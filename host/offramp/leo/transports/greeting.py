@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from offramp.leo.native.ring import MOST_ROWS, MOST_STRIDE
 from offramp.leo.transports.link import TRANSPORTS
-from offramp.nic.coflows import Host
+from offramp.nic.coflows import RankAddress
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import array, check_object, choice, integer, optional, text
 from offramp_base.native.ring import ENTRY_BYTES
@@ -25,7 +25,7 @@ _name = text(64)
 
 
 @dataclass(frozen=True)
-class Hello:
+class RequesterHello:
     """A requester's greeting.
 
     Attributes:
@@ -49,7 +49,7 @@ class Hello:
     devices: tuple[str, ...]
     pairs: frozenset[tuple[str, str]]
     ucx: Mapping[str, Any] | None
-    nic: Host | None
+    nic: RankAddress | None
 
     @property
     def longest(self) -> int:
@@ -67,7 +67,7 @@ def buffer_bytes(stride: int) -> int:
     return max(1 << 16, 4 * stride)
 
 
-def parse_hello(content: Mapping[str, Any]) -> Hello:
+def parse_hello(content: Mapping[str, Any]) -> RequesterHello:
     """Check a greeting.
 
     Raises:
@@ -81,7 +81,7 @@ def parse_hello(content: Mapping[str, Any]) -> Hello:
     fields = check_object({k: v for k, v in content.items() if k != "leo"}, _FIELDS, "greeting")
     fields["functions"], fields["devices"] = tuple(fields["functions"]), tuple(fields["devices"])
     fields["pairs"] = frozenset(fields["pairs"])
-    hello = Hello(**fields)
+    hello = RequesterHello(**fields)
     for names, what in ((hello.functions, "functions"), (hello.devices, "devices")):
         if len(set(names)) != len(names):
             raise OfframpError(f"greeting: field {what}: two of one name")
@@ -141,7 +141,7 @@ def parse_memory(value: Any) -> Mapping[str, Any]:
         raise ValueError(str(error)) from None
 
 
-def parse_place(value: Any) -> Host:
+def parse_place(value: Any) -> RankAddress:
     """Check the addresses of an agent's port.
 
     Raises:
@@ -151,7 +151,7 @@ def parse_place(value: Any) -> Host:
     mac, ip = fields.get("mac"), fields.get("ip")
     if not isinstance(mac, str) or not re.fullmatch("[0-9a-f]{12}", mac) or not isinstance(ip, str):
         raise ValueError("mac of twelve hexadecimal digits and ip")
-    return Host(bytes.fromhex(mac), str(IPv4Address(ip)))
+    return RankAddress(bytes.fromhex(mac), str(IPv4Address(ip)))
 
 
 _FIELDS: Final = {

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from offramp_base import listening
 from offramp_base.listening import Address, Greeting, Token
-from offramp_base.native.ring_end import End, Words
+from offramp_base.native.ring_end import RingSide, Words
 from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
-    from offramp.leo.transports.greeting import Hello
+    from offramp.leo.transports.greeting import RequesterHello
 
 PROTOCOL: Final = "leo"
 """Name of the protocol for :mod:`offramp_base.listening`."""
@@ -35,19 +35,19 @@ class Link(Protocol):
         shared: whether the peer uses the same rings, so that :meth:`pump` moves nothing.
     """
 
-    sent: End
-    received: End
+    sent: RingSide
+    received: RingSide
     shared: bool
 
     @property
     def mover(self) -> Words | None:
-        """Record with which compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
+        """Record with which compiled loops move the bytes (:class:`offramp.leo.native.mover.LinkMover`).
 
         None if only :meth:`pump` moves them, or if the rings are shared.
         """
 
     @classmethod
-    def connect(cls, call: Call) -> tuple[Self, Fields]:
+    def connect(cls, call: RequesterGreeting) -> tuple[Self, Fields]:
         """Connect from the requester's side; returns the link and the responder's answer to the greeting.
 
         Raises:
@@ -78,7 +78,7 @@ TRANSPORTS: Final[Registry[type[Link]]] = Registry("transport", "offramp.leo_tra
 """Classes of links by the transport's name."""
 
 
-def check_ends(sent: End, received: End) -> None:
+def check_ends(sent: RingSide, received: RingSide) -> None:
     """Check for invalid data from the peer that compiled code has detected.
 
     Raises:
@@ -88,7 +88,7 @@ def check_ends(sent: End, received: End) -> None:
         raise LinkDown(f"the peer has written {fault}")
 
 
-class Control:
+class GreetingSocket:
     """The socket of the greeting; afterwards it shows whether the peer is alive."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -110,7 +110,7 @@ class Control:
 
 
 @dataclass(frozen=True)
-class Call:
+class RequesterGreeting:
     """A requester's greeting before it is sent.
 
     Attributes:
@@ -128,7 +128,7 @@ class Call:
         """Size of each ring in bytes."""
         return int(self.content["ring_bytes"])
 
-    def dial(self, *descriptors: int, **more: Any) -> tuple[Control, Fields]:
+    def dial(self, *descriptors: int, **more: Any) -> tuple[GreetingSocket, Fields]:
         """Send the greeting with these descriptors and additional fields; returns the connection and the answer.
 
         Raises:
@@ -142,7 +142,7 @@ class Call:
             )
         except OSError as error:
             raise LinkDown(f"{self.address}: {error.strerror or error}") from None
-        return Control(sock), answer
+        return GreetingSocket(sock), answer
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ class Guest:
     """
 
     greeting: Greeting
-    hello: Hello
+    hello: RequesterHello
     answer: Fields
     local: bool
     insecure: bool
 
-    def welcome(self, **more: Any) -> Control:
+    def welcome(self, **more: Any) -> GreetingSocket:
         """Answer with these additional fields; returns the connection."""
-        return Control(self.greeting.accept({**self.answer, **more}))
+        return GreetingSocket(self.greeting.accept({**self.answer, **more}))

@@ -12,8 +12,8 @@ import numpy as np
 
 from offramp.leo.native.clock import Clock
 from offramp.leo.native.machine import address, machine
-from offramp.leo.native.mover import Mover, move
-from offramp_base.native.ring_end import End, Words
+from offramp.leo.native.mover import LinkMover, move
+from offramp_base.native.ring_end import RingSide, Words
 
 
 @cache
@@ -22,17 +22,17 @@ def _native() -> dict[str, Callable[..., int]]:
 
 
 class Moving:
-    """A :class:`~offramp.leo.native.mover.Mover`, and the rings whose bytes it moves.
+    """A :class:`~offramp.leo.native.mover.LinkMover`, and the rings whose bytes it moves.
 
     Attributes:
         words: the record, for compiled loops.
     """
 
-    def __init__(self, kind: int, sent: End, received: End, numbers: Mapping[int, int]) -> None:
+    def __init__(self, kind: int, sent: RingSide, received: RingSide, numbers: Mapping[int, int]) -> None:
         """``numbers``: values of the record, by word."""
-        self.words: Words = np.zeros(Mover.WORDS, np.int64)
+        self.words: Words = np.zeros(LinkMover.WORDS, np.int64)
         Clock().install(self.words)
-        self.words[Mover.kind] = kind
+        self.words[LinkMover.kind] = kind
         for word, number in numbers.items():
             self.words[word] = number
         self._keep = sent, received
@@ -46,11 +46,11 @@ class Moving:
     @property
     def fault(self) -> int:
         """The fault, as defined in :mod:`offramp.leo.native.mover`, or 0."""
-        return int(self.words[Mover.fault])
+        return int(self.words[LinkMover.fault])
 
     def stop(self, fault: int) -> None:
         """Move nothing any more, since the resources that the record names are about to be closed."""
-        self.words[Mover.fault] = fault
+        self.words[LinkMover.fault] = fault
 
 
 def function_address(function: Any) -> int:

@@ -19,11 +19,19 @@ import numpy as np
 from offramp.leo.hops import recorder
 from offramp.leo.native.clock import Clock
 from offramp.leo.transports.greeting import parse_place
-from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
-from offramp.nic.coflows import CELL, CoflowPort, Exchange, Host
+from offramp.leo.transports.link import (
+    TRANSPORTS,
+    Fields,
+    GreetingSocket,
+    Guest,
+    LinkDown,
+    RequesterGreeting,
+    check_ends,
+)
+from offramp.nic.coflows import CELL, CoflowPort, PendingCoflow, RankAddress
 from offramp_base.errors import OfframpError
 from offramp_base.native.ring import RingEnd
-from offramp_base.native.ring_end import End, Words, make_end
+from offramp_base.native.ring_end import RingSide, Words, make_end
 
 PORT: Final = "OFFRAMP_LEO_PORT"
 _WINDOW: Final = 32
@@ -37,7 +45,7 @@ _WAYS: Final = 2
 _NUMBERS: Final = 1 << 32
 
 
-def port_of(rank: int) -> tuple[str, Host]:
+def port_of(rank: int) -> tuple[str, RankAddress]:
     """The port that the environment names, and its addresses.
 
     Raises:
@@ -48,7 +56,7 @@ def port_of(rank: int) -> tuple[str, Host]:
     if not link.startswith("nic:") or len(address) not in (0, 2):
         raise OfframpError(f"transport nic: {PORT}={text!r}: expected nic:SOCKET#PORT or nic:SOCKET#PORT,MAC,IPV4")
     if not address:
-        return link, Host.of_rank(rank)
+        return link, RankAddress.of_rank(rank)
     try:
         return link, parse_place({"mac": address[0].replace(":", ""), "ip": address[1]})
     except ValueError as error:
@@ -63,7 +71,13 @@ class NicLink:
     mover: Words | None = None
 
     def __init__(
-        self, control: Control | None, link: str, hosts: list[Host], rank: int, ring_bytes: int, longest: int | None
+        self,
+        control: GreetingSocket | None,
+        link: str,
+        hosts: list[RankAddress],
+        rank: int,
+        ring_bytes: int,
+        longest: int | None,
     ) -> None:
         """``hosts``: those of responder and requester; ``longest``: most bytes of a message that this side accepts."""
         self._control = control
@@ -80,13 +94,13 @@ class NicLink:
                 control.close()
             raise
         self._next_out, self._next_in = rank, 1 - rank
-        self._outgoing: deque[Exchange] = deque()
-        self._incoming: deque[Exchange] = deque()
+        self._outgoing: deque[PendingCoflow] = deque()
+        self._incoming: deque[PendingCoflow] = deque()
         for _ in range(_WINDOW):
             self._expect()
 
     @classmethod
-    def connect(cls, call: Call) -> tuple[Self, Fields]:
+    def connect(cls, call: RequesterGreeting) -> tuple[Self, Fields]:
         """Exchange the addresses of ports with the greeting."""
         link, host = port_of(_REQUESTER)
         control, answer = call.dial(nic=_said(host))
@@ -180,11 +194,11 @@ class NicLink:
         return gave
 
 
-def _said(host: Host) -> dict[str, str]:
+def _said(host: RankAddress) -> dict[str, str]:
     return {"mac": host.mac.hex(), "ip": host.ip}
 
 
-def _write(end: End, content: bytes) -> None:
+def _write(end: RingSide, content: bytes) -> None:
     """Write behind the published bytes, wrapping around the end of the ring if necessary."""
     place, ring = int(end.head[0]) & (end.size - 1), end.content.view(np.uint8)
     first = min(len(content), end.size - place)
@@ -192,7 +206,7 @@ def _write(end: End, content: bytes) -> None:
     ring[: len(content) - first] = np.frombuffer(content[first:], np.uint8)
 
 
-def _read(end: End, count: int) -> bytes:
+def _read(end: RingSide, count: int) -> bytes:
     place, ring = int(end.tail[0]) & (end.size - 1), end.content.view(np.uint8)
     first = min(count, end.size - place)
     return ring[place : place + first].tobytes() + ring[: count - first].tobytes()

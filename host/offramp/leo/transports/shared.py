@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import Final, Self
 
-from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
+from offramp.leo.transports.link import (
+    TRANSPORTS,
+    Fields,
+    GreetingSocket,
+    Guest,
+    LinkDown,
+    RequesterGreeting,
+    check_ends,
+)
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import offset
 from offramp_base.native.ring import RingEnd
@@ -34,7 +42,7 @@ class SharedLink:
     mover: Words | None = None
 
     def __init__(
-        self, control: Control, memory: SharedMemory, ring_bytes: int, longest: int | None, *, requester: bool
+        self, control: GreetingSocket, memory: SharedMemory, ring_bytes: int, longest: int | None, *, requester: bool
     ) -> None:
         """Make one side's ends of the rings; ``longest`` is the most bytes of a message that it accepts."""
         words = ring_words(ring_bytes)
@@ -46,7 +54,7 @@ class SharedLink:
         self._calls = 0
 
     @classmethod
-    def connect(cls, call: Call) -> tuple[Self, Fields]:
+    def connect(cls, call: RequesterGreeting) -> tuple[Self, Fields]:
         """Create the memory and send its descriptor with the greeting.
 
         Raises:

@@ -8,8 +8,16 @@ import os
 import socket
 from typing import Final, Self
 
-from offramp.leo.native.mover import CLOSED, TCP, Mover
-from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
+from offramp.leo.native.mover import CLOSED, TCP, LinkMover
+from offramp.leo.transports.link import (
+    TRANSPORTS,
+    Fields,
+    GreetingSocket,
+    Guest,
+    LinkDown,
+    RequesterGreeting,
+    check_ends,
+)
 from offramp.leo.transports.moving import Moving, function_address
 from offramp_base.native.ring_end import Words, make_end
 
@@ -23,7 +31,7 @@ class TcpLink:
 
     shared = False
 
-    def __init__(self, control: Control, ring_bytes: int, longest: int | None) -> None:
+    def __init__(self, control: GreetingSocket, ring_bytes: int, longest: int | None) -> None:
         """Ends in memory of this process; ``longest``: most bytes of a message that it accepts."""
         self.sent, self.received = make_end(ring_bytes), make_end(ring_bytes, longest=longest)
         self._control = control
@@ -32,13 +40,17 @@ class TcpLink:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNANSWERED_MS)
         libc = ctypes.CDLL(None)
-        functions = {Mover.send: libc.send, Mover.receive: libc.recv, Mover.error: getattr(libc, "__errno_location")}
+        functions = {
+            LinkMover.send: libc.send,
+            LinkMover.receive: libc.recv,
+            LinkMover.error: getattr(libc, "__errno_location"),
+        }
         numbers = {word: function_address(function) for word, function in functions.items()}
-        self._moving = Moving(TCP, self.sent, self.received, {**numbers, Mover.socket: self._socket.fileno()})
+        self._moving = Moving(TCP, self.sent, self.received, {**numbers, LinkMover.socket: self._socket.fileno()})
         self.mover: Words | None = self._moving.words
 
     @classmethod
-    def connect(cls, call: Call) -> tuple[Self, Fields]:
+    def connect(cls, call: RequesterGreeting) -> tuple[Self, Fields]:
         """Send the greeting, whose connection then carries the rings."""
         control, answer = call.dial()
         return cls(control, call.ring_bytes, None), answer

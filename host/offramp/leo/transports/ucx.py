@@ -24,12 +24,20 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from offramp.leo.native.mover import CLOSED, UCX, Mover
+from offramp.leo.native.mover import CLOSED, UCX, LinkMover
 from offramp.leo.transports.greeting import parse_memory
-from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
+from offramp.leo.transports.link import (
+    TRANSPORTS,
+    Fields,
+    GreetingSocket,
+    Guest,
+    LinkDown,
+    RequesterGreeting,
+    check_ends,
+)
 from offramp.leo.transports.moving import Moving, function_address
 from offramp_base.errors import OfframpError
-from offramp_base.native.ring_end import RING_HEADER_WORDS, End, Words, ring_words
+from offramp_base.native.ring_end import RING_HEADER_WORDS, RingSide, Words, ring_words
 
 _API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
 _RMA: Final = 1 << 1
@@ -90,12 +98,12 @@ class UcxLink:
     def __init__(self, ring_bytes: int, longest: int | None, *, local: bool) -> None:
         """Register memory for rings of ``ring_bytes``; ``local``: whether the peer is on this machine."""
         self._ucp, self._size, self._local = library(), ring_bytes, local
-        self.control: Control | None = None
+        self.control: GreetingSocket | None = None
         self._inbox = np.zeros(ring_words(ring_bytes), np.int64)
         tail = self._inbox[_TAIL_WORD : _TAIL_WORD + 1]
         own = np.zeros(2, np.int64)
-        self.sent = End(own[:1], tail, np.zeros(ring_bytes // 8, np.int64))
-        self.received = End(self._inbox[:1], own[1:], self._inbox[RING_HEADER_WORDS:], longest)
+        self.sent = RingSide(own[:1], tail, np.zeros(ring_bytes // 8, np.int64))
+        self.received = RingSide(self._inbox[:1], own[1:], self._inbox[RING_HEADER_WORDS:], longest)
         self._base, self._calls = self._inbox.ctypes.data, 0
         self._moving: Moving | None = None
         self._closing: list[tuple[str, list[Any]]] = []
@@ -110,7 +118,7 @@ class UcxLink:
             raise
 
     @classmethod
-    def connect(cls, call: Call) -> tuple[Self, Fields]:
+    def connect(cls, call: RequesterGreeting) -> tuple[Self, Fields]:
         """Exchange the addresses of registered memory with the greeting."""
         link = cls(call.ring_bytes, None, local=call.address.local)
         try:
@@ -194,18 +202,18 @@ class UcxLink:
         _check("key", self._ucp.ucp_ep_rkey_unpack(self._peer, key, ctypes.byref(self._key)))
         self._closing.append(("ucp_rkey_destroy", [self._key]))
         functions = {
-            Mover.progress: self._ucp.ucp_worker_progress,
-            Mover.put: self._ucp.ucp_put_nbx,
-            Mover.fence: self._ucp.ucp_worker_fence,
-            Mover.check: self._ucp.ucp_request_check_status,
-            Mover.free: self._ucp.ucp_request_free,
+            LinkMover.progress: self._ucp.ucp_worker_progress,
+            LinkMover.put: self._ucp.ucp_put_nbx,
+            LinkMover.fence: self._ucp.ucp_worker_fence,
+            LinkMover.check: self._ucp.ucp_request_check_status,
+            LinkMover.free: self._ucp.ucp_request_free,
         }
         objects = {
-            Mover.worker: self._worker.value or 0,
-            Mover.peer: self._peer.value or 0,
-            Mover.key: self._key.value or 0,
-            Mover.options: ctypes.addressof(self._no_options),
-            Mover.inbox: offered["base"],
+            LinkMover.worker: self._worker.value or 0,
+            LinkMover.peer: self._peer.value or 0,
+            LinkMover.key: self._key.value or 0,
+            LinkMover.options: ctypes.addressof(self._no_options),
+            LinkMover.inbox: offered["base"],
         }
         numbers = {word: function_address(function) for word, function in functions.items()} | objects
         self._moving = Moving(UCX, self.sent, self.received, numbers)

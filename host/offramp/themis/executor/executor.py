@@ -17,9 +17,9 @@ from offramp.themis.demand import Demand
 from offramp.themis.executor.agreement import agree
 from offramp.themis.executor.exact import FLOATS, INTEGERS, NOT_FINITE, decode, encode, exponent, scale
 from offramp.themis.executor.mesh import Mesh
-from offramp.themis.executor.run import Record, Run
+from offramp.themis.executor.run import CollectiveRun, DimensionRecord
 from offramp.themis.network import Collective, Network
-from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, Plan, make_plan
+from offramp.themis.plan import EXECUTED, EXECUTED_CHUNKS, CollectivePlan, make_plan
 from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
@@ -67,12 +67,12 @@ class Executor:
         self.buckets = list(buckets) if buckets is not None else [None] * len(mesh.sizes)
         if len(self.buckets) != len(mesh.sizes):
             raise OfframpError(f"executor: {len(self.buckets)} token buckets for {len(mesh.sizes)} dimensions")
-        self.plan: Plan | None = None
-        self.records: list[Record] = []
-        self._plans: dict[tuple[Collective, int, int, Network], Plan] = {}
+        self.plan: CollectivePlan | None = None
+        self.records: list[DimensionRecord] = []
+        self._plans: dict[tuple[Collective, int, int, Network], CollectivePlan] = {}
         self._started = 0
         self._lock = threading.Lock()
-        self._queues: list[queue.SimpleQueue[Run | None]] = [queue.SimpleQueue() for _ in mesh.sizes]
+        self._queues: list[queue.SimpleQueue[CollectiveRun | None]] = [queue.SimpleQueue() for _ in mesh.sizes]
         self._threads = [
             threading.Thread(target=self._serve, args=(k,), name=f"dim{k + 1}", daemon=True)
             for k in range(len(mesh.sizes))
@@ -109,7 +109,7 @@ class Executor:
             lambda rows: rows.reshape(-1)[: flat.numel()].reshape(values.shape),
         )
 
-    def prepare(self, values: torch.Tensor) -> Plan:
+    def prepare(self, values: torch.Tensor) -> CollectivePlan:
         """Plan the all-reduce of such values, so that the first one does not wait for it."""
         world = self.mesh.world
         item = 8 if self.exact and values.dtype in FLOATS else values.element_size()
@@ -186,7 +186,7 @@ class Executor:
                 rows = encode(rows, scale(agreed.top, world)) if finite else rows.to(torch.float64)
             if self.adapt:
                 self._follow(agreed.pace)
-            run = Run(plan, _cut(plan, rows, self.mesh.sizes, item, world))
+            run = CollectiveRun(plan, _cut(plan, rows, self.mesh.sizes, item, world))
             self.plan, self.records = plan, run.records
             for waiting in self._queues:
                 waiting.put(run)
@@ -205,7 +205,7 @@ class Executor:
         run.done.add_done_callback(deliver)
         return result
 
-    def _plan(self, collective: Collective, size: int, unit: int) -> Plan:
+    def _plan(self, collective: Collective, size: int, unit: int) -> CollectivePlan:
         key = (collective, size, unit, self.network)
         if key not in self._plans:
             demand = Demand(collective, size)
@@ -218,8 +218,8 @@ class Executor:
             return [0.0] * len(self.mesh.sizes)
         return [statistics.median(r.seconds_per_byte) if r.seconds_per_byte else 0.0 for r in self._measured()]
 
-    def _measured(self) -> list[Record]:
-        return self.records or [Record() for _ in self.mesh.sizes]
+    def _measured(self) -> list[DimensionRecord]:
+        return self.records or [DimensionRecord() for _ in self.mesh.sizes]
 
     def _follow(self, paces: Sequence[float]) -> None:
         """Adopt measured speeds, to two digits, if their ratios have drifted; the same on every rank."""
@@ -238,7 +238,7 @@ class Executor:
             run.work(dim, self.mesh.groups[dim], self.buckets[dim])
 
 
-def _cut(plan: Plan, rows: torch.Tensor, sizes: Sequence[int], item: int, world: int) -> list[torch.Tensor]:
+def _cut(plan: CollectivePlan, rows: torch.Tensor, sizes: Sequence[int], item: int, world: int) -> list[torch.Tensor]:
     """Cut columns of the rows into chunks with an axis for each dimension, the outermost first."""
     ranks = [1] * len(sizes) if rows.shape[0] == 1 else list(reversed(sizes))
     chunks, at = [], 0

@@ -19,7 +19,7 @@ from offramp_base.errors import OfframpError
 TIMEOUT = dt.timedelta(minutes=5)
 
 
-class Ranks(Protocol):
+class MeshRanks(Protocol):
     """The ranks that fill a mesh, and how groups of them are created.
 
     Attributes:
@@ -68,7 +68,9 @@ class Mesh:
         control: group of all ranks, for agreement.
     """
 
-    def __init__(self, network: Network, interfaces: Sequence[str] | None = None, ranks: Ranks | None = None) -> None:
+    def __init__(
+        self, network: Network, interfaces: Sequence[str] | None = None, ranks: MeshRanks | None = None
+    ) -> None:
         """Create the groups; every rank must call this with the same network.
 
         Args:

@@ -14,27 +14,27 @@ import torch
 import torch.distributed as dist
 
 from offramp.themis.executor.stages import run_stage
-from offramp.themis.plan import Plan
+from offramp.themis.plan import CollectivePlan
 from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 
 @dataclass
-class Record:
+class DimensionRecord:
     """Record of a dimension: ``(chunk, stage, start, end)`` in seconds of the monotonic clock, and bytes sent."""
 
     operations: list[tuple[int, int, float, float]] = field(default_factory=list)
     seconds_per_byte: list[float] = field(default_factory=list)
 
 
-class Run:
+class CollectiveRun:
     """The chunks of a collective, moved by one thread per dimension."""
 
-    def __init__(self, plan: Plan, chunks: list[torch.Tensor]) -> None:
+    def __init__(self, plan: CollectivePlan, chunks: list[torch.Tensor]) -> None:
         """``chunks``: tensors with an axis for each dimension, the outermost first."""
         self.plan = plan
         self.chunks = chunks
-        self.records = [Record() for _ in plan.network.dimensions]
+        self.records = [DimensionRecord() for _ in plan.network.dimensions]
         self._stages = plan.stages()
         self._orders = plan.orders()
         self._at = [0] * len(chunks)
@@ -76,7 +76,7 @@ class Run:
         index: int,
         group: dist.ProcessGroup,
         bucket: TokenBucket | None,
-        record: Record,
+        record: DimensionRecord,
     ) -> None:
         stage = self._stages[chunk][index]
         start = time.monotonic()
@@ -108,7 +108,7 @@ class Run:
             self.done.set_result(self.chunks)
 
 
-def _agree_on_order(dim: int, record: Record, group: dist.ProcessGroup) -> None:
+def _agree_on_order(dim: int, record: DimensionRecord, group: dist.ProcessGroup) -> None:
     """Compare a digest of the operations, in the order in which they ran, with the peers."""
     ran = repr([operation[:2] for operation in record.operations]).encode()
     mine = torch.frombuffer(bytearray(hashlib.sha256(ran).digest()[:8]), dtype=torch.int64)

@@ -25,7 +25,7 @@ Span = tuple[int, int, int, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialSettings:
     """Settings of a measurement on every rank.
 
     Attributes:
@@ -67,7 +67,7 @@ class TrialResult:
     spans: tuple[Span, ...]
 
 
-def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[TrialResult]:
+def measure(trial: TrialSettings, report: Callable[[Any], None] = lambda _: None) -> list[TrialResult]:
     """Run a trial with a local process for each rank; ``report`` is called with each result.
 
     Raises:
@@ -82,7 +82,7 @@ def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> lis
     return outcomes
 
 
-def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | None]]:
+def _join(trial: TrialSettings, place: str | None) -> tuple[Mesh, list[TokenBucket | None]]:
     """The mesh of this rank, in its namespace if it has one, and the token buckets of its dimensions."""
     from offramp.themis.executor.interfaces import CONTROL, interface
     from offramp.themis.executor.mesh import Mesh
@@ -96,7 +96,7 @@ def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | Non
     return Mesh(trial.network, [interface(k) for k in range(len(dimensions))]), [None] * len(dimensions)
 
 
-def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[TrialResult]:
+def rank_work(group: Group, item: tuple[TrialSettings, str | None], report: Callable[[Any], None]) -> list[TrialResult]:
     """Work of one rank, possibly in a network namespace; the results are complete on rank 0."""
     import torch
 

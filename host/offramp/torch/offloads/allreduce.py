@@ -9,8 +9,8 @@ import torch
 
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
 from offramp.fpga.card import SCHEME
-from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
-from offramp.torch.place import Place
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
 from offramp_base.errors import OfframpError
 from offramp_base.unreachable import expect_switch
@@ -38,7 +38,7 @@ class InSwitch(Offload):
             raise OfframpError("offload allreduce: expected link, control (or job) and ports, which locate the switch")
         self._reducer: AllReducer | None = None
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         """Whether the group has at least two ranks (one has its sum already), or all ranks of an existing job."""
         least = 2 if self.settings.job is None else len(self.settings.ports)
         return super().takes(request) and max(2, least) <= request.ranks <= len(self.settings.ports)
@@ -49,7 +49,7 @@ class InSwitch(Offload):
         if control and self.settings.job is None and not control.startswith(SCHEME):
             expect_switch(control)
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         """Become a job of the switch, with a number that rank 0 draws.
 
         Raises:
@@ -79,7 +79,7 @@ class InSwitch(Offload):
         if self._reducer is not None:
             self._reducer.close(_PARTING_S)
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:  # noqa: ARG002
         """The sum, with the same bits on all ranks; for bfloat16, the float32 sum rounded."""
         assert self._reducer is not None
         narrow = values.dtype is torch.bfloat16

@@ -13,8 +13,8 @@ from offramp.hermod.endhost.all_reduce import AllReduce
 from offramp.hermod.endhost.handle import Handle
 from offramp.hermod.endhost.messages import Messages
 from offramp.hermod.operator import AllToAll
-from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
-from offramp.torch.place import Place
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
 from offramp.workers.messages import introduce
 
@@ -29,13 +29,13 @@ class Hermod(Offload):
         super().__init__(settings)
         self.endpoint: Endpoint | None = None
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         """Whether it is an all-to-all of one tensor, a sum of numbers, or a message whose sender is known."""
         if request.kind in ("all_to_all", "send", "recv"):
             return request.form == "single"
         return super().takes(request) and request.dtype is not torch.bool
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         """Connect with every rank; the token is that of ``OFFRAMP_TOKEN_FILE``."""
         micro_batches, layers = self.settings.micro_batches, self.settings.layers
         priorities = Priorities.of_job(micro_batches, layers) if micro_batches else None
@@ -55,26 +55,26 @@ class Hermod(Offload):
             self._sums.close()
             self.endpoint.close()
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """A reduce-scatter and an all-gather, added in rank order."""
         return self._sums.start(values, call.factors)
 
-    def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
+    def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: CollectiveCall) -> Result:
         """Send in the sub-phases of a matching."""
         into, out = list(call.output_splits) or None, list(call.input_splits) or None
         handle = self._operator.all_to_all_single(output, values, into, out, async_op=True, factors=call.factors)
         return _over(handle, output)
 
-    def send(self, values: torch.Tensor, call: Call) -> Result:
+    def send(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """Send a coflow of one transfer."""
         return _over(self._messages.isend(values, call.peer, _tag(call), call.factors), values)
 
-    def recv(self, output: torch.Tensor, call: Call) -> Result:
+    def recv(self, output: torch.Tensor, call: CollectiveCall) -> Result:
         """Receive a coflow of one transfer."""
         return _over(self._messages.irecv(output, call.peer, _tag(call)), output)
 
 
-def _tag(call: Call) -> int:
+def _tag(call: CollectiveCall) -> int:
     return call.input_splits[0] if call.input_splits else 0
 
 

@@ -7,13 +7,13 @@ import torch
 
 from offramp.leo.applications.sums import LeoSums
 from offramp.leo.functions import reduce
-from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
-from offramp.torch.place import Place
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
 
 
 @OFFLOADS.register("leo")
-class Leo(Offload):
+class LeoOffload(Offload):
     """Sums of float32 over up to eight ranks; the bits do not depend on the device that adds."""
 
     kinds = ("all_reduce",)
@@ -23,11 +23,11 @@ class Leo(Offload):
         super().__init__(settings)
         self.sums: LeoSums | None = None
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         """Whether the group has at most as many ranks as a device can add at a time."""
         return super().takes(request) and request.ranks <= reduce.MOST
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         """Start the devices of the settings."""
         devices = dict(each.split("=", 1) for each in self.settings.devices)
         self.sums = LeoSums(devices, place.control)
@@ -37,7 +37,7 @@ class Leo(Offload):
         if self.sums is not None:
             self.sums.close()
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:  # noqa: ARG002
         """Sum in chunks, each as a balanced tree."""
         assert self.sums is not None
         return self.sums.all_reduce(values.clone())

@@ -14,8 +14,8 @@ import torch.distributed as dist
 
 from offramp.sylvie.quantiser import Codes, dequantise, quantise, row_bytes
 from offramp.sylvie.streams import stream
-from offramp.torch.offload import OFFLOADS, Call, DeclinedError, Offload, Request, Result
-from offramp.torch.place import Place
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, DeclinedError, Offload, Result
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
 
 COLUMNS = 256
@@ -35,15 +35,15 @@ class Sylvie(Offload):
         self._lost: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         self._bits = settings.bits
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         """Whether it is a sum in a backward pass, that is, of gradients: nothing else is known to tolerate loss."""
         return super().takes(request) and request.backward
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         """Remember who takes part."""
         self._place = place
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:
         """The sum, rounded twice; ranks together decline values with an infinity or NaN."""
         ranks = self._place.size
         rows = -(-values.numel() // (ranks * COLUMNS))
@@ -71,7 +71,7 @@ class Sylvie(Offload):
         parts = np.stack([self._decode(part, rows) for part in every.numpy()])
         return torch.from_numpy(parts.reshape(-1)[: values.numel()])
 
-    def _encode(self, rows: Floats, call: Call, use: int) -> npt.NDArray[np.uint8]:
+    def _encode(self, rows: Floats, call: CollectiveCall, use: int) -> npt.NDArray[np.uint8]:
         codes = quantise(rows, None, self._bits, stream(call.number, self._place.rank, use))
         parts = (codes.least, codes.greatest, codes.packed)
         return np.concatenate([np.ascontiguousarray(part).view(np.uint8).reshape(-1) for part in parts])

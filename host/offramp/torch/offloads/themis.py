@@ -10,8 +10,8 @@ from offramp.themis.executor.exact import FLOATS, INTEGERS
 from offramp.themis.executor.executor import Executor
 from offramp.themis.executor.mesh import Mesh
 from offramp.themis.network_file import load_network
-from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
-from offramp.torch.place import Place
+from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
+from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
 from offramp_base.errors import OfframpError
 
@@ -34,11 +34,11 @@ class Themis(Offload):
         self._ranks = math.prod(d.size for d in self._network.dimensions)
         self._executor: Executor | None = None
 
-    def takes(self, request: Request) -> bool:
+    def takes(self, request: CollectiveRequest) -> bool:
         """Whether the group is as large as the network."""
         return super().takes(request) and request.ranks == self._ranks
 
-    def open(self, place: Place) -> None:
+    def open(self, place: OffloadGroup) -> None:
         """Create a group for each dimension."""
         mesh, settings = Mesh(self._network, ranks=place), self.settings
         self._executor = Executor(mesh, self._network, settings.scheduler, settings.chunks, exact=settings.exact)
@@ -48,17 +48,17 @@ class Themis(Offload):
         if self._executor is not None:
             self._executor.close()
 
-    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+    def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:  # noqa: ARG002
         """The sum, planned by every rank for itself; rounded once if it is exact."""
         assert self._executor is not None
         return self._executor.all_reduce(values)
 
-    def reduce_scatter(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+    def reduce_scatter(self, values: torch.Tensor, call: CollectiveCall) -> Result:  # noqa: ARG002
         """The first half of an all-reduce."""
         assert self._executor is not None
         return self._executor.reduce_scatter(values)
 
-    def all_gather(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+    def all_gather(self, values: torch.Tensor, call: CollectiveCall) -> Result:  # noqa: ARG002
         """All-gather: the second half of an all-reduce."""
         assert self._executor is not None
         return self._executor.all_gather(values)

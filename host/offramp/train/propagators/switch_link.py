@@ -20,7 +20,7 @@ from offramp.train.propagators.registry import Propagation
 from offramp.train.propagators.switch import SwitchPropagator
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
-from offramp_base.transport.faulty import Faults
+from offramp_base.transport.faulty import FaultRates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
             gap_s=settings.gap_s,
             recovery=Recovery(settings.retry_s, max(settings.retry_s, Recovery.cap_s)),
             racks=settings.network.racks if settings.network else (),
-            faults=Faults(loss=settings.loss, duplication=settings.duplication),
+            faults=FaultRates(loss=settings.loss, duplication=settings.duplication),
             seed=settings.seed + group.rank,
         )
         worker.start()

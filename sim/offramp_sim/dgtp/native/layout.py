@@ -9,7 +9,7 @@ from offramp_base.native.records import Record
 from offramp_base.native.subset import Doubles, Words
 
 
-class Context(Record):
+class PlacementRunState(Record):
     """The whole state of a run: numbers, and addresses of arrays."""
 
     tasks: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    Context,
+    PlacementRunState,
 )
 
 MRTF = 3
@@ -16,19 +16,19 @@ MRTF_SHORTEST = 8
 
 
 @native
-def source_of(ctx: Context, edge: int) -> int:
+def source_of(ctx: PlacementRunState, edge: int) -> int:
     """The machine that an edge leaves."""
     return ctx.at[ctx.source[edge]]
 
 
 @native
-def target_of(ctx: Context, edge: int) -> int:
+def target_of(ctx: PlacementRunState, edge: int) -> int:
     """The machine that an edge enters."""
     return ctx.at[ctx.target[edge]]
 
 
 @native
-def list_flow(ctx: Context, edge: int, n: int, size: float) -> None:
+def list_flow(ctx: PlacementRunState, edge: int, n: int, size: float) -> None:
     """Add an active flow, at the end of the list until it is sorted."""
     ctx.list[ctx.flows] = edge
     ctx.flows += 1
@@ -44,7 +44,7 @@ def list_flow(ctx: Context, edge: int, n: int, size: float) -> None:
 
 
 @native
-def before(ctx: Context, edge: int, other: int) -> bool:
+def before(ctx: PlacementRunState, edge: int, other: int) -> bool:
     """Whether a flow is served before another: by key, then by arrival, then by number."""
     keys = ctx.key
     arrived = ctx.arrived
@@ -56,7 +56,7 @@ def before(ctx: Context, edge: int, other: int) -> bool:
 
 
 @native
-def sort(ctx: Context) -> None:
+def sort(ctx: PlacementRunState) -> None:
     """Sort the list, which is nearly in order."""
     flows = ctx.list
     if ctx.policy == MRTF or ctx.policy == MRTF_EXCLUSIVE or ctx.policy == MRTF_SHORTEST:

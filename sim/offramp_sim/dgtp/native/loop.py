@@ -9,7 +9,7 @@ from offramp_sim.dgtp.native.layout import (
     DONE_ALL,
     NEVER,
     STALLED,
-    Context,
+    PlacementRunState,
 )
 from offramp_sim.dgtp.native.pairs import first_pair, settle, take_ended
 from offramp_sim.dgtp.native.rates import give_rates
@@ -17,7 +17,7 @@ from offramp_sim.dgtp.native.tasks import arrive, begin, end_task, next_flow
 
 
 @native
-def first_end(ctx: Context) -> float:
+def first_end(ctx: PlacementRunState) -> float:
     """Time at which the first of the running tasks ends."""
     if ctx.calendar_used == 0:
         return NEVER
@@ -25,7 +25,7 @@ def first_end(ctx: Context) -> float:
 
 
 @native
-def run_equal(ctx: Context) -> int:
+def run_equal(ctx: PlacementRunState) -> int:
     """Run online execution: flows at equal shares."""
     clock = ctx.now
     tree = ctx.tree
@@ -50,7 +50,7 @@ def run_equal(ctx: Context) -> int:
 
 
 @native
-def run_listed(ctx: Context) -> int:
+def run_listed(ctx: PlacementRunState) -> int:
     """Run another policy: each flow at its own rate."""
     clock = ctx.now
     flows = ctx.list

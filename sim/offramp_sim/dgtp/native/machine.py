@@ -17,18 +17,30 @@ from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_base.native.library import machine_code
 from offramp_sim.dgtp.native import layout as at
-from offramp_sim.dgtp.native.layout import Context
+from offramp_sim.dgtp.native.layout import PlacementRunState
 from offramp_sim.dgtp.policies import POLICIES
 
-_EDGE_WORDS: Final[tuple[object, ...]] = (Context.released, Context.sent, Context.next, Context.list, Context.finished)
-_EDGE_DOUBLES: Final[tuple[object, ...]] = (Context.mark, Context.left, Context.speed, Context.key, Context.arrived)
+_EDGE_WORDS: Final[tuple[object, ...]] = (
+    PlacementRunState.released,
+    PlacementRunState.sent,
+    PlacementRunState.next,
+    PlacementRunState.list,
+    PlacementRunState.finished,
+)
+_EDGE_DOUBLES: Final[tuple[object, ...]] = (
+    PlacementRunState.mark,
+    PlacementRunState.left,
+    PlacementRunState.speed,
+    PlacementRunState.key,
+    PlacementRunState.arrived,
+)
 _MACHINE_WORDS: Final = (
-    Context.entering,
-    Context.leaving,
-    Context.peak_in,
-    Context.peak_out,
-    Context.count_in,
-    Context.count_out,
+    PlacementRunState.entering,
+    PlacementRunState.leaving,
+    PlacementRunState.peak_in,
+    PlacementRunState.peak_out,
+    PlacementRunState.count_in,
+    PlacementRunState.count_out,
 )
 
 
@@ -58,7 +70,7 @@ class FastCluster:
     def __init__(self, problem: Problem, drawn: FloatArray) -> None:
         self.problem = problem
         self.drawn: FloatArray = np.ascontiguousarray(drawn, np.float64)
-        self._memory = RecordArrays(Context)
+        self._memory = RecordArrays(PlacementRunState)
         tasks, edges, machines = len(problem.graph.tasks), len(problem.graph.edges), len(problem.cluster)
         iterations = len(self.drawn)
         if self.drawn.shape != (iterations, edges) or not iterations:
@@ -72,46 +84,51 @@ class FastCluster:
             self._memory.give(field, np.zeros(edges))
         for field in _MACHINE_WORDS:
             self._memory.give(field, np.zeros(machines, np.int64))
-        for field in (Context.is_dirty, Context.dirty):
+        for field in (PlacementRunState.is_dirty, PlacementRunState.dirty):
             self._memory.give(field, np.zeros(2 * machines, np.int64))
-        for field in (Context.free_in, Context.free_out):
+        for field in (PlacementRunState.free_in, PlacementRunState.free_out):
             self._memory.give(field, np.zeros(machines))
-        for field in (Context.first, Context.served, Context.since, Context.rate):
+        for field in (
+            PlacementRunState.first,
+            PlacementRunState.served,
+            PlacementRunState.since,
+            PlacementRunState.rate,
+        ):
             self._memory.give(field, np.zeros(machines * machines))
-        self._memory.give(Context.head, np.zeros(machines * machines, np.int64))
-        self._memory.give(Context.tree, np.zeros(2 * leaves))
-        self._memory.give(Context.now, np.zeros(1))
-        self._memory.give(Context.started, np.zeros(tasks, np.int64))
-        self._memory.give(Context.done, np.zeros(tasks, np.int64))
-        self._memory.give(Context.calendar_time, np.zeros(tasks + 1))
-        self._memory.give(Context.calendar_task, np.zeros(tasks + 1, np.int64))
-        self._memory.give(Context.ended, np.zeros(tasks))
-        self._memory.give(Context.arrivals, np.zeros((2, edges)))
-        self._memory.give(Context.missing, np.zeros((iterations, tasks), np.int64))
+        self._memory.give(PlacementRunState.head, np.zeros(machines * machines, np.int64))
+        self._memory.give(PlacementRunState.tree, np.zeros(2 * leaves))
+        self._memory.give(PlacementRunState.now, np.zeros(1))
+        self._memory.give(PlacementRunState.started, np.zeros(tasks, np.int64))
+        self._memory.give(PlacementRunState.done, np.zeros(tasks, np.int64))
+        self._memory.give(PlacementRunState.calendar_time, np.zeros(tasks + 1))
+        self._memory.give(PlacementRunState.calendar_task, np.zeros(tasks + 1, np.int64))
+        self._memory.give(PlacementRunState.ended, np.zeros(tasks))
+        self._memory.give(PlacementRunState.arrivals, np.zeros((2, edges)))
+        self._memory.give(PlacementRunState.missing, np.zeros((iterations, tasks), np.int64))
         self._give_problem()
 
     def _give_problem(self) -> None:
         problem, graph = self.problem, self.problem.graph
         for field, array in (
-            (Context.ingress, problem.ingress),
-            (Context.egress, problem.egress),
-            (Context.source, problem.source),
-            (Context.target, problem.target),
-            (Context.lag, problem.lag),
-            (Context.bytes, self.drawn),
-            (Context.order, np.array(graph.order, np.int64)),
+            (PlacementRunState.ingress, problem.ingress),
+            (PlacementRunState.egress, problem.egress),
+            (PlacementRunState.source, problem.source),
+            (PlacementRunState.target, problem.target),
+            (PlacementRunState.lag, problem.lag),
+            (PlacementRunState.bytes, self.drawn),
+            (PlacementRunState.order, np.array(graph.order, np.int64)),
         ):
             self._memory.give(field, array)
         for start, field, lists in (
-            (Context.out_start, Context.out_edge, graph.outputs),
-            (Context.in_start, Context.in_edge, graph.inputs),
+            (PlacementRunState.out_start, PlacementRunState.out_edge, graph.outputs),
+            (PlacementRunState.in_start, PlacementRunState.in_edge, graph.inputs),
         ):
             self._memory.give(start, np.cumsum([0, *map(len, lists)], dtype=np.int64))
             self._memory.give(field, np.array([e for edges in lists for e in edges], np.int64))
         rank = ranks(problem)
         # The largest rank stands before the first, where the engine looks for it.
         ranked = np.concatenate([[rank.max(initial=0)], rank])
-        self._memory.give(Context.rank, ranked[1:])
+        self._memory.give(PlacementRunState.rank, ranked[1:])
         inputs = np.zeros((2, len(graph.tasks)), np.int64)
         np.add.at(inputs, (problem.lag, problem.target), 1)
         self._missing = np.tile(inputs.sum(axis=0), (len(self.drawn), 1))
@@ -119,9 +136,9 @@ class FastCluster:
 
     def _place(self, machine: IntArray) -> None:
         seconds = self.problem.seconds[np.arange(len(machine)), machine]
-        self._memory.give(Context.seconds, seconds)
-        self._memory.give(Context.at, np.asarray(machine, np.int64))
-        self._memory.give(Context.remote, self.problem.remote(machine).astype(np.int64))
+        self._memory.give(PlacementRunState.seconds, seconds)
+        self._memory.give(PlacementRunState.at, np.asarray(machine, np.int64))
+        self._memory.give(PlacementRunState.remote, self.problem.remote(machine).astype(np.int64))
 
     def critical_path(self, machine: IntArray, alone: bool = False) -> float:
         """The critical path of a placement in seconds, at least what online execution takes (theorem 3).
@@ -130,9 +147,9 @@ class FastCluster:
         """
         self._place(machine)
         weights = None if alone else degrees(self.problem, machine)
-        self._memory.give(Context.weight, flow_weights(self.problem, machine, weights))
-        self._memory[Context.ended][:] = 0
-        self._memory[Context.arrivals][:] = 0
+        self._memory.give(PlacementRunState.weight, flow_weights(self.problem, machine, weights))
+        self._memory[PlacementRunState.ended][:] = 0
+        self._memory[PlacementRunState.arrivals][:] = 0
         return float(_functions()[2](self._memory.address))
 
     def makespan(self, machine: IntArray, policy: str = "oes") -> float:
@@ -150,45 +167,50 @@ class FastCluster:
         fields.calendar_used = fields.dirty_used = fields.flows = 0
         for field in (
             *(
-                Context.now,
-                Context.started,
-                Context.done,
-                Context.released,
-                Context.sent,
-                Context.entering,
-                Context.leaving,
-                Context.peak_in,
-                Context.peak_out,
+                PlacementRunState.now,
+                PlacementRunState.started,
+                PlacementRunState.done,
+                PlacementRunState.released,
+                PlacementRunState.sent,
+                PlacementRunState.entering,
+                PlacementRunState.leaving,
+                PlacementRunState.peak_in,
+                PlacementRunState.peak_out,
             ),
-            *(Context.is_dirty, Context.served, Context.since, Context.rate),
+            *(PlacementRunState.is_dirty, PlacementRunState.served, PlacementRunState.since, PlacementRunState.rate),
         ):
             self._memory[field][...] = 0
-        self._memory[Context.head][:] = -1
-        self._memory[Context.tree][:] = at.NEVER
-        self._memory[Context.missing][:] = self._missing
+        self._memory[PlacementRunState.head][:] = -1
+        self._memory[PlacementRunState.tree][:] = at.NEVER
+        self._memory[PlacementRunState.missing][:] = self._missing
         run = _functions()[0 if policy == "oes" else 1]
         if run(self._memory.address) != at.DONE_ALL:
             raise OfframpError("simulation: nothing runs but work is unfinished: the task graph is stuck")
-        return float(self._memory[Context.now][0])
+        return float(self._memory[PlacementRunState.now][0])
 
-    def times(self, machine: IntArray, policy: str = "oes") -> Times:
+    def times(self, machine: IntArray, policy: str = "oes") -> RunTimes:
         """Start and end of every task and flow, executed as by :meth:`makespan`."""
-        shape = self._memory[Context.missing].shape
-        for field, of in ((Context.task_start, shape), (Context.task_end, shape)):
+        shape = self._memory[PlacementRunState.missing].shape
+        for field, of in ((PlacementRunState.task_start, shape), (PlacementRunState.task_end, shape)):
             self._memory.give(field, np.full(of, np.nan))
-        for field in (Context.flow_start, Context.flow_end):
+        for field in (PlacementRunState.flow_start, PlacementRunState.flow_end):
             self._memory.give(field, np.full(self.drawn.shape, np.nan))
         self._memory.fields.notes = 1
         try:
             makespan = self.makespan(machine, policy)
         finally:
             self._memory.fields.notes = 0
-        noted = Context.task_start, Context.task_end, Context.flow_start, Context.flow_end
+        noted = (
+            PlacementRunState.task_start,
+            PlacementRunState.task_end,
+            PlacementRunState.flow_start,
+            PlacementRunState.flow_end,
+        )
         kept = [self._memory[field] for field in noted]
-        return Times(makespan, *kept)
+        return RunTimes(makespan, *kept)
 
 
-class Times:
+class RunTimes:
     """Start and end times of tasks and flows, in seconds: iterations by tasks, iterations by edges; NaN if never."""
 
     def __init__(

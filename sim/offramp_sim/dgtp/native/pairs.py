@@ -11,12 +11,12 @@ from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
     CLOSE,
     NEVER,
-    Context,
+    PlacementRunState,
 )
 
 
 @native
-def set_end(ctx: Context, pair: int, time: float) -> None:
+def set_end(ctx: PlacementRunState, pair: int, time: float) -> None:
     """Update the time at which the next flow of a pair ends."""
     tree = ctx.tree
     node = ctx.leaves + pair
@@ -30,7 +30,7 @@ def set_end(ctx: Context, pair: int, time: float) -> None:
 
 
 @native
-def first_pair(ctx: Context) -> int:
+def first_pair(ctx: PlacementRunState) -> int:
     """The pair whose flow ends first."""
     tree = ctx.tree
     node = 1
@@ -42,7 +42,7 @@ def first_pair(ctx: Context) -> int:
 
 
 @native
-def advance(ctx: Context, pair: int) -> None:
+def advance(ctx: PlacementRunState, pair: int) -> None:
     """Bring a pair's clock to now."""
     now = ctx.now[0]
     served = ctx.served
@@ -52,7 +52,7 @@ def advance(ctx: Context, pair: int) -> None:
 
 
 @native
-def mark_dirty(ctx: Context, line: int) -> None:
+def mark_dirty(ctx: PlacementRunState, line: int) -> None:
     """The rates of a row of pairs (a sender) or of a column (a receiver, after the senders) may change."""
     flags = ctx.is_dirty
     if flags[line] == 0:
@@ -62,7 +62,7 @@ def mark_dirty(ctx: Context, line: int) -> None:
 
 
 @native
-def add_flow(ctx: Context, edge: int, size: float) -> None:
+def add_flow(ctx: PlacementRunState, edge: int, size: float) -> None:
     """Start a flow."""
     source = ctx.at[ctx.source[edge]]
     target = ctx.at[ctx.target[edge]]
@@ -91,7 +91,7 @@ def add_flow(ctx: Context, edge: int, size: float) -> None:
 
 
 @native
-def take_ended(ctx: Context, pair: int) -> int:
+def take_ended(ctx: PlacementRunState, pair: int) -> int:
     """Remove the flows of a pair that end now; they come back as a list along ``NEXT``."""
     links = ctx.next
     marks = ctx.mark
@@ -128,7 +128,7 @@ def take_ended(ctx: Context, pair: int) -> int:
 
 
 @native
-def share(ctx: Context, pair: int) -> None:
+def share(ctx: PlacementRunState, pair: int) -> None:
     """The rate of a pair's flows, and when the next of them ends."""
     if ctx.head[pair] < 0:
         return
@@ -148,7 +148,7 @@ def share(ctx: Context, pair: int) -> None:
 
 
 @native
-def settle(ctx: Context) -> None:
+def settle(ctx: PlacementRunState) -> None:
     """Rates after degrees have changed."""
     machines = ctx.machines
     lines = ctx.dirty

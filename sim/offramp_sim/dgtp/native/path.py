@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    Context,
+    PlacementRunState,
 )
 
 
 @native
-def longest_path(ctx: Context) -> float:
+def longest_path(ctx: PlacementRunState) -> float:
     """The length of the longest path over all iterations."""
     edges = ctx.edges
     ended = ctx.ended

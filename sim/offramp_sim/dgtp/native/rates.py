@@ -6,7 +6,7 @@ from __future__ import annotations
 from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
     NEVER,
-    Context,
+    PlacementRunState,
 )
 from offramp_sim.dgtp.native.listed import HERMOD, MRTF_EXCLUSIVE, MRTF_SHORTEST, OMCOFLOW, sort, source_of, target_of
 
@@ -15,7 +15,7 @@ MAXMIN = 6
 
 
 @native
-def give_rates(ctx: Context) -> None:
+def give_rates(ctx: PlacementRunState) -> None:
     """A rate for each flow of the list."""
     sort(ctx)
     for m in range(ctx.machines):
@@ -36,7 +36,7 @@ def give_rates(ctx: Context) -> None:
 
 
 @native
-def oldest_only(ctx: Context) -> None:
+def oldest_only(ctx: PlacementRunState) -> None:
     """Each sender serves its oldest flow; receivers share equally."""
     flows = ctx.list
     speed = ctx.speed
@@ -56,7 +56,7 @@ def oldest_only(ctx: Context) -> None:
 
 
 @native
-def greedy(ctx: Context) -> None:
+def greedy(ctx: PlacementRunState) -> None:
     """Rates in order: each flow takes the rest; exclusively: all of both cards; the shortest: even if it waits."""
     free_in = ctx.free_in
     free_out = ctx.free_out
@@ -79,7 +79,7 @@ def greedy(ctx: Context) -> None:
 
 
 @native
-def group_end(ctx: Context, begin: int) -> int:
+def group_end(ctx: PlacementRunState, begin: int) -> int:
     """The end of the flows in the list that share a key with the one at ``begin``; counts them by machine."""
     flows = ctx.list
     keys = ctx.key
@@ -92,7 +92,7 @@ def group_end(ctx: Context, begin: int) -> int:
 
 
 @native
-def forget_counts(ctx: Context, begin: int, end: int) -> None:
+def forget_counts(ctx: PlacementRunState, begin: int, end: int) -> None:
     """Undo the counts of :func:`group_end`."""
     for i in range(begin, end):
         edge = ctx.list[i]
@@ -101,7 +101,7 @@ def forget_counts(ctx: Context, begin: int, end: int) -> None:
 
 
 @native
-def in_proportion(ctx: Context) -> None:
+def in_proportion(ctx: PlacementRunState) -> None:
     """Share in proportion to 1 / finish time as if the coflow were alone, normalised at each network card."""
     flows = ctx.list
     speed = ctx.speed
@@ -138,7 +138,7 @@ def in_proportion(ctx: Context) -> None:
 
 
 @native
-def by_class(ctx: Context) -> None:
+def by_class(ctx: PlacementRunState) -> None:
     """Class after class, equal shares of the remaining capacity."""
     flows = ctx.list
     free_in = ctx.free_in
@@ -164,7 +164,7 @@ def by_class(ctx: Context) -> None:
 
 
 @native
-def fill(ctx: Context) -> None:
+def fill(ctx: PlacementRunState) -> None:
     """Water-filling: the tightest network card shares equally among its flows, then the next."""
     flows = ctx.list
     speed = ctx.speed

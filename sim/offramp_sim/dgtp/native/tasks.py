@@ -6,21 +6,21 @@ from __future__ import annotations
 from offramp_base.native.heap import drop_first_item, sift_item_up
 from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    Context,
+    PlacementRunState,
 )
 from offramp_sim.dgtp.native.listed import list_flow
 from offramp_sim.dgtp.native.pairs import add_flow
 
 
 @native
-def begin(ctx: Context) -> None:
+def begin(ctx: PlacementRunState) -> None:
     """Start all tasks that wait for nothing."""
     for task in range(ctx.tasks):
         start(ctx, task)
 
 
 @native
-def start(ctx: Context, task: int) -> None:
+def start(ctx: PlacementRunState, task: int) -> None:
     """Start the next iteration of a task if everything that it needs is there."""
     n = ctx.done[task]
     started = ctx.started
@@ -36,14 +36,14 @@ def start(ctx: Context, task: int) -> None:
 
 
 @native
-def put(ctx: Context, time: float, task: int) -> None:
+def put(ctx: PlacementRunState, time: float, task: int) -> None:
     """Note the end of a task in the calendar; of equal times the lower task goes first."""
     sift_item_up(ctx.calendar_time, ctx.calendar_task, ctx.calendar_used, time, task)
     ctx.calendar_used += 1
 
 
 @native
-def take(ctx: Context) -> int:
+def take(ctx: PlacementRunState) -> int:
     """Remove the task that ends first."""
     first = ctx.calendar_task[0]
     ctx.calendar_used -= 1
@@ -52,7 +52,7 @@ def take(ctx: Context) -> int:
 
 
 @native
-def end_task(ctx: Context) -> None:
+def end_task(ctx: PlacementRunState) -> None:
     """End the task that ends first: deliver what stays local, release flows, start its next iteration."""
     task = take(ctx)
     done = ctx.done
@@ -76,7 +76,7 @@ def end_task(ctx: Context) -> None:
 
 
 @native
-def deliver(ctx: Context, edge: int, n: int) -> None:
+def deliver(ctx: PlacementRunState, edge: int, n: int) -> None:
     """Deliver what an edge carries for an iteration of its source."""
     target = ctx.target[edge]
     ctx.missing[(n + ctx.lag[edge]) * ctx.tasks + target] -= 1
@@ -84,7 +84,7 @@ def deliver(ctx: Context, edge: int, n: int) -> None:
 
 
 @native
-def next_flow(ctx: Context, edge: int) -> None:
+def next_flow(ctx: PlacementRunState, edge: int) -> None:
     """Start the next pending flow of an edge; flows without bytes arrive at once."""
     sent = ctx.sent
     while ctx.released[edge] > sent[edge]:
@@ -103,7 +103,7 @@ def next_flow(ctx: Context, edge: int) -> None:
 
 
 @native
-def arrive(ctx: Context, edge: int) -> None:
+def arrive(ctx: PlacementRunState, edge: int) -> None:
     """Deliver the active flow of an edge."""
     sent = ctx.sent
     n = sent[edge]

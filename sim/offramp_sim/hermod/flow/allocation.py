@@ -12,7 +12,7 @@ from typing import Final
 
 from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.heaps import dequeue, expect_end, forget_end
-from offramp_sim.hermod.flow.layout import FIXED, FREE, NOBODY, Context
+from offramp_sim.hermod.flow.layout import FIXED, FREE, NOBODY, FlowRunState
 from offramp_sim.hermod.flow.links import enqueue_behind, room_before
 from offramp_sim.hermod.flow.sharing import alone, share, share_in_order
 
@@ -21,7 +21,7 @@ NEGLIGIBLE: Final = 1e-12
 
 
 @native
-def _add(ctx: Context, flow: int) -> None:
+def _add(ctx: FlowRunState, flow: int) -> None:
     """Add a flow to those that get their rates now."""
     ctx.queued[flow] = 0
     ctx.member[flow] = 1
@@ -32,7 +32,7 @@ def _add(ctx: Context, flow: int) -> None:
 
 
 @native
-def _room(ctx: Context, r: int, level: int) -> float:
+def _room(ctx: FlowRunState, r: int, level: int) -> float:
     """Capacity of a resource that earlier classes leave; the flows of this class on it become members."""
     if ctx.reached[r] == ctx.allocation:
         return ctx.room[r]
@@ -48,7 +48,7 @@ def _room(ctx: Context, r: int, level: int) -> float:
 
 
 @native
-def _waits(ctx: Context, flow: int, level: int) -> bool:
+def _waits(ctx: FlowRunState, flow: int, level: int) -> bool:
     """Whether a flow certainly gets no rate: its sender holds it back, or its bottleneck still has no room."""
     if ctx.side[flow] == 2:
         for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
@@ -59,7 +59,7 @@ def _waits(ctx: Context, flow: int, level: int) -> bool:
 
 
 @native
-def _reach(ctx: Context, level: int) -> None:
+def _reach(ctx: FlowRunState, level: int) -> None:
     """Make members of all flows that share resources with members, except through flows that get no rate, as before."""
     members = ctx.members
     i = 0
@@ -80,7 +80,7 @@ def _reach(ctx: Context, level: int) -> None:
 
 
 @native
-def _share(ctx: Context) -> None:
+def _share(ctx: FlowRunState) -> None:
     """Give the members their rates."""
     free = 0
     last = 0
@@ -97,7 +97,7 @@ def _share(ctx: Context) -> None:
 
 
 @native
-def _apply(ctx: Context, level: int) -> None:
+def _apply(ctx: FlowRunState, level: int) -> None:
     """Apply the members' new rates; later classes on the resources of those that changed are queued."""
     now = ctx.clock
     for i in range(ctx.member_count):
@@ -120,7 +120,7 @@ def _apply(ctx: Context, level: int) -> None:
 
 
 @native
-def allocate(ctx: Context) -> None:
+def allocate(ctx: FlowRunState) -> None:
     """Compute new rates for the flows in the queue, and for those affected by them."""
     while ctx.queue_count > 0:
         flow = dequeue(ctx)

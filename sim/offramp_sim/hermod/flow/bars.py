@@ -10,7 +10,7 @@ import numpy as np
 
 from offramp.hermod.dag import Coflow, Compute
 from offramp.hermod.factors import CType
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.simulate import FlowResult
 
 _KINDS: Final = ("compute", CType.EP, CType.PP, CType.DP)
@@ -79,7 +79,7 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
     return chart
 
 
-def _alone_s(coflow: Coflow, fabric: Fabric) -> float:
+def _alone_s(coflow: Coflow, fabric: BisectionFabric) -> float:
     """Seconds that the coflow takes on its busiest link."""
     _, resource, amount = fabric.route(coflow.flows, coflow.ctype)
     return float((np.bincount(resource, amount, fabric.resources) / fabric.capacity).max()) if len(resource) else 0.0

@@ -16,13 +16,13 @@ from offramp.hermod.factors import CType
 from offramp.themis.network import Collective, Network, coordinates
 from offramp.themis.schedule import baseline_order, chunk_for, sent_bytes, stages
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 
 Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Dimensions(Fabric):
+class Dimensions(BisectionFabric):
     """Each NPU has a card for each dimension; messages travel dimension by dimension, the innermost first.
 
     There is one path between any two NPUs, and there are no leaves.

@@ -6,12 +6,12 @@ from __future__ import annotations
 from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.allocation import allocate
 from offramp_sim.hermod.flow.heaps import forget_end, pop, push
-from offramp_sim.hermod.flow.layout import NOBODY, Context
+from offramp_sim.hermod.flow.layout import NOBODY, FlowRunState
 from offramp_sim.hermod.flow.links import join, leave
 
 
 @native
-def start_flow(ctx: Context, number: int, task: int) -> None:
+def start_flow(ctx: FlowRunState, number: int, task: int) -> None:
     """Add a flow to the active ones, behind those of its class."""
     if ctx.spare_count > 0:
         ctx.spare_count -= 1
@@ -37,7 +37,7 @@ def start_flow(ctx: Context, number: int, task: int) -> None:
 
 
 @native
-def finish(ctx: Context, task: int, now: float) -> None:
+def finish(ctx: FlowRunState, task: int, now: float) -> None:
     """End a task; tasks that wait for nothing else start their delays."""
     ctx.end[task] = now
     ctx.done += 1
@@ -50,7 +50,7 @@ def finish(ctx: Context, task: int, now: float) -> None:
 
 
 @native
-def delay_over(ctx: Context, task: int, now: float) -> None:
+def delay_over(ctx: FlowRunState, task: int, now: float) -> None:
     """End a task's delay: its flows start, or it is done."""
     first = ctx.flow_row[task]
     last = ctx.flow_row[task + 1]
@@ -61,7 +61,7 @@ def delay_over(ctx: Context, task: int, now: float) -> None:
 
 
 @native
-def take_arrived(ctx: Context, now: float) -> None:
+def take_arrived(ctx: FlowRunState, now: float) -> None:
     """Take arrived flows off their resources; tasks without further flows end."""
     while ctx.ends_count > 0 and ctx.due[ctx.ends[0]] <= now + ctx.slack:
         flow = ctx.ends[0]
@@ -77,7 +77,7 @@ def take_arrived(ctx: Context, now: float) -> None:
 
 
 @native
-def free_slots(ctx: Context) -> None:
+def free_slots(ctx: FlowRunState) -> None:
     """Free the slots of flows that have ended in this event: nothing refers to them any more."""
     for i in range(ctx.gone_count):
         ctx.spare[ctx.spare_count] = ctx.gone[i]
@@ -86,7 +86,7 @@ def free_slots(ctx: Context) -> None:
 
 
 @native
-def run(ctx: Context, most_events: int) -> int:
+def run(ctx: FlowRunState, most_events: int) -> int:
     """Run until everything is done (1), ``most_events`` events have happened (0), or nothing can proceed (2)."""
     until = ctx.events + most_events
     while ctx.done < ctx.tasks:

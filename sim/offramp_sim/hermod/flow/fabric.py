@@ -20,7 +20,7 @@ Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Fabric:
+class BisectionFabric:
     """NICs under leaves with as many uplinks as NICs, all of one rate: full bisection.
 
     Packet spraying spreads each flow over all spines evenly, so that no link between switches is narrower than the
@@ -54,7 +54,9 @@ class Fabric:
             raise OfframpError("fabric: expected a positive rate and at least one NIC per leaf")
 
     @classmethod
-    def of(cls, placement: Placement, nic_gbps: float, routing: str = "spray", leaf: int = 16, seed: int = 0) -> Fabric:
+    def of(
+        cls, placement: Placement, nic_gbps: float, routing: str = "spray", leaf: int = 16, seed: int = 0
+    ) -> BisectionFabric:
         """The network for a placement."""
         ports, servers = placement.port, placement.server
         return cls(ports, servers, placement.ports, placement.share, nic_gbps * 1e9 / 8, routing, leaf, seed)

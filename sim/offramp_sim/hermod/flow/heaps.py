@@ -7,21 +7,21 @@ from typing import Final
 
 from offramp_base.native.heap import drop_first_item, drop_first_key, sift_item_up, sift_key_up
 from offramp_base.native.subset import native
-from offramp_sim.hermod.flow.layout import NOBODY, Context
+from offramp_sim.hermod.flow.layout import NOBODY, FlowRunState
 
 _HALF: Final = 32
 _LOW: Final = (1 << _HALF) - 1
 
 
 @native
-def push(ctx: Context, time: float, task: int) -> None:
+def push(ctx: FlowRunState, time: float, task: int) -> None:
     """Add a delay that ends at ``time``; of equal times the lower task goes first."""
     sift_item_up(ctx.heap_time, ctx.heap_task, ctx.heap_count, time, task)
     ctx.heap_count = ctx.heap_count + 1
 
 
 @native
-def pop(ctx: Context) -> int:
+def pop(ctx: FlowRunState) -> int:
     """Remove and return the task whose delay ends next."""
     first = ctx.heap_task[0]
     ctx.heap_count = ctx.heap_count - 1
@@ -30,7 +30,7 @@ def pop(ctx: Context) -> int:
 
 
 @native
-def expect_end(ctx: Context, flow: int, time: float) -> None:
+def expect_end(ctx: FlowRunState, flow: int, time: float) -> None:
     """Schedule a flow's arrival at ``time``, unless its rate changes before."""
     ctx.due[flow] = time
     at = ctx.place[flow]
@@ -41,7 +41,7 @@ def expect_end(ctx: Context, flow: int, time: float) -> None:
 
 
 @native
-def forget_end(ctx: Context, flow: int) -> None:
+def forget_end(ctx: FlowRunState, flow: int) -> None:
     """Unschedule a flow that has arrived or has no rate."""
     at = ctx.place[flow]
     if at != NOBODY:
@@ -53,7 +53,7 @@ def forget_end(ctx: Context, flow: int) -> None:
 
 
 @native
-def _settle(ctx: Context, flow: int, at: int) -> None:
+def _settle(ctx: FlowRunState, flow: int, at: int) -> None:
     """Move a flow to its place in the heap, starting from a free place."""
     ends = ctx.ends
     place = ctx.place
@@ -79,7 +79,7 @@ def _settle(ctx: Context, flow: int, at: int) -> None:
 
 
 @native
-def enqueue(ctx: Context, flow: int) -> None:
+def enqueue(ctx: FlowRunState, flow: int) -> None:
     """Queue a flow whose rate may have changed."""
     if ctx.queued[flow] != 0:
         return
@@ -89,7 +89,7 @@ def enqueue(ctx: Context, flow: int) -> None:
 
 
 @native
-def dequeue(ctx: Context) -> int:
+def dequeue(ctx: FlowRunState) -> int:
     """Remove and return the flow of the first class among those whose rates may have changed."""
     queue = ctx.queue
     first = queue[0] & _LOW

@@ -13,12 +13,12 @@ NOBODY: Final = -1
 
 FREE: Final = 0
 FIXED: Final = 1
-"""Value of :data:`Context.fixed` for a flow that has its rate."""
+"""Value of :data:`FlowRunState.fixed` for a flow that has its rate."""
 NARROWED: Final = 2
 ASIDE: Final = 3
 
 
-class Context(Record):
+class FlowRunState(Record):
     """The whole state of a run. Addresses point into NumPy arrays that Python owns."""
 
     tasks: int

@@ -7,14 +7,14 @@ from typing import Final
 
 from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.heaps import enqueue
-from offramp_sim.hermod.flow.layout import NOBODY, Context
+from offramp_sim.hermod.flow.layout import NOBODY, FlowRunState
 
 NOTHING: Final = 1e-9
 """Share of a resource's capacity below which the rest counts as none."""
 
 
 @native
-def join(ctx: Context, flow: int) -> None:
+def join(ctx: FlowRunState, flow: int) -> None:
     """Put a flow on its resources, behind those of its class."""
     after = ctx.after_node
     before = ctx.before_node
@@ -55,7 +55,7 @@ def join(ctx: Context, flow: int) -> None:
 
 
 @native
-def leave(ctx: Context, flow: int) -> None:
+def leave(ctx: FlowRunState, flow: int) -> None:
     """Take a flow off its resources; the rates of those behind it or sharing with it may change."""
     after = ctx.after_node
     before = ctx.before_node
@@ -84,7 +84,7 @@ def leave(ctx: Context, flow: int) -> None:
 
 
 @native
-def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
+def enqueue_behind(ctx: FlowRunState, flow: int, level: int) -> None:
     """Queue all other flows on a flow's resources, of its class and later ones: their rates may have changed."""
     before = ctx.before_node
     node_flow = ctx.node_flow
@@ -97,7 +97,7 @@ def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
 
 
 @native
-def _hold(ctx: Context, flow: int, more: int) -> None:
+def _hold(ctx: FlowRunState, flow: int, more: int) -> None:
     """Begin or end a flow of side 1 at its senders, where flows of side 2 of any class wait for it."""
     for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
         port = ctx.use[k]
@@ -111,7 +111,7 @@ def _hold(ctx: Context, flow: int, more: int) -> None:
 
 
 @native
-def room_before(ctx: Context, r: int, level: int) -> float:
+def room_before(ctx: FlowRunState, r: int, level: int) -> float:
     """Capacity of a resource that flows of classes before ``level`` leave."""
     left = ctx.capacity[r]
     least = NOTHING * left

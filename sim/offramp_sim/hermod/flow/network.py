@@ -12,7 +12,7 @@ import numpy.typing as npt
 from offramp.hermod.dag import Compute, Dag, Flows
 from offramp.hermod.factors import CType
 from offramp_sim.hermod.flow import alltoall
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 
 Array = npt.NDArray[Any]
 PROPORTIONAL: Final = "coflow"
@@ -20,7 +20,7 @@ SEPARATE: Final = "flow"
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class FlowLoad:
     """A flow of the engine: a coflow as a whole, or one of its flows.
 
     Attributes:
@@ -47,7 +47,7 @@ class Loaded:
     """
 
     dag: Dag
-    fabric: Fabric
+    fabric: BisectionFabric
     delay: Array
     flow_row: Array
     coflow_of_flow: Array
@@ -63,7 +63,7 @@ class Loaded:
 
 def load(
     dag: Dag,
-    fabric: Fabric,
+    fabric: BisectionFabric,
     *,
     granularity: str = PROPORTIONAL,
     all_to_all: str = "fluid",
@@ -76,7 +76,7 @@ def load(
     step and is always one. In fair sharing a load weighs as many flows as meet at its busiest NIC.
     """
     delay = np.zeros(len(dag.tasks))
-    loads: list[Load] = []
+    loads: list[FlowLoad] = []
     row, owner = [0], []
     known: dict[tuple[int, int], tuple[range, float]] = {}
     load_of: list[int] = []
@@ -131,11 +131,11 @@ def _followers(dag: Dag) -> tuple[Array, Array, Array]:
 def loads_of(
     flows: Flows,
     ctype: CType,
-    fabric: Fabric,
+    fabric: BisectionFabric,
     granularity: str = PROPORTIONAL,
     all_to_all: str = "fluid",
     overhead_s: float = 0.0,
-) -> tuple[list[Load], float]:
+) -> tuple[list[FlowLoad], float]:
     """Loads of a coflow, and seconds of overhead before it."""
     flow, resource, amount = fabric.route(flows, ctype)
     if not len(flow):
@@ -148,12 +148,12 @@ def loads_of(
         by = np.argsort(flow, kind="stable")
         cuts = np.flatnonzero(np.diff(flow[by])) + 1
         parts = zip(np.split(resource[by], cuts), np.split(amount[by], cuts), strict=True)
-        return [Load(r, a, 1 / a[0]) for r, a in parts], seconds
+        return [FlowLoad(r, a, 1 / a[0]) for r, a in parts], seconds
     places, total, weight = together(resource, amount[None], fabric)
-    return [Load(places, total[0], float(weight[0]))], seconds
+    return [FlowLoad(places, total[0], float(weight[0]))], seconds
 
 
-def together(resource: Array, amounts: Array, fabric: Fabric) -> tuple[Array, Array, Array]:
+def together(resource: Array, amounts: Array, fabric: BisectionFabric) -> tuple[Array, Array, Array]:
     """Combine flows that keep their proportions into one load: resources, ``(v, r)`` bytes and ``(v,)`` weights.
 
     ``resource`` is each flow's, ``amounts`` what it puts there, ``(v, rows)``, in ``v`` coflows on the same paths.

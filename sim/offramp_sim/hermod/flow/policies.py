@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.hermod.dag import COMBINE_GRADIENT, DISPATCH_GRADIENT, Dag
-from offramp.hermod.dscp import Codec
+from offramp.hermod.dscp import DscpCodec
 from offramp.hermod.factors import POLICIES, CType, Factors, hermod_policy, key
 from offramp.hermod.queues import plan_queues
 from offramp_base.errors import OfframpError
@@ -82,7 +82,7 @@ def order_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
 def _in_queues(dag: Dag, policy: str, every: list[Factors], queues: int, scheme: str) -> dict[Factors, int]:
     if not policy.startswith("hermod"):
         raise OfframpError(f"policy {policy}: has no code points, queues are for hermod")
-    codec = Codec(dag.micro_batches, dag.layers, policy.endswith("interleaved"), plain=scheme == "msb")
+    codec = DscpCodec(dag.micro_batches, dag.layers, policy.endswith("interleaved"), plain=scheme == "msb")
     plan = plan_queues(codec, queues, control=(), scheme=scheme)
     inside = {f: queues for f in every if f.ctype is CType.TP}
     return {f: queues - plan.queue_of(codec, f) for f in every if f.ctype is not CType.TP} | inside

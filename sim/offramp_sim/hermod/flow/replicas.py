@@ -11,16 +11,16 @@ from offramp.hermod.dag import Flows
 from offramp.hermod.factors import CType
 from offramp.hermod.replicas.dag import ReplicaDag
 from offramp.hermod.traffic import all_pairs
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import Array, Loaded, loads_of, together
 
 _NONE = -1
 """Number of a load that puts nothing on the network."""
 
 
-def load_replicas(dag: ReplicaDag, fabric: Fabric) -> Loaded:
+def load_replicas(dag: ReplicaDag, fabric: BisectionFabric) -> Loaded:
     """Route every load once; all-to-alls are fluid, and a coflow's flows keep their proportions."""
-    table = _Table()
+    table = _LoadTable()
     _all_to_alls(table, dag, fabric)
     _boundaries(table, dag, fabric)
     _rings(table, dag, fabric)
@@ -49,7 +49,7 @@ def load_replicas(dag: ReplicaDag, fabric: Fabric) -> Loaded:
 
 
 @dataclass(slots=True)
-class _Table:
+class _LoadTable:
     """The engine's loads, in sequence.
 
     Attributes:
@@ -75,7 +75,7 @@ class _Table:
         return rows
 
 
-def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
+def _all_to_alls(table: _LoadTable, dag: ReplicaDag, fabric: BisectionFabric) -> None:
     """All-to-alls of each group: each dispatch before its reverse."""
     loads = dag.loads
     for k, group in enumerate(loads.groups):
@@ -90,7 +90,7 @@ def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
         table.numbers.append(numbers.ravel())
 
 
-def _boundaries(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
+def _boundaries(table: _LoadTable, dag: ReplicaDag, fabric: BisectionFabric) -> None:
     """Transfers of each worker to the next stage, then to the previous one."""
     sender = np.arange(dag.workers)
     size = np.full(dag.workers, dag.loads.traffic.job.pp_bytes())
@@ -106,7 +106,7 @@ def _boundaries(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
         table.numbers.append(numbers)
 
 
-def _rings(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
+def _rings(table: _LoadTable, dag: ReplicaDag, fabric: BisectionFabric) -> None:
     """ReduceScatter and AllGather of each ring."""
     for scatter, gather, _ in dag.loads.rings:
         for flows in (scatter, gather):

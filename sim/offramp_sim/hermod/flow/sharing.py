@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.hermod.flow.layout import ASIDE, FIXED, FREE, NARROWED, Context
+from offramp_sim.hermod.flow.layout import ASIDE, FIXED, FREE, NARROWED, FlowRunState
 from offramp_sim.hermod.flow.links import NOTHING
 
 EXACT: Final = 1.000000001
@@ -15,7 +15,7 @@ MUCH: Final = 1e300
 
 
 @native
-def take(ctx: Context, flow: int, rate: float) -> None:
+def take(ctx: FlowRunState, flow: int, rate: float) -> None:
     """Give a flow its rate and take it off its resources."""
     row = ctx.use_row
     load = ctx.load
@@ -31,7 +31,7 @@ def take(ctx: Context, flow: int, rate: float) -> None:
 
 
 @native
-def alone(ctx: Context, flow: int) -> None:
+def alone(ctx: FlowRunState, flow: int) -> None:
     """Rate of a flow that gets all that its resources have left."""
     row = ctx.use_row
     load = ctx.load
@@ -45,7 +45,7 @@ def alone(ctx: Context, flow: int) -> None:
 
 
 @native
-def gather(ctx: Context) -> None:
+def gather(ctx: FlowRunState) -> None:
     """Sum up what the members without a rate need of each resource."""
     members = ctx.members
     row = ctx.use_row
@@ -70,7 +70,7 @@ def gather(ctx: Context) -> None:
 
 
 @native
-def find_levels(ctx: Context) -> None:
+def find_levels(ctx: FlowRunState) -> None:
     """The fair share that the narrowest resource of each flow allows, and the lowest of them on each resource."""
     members = ctx.members
     row = ctx.use_row
@@ -93,7 +93,7 @@ def find_levels(ctx: Context) -> None:
 
 
 @native
-def narrowed(ctx: Context, flow: int) -> bool:
+def narrowed(ctx: FlowRunState, flow: int) -> bool:
     """Whether one of a flow's resources is the narrowest of all flows on it."""
     row = ctx.use_row
     load = ctx.load
@@ -110,7 +110,7 @@ def narrowed(ctx: Context, flow: int) -> bool:
 
 
 @native
-def share(ctx: Context) -> None:
+def share(ctx: FlowRunState) -> None:
     """Max-min fairness among the members; a round fixes all flows that :func:`narrowed` holds for."""
     members = ctx.members
     load = ctx.load
@@ -136,7 +136,7 @@ def share(ctx: Context) -> None:
 
 
 @native
-def put_off(ctx: Context) -> int:
+def put_off(ctx: FlowRunState) -> int:
     """Set aside the members that are not first at one of their senders; returns their number."""
     members = ctx.members
     row = ctx.use_row
@@ -169,7 +169,7 @@ def put_off(ctx: Context) -> int:
 
 
 @native
-def share_in_order(ctx: Context) -> None:
+def share_in_order(ctx: FlowRunState) -> None:
     """Share within a class whose senders know a finer order: first flows of senders share, the next get the rest."""
     members = ctx.members
     fixed = ctx.fixed

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from offramp.hermod.dag import Dag
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
-from offramp_sim.hermod.flow.layout import NOBODY, Context
+from offramp_sim.hermod.flow.layout import NOBODY, FlowRunState
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.policies import Order, order_of
 
@@ -83,8 +83,8 @@ def simulate(
             progress(context.done / max(1, context.tasks))
         if state == 1:
             break
-    end = kept[Context.end]
-    return FlowResult(loaded, kept[Context.start], end, iteration_ends(loaded.dag, end), context.events)
+    end = kept[FlowRunState.end]
+    return FlowResult(loaded, kept[FlowRunState.start], end, iteration_ends(loaded.dag, end), context.events)
 
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
@@ -93,8 +93,9 @@ def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(end.max(initial=0.0, where=of == iteration)) for iteration in range(dag.iterations))
 
 
-def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context]:
+def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[FlowRunState]:
     """The engine's context for a run, and the arrays that it points to; pages that are never written take no memory."""
+    run = FlowRunState
     tasks, flows = len(loaded.delay), len(loaded.load)
     resources, ports = loaded.fabric.resources, loaded.fabric.count
     uses = np.diff(loaded.use_row)
@@ -102,41 +103,41 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
     short, real, byte = np.int32, np.float64, np.uint8
     coflow = loaded.coflow_of_flow
     arrays: dict[object, Any] = {
-        Context.delay: loaded.delay,
-        Context.waits: loaded.waits.copy(),
-        Context.after_row: loaded.after_row,
-        Context.after: loaded.after,
-        Context.flow_row: loaded.flow_row,
-        Context.open_flows: np.diff(loaded.flow_row),
-        Context.loads: loaded.load,
-        Context.use_row: loaded.use_row,
-        Context.use: loaded.use,
-        Context.amount: loaded.amount,
-        Context.weight: loaded.weight,
-        Context.levels: order.level.astype(short)[coflow],
-        Context.hosts: (order.level if order.host is None else order.host).astype(short)[coflow],
-        Context.sides: order.side.astype(byte)[coflow],
-        Context.capacity: loaded.fabric.capacity.copy(),
+        run.delay: loaded.delay,
+        run.waits: loaded.waits.copy(),
+        run.after_row: loaded.after_row,
+        run.after: loaded.after,
+        run.flow_row: loaded.flow_row,
+        run.open_flows: np.diff(loaded.flow_row),
+        run.loads: loaded.load,
+        run.use_row: loaded.use_row,
+        run.use: loaded.use,
+        run.amount: loaded.amount,
+        run.weight: loaded.weight,
+        run.levels: order.level.astype(short)[coflow],
+        run.hosts: (order.level if order.host is None else order.host).astype(short)[coflow],
+        run.sides: order.side.astype(byte)[coflow],
+        run.capacity: loaded.fabric.capacity.copy(),
     }
     for size, kind, fill, fields in (
-        (resources, real, 0, (Context.room, Context.demand, Context.lowest)),
-        (resources, np.int64, 0, (Context.reached,)),
-        (resources, short, NOBODY, (Context.first, Context.last)),
-        (ports, short, 0, (Context.held, Context.top)),
-        (tasks, real, 0, (Context.start, Context.end, Context.heap_time)),
-        (tasks, np.int64, 0, (Context.heap_task,)),
-        (flows, real, 0, (Context.left, Context.rate, Context.since, Context.due, Context.was, Context.level)),
-        (flows, np.int64, 0, (Context.queue,)),
-        (flows, short, 0, (Context.spare, Context.gone, Context.task, Context.load, Context.classes, Context.host)),
-        (flows, short, 0, (Context.ends, Context.place, Context.first_node, Context.members, Context.witness)),
-        (flows, byte, 0, (Context.side, Context.queued, Context.member, Context.fixed)),
-        (nodes, short, 0, (Context.after_node, Context.before_node, Context.node_flow, Context.node_class)),
-        (nodes, real, 0, (Context.node_amount,)),
-        (int(uses.max(initial=0)) + 1, short, NOBODY, (Context.free_nodes,)),
+        (resources, real, 0, (run.room, run.demand, run.lowest)),
+        (resources, np.int64, 0, (run.reached,)),
+        (resources, short, NOBODY, (run.first, run.last)),
+        (ports, short, 0, (run.held, run.top)),
+        (tasks, real, 0, (run.start, run.end, run.heap_time)),
+        (tasks, np.int64, 0, (run.heap_task,)),
+        (flows, real, 0, (run.left, run.rate, run.since, run.due, run.was, run.level)),
+        (flows, np.int64, 0, (run.queue,)),
+        (flows, short, 0, (run.spare, run.gone, run.task, run.load, run.classes, run.host)),
+        (flows, short, 0, (run.ends, run.place, run.first_node, run.members, run.witness)),
+        (flows, byte, 0, (run.side, run.queued, run.member, run.fixed)),
+        (nodes, short, 0, (run.after_node, run.before_node, run.node_flow, run.node_class)),
+        (nodes, real, 0, (run.node_amount,)),
+        (int(uses.max(initial=0)) + 1, short, NOBODY, (run.free_nodes,)),
     ):
         for field in fields:
             arrays[field] = np.full(size, fill, kind) if fill else np.zeros(max(1, size), kind)
-    records = RecordArrays(Context)
+    records = RecordArrays(FlowRunState)
     context = records.fields
     context.tasks, context.ports, context.slack = tasks, ports, slack_s
     context.fifo, context.ordered = order.fifo, order.host is not None
@@ -144,7 +145,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
         records.give(place, array)
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
-    records[Context.heap_time][: len(by)] = loaded.delay[by]
-    records[Context.heap_task][: len(by)] = by
+    records[run.heap_time][: len(by)] = loaded.delay[by]
+    records[run.heap_task][: len(by)] = by
     context.heap_count = len(by)
     return records

@@ -13,14 +13,14 @@ import numpy as np
 from offramp.hermod.build import job_dag
 from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Dag
-from offramp.hermod.job import Job
+from offramp.hermod.job import HermodJob
 from offramp.hermod.placement import Placement
 from offramp.hermod.replicas.dag import replica_dag
 from offramp.hermod.traffic import JobTraffic
 from offramp.themis.network import Network
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.dimensions import Dimensions
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import PROPORTIONAL, Loaded, load
 from offramp_sim.hermod.flow.replicas import load_replicas
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
@@ -32,12 +32,12 @@ MOST_OBJECTS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class SimulationSetup:
     """The settings for simulating a job.
 
     Attributes:
         iterations: the last one is measured, those before it fill the pipeline.
-        routing, leaf: those of the network (:class:`Fabric`).
+        routing, leaf: those of the network (:class:`BisectionFabric`).
         all_to_all, overhead_s, granularity: see :func:`offramp_sim.hermod.flow.network.load`.
         queues, scheme: queues and scheme of the switches for Hermod; None for the exact order.
         sample: GPUs whose replicas are simulated for those of all; exact where replicas are alike, that is with spray
@@ -60,7 +60,7 @@ class Setup:
     bidirectional: bool = False
 
 
-def prepare(job: Job, setup: Setup, *, one_by_one: bool = False) -> Loaded:
+def prepare(job: HermodJob, setup: SimulationSetup, *, one_by_one: bool = False) -> Loaded:
     """The job's DAG on its network, or that of a sample of its replicas; a timeline needs its tasks ``one_by_one``.
 
     Raises:
@@ -68,7 +68,7 @@ def prepare(job: Job, setup: Setup, *, one_by_one: bool = False) -> Loaded:
     """
     mine = job if setup.sample is None else _sampled(job, setup.sample)
     placement = Placement.of(mine)
-    fabric = Fabric.of(placement, job.nic_gbps, setup.routing, setup.leaf, setup.seed)
+    fabric = BisectionFabric.of(placement, job.nic_gbps, setup.routing, setup.leaf, setup.seed)
     plain = setup.granularity == PROPORTIONAL and setup.all_to_all == "fluid"
     if mine.workers > MOST_OBJECTS and plain and not one_by_one:
         traffic = JobTraffic(mine, placement, False, setup.seed, job, setup.bidirectional)
@@ -77,7 +77,7 @@ def prepare(job: Job, setup: Setup, *, one_by_one: bool = False) -> Loaded:
     return _load(dag, fabric, setup)
 
 
-def _sampled(job: Job, gpus: int) -> Job:
+def _sampled(job: HermodJob, gpus: int) -> HermodJob:
     if gpus > job.gpus:
         raise OfframpError(f"sample {gpus}: expected at most the job's {job.gpus} GPUs")
     try:
@@ -94,14 +94,14 @@ def _sampled(job: Job, gpus: int) -> Job:
     return mine
 
 
-def prepare_traces(dag: Dag, nic_gbps: float, setup: Setup) -> Loaded:
+def prepare_traces(dag: Dag, nic_gbps: float, setup: SimulationSetup) -> Loaded:
     """A DAG from traces, each rank on a server of its own."""
     ranks = np.arange(dag.workers)
-    fabric = Fabric(ranks, ranks, dag.workers, 1, nic_gbps * 1e9 / 8, setup.routing, setup.leaf, setup.seed)
+    fabric = BisectionFabric(ranks, ranks, dag.workers, 1, nic_gbps * 1e9 / 8, setup.routing, setup.leaf, setup.seed)
     return _load(dag, fabric, setup)
 
 
-def prepare_traces_on(place: Path, network: Network, setup: Setup) -> Loaded:
+def prepare_traces_on(place: Path, network: Network, setup: SimulationSetup) -> Loaded:
     """Traces whose ranks are the NPUs of a network with dimensions; collectives run along these.
 
     Raises:
@@ -114,7 +114,7 @@ def prepare_traces_on(place: Path, network: Network, setup: Setup) -> Loaded:
     return _load(dag, fabric, setup)
 
 
-def prepare_workload(name: str, network: Network, setup: Setup) -> Loaded:
+def prepare_workload(name: str, network: Network, setup: SimulationSetup) -> Loaded:
     """A text workload of ASTRA-sim 1 or SimAI on a network with dimensions.
 
     Raises:
@@ -124,7 +124,7 @@ def prepare_workload(name: str, network: Network, setup: Setup) -> Loaded:
     return _load(dag, fabric, setup)
 
 
-def _load(dag: Dag, fabric: Fabric, setup: Setup) -> Loaded:
+def _load(dag: Dag, fabric: BisectionFabric, setup: SimulationSetup) -> Loaded:
     return load(
         dag,
         fabric,
@@ -135,14 +135,19 @@ def _load(dag: Dag, fabric: Fabric, setup: Setup) -> Loaded:
 
 
 def compare(
-    job: Job, policies: Iterable[str], setup: Setup, progress: Callable[[str, float], None] | None = None
+    job: HermodJob,
+    policies: Iterable[str],
+    setup: SimulationSetup,
+    progress: Callable[[str, float], None] | None = None,
 ) -> dict[str, FlowResult]:
     """Simulate each policy; ``progress`` gets the policy and the share done."""
     loaded = prepare(job, setup)
     return {name: one(loaded, name, setup, progress) for name in policies}
 
 
-def one(loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, float], None] | None = None) -> FlowResult:
+def one(
+    loaded: Loaded, policy: str, setup: SimulationSetup, progress: Callable[[str, float], None] | None = None
+) -> FlowResult:
     """Simulate one policy; only Hermod's has queues."""
     queues = setup.queues if policy.startswith("hermod") else None
     report = None if progress is None else lambda share: progress(policy, share)

@@ -18,7 +18,7 @@ from offramp.hermod.factors import CType, Factors
 from offramp.themis.network import Collective, Network
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.dimensions import Dimensions
-from offramp_sim.themis.workload import Exchange, Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, LayerCollective, TrainingWorkload
 
 _ROLES = {
     Collective.ALL_REDUCE: kinds.REDUCE_SCATTER,
@@ -28,14 +28,14 @@ _ROLES = {
 }
 
 
-def workload_dag(workload: Workload, network: Network) -> tuple[Dag, Dimensions]:
+def workload_dag(workload: TrainingWorkload, network: Network) -> tuple[Dag, Dimensions]:
     """One training iteration, and its network, with dimensions divided where groups end inside them.
 
     Raises:
         OfframpError: groups that do not fit the network, or an iteration without anything to do.
     """
     fabric = Dimensions.over(workload.fitted(network))
-    iteration = _Iteration(workload, fabric)
+    iteration = _GroupIteration(workload, fabric)
     iteration.run()
     if not iteration.tasks:
         raise OfframpError(f"workload {workload.name}: expected computation or communication")
@@ -43,10 +43,10 @@ def workload_dag(workload: Workload, network: Network) -> tuple[Dag, Dimensions]
     return dag, fabric
 
 
-class _Iteration:
+class _GroupIteration:
     """All NPUs act alike: what each waits for is a task of its own or of its group."""
 
-    def __init__(self, workload: Workload, fabric: Dimensions) -> None:
+    def __init__(self, workload: TrainingWorkload, fabric: Dimensions) -> None:
         self.workload, self.fabric = workload, fabric
         self.tasks: list[Task] = []
         self.dims = workload.dims(fabric.network)
@@ -54,8 +54,8 @@ class _Iteration:
         self.before: list[set[int]] = [set() for _ in range(npus)]  # what each NPU's next task waits for
         self.open: list[list[int]] = []  # coflows of an exchange, by NPU
         self.by_layer: dict[str, list[list[int]]] = {}
-        self.groups: dict[Scope, list[list[int]]] = {}
-        self.flows: dict[tuple[Collective, int, Scope], list[tuple[Flows, float]]] = {}
+        self.groups: dict[CommunicationScope, list[list[int]]] = {}
+        self.flows: dict[tuple[Collective, int, CommunicationScope], list[tuple[Flows, float]]] = {}
 
     def run(self) -> None:
         layers = self.workload.layers
@@ -65,7 +65,7 @@ class _Iteration:
             self.compute(layer.forward_ps, k, backward=False)
             self.by_layer[layer.name] = self.communicate(layer.forward, k, weights=False)
         self.wait(list(self.open))
-        late: list[tuple[Exchange, int]] = []
+        late: list[tuple[LayerCollective, int]] = []
         for k, layer in reversed(list(enumerate(layers))):
             if layer.recompute:
                 self.compute(layer.forward_ps, k, backward=False)
@@ -79,11 +79,11 @@ class _Iteration:
                 self.communicate(layer.weight, k, weights=True)
             if layer.await_input:
                 self.wait(gradients)
-        sizes: dict[tuple[Collective, Scope], int] = {}
+        sizes: dict[tuple[Collective, CommunicationScope], int] = {}
         for each, _ in late:
             sizes[each.collective, each.scope] = sizes.get((each.collective, each.scope), 0) + each.size
         for (collective, scope), size in sizes.items():
-            self.communicate([Exchange(collective, size, scope)], 0, weights=True)
+            self.communicate([LayerCollective(collective, size, scope)], 0, weights=True)
         self.wait(list(self.open))
 
     def compute(self, ps: int, layer: int, *, backward: bool) -> None:
@@ -94,7 +94,7 @@ class _Iteration:
             task = Compute(npu, ps / 1e12, 0, 0, (layer, layer + 1), backward, sorted(waits))
             self.tasks.append(task)
 
-    def communicate(self, exchanges: Iterable[Exchange], layer: int, *, weights: bool) -> list[list[int]]:
+    def communicate(self, exchanges: Iterable[LayerCollective], layer: int, *, weights: bool) -> list[list[int]]:
         """Coflows of each exchange, by NPU."""
         numbers = []
         for exchange in exchanges:
@@ -122,7 +122,7 @@ class _Iteration:
                     self.before[npu].add(coflow)
             self.open = [other for other in self.open if other is not of]
 
-    def _groups(self, scope: Scope) -> list[list[int]]:
+    def _groups(self, scope: CommunicationScope) -> list[list[int]]:
         """The NPUs of each group along a scope's dimensions."""
         if scope not in self.groups:
             sizes = [d.size for d in self.fabric.network.dimensions]
@@ -138,7 +138,7 @@ class _Iteration:
             self.groups[scope] = [[first + each for each in mine] for first in numbers(others)]
         return self.groups[scope]
 
-    def _flows(self, exchange: Exchange) -> list[tuple[Flows, float]]:
+    def _flows(self, exchange: LayerCollective) -> list[tuple[Flows, float]]:
         name = exchange.collective, exchange.size, exchange.scope
         if name not in self.flows:
             groups = self._groups(exchange.scope)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coflows of real processes through the embedded switch: a network namespace for each rank, and one for the switch.
 
->>> from offramp_sim.hermod.lab import Scenario
->>> Scenario(seed=3).seed
+>>> from offramp_sim.hermod.lab import LabScenario
+>>> LabScenario(seed=3).seed
 3
 """
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from offramp_sim.hermod.lab.experiment import LabResult as LabResult
     from offramp_sim.hermod.lab.experiment import abuses as abuses
     from offramp_sim.hermod.lab.experiment import measure as measure
-    from offramp_sim.hermod.lab.scenario import Scenario as Scenario
+    from offramp_sim.hermod.lab.scenario import LabScenario as LabScenario
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
             "LabResult": "offramp_sim.hermod.lab.experiment",
-            "Scenario": "offramp_sim.hermod.lab.scenario",
+            "LabScenario": "offramp_sim.hermod.lab.scenario",
             "abuses": "offramp_sim.hermod.lab.experiment",
             "measure": "offramp_sim.hermod.lab.experiment",
         },

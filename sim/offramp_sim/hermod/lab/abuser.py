@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import ipv4_checksum
 from offramp_sim.hermod.lab.addresses import INTERFACE, address, mac
 from offramp_sim.hermod.lab.namespace import bring_up, enter_new, enter_of
-from offramp_sim.hermod.lab.scenario import Abuse, Scenario
+from offramp_sim.hermod.lab.scenario import Abuse, LabScenario
 
 _PAYLOAD: Final = 1400
 _ETHERTYPE_IPV4: Final = 0x0800
@@ -49,7 +49,7 @@ class Abuser:
         signals: when it starts and ends.
     """
 
-    def __init__(self, scenario: Scenario, abuse: Abuse, signals: Signals) -> None:
+    def __init__(self, scenario: LabScenario, abuse: Abuse, signals: Signals) -> None:
         self._scenario, self._abuse, self._signals = scenario, abuse, signals
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
@@ -101,7 +101,7 @@ class Abuser:
         return content
 
 
-def frames(scenario: Scenario, abuse: Abuse, target: int) -> list[bytes]:
+def frames(scenario: LabScenario, abuse: Abuse, target: int) -> list[bytes]:
     """One frame of each flow to a rank; their sources are the other ranks' addresses."""
     others = [rank for rank in range(scenario.ranks) if rank != target]
     return [_frame(others[flow % len(others)], target, 1024 + flow, abuse.dscp) for flow in range(abuse.flows)]
@@ -117,7 +117,7 @@ def _frame(source: int, target: int, port: int, dscp: int) -> bytes:
     return ethernet + header + udp + bytes(_PAYLOAD)
 
 
-def _run(scenario: Scenario, abuse: Abuse, signals: Signals, thread: int | None, pipe: Connection) -> None:
+def _run(scenario: LabScenario, abuse: Abuse, signals: Signals, thread: int | None, pipe: Connection) -> None:
     ends_with_parent()
     try:
         if thread is None:
@@ -133,7 +133,7 @@ def _run(scenario: Scenario, abuse: Abuse, signals: Signals, thread: int | None,
     signal.pause()  # the interface stays until the experiment has ended
 
 
-def _flood(scenario: Scenario, abuse: Abuse, signals: Signals) -> int:
+def _flood(scenario: LabScenario, abuse: Abuse, signals: Signals) -> int:
     """Send frames until the coflows have ended or the time is over; returns their number."""
     flows = [frames(scenario, abuse, target) for target in range(scenario.ranks) if target not in abuse.spared]
     gap = abuse.burst * len(flows[0][0]) * 8 / (scenario.rate_bps * abuse.load)

@@ -17,8 +17,8 @@ from offramp_base.errors import OfframpError
 from offramp_base.extras import needs
 from offramp_sim.hermod.lab.abuser import Abuser, Signals
 from offramp_sim.hermod.lab.namespace import require
-from offramp_sim.hermod.lab.rank import Place, priorities, rank_work
-from offramp_sim.hermod.lab.scenario import KINDS, Abuse, Scenario
+from offramp_sim.hermod.lab.rank import RankInstructions, priorities, rank_work
+from offramp_sim.hermod.lab.scenario import KINDS, Abuse, LabScenario
 from offramp_sim.hermod.lab.switch import LabSwitch
 
 _TIMES: Final = 3
@@ -42,7 +42,7 @@ class LabResult:
         demoted: frames of both that became best effort: they arrived at others' ports, or exceeded a limit.
     """
 
-    scenario: Scenario
+    scenario: LabScenario
     start_s: dict[str, float]
     end_s: dict[str, float]
     dscp: dict[str, int]
@@ -108,7 +108,7 @@ def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
     return [abuse(dscp, member=member, guarded=guarded) for dscp, member in kinds for guarded in (False, True)]
 
 
-def measure(scenario: Scenario) -> LabResult:
+def measure(scenario: LabScenario) -> LabResult:
     """Run a scenario in network namespaces on this machine.
 
     Raises:
@@ -124,7 +124,7 @@ def measure(scenario: Scenario) -> LabResult:
         folder = Path(stack.enter_context(temporary_folder()))
         switch = stack.enter_context(LabSwitch(scenario, marks, folder))
         signals = Signals(folder / "begun", folder / "ended")
-        place = Place(scenario, str(folder / "ready"), str(signals.begun))
+        place = RankInstructions(scenario, str(folder / "ready"), str(signals.begun))
         abuser = None if abuse is None else stack.enter_context(Abuser(scenario, abuse, signals))
         if abuser is not None and abuse is not None and not abuse.member:
             switch.connect(scenario.ranks, abuser.start(None))

@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 
 from offramp.hermod.dag import ACTIVATION, DISPATCH, GRADIENT, Coflow, Compute, Dag, Flows, Task
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import SEPARATE, load
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.lab.rank import token_bytes
-from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenario
+from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, LabScenario
 
 _ROLES: Final = {"EP": DISPATCH, "PP": ACTIVATION, "DP-0": GRADIENT, "DP-1": GRADIENT}
 
 
-def model(scenario: Scenario) -> dict[str, float]:
+def model(scenario: LabScenario) -> dict[str, float]:
     """Seconds of each coflow, from its start to the end of its last flow: no packets, no TCP, no start-up."""
     tasks: list[Task] = []
     position = {}
@@ -29,13 +29,13 @@ def model(scenario: Scenario) -> dict[str, float]:
         )
     ranks = np.arange(scenario.ranks)
     dag = Dag(tasks, scenario.ranks, 1, 1, LAYERS, MICRO_BATCHES, interleaved=False)
-    fabric = Fabric(ranks, ranks, scenario.ranks, 1, scenario.rate_bps / 8)
+    fabric = BisectionFabric(ranks, ranks, scenario.ranks, 1, scenario.rate_bps / 8)
     policy, queues = ("hermod", scenario.queues - 1) if scenario.priorities else ("fifo", None)
     outcome = simulate(load(dag, fabric, granularity=SEPARATE), policy, queues=queues)
     return {kind: float(outcome.end[at] - scenario.start_s(kind)) for kind, at in position.items()}
 
 
-def flows_of(scenario: Scenario, kind: str) -> Flows:
+def flows_of(scenario: LabScenario, kind: str) -> Flows:
     """The flows of a coflow: tokens as drawn, activations to the upper half, gradients round the ring."""
     ranks, unit = np.arange(scenario.ranks), scenario.unit
     if kind == "EP":

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 from offramp_sim.hermod.lab.addresses import INTERFACE, address, mac
 from offramp_sim.hermod.lab.namespace import bring_up, enter_new
-from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenario
+from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, LabScenario
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +33,7 @@ _WARM_UP: Final = 1000
 _Spans = dict[str, tuple[float, float]]
 
 
-def priorities(scenario: Scenario) -> Priorities:
+def priorities(scenario: LabScenario) -> Priorities:
     """Priorities that hosts and switch share."""
     if not scenario.priorities:
         return Priorities.off()
@@ -41,10 +41,10 @@ def priorities(scenario: Scenario) -> Priorities:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankInstructions:
     """Instructions for a rank: what to run, and the files that signal a working switch and the start of the coflows."""
 
-    scenario: Scenario
+    scenario: LabScenario
     ready: str
     begun: str
 
@@ -65,7 +65,7 @@ class Observation:
     sent: dict[int, int]
 
 
-def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list[Observation] | None:
+def rank_work(group: Group, place: RankInstructions, report: Callable[[Any], None]) -> list[Observation] | None:
     """Run the scenario; returns each rank's observation on rank 0."""
     import torch
 
@@ -93,7 +93,7 @@ def _await(ready: Path) -> None:
         time.sleep(0.01)
 
 
-def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> tuple[list[_Spans], list[str]]:
+def _run(group: Group, endpoint: Endpoint, scenario: LabScenario, begins: Path) -> tuple[list[_Spans], list[str]]:
     """Spans of the coflows at this rank in each round, and those whose contents were wrong."""
     import torch
 
@@ -120,7 +120,7 @@ def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> 
 
 
 def _round(
-    group: Group, operator: AllToAll, sums: AllReduce, line: Messages, scenario: Scenario, begins: Path
+    group: Group, operator: AllToAll, sums: AllReduce, line: Messages, scenario: LabScenario, begins: Path
 ) -> tuple[_Spans, list[str]]:
     """Spans of the coflows of one round at this rank, and those whose contents were wrong."""
     import torch
@@ -174,7 +174,7 @@ def _begin(rank: int, begins: Path) -> float:
     return time.monotonic()
 
 
-def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:
+def _tokens(scenario: LabScenario, rank: int) -> list[torch.Tensor]:
     """Bytes that a rank sends to each expert: popular ones get more, the busiest port a quarter of a unit."""
     import torch
 
@@ -182,7 +182,7 @@ def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:
     return [torch.full((count,), 16 * rank + peer, dtype=torch.uint8) for peer, count in enumerate(sizes)]
 
 
-def token_bytes(scenario: Scenario) -> list[list[int]]:
+def token_bytes(scenario: LabScenario) -> list[list[int]]:
     """Bytes of tokens from each rank to each rank."""
     import torch
 

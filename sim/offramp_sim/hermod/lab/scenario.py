@@ -56,7 +56,7 @@ class Abuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class LabScenario:
     """Four coflows among some ranks, each started while those before it are in flight.
 
     Two buckets of gradients (DP, all ranks) come first, then activations from each rank of the lower half to one of

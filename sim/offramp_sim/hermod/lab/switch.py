@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.p4 import switch_plan as deployed_plan
 from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.switch.control import HermodControl
@@ -22,12 +22,12 @@ from offramp.p4src import p4_source
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_p4.paced import PacedSwitch
-from offramp_p4.serve import Running, build
+from offramp_p4.serve import RunningSwitch, build
 from offramp_p4.settings import Settings
 from offramp_p4.tm import QueueConfig, TmConfig
 from offramp_sim.hermod.lab.addresses import INTERFACE, mac
 from offramp_sim.hermod.lab.namespace import enter_new, veth
-from offramp_sim.hermod.lab.scenario import Scenario
+from offramp_sim.hermod.lab.scenario import LabScenario
 
 _QUEUE_PACKETS: Final = 256
 _STARTS_S: Final = 60.0
@@ -35,7 +35,7 @@ _SETTLED_S: Final = 0.1
 _PORTS: Final = logging.getLogger("offramp_p4.ports.interface")
 
 
-def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
+def switch_plan(scenario: LabScenario, priorities: Priorities) -> SwitchPlan:
     """The queues of the job's plan as deployed, or one queue for all; and the ports of the ranks."""
     hosts, ports = {mac(rank): rank for rank in range(scenario.ranks)}, range(ports_of(scenario))
     plan = priorities.plan
@@ -43,11 +43,13 @@ def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
         return SwitchPlan({}, 0, 0, hosts=hosts, ports=ports)
     if scenario.abuse is None or not scenario.abuse.guarded:
         return deployed_plan(plan, ports, hosts)
-    limits = Limits(scenario.rate_bps, lowest=0)  # the traffic manager keeps the lowest queue's share: it drops nothing
+    limits = LineLimits(
+        scenario.rate_bps, lowest=0
+    )  # the traffic manager keeps the lowest queue's share: it drops nothing
     return deployed_plan(plan, ports, hosts, members=range(scenario.ranks), limits=limits)
 
 
-def ports_of(scenario: Scenario) -> int:
+def ports_of(scenario: LabScenario) -> int:
     """Ports of the switch: one for each rank, and one for an outsider with a port of its own."""
     return scenario.ranks + (scenario.abuse is not None and not scenario.abuse.member)
 
@@ -61,12 +63,12 @@ class LabSwitch:
         folder: folder for the socket of its P4Runtime server.
     """
 
-    def __init__(self, scenario: Scenario, priorities: Priorities, folder: Path) -> None:
+    def __init__(self, scenario: LabScenario, priorities: Priorities, folder: Path) -> None:
         self._scenario, self._priorities = scenario, priorities
         self._ports = ports_of(scenario)
         self._address = f"unix:{folder / 'p4runtime'}"
         self._threads: queue.SimpleQueue[dict[int, int] | None] = queue.SimpleQueue()
-        self._running: Future[Running] = Future()
+        self._running: Future[RunningSwitch] = Future()
         self._session: Session | None = None
         self._control: HermodControl | None = None
         self._known: dict[int, int] = {}

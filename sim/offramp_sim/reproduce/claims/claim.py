@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from offramp_sim.reproduce.item import CLAIMS, Evidence, Item
-from offramp_sim.reproduce.referee.case import Case, Row
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase
 from offramp_sim.reproduce.referee.verdict import Ruling, verdicts
 
 
@@ -61,7 +61,7 @@ class Claim:
             parts.append(f"scale to {high:g}")
         return ", ".join(parts)
 
-    def covers(self, case: Case, item: Item) -> bool:
+    def covers(self, case: ItemCase, item: Item) -> bool:
         """Whether it is claimed for the settings of a case of its item."""
         chosen = {name: values[0] for name, values in item.options.items()} | dict(case.options)
         low, high = self.sizes
@@ -86,7 +86,7 @@ class Judgement:
         ruling: whether the number is as claimed in all of them.
         turns: those in which it does not hold.
         elsewhere: settings outside the claim in which it would not hold.
-        nearest, distance: as in :class:`~offramp_sim.reproduce.referee.verdict.Verdict`, over all settings.
+        nearest, distance: as in :class:`~offramp_sim.reproduce.referee.verdict.NumberVerdict`, over all settings.
     """
 
     claim: Claim
@@ -105,7 +105,7 @@ class Judgement:
     distance: float | None = None
 
 
-def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
+def judge(claim: Claim, item: Item, rows: Sequence[CaseResult]) -> Judgement:
     """Judge a claim by the rows of its item."""
     inside = [row for row in rows if claim.covers(row.case, item)]
     outside = [row for row in rows if row not in inside]
@@ -126,7 +126,7 @@ def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
     )  # fmt: skip
 
 
-def _numbers(claim: Claim, rows: Sequence[Row]) -> dict[str, float]:
+def _numbers(claim: Claim, rows: Sequence[CaseResult]) -> dict[str, float]:
     """The claim's number in each case that has one, by the case's name."""
     values = {row.case.name: row.values[claim.number].number for row in rows if claim.number in row.values}
     return {name: number for name, number in values.items() if number is not None}

@@ -38,9 +38,9 @@ def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
             "paper's. The distance is our number over the paper's or, for changes in percent, the difference in points."
         )
         lines += ["", *_row("Number", "Paper", "Nearest", "Distance", "Settings"), "|---" * 5 + "|"]
-        for found in nearest:
-            away = f"{found.distance:.3g}"
-            lines += _row(f"{found.item}: {found.what}", found.published, found.ours, away, found.case.name)
+        for near in nearest:
+            away = f"{near.distance:.3g}"
+            lines += _row(f"{near.item}: {near.what}", near.published, near.ours, away, near.case.name)
     return "\n".join(lines).rstrip() + "\n"
 
 

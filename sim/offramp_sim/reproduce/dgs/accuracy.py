@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import THREADS, mean_accuracy
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 SEEDS: Final = 2
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"partition": ("random", "metis"), "workers": (4, 2)}
@@ -38,7 +38,7 @@ def figure32(scale: float, seed: int, **open_: Any) -> Reproduction:
     losses = (0.0, 0.2, 0.4, 0.6, 0.8)
     scores = [_accuracy(f"{loss:g} lost", scale, seed, sampler="random", columns=1 - loss, **open_) for loss in losses]
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"{100 * loss:.0f} % lost: accuracy against none",
             published,
             f"{value - scores[0]:+.2f} points",
@@ -80,7 +80,7 @@ def table34(scale: float, seed: int, **open_: Any) -> Reproduction:
         names.append(name)
         values.append(_accuracy(name, scale, seed, **how, **open_))
         shown = f"{published - TABLE_34[0][1]:+.2f}", f"{values[-1] - values[0]:+.2f}"
-        comparisons.append(Comparison(f"{name}: points from full batch", *shown))
+        comparisons.append(PaperComparison(f"{name}: points from full batch", *shown))
     panel = Curves("test accuracy", "", "%", {"accuracy": (names, values)}, bars=True)
     data = {"accuracy": dict(zip(names, values, strict=True))}
     return Reproduction(comparisons, [panel], _SETTINGS | {"seed": seed, "columns": RATE}, _NOTE, data)
@@ -101,10 +101,10 @@ def figure310(scale: float, seed: int, **open_: Any) -> Reproduction:
     wide = {"columns": RATE, "fanout": (20, 20), **open_}
     by_epsilon = [_accuracy(f"epsilon {e:g}", scale, seed, epsilon=e, **wide) for e in epsilons]
     comparisons = [
-        Comparison(f"columns {100 * rate:.0f} %: points from all", published, f"{value - by_rate[0]:+.2f}")
+        PaperComparison(f"columns {100 * rate:.0f} %: points from all", published, f"{value - by_rate[0]:+.2f}")
         for rate, value, published in zip(rates, by_rate, ("0", "-0.48", "lower", None), strict=True)
     ] + [
-        Comparison(f"epsilon {e:g}: points from 0", "no effect", f"{value - by_epsilon[0]:+.2f}")
+        PaperComparison(f"epsilon {e:g}: points from 0", "no effect", f"{value - by_epsilon[0]:+.2f}")
         for e, value in zip(epsilons, by_epsilon, strict=True)
     ]
     panels = [

@@ -14,7 +14,7 @@ from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.graphs import hubs, planted
 from offramp_sim.reproduce.dgs.runs import THREADS, run
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _SIGNALS: Final = ("shuffled", "constant", "degree")
 _WAYS: Final[dict[str, dict[str, Any]]] = {
@@ -39,7 +39,7 @@ def controls(scale: float, seed: int, *, fanout: tuple[int, int] = (3, 3)) -> Re
         "communities": planted(seed, n=max(240, round(800 * scale)))[0],
         "hubs": hubs(seed, n=max(240, round(900 * scale)))[0],
     }
-    comparisons: list[Comparison] = []
+    comparisons: list[PaperComparison] = []
     bars: dict[str, tuple[list[Any], list[float]]] = {way: ([], []) for way in _WAYS}
     data = {}
     for name in counted("graphs", list(graphs)):
@@ -54,8 +54,8 @@ def controls(scale: float, seed: int, *, fanout: tuple[int, int] = (3, 3)) -> Re
             bars[way][1].append(others / 1e3)
             if way != "explained":
                 comparisons += [
-                    Comparison(f"{name}: bytes by {way} over by explanations", None, f"{others / sent:.2f}x"),
-                    Comparison(
+                    PaperComparison(f"{name}: bytes by {way} over by explanations", None, f"{others / sent:.2f}x"),
+                    PaperComparison(
                         f"{name}: explained less {way}, points", None, f"{accuracy - theirs:+.2f}", turns_at=0.0
                     ),
                 ]

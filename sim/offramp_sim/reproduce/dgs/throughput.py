@@ -9,10 +9,10 @@ from typing import Any, Final
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import METHODS, THREADS, stand_in, traffic
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"link_gbps": (10.0, 1.0, 25.0), "vertex_us": (20.0, 2.0, 50.0)}
-"""Values of :class:`Rates` for a referee."""
+"""Values of :class:`ThroughputRates` for a referee."""
 MODEL: Final = (
     "Time is modelled: multiplications of the first layer at 10 Tflop/s and 20 us per sampled vertex, "
     "then all bytes at 10 Gb/s per worker."
@@ -30,7 +30,7 @@ _ATTENTION: Final = 1.5
 
 
 @dataclass(frozen=True)
-class Rates:
+class ThroughputRates:
     """Rates that the thesis does not give.
 
     Attributes:
@@ -45,16 +45,18 @@ class Rates:
 
 
 def epoch_s(
-    vertices: int, width: int, sent: int, workers: int = 8, model: str = "sage", rates: Rates | None = None
+    vertices: int, width: int, sent: int, workers: int = 8, model: str = "sage", rates: ThroughputRates | None = None
 ) -> float:
     """The alpha-beta model: computation and the bytes of an epoch, shared evenly by the workers."""
-    rates = rates or Rates()
+    rates = rates or ThroughputRates()
     heavy = _ATTENTION if model == "gat" else 1.0
     computing = vertices * (heavy * rates.vertex_us * 1e-6 + 2 * 3 * _MATRICES[model] * 16 * width / rates.flops)
     return (computing + 8 * sent / (1e9 * rates.link_gbps)) / workers
 
 
-def _throughput(name: str, scale: float, seed: int, rates: Rates, sampler: str, workers: int, model: str) -> float:
+def _throughput(
+    name: str, scale: float, seed: int, rates: ThroughputRates, sampler: str, workers: int, model: str
+) -> float:
     """Thousands of training vertices per second."""
     graph = stand_in(name, scale, seed)
     last = traffic(graph, seed=seed, workers=workers, model=model, **_SAMPLERS[sampler]).epochs[-1].reported
@@ -62,7 +64,7 @@ def _throughput(name: str, scale: float, seed: int, rates: Rates, sampler: str, 
     return float(graph.train.sum()) / seconds / 1e3
 
 
-def _scaling(name: str, scale: float, seed: int, rates: Rates) -> Reproduction:
+def _scaling(name: str, scale: float, seed: int, rates: ThroughputRates) -> Reproduction:
     """Throughput of GraphSAGE against the number of workers."""
     workers = (2, 4, 8)
     lines: dict[str, tuple[list[Any], list[float]]] = {
@@ -71,7 +73,9 @@ def _scaling(name: str, scale: float, seed: int, rates: Rates) -> Reproduction:
     }
     published = {"LADIES": "1.10 to 3.24x", "random": "up to 1.25x", "FastGCN": "up to 1.25x"}
     comparisons = [
-        Comparison(f"{count} workers: DGS over {sampler}", shown, f"{lines['DGS'][1][i] / lines[sampler][1][i]:.2f}x")
+        PaperComparison(
+            f"{count} workers: DGS over {sampler}", shown, f"{lines['DGS'][1][i] / lines[sampler][1][i]:.2f}x"
+        )
         for sampler, shown in published.items()
         for i, count in enumerate(workers)
     ]
@@ -89,7 +93,7 @@ def _scaling(name: str, scale: float, seed: int, rates: Rates) -> Reproduction:
 )
 def figure35(scale: float, seed: int, **rates: float) -> Reproduction:
     """Reddit: the densest graph, the widest features."""
-    return _scaling("Reddit", scale, seed, Rates(**rates))
+    return _scaling("Reddit", scale, seed, ThroughputRates(**rates))
 
 
 @reproduces(
@@ -97,7 +101,7 @@ def figure35(scale: float, seed: int, **rates: float) -> Reproduction:
 )
 def figure36(scale: float, seed: int, **rates: float) -> Reproduction:
     """Figure 3.6: throughput on Ogbn-products."""
-    return _scaling("Ogbn-products", scale, seed, Rates(**rates))
+    return _scaling("Ogbn-products", scale, seed, ThroughputRates(**rates))
 
 
 @reproduces(
@@ -105,7 +109,7 @@ def figure36(scale: float, seed: int, **rates: float) -> Reproduction:
 )
 def figure37(scale: float, seed: int, **rates: float) -> Reproduction:
     """Amazon, where LADIES is furthest behind."""
-    return _scaling("Amazon", scale, seed, Rates(**rates))
+    return _scaling("Amazon", scale, seed, ThroughputRates(**rates))
 
 
 @reproduces(
@@ -122,7 +126,7 @@ def table32(scale: float, seed: int, **rates: float) -> Reproduction:
     lines: dict[str, tuple[list[Any], list[float]]] = {sampler: ([], []) for sampler in _SAMPLERS}
     for model, theirs in counted("models", list(published.items())):
         throughputs = {
-            sampler: _throughput("Ogbn-papers", scale, seed, Rates(**rates), sampler, 8, model)
+            sampler: _throughput("Ogbn-papers", scale, seed, ThroughputRates(**rates), sampler, 8, model)
             for sampler in _SAMPLERS
             if not (model == "gat" and sampler == "LADIES")
         }
@@ -131,7 +135,7 @@ def table32(scale: float, seed: int, **rates: float) -> Reproduction:
             xs.append(model)
             ys.append(value)
         comparisons += [
-            Comparison(
+            PaperComparison(
                 f"{model}: DGS over {sampler}",
                 f"{theirs['DGS'] / theirs[sampler]:.2f}x",
                 f"{throughputs['DGS'] / value:.2f}x",

@@ -9,9 +9,9 @@ from offramp.graph.generate import generate
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import GRAPHS, METHODS, THREADS, stand_in, steady_bytes, traffic
-from offramp_sim.reproduce.dgs.throughput import MODEL, Rates, epoch_s
+from offramp_sim.reproduce.dgs.throughput import MODEL, ThroughputRates, epoch_s
 from offramp_sim.reproduce.dgs.throughput import OPTIONS as RATES
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "signal": ("explained", "shuffled", "constant", "degree"),
@@ -55,7 +55,7 @@ def table33(scale: float, seed: int, **open_: Any) -> Reproduction:
             if place:
                 published = 100 * (PUBLISHED[name][place] / PUBLISHED[name][0] - 1)
                 ours = 100 * (sent[method] / sent["random"] - 1)
-                comparisons.append(Comparison(f"{name}: {method}", f"{published:+.1f} %", f"{ours:+.1f} %"))
+                comparisons.append(PaperComparison(f"{name}: {method}", f"{published:+.1f} %", f"{ours:+.1f} %"))
     panel = Curves("bytes of an epoch, GraphSAGE, 8 workers", "", "MB", lines, bars=True)
     settings = {"workers": 8, "fan-out": "10, 10", "columns": 0.85, "epsilon": 0.1, "how": THREADS, "seed": seed}
     return Reproduction(comparisons, [panel], settings, _SAVING_NOTE, {"bytes": data})
@@ -82,7 +82,9 @@ def figure38(scale: float, seed: int, **open_: Any) -> Reproduction:
             lines[method][0].append(partition)
             lines[method][1].append(size / 1e6)
         comparisons.append(
-            Comparison(f"{partition}: bytes of random over DGS's", published[partition], f"{sent[0] / sent[1]:.2f}x")
+            PaperComparison(
+                f"{partition}: bytes of random over DGS's", published[partition], f"{sent[0] / sent[1]:.2f}x"
+            )
         )
     panel = Curves("bytes of an epoch by partition", "", "MB", lines, bars=True)
     note = "Published are speeds over random sampling; where the network is the bottleneck, bytes are time."
@@ -111,14 +113,16 @@ def figure39(scale: float, seed: int, **rates: float) -> Reproduction:
             for method, how in methods.items():
                 last = traffic(graph, seed=seed, **deeper, **how).epochs[-1].reported
                 lines[method][0].append(point)
-                lines[method][1].append(epoch_s(last.vertices, width, last.ledger.total, rates=Rates(**rates)))
+                lines[method][1].append(
+                    epoch_s(last.vertices, width, last.ledger.total, rates=ThroughputRates(**rates))
+                )
         data[what] = lines
         panels.append(Curves(f"epoch time against {what}", what, "seconds (model)", lines))
         for place, point in enumerate(points):
             faster = 100 * (lines["random"][1][place] / lines["DGS"][1][place] - 1)
             published = {"features": {32: "2.2 %", 1024: "11.6 to 51.03 %"}, "layers": {4: "35.5 to 56.8 %"}}[what]
             comparisons.append(
-                Comparison(f"{point} {what}: DGS faster than random", published.get(point), f"{faster:.1f} %")
+                PaperComparison(f"{point} {what}: DGS faster than random", published.get(point), f"{faster:.1f} %")
             )
     note = f"{MODEL} Published are Reddit's epoch times on GPUs. Masks also leave fewer vertices to compute."
     settings = {"workers": 8, "hidden": 16, "how": THREADS, "seed": seed}
@@ -140,8 +144,8 @@ def table35(scale: float, seed: int, *, period: int = 30, **open_: Any) -> Repro
     training = sum(epoch.reported.sampling_s + epoch.reported.computing_s for epoch in result.epochs)
     share = 100 * explaining / training
     comparisons = [
-        Comparison("processor time with explanations over without", "+13.3 %", f"+{share:.1f} %"),
-        Comparison("explanations of a worker", None, str(result.epochs[-1].reported.explanations)),
+        PaperComparison("processor time with explanations over without", "+13.3 %", f"+{share:.1f} %"),
+        PaperComparison("explanations of a worker", None, str(result.epochs[-1].reported.explanations)),
     ]
     bars = {"training": (["seconds"], [training]), "explaining": (["seconds"], [explaining])}
     panel = Curves("time of the slowest worker", "", "s", bars, bars=True, stacked=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.dgtp.cluster import Cluster
+from offramp.dgtp.cluster import MachineCluster
 from offramp.dgtp.colocation import max_colocated
 from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Exploration, explore
@@ -19,7 +19,7 @@ from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import homogeneous_testbed, make_job
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _SEEDS: Final = 4
 _STEPS: Final = 2500
@@ -33,7 +33,7 @@ _CORES: Final = (8, 10, 12, 16)
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _SensitivityCase:
     how: Exploration
     seed: int
     colocated: bool = False
@@ -53,7 +53,7 @@ def sensitivity(scale: float, seed: int) -> Reproduction:
         "cores of a server": {v: (usual, False, v) for v in _CORES},
     }
     settings = [row for values in moved.values() for row in values.values()]
-    cases = [_Case(how, seed + i, start, cores) for how, start, cores in settings for i in range(_SEEDS)]
+    cases = [_SensitivityCase(how, seed + i, start, cores) for how, start, cores in settings for i in range(_SEEDS)]
     finishes = np.array(sweep(_reached, cases, processes=2, what="walking")).reshape(len(settings), _SEEDS)
     rows = iter(finishes)
     comparisons, panels, data = [], [], {}
@@ -61,7 +61,7 @@ def sensitivity(scale: float, seed: int) -> Reproduction:
         mine = [next(rows) for _ in values]
         for value, seconds in zip(values, mine, strict=True):
             ours = f"{seconds.mean():.1f} s ({seconds.min():.1f} to {seconds.max():.1f})"
-            comparisons.append(Comparison(f"{name} {value}: {_ITERATIONS} iterations", None, ours))
+            comparisons.append(PaperComparison(f"{name} {value}: {_ITERATIONS} iterations", None, ours))
         labels = [str(value) for value in values]
         lines: dict[str, tuple[list[Any], list[float]]] = {
             what: (labels, [float(pick(seconds)) for seconds in mine])
@@ -77,10 +77,10 @@ def sensitivity(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"steps": usual.steps, "walks": _SEEDS, "seed": seed}, note, data)
 
 
-def _reached(case: _Case) -> float:
+def _reached(case: _SensitivityCase) -> float:
     """Seconds of training on the placement that a walk has found, with volumes that it has not seen."""
     servers = tuple(replace(m, capacity={**m.capacity, "cpu": case.cores}) for m in homogeneous_testbed().machines)
-    problem = Problem(make_job("products", 6, 2, "ps").graph(len(servers)), Cluster(servers))
+    problem = Problem(make_job("products", 6, 2, "ps").graph(len(servers)), MachineCluster(servers))
     start = (max_colocated if case.colocated else initial_feasible)(problem, case.seed)
     walked = explore(problem, start, FastCluster(problem, draw(problem.graph, 20, case.seed)), case.how, case.seed)
     return FastCluster(problem, draw(problem.graph, _ITERATIONS, case.seed + HELD_OUT)).makespan(walked.machine)

@@ -21,7 +21,7 @@ from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_setup, random_cluster, simulated_job
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _DATASETS: Final = ("products", "papers100m")
 _BATCHES: Final = (250, 1000, 4000)
@@ -65,14 +65,14 @@ def _placed(clusters: int, seed: int, compute: float) -> tuple[_Placed, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _SimulationCase:
     placed: _Placed
     value: float
     ratios: bool
     compute: float
 
 
-def _measure(case: _Case) -> list[float]:
+def _measure(case: _SimulationCase) -> list[float]:
     """Seconds of each scheme at one batch or peak-to-mean ratio."""
     at, seed = case.placed, case.placed.seed + HELD_OUT
     if case.ratios:
@@ -98,7 +98,7 @@ def _all(scale: float, seed: int, *, ratios: bool, compute: float) -> tuple[dict
     clusters = _clusters(scale)
     placed = _placed(clusters, seed, compute)
     values = _RATIOS if ratios else _BATCHES
-    cases = [_Case(at, value, ratios, compute) for at in placed for value in values]
+    cases = [_SimulationCase(at, value, ratios, compute) for at in placed for value in values]
     rows = np.array(sweep(_measure, cases, processes=2, what="simulating")).reshape(
         len(_DATASETS), clusters, len(values), len(_SCHEMES)
     )
@@ -107,13 +107,13 @@ def _all(scale: float, seed: int, *, ratios: bool, compute: float) -> tuple[dict
     return times, refused
 
 
-def _compare(times: dict[str, FloatArray], published: dict[tuple[str, str], str]) -> list[Comparison]:
+def _compare(times: dict[str, FloatArray], published: dict[tuple[str, str], str]) -> list[PaperComparison]:
     lines = []
     for dataset, seconds in times.items():
         for k, scheme in enumerate(_SCHEMES[1:], 1):
             saved = 100 * (1 - seconds[:, :, 0] / seconds[:, :, k])
             ours = f"{saved.mean():.0f} % ({saved.min():.0f} to {saved.max():.0f})"
-            lines.append(Comparison(f"{dataset}, against {scheme}", published.get((dataset, scheme)), ours))
+            lines.append(PaperComparison(f"{dataset}, against {scheme}", published.get((dataset, scheme)), ours))
     return lines
 
 
@@ -125,7 +125,13 @@ def _panels(times: dict[str, FloatArray], values: tuple[float, ...], x: str, y: 
 
 
 def _reproduction(
-    scale: float, seed: int, comparisons: list[Comparison], panels: list[Curves], times: Any, refused: Any, note: str
+    scale: float,
+    seed: int,
+    comparisons: list[PaperComparison],
+    panels: list[Curves],
+    times: Any,
+    refused: Any,
+    note: str,
 ) -> Reproduction:
     settings = {"clusters": _clusters(scale), "refused": refused, "iterations": _ITERATIONS, "seed": seed}
     note = (
@@ -161,9 +167,9 @@ def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     steady = {name: t[:, :, 0].max(axis=1) / t[:, :, 0].min(axis=1) - 1 for name, t in times.items()}
     comparisons = _compare(times, {})
     best = max(float((1 - t[:, :, :1] / t[:, :, 1:]).max()) for t in times.values())
-    comparisons.append(Comparison("most saved against any", "55 %", f"{100 * best:.0f} %"))
+    comparisons.append(PaperComparison("most saved against any", "55 %", f"{100 * best:.0f} %"))
     comparisons += [
-        Comparison(f"{name}: DGTP's spread over ratios", "stable", f"{100 * change.mean():.0f} %")
+        PaperComparison(f"{name}: DGTP's spread over ratios", "stable", f"{100 * change.mean():.0f} %")
         for name, change in steady.items()
     ]
     panels = _panels(times, _RATIOS, "peak to mean", f"{_ITERATIONS} iterations, s")
@@ -190,9 +196,9 @@ def theorems(scale: float, seed: int) -> Reproduction:
             promised.append(float(known.ratio))
             paths.append(known.upper / reached)
         comparisons += [
-            Comparison(f"{name}: time over lower bound", None, f"{min(ratios):.2f} to {max(ratios):.2f}"),
-            Comparison(f"{name}: competitive ratio", None, f"{min(promised):.0f} to {max(promised):.0f}"),
-            Comparison(f"{name}: critical path over time", "at least 1", f"{min(paths):.2f} to {max(paths):.2f}"),
+            PaperComparison(f"{name}: time over lower bound", None, f"{min(ratios):.2f} to {max(ratios):.2f}"),
+            PaperComparison(f"{name}: competitive ratio", None, f"{min(promised):.0f} to {max(promised):.0f}"),
+            PaperComparison(f"{name}: critical path over time", "at least 1", f"{min(paths):.2f} to {max(paths):.2f}"),
         ]
         order = np.argsort(promised)
         panel[f"{name}: reached"] = (np.array(promised)[order].tolist(), np.array(ratios)[order].tolist())
@@ -201,7 +207,7 @@ def theorems(scale: float, seed: int) -> Reproduction:
     peaks = draw(make_setup("testbed-products-ps").problem.graph, 50, seed)
     peak = peak_to_mean(peaks, _from_stores(make_setup("testbed-products-ps").problem))
     comparisons.append(
-        Comparison(
+        PaperComparison(
             "peak-to-mean ratio of the assumed volumes, products",
             "1.16",
             f"{peak:.2f}",

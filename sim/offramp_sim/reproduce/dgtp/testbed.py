@@ -9,19 +9,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.dgtp.cluster import Cluster
+from offramp.dgtp.cluster import MachineCluster
 from offramp.dgtp.colocation import max_colocated
 from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Exploration
-from offramp.dgtp.job import Job
+from offramp.dgtp.job import DgtpJob
 from offramp.dgtp.problem import IntArray, Problem
-from offramp.dgtp.search import Found, Search, search
+from offramp.dgtp.search import Search, SearchResult, search
 from offramp.dgtp.volume import FloatArray
 from offramp_base.progress import counted
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import DATASETS, heterogeneous_testbed, homogeneous_testbed, make_job
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "volume": (1.0, 0.25, 4.0),
@@ -42,28 +42,28 @@ def _iterations(scale: float) -> int:
     return max(10, round(100 * scale))
 
 
-def plan(problem: Problem, seed: int) -> Found:
+def plan(problem: Problem, seed: int) -> SearchResult:
     """Plan by a portfolio search that takes seconds."""
     return search(problem, FastCluster, Search(walks=2, steps=1500, reliefs=5000, trials=300, seed=seed), processes=1)
 
 
-def assumed(dataset: str, workers: int, samplers: int, sync: str, *, volume: float, compute: float) -> Job:
+def assumed(dataset: str, workers: int, samplers: int, sync: str, *, volume: float, compute: float) -> DgtpJob:
     """A job of the paper, with multiples of the assumed volumes and times."""
     gathered = volume * DATASETS[dataset].gathered
     return make_job(dataset, workers, samplers, sync, gathered=gathered, compute=compute)
 
 
-def rated(cluster: Cluster, link: float) -> Cluster:
+def rated(cluster: MachineCluster, link: float) -> MachineCluster:
     """A cluster whose cards are ``link`` times as fast."""
-    return Cluster(
+    return MachineCluster(
         tuple(replace(m, ingress_bps=link * m.ingress_bps, egress_bps=link * m.egress_bps) for m in cluster.machines)
     )
 
 
-class _Bench:
+class _PlacementBench:
     """A job on a cluster, DGTP's placement, DistDGL's, and their times on volumes held out."""
 
-    def __init__(self, job: Job, cluster: Cluster, iterations: int, seed: int) -> None:
+    def __init__(self, job: DgtpJob, cluster: MachineCluster, iterations: int, seed: int) -> None:
         self.problem = Problem(job.graph(len(cluster)), cluster)
         self.judge = FastCluster(self.problem, draw(self.problem.graph, iterations, seed + HELD_OUT))
         waiting = Problem(replace(job, pipelined=False).graph(len(cluster)), cluster)
@@ -100,7 +100,7 @@ def table3(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0
     comparisons, bars = [], {}
     for (sync, dataset), percent in counted("jobs", list(published.items())):
         job = assumed(dataset, 6, 2, sync, volume=volume, compute=compute)
-        bench = _Bench(job, rated(homogeneous_testbed(), link), _iterations(scale), seed)
+        bench = _PlacementBench(job, rated(homogeneous_testbed(), link), _iterations(scale), seed)
         name = f"{sync}, {dataset}"
         rows = {
             "FIFO": bench.saves("fifo"),
@@ -108,8 +108,8 @@ def table3(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0
             "FIFO, no pipelining": bench.saves("fifo", pipelined=False),
             "OES (placement alone)": bench.saves("oes"),
         }
-        comparisons.append(Comparison(f"{name}: against DistDGL with FIFO queues", percent, _share(rows["FIFO"])))
-        comparisons += [Comparison(f"{name}: against {k}", None, _share(v)) for k, v in list(rows.items())[1:]]
+        comparisons.append(PaperComparison(f"{name}: against DistDGL with FIFO queues", percent, _share(rows["FIFO"])))
+        comparisons += [PaperComparison(f"{name}: against {k}", None, _share(v)) for k, v in list(rows.items())[1:]]
         bars[name] = rows
     settings = {"iterations": _iterations(scale), "ties": TIES, "seed": seed}
     lines = {
@@ -128,18 +128,18 @@ def figure7(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.
     panels, comparisons, data = [], [], {}
     for dataset in counted("data sets", ("products", "reddit")):
         job = assumed(dataset, 6, 2, "ps", volume=volume, compute=compute)
-        bench = _Bench(job, rated(homogeneous_testbed(), link), max(10, _iterations(scale) // 5), seed)
+        bench = _PlacementBench(job, rated(homogeneous_testbed(), link), max(10, _iterations(scale) // 5), seed)
         lines = {}
         for name, at, policy in (("DGTP", bench.ours, "oes"), ("DistDGL", bench.colocated[0], "fifo")):
             lines[name], mean = _throughput(bench, at, policy)
-            comparisons.append(Comparison(f"{dataset}: mean rate, {name}", None, f"{mean:.1f} Gbit/s"))
+            comparisons.append(PaperComparison(f"{dataset}: mean rate, {name}", None, f"{mean:.1f} Gbit/s"))
         panels.append(Curves(dataset, "seconds", "all servers, in and out, Gbit/s", lines))
         data[dataset] = lines
     note = f"A flow's bytes are spread evenly over its time under way. {PROFILE}"
     return Reproduction(comparisons, panels, {"seed": seed}, note, data)
 
 
-def _throughput(bench: _Bench, at: IntArray, policy: str) -> tuple[tuple[list[float], list[float]], float]:
+def _throughput(bench: _PlacementBench, at: IntArray, policy: str) -> tuple[tuple[list[float], list[float]], float]:
     times = bench.judge.times(at, policy)
     sent = ~np.isnan(times.flow_start)
     start, end, size = times.flow_start[sent], times.flow_end[sent], bench.judge.drawn[sent]
@@ -163,12 +163,12 @@ def figure8(scale: float, seed: int, *, compute: float = 1.0, link: float = 1.0)
     kinds: dict[str, list[float]] = {"mean": [], "most": [], "no pipelining: mean": [], "no pipelining: most": []}
     for size in counted("volumes", megabytes):
         job = make_job("products", 8, 2, "ring", gathered=size * 1e6, compute=compute)
-        bench = _Bench(job, rated(heterogeneous_testbed(), link), _iterations(scale), seed)
+        bench = _PlacementBench(job, rated(heterogeneous_testbed(), link), _iterations(scale), seed)
         for prefix, saved in (("", bench.saves("fifo")), ("no pipelining: ", bench.saves("fifo", pipelined=False))):
             kinds[f"{prefix}mean"].append(100 * float(saved.mean()))
             kinds[f"{prefix}most"].append(100 * float(saved.max()))
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"{name}, {megabytes[0]:g} to {megabytes[-1]:g} MB a sampler",
             "48 %" if name == "no pipelining: mean" else None,
             f"{min(values):.0f} to {max(values):.0f} %",
@@ -208,7 +208,7 @@ def figure9(scale: float, seed: int) -> Reproduction:
             data[f"{name}, {criterion}"] = {"seconds": times[-1], "makespan_s": reached}
             published = "within 180 s" if (name, criterion) == ("homogeneous", "critical path") else None
             comparisons.append(
-                Comparison(
+                PaperComparison(
                     f"{name}, {criterion}: search, and 100 iterations on its placement",
                     published,
                     f"{times[-1]:.1f} s, {reached:.1f} s",

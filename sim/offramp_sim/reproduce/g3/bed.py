@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
-from offramp_sim.g3.minibatch import Work, replicated, sampled
+from offramp_sim.g3.minibatch import MiniBatchWork, replicated, sampled
 from offramp_sim.g3.pipeline import Costs, Pipelined, simulate
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ NOTE: Final = (
 
 
 @dataclass(frozen=True)
-class Conditions:
+class G3Parameters:
     """Parameters that the thesis leaves open, or that favour baselines.
 
     Attributes:
@@ -58,20 +58,20 @@ class Conditions:
     tuned: bool = True
 
 
-USUAL: Final = Conditions()
+USUAL: Final = G3Parameters()
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "link_gbps": (10.0, 1.0, 25.0, 100.0),
     "overlapped": (True, False),
     "sampling_cores": (8, 1, 32),
     "tuned": (True, False),
 }
-"""Values of :class:`Conditions` for a referee."""
+"""Values of :class:`G3Parameters` for a referee."""
 SIZES: Final = (0.2, 0.1, 0.8)
 """Scales at which a referee runs simulated items."""
 
 
 @dataclass(frozen=True)
-class DataSet:
+class G3DataSet:
     """A data set of table 4.2: vertices, mean degree, features, classes."""
 
     vertices: float
@@ -81,16 +81,16 @@ class DataSet:
 
 
 DATA: Final = {
-    "products": DataSet(2.45e6, 50.5, 100, 47),
-    "amazon": DataSet(1.60e6, 82.7, 200, 107),
-    "papers": DataSet(111.1e6, 29.1, 128, 172),
-    "twitter": DataSet(41.65e6, 57.7, 128, 100),
+    "products": G3DataSet(2.45e6, 50.5, 100, 47),
+    "amazon": G3DataSet(1.60e6, 82.7, 200, 107),
+    "papers": G3DataSet(111.1e6, 29.1, 128, 172),
+    "twitter": G3DataSet(41.65e6, 57.7, 128, 100),
 }
 SMALL: Final = ("products", "amazon")
 
 
 @dataclass(frozen=True)
-class Bed:
+class G3Testbed:
     """A data set at a size that fits this machine.
 
     Attributes:
@@ -103,10 +103,10 @@ class Bed:
     name: str
     graph: Graph
     seed: int
-    conditions: Conditions = USUAL
+    conditions: G3Parameters = USUAL
 
     @property
-    def data(self) -> DataSet:
+    def data(self) -> G3DataSet:
         """Properties of the real graph."""
         return DATA[self.name]
 
@@ -175,7 +175,7 @@ class Bed:
         owner = self.owner(workers, "metis")
         return max(self._seconds(replicated(self.graph, owner, w, layers), "sage", None) for w in range(workers))
 
-    def _seconds(self, work: Work, model: str, features: int | None, *, drawn: bool = False) -> float:
+    def _seconds(self, work: MiniBatchWork, model: str, features: int | None, *, drawn: bool = False) -> float:
         costs, row, conditions = self.costs(model), 4 * (features or self.data.features), self.conditions
         stages = [
             work.remote * row / costs.send_bps,
@@ -186,17 +186,17 @@ class Bed:
         return max(stages) if drawn and conditions.overlapped else sum(stages)
 
 
-def bed(name: str, scale: float, seed: int, conditions: Conditions = USUAL) -> Bed:
+def bed(name: str, scale: float, seed: int, conditions: G3Parameters = USUAL) -> G3Testbed:
     """The data set ``name``, 6,000 vertices at scale 1."""
     return replace(_bed(name, scale, seed), conditions=conditions)
 
 
 @lru_cache(maxsize=8)
-def _bed(name: str, scale: float, seed: int) -> Bed:
+def _bed(name: str, scale: float, seed: int) -> G3Testbed:
     data = DATA[name]
     n = max(400, round(6000 * scale))
     spec = f"sbm:n={n},k=40,degree={min(data.degree, n / 8)},gamma=2.5,homophily=0.8,features=1"
-    return Bed(name, generate(spec, "1/0/0", seed), seed)
+    return G3Testbed(name, generate(spec, "1/0/0", seed), seed)
 
 
 @lru_cache(maxsize=64)
@@ -205,7 +205,7 @@ def _owner(name: str, vertices: int, seed: int, workers: int, method: str) -> np
 
 
 @lru_cache(maxsize=64)
-def _batches(name: str, vertices: int, seed: int, workers: int, layers: int) -> list[Work]:
+def _batches(name: str, vertices: int, seed: int, workers: int, layers: int) -> list[MiniBatchWork]:
     trial = bed(name, vertices / 6000, seed)
     batch, owner = max(1, round(BATCH * trial.ratio)), trial.owner(workers, "metis")
     return [sampled(trial.graph, owner, w, FAN_OUT[layers], batch, seed, _BATCHES) for w in range(workers)]

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.g3.bed import BINS, DATA, NOTE, OPTIONS, SIZES, SMALL, WORKERS, Conditions, bed, shown
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.g3.bed import BINS, DATA, NOTE, OPTIONS, SIZES, SMALL, WORKERS, G3Parameters, bed, shown
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _COUNTS: Final = (2, 4, 8, 16)
 _LABELLED: Final = {"products": 0.080, "papers": 0.011}
@@ -32,7 +32,7 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "
 )
 def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Scalability if workers replicate what their neighbourhoods need."""
-    trial = bed("products", scale, seed, Conditions(**conditions))
+    trial = bed("products", scale, seed, G3Parameters(**conditions))
     counts = (1, *_COUNTS)
     full = {w: trial.replicated_s(w) for w in counted("workers", counts)}
     ours = {w: trial.g3_s(w) for w in counts}
@@ -42,8 +42,8 @@ def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
         "linear": (list(counts), [float(w) for w in counts]),
     }
     comparisons = [
-        Comparison("replicated: 2 to 16 workers (DGL; ROC)", "1.4; 3.2", f"{full[2] / full[16]:.1f}"),
-        Comparison("G3: 2 to 16 workers", None, f"{ours[2] / ours[16]:.1f}"),
+        PaperComparison("replicated: 2 to 16 workers (DGL; ROC)", "1.4; 3.2", f"{full[2] / full[16]:.1f}"),
+        PaperComparison("G3: 2 to 16 workers", None, f"{ours[2] / ours[16]:.1f}"),
     ]
     panel = Curves("throughput over one worker's", "workers", "times", lines)
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), NOTE, {"speed_up": lines})
@@ -67,7 +67,7 @@ def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     }
     comparisons, panels, data = [], [], {}
     for name in counted("data sets", list(DATA)):
-        trial = bed(name, scale, seed, Conditions(**conditions))
+        trial = bed(name, scale, seed, G3Parameters(**conditions))
         lines = {}
         gains: list[float] = []
         for model in ("sage", "gat"):
@@ -78,7 +78,7 @@ def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
             gains += [a / b for a, b in zip(ours, dgl, strict=True)]
         most, mean = published[name]
         comparisons.append(
-            Comparison(
+            PaperComparison(
                 f"{name}: G3 over DGL, at most; 16 workers",
                 f"{most}; {mean}",
                 f"{max(gains):.2f}; {gains[3]:.2f}",
@@ -87,7 +87,7 @@ def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
         )
         if name in _LABELLED:
             what = f"{name}: 16 workers, epochs of the {100 * _LABELLED[name]:.1f} % that are labelled"
-            comparisons.append(Comparison(what, mean, f"{gains[3] * _LABELLED[name]:.2f}", turns_at=1.0))
+            comparisons.append(PaperComparison(what, mean, f"{gains[3] * _LABELLED[name]:.2f}", turns_at=1.0))
         panels.append(Curves(name, "workers", "million vertices/s", lines))
         data[name] = gains
     return Reproduction(comparisons, panels, shown(scale, seed), f"{NOTE} {_BATCHES}", {"gains": data})
@@ -109,7 +109,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     for model in counted("models", ("sage", "gat")):
         lines: dict[str, tuple[list[str], list[float]]] = {system: ([], []) for system in _SYSTEMS}
         for name in DATA:
-            trial = bed(name, scale, seed, Conditions(**conditions))
+            trial = bed(name, scale, seed, G3Parameters(**conditions))
             times = {
                 system: trial.g3_s(model=model, method=method, mode=mode, bins=bins)
                 for system, (method, mode, bins) in _SYSTEMS.items()
@@ -120,7 +120,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
                 gains.setdefault((system, model), []).append(seconds / times["G3"])
         panels.append(Curves(model, "", "throughput, G3 = 1", lines, bars=True))
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"G3 over {system}, {model}: mean",
             text,
             f"{sum(gains[system, model]) / len(gains[system, model]):.2f}",
@@ -130,7 +130,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
         for model, text in texts.items()
     ]
     every = [gain for (system, _), values in gains.items() if system != "G3" for gain in values]
-    comparisons.append(Comparison("range", "1.08 to 2.24", f"{min(every):.2f} to {max(every):.2f}"))
+    comparisons.append(PaperComparison("range", "1.08 to 2.24", f"{min(every):.2f} to {max(every):.2f}"))
     means = {f"{system}, {model}": values for (system, model), values in gains.items()}
     return Reproduction(comparisons, panels, shown(scale, seed, workers=WORKERS), NOTE, {"gains": means})
 
@@ -145,17 +145,17 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
 )
 def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Utilisation of the devices."""
-    trial = bed("products", scale, seed, Conditions(**conditions))
+    trial = bed("products", scale, seed, G3Parameters(**conditions))
     outcomes = {
         system: trial.epoch(method=method, mode=mode, bins=bins)
         for system, (method, mode, bins) in counted("systems", list(_SYSTEMS.items()))
     }
     published = {"G3": "5.4 %", "NeutronStar": "4.8 %", "BNS-GCN": "1.1 %"}
     shares = {system: outcome.busy("compute") for system, outcome in outcomes.items()}
-    comparisons = [Comparison(f"{s}: device computes", published[s], f"{100 * shares[s]:.0f} %") for s in shares]
+    comparisons = [PaperComparison(f"{s}: device computes", published[s], f"{100 * shares[s]:.0f} %") for s in shares]
     others = (shares["BNS-GCN"] + shares["NeutronStar"]) / 2
     comparisons.append(
-        Comparison("G3 over the mean of the others", "2.9 (1.8 from the shares)", f"{shares['G3'] / others:.1f}")
+        PaperComparison("G3 over the mean of the others", "2.9 (1.8 from the shares)", f"{shares['G3'] / others:.1f}")
     )
     panel = Curves("device computes", "", "%", {"share": (list(shares), [100 * s for s in shares.values()])}, bars=True)
     note = f"{NOTE} A device counts as busy while a bin computes, which on a GPU would use a part of it only."
@@ -175,11 +175,11 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     published = {"products": "25.9", "amazon": "9.6", "papers": "7.8", "twitter": "22.0"}
     lines, comparisons = {}, []
     for name in counted("data sets", list(DATA)):
-        trial = bed(name, scale, seed, Conditions(**conditions))
+        trial = bed(name, scale, seed, G3Parameters(**conditions))
         gains = [trial.dgl_s(layers=layers) / trial.g3_s(widths=trial.widths(layers)) for layers in (2, 3, 4)]
         lines[name] = ([2, 3, 4], gains)
         comparisons.append(
-            Comparison(
+            PaperComparison(
                 f"{name}: G3 over DGL, 2, 3, 4 layers", f"…, {published[name]}", ", ".join(f"{g:.1f}" for g in gains)
             )
         )
@@ -199,15 +199,15 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
 )
 def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput against the width of the input features."""
-    trial = bed("amazon", scale, seed, Conditions(**conditions))
+    trial = bed("amazon", scale, seed, G3Parameters(**conditions))
     widths = [16, 32, 64, 128, 256]
     per_s = trial.graph.vertices / trial.ratio / 1e6
     ours = [per_s / trial.g3_s(widths=trial.widths(features=f)) for f in counted("widths", widths)]
     dgl = [per_s / trial.dgl_s(features=f) for f in widths]
     comparisons = [
-        Comparison("G3 over DGL, 256 features", "1.94", f"{ours[-1] / dgl[-1]:.2f}", turns_at=1.0),
-        Comparison("G3: 16 to 256 features", "a slight drop", f"{100 * (ours[-1] / ours[0] - 1):+.0f} %"),
-        Comparison("DGL: 16 to 256 features", None, f"{100 * (dgl[-1] / dgl[0] - 1):+.0f} %"),
+        PaperComparison("G3 over DGL, 256 features", "1.94", f"{ours[-1] / dgl[-1]:.2f}", turns_at=1.0),
+        PaperComparison("G3: 16 to 256 features", "a slight drop", f"{100 * (ours[-1] / ours[0] - 1):+.0f} %"),
+        PaperComparison("DGL: 16 to 256 features", None, f"{100 * (dgl[-1] / dgl[0] - 1):+.0f} %"),
     ]
     lines = {"G3": (widths, ours), "DGL-like": (widths, dgl)}
     panel = Curves("amazon", "features", "million vertices/s", lines)
@@ -227,7 +227,7 @@ def figure416(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Partitions under G3's pipeline."""
     comparisons, panels, data = [], [], {}
     for name in counted("data sets", SMALL):
-        trial = bed(name, scale, seed, Conditions(**conditions))
+        trial = bed(name, scale, seed, G3Parameters(**conditions))
         per_s = trial.graph.vertices / trial.ratio / 1e6
         lines = {
             method: (list(_COUNTS), [per_s / trial.g3_s(w, method=method) for w in _COUNTS])
@@ -237,8 +237,8 @@ def figure416(scale: float, seed: int, **conditions: Any) -> Reproduction:
         gain = max(a / b for a, b in zip(lines["g3"][1], lines["random"][1], strict=True))
         over = lines["g3"][1][-1] / lines["metis"][1][-1]
         comparisons += [
-            Comparison(f"{name}: G3's over random, at most", "4.3 (either data set)", f"{gain:.2f}", turns_at=1.0),
-            Comparison(f"{name}: G3's over METIS's, 16 workers", None, f"{over:.2f}", turns_at=1.0),
+            PaperComparison(f"{name}: G3's over random, at most", "4.3 (either data set)", f"{gain:.2f}", turns_at=1.0),
+            PaperComparison(f"{name}: G3's over METIS's, 16 workers", None, f"{over:.2f}", turns_at=1.0),
         ]
         data[name] = lines
     return Reproduction(comparisons, panels, shown(scale, seed), NOTE, data)

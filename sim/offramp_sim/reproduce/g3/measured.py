@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from offramp.g3.block import Block
+from offramp.g3.block import BipartiteBlock
 from offramp.graph.generate import generate
 from offramp.graph.halo_plan import plan_halo_features
 from offramp.graph.partition import partition
@@ -25,7 +25,7 @@ from offramp_sim.g3.measured import run_timed
 from offramp_sim.g3.pipeline import MODES, Costs, simulate
 from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.g3.bed import NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -56,7 +56,7 @@ def calibrate(graph: Graph, settings: TrainSettings) -> Costs:
     for bins in (4, 16, 64):
         (plan,) = plan_halo_features(graph, owner, 1, bins=bins)
         for part in plan.bins[:: max(1, bins // 4)]:
-            block = Block(plan.adjacency, part, plan.ids, plan.degree, torch.float32)
+            block = BipartiteBlock(plan.adjacency, part, plan.ids, plan.degree, torch.float32)
             message = torch.ones(len(block.sources), settings.hidden, requires_grad=True)
             best = np.inf
             for _ in range(3):
@@ -106,13 +106,13 @@ def figure417(scale: float, seed: int, **open_: Any) -> Reproduction:
     for mode, name in _NAMES.items():
         shares = [f"{100 * (of[mode] / of['sequential'] - 1):+.0f} %" for of in (measured, predicted)]
         ours = f"{measured[mode]:.2f} s, {shares[0]}; {predicted[mode]:.2f} s, {shares[1]}"
-        comparisons.append(Comparison(f"{name}, here: measured; by the simulator", None, ours))
-    comparisons.append(Comparison("sequential, one bin, here", None, f"{bulk:.2f} s"))
+        comparisons.append(PaperComparison(f"{name}, here: measured; by the simulator", None, ours))
+    comparisons.append(PaperComparison("sequential, one bin, here", None, f"{bulk:.2f} s"))
     comparisons += [
-        Comparison(
+        PaperComparison(
             "G3 in bins over the same bins in sequence, here", None, f"{measured['sequential'] / measured['g3']:.2f}x"
         ),
-        Comparison("G3 in bins over one bin in sequence, here", None, f"{bulk / measured['g3']:.2f}x"),
+        PaperComparison("G3 in bins over one bin in sequence, here", None, f"{bulk / measured['g3']:.2f}x"),
     ]
     panels = [
         Curves(
@@ -134,7 +134,7 @@ def figure417(scale: float, seed: int, **open_: Any) -> Reproduction:
         lines = {_NAMES[mode]: (list(_COUNTS), [seconds[w, mode] for w in _COUNTS]) for mode in MODES}
         panels.append(Curves(name, "workers", "million vertices/s", lines))
         gains += [seconds[w, "g3"] / seconds[w, "sequential"] for w in _COUNTS]
-    comparisons.append(Comparison("G3 over sequential, at most", "11.66", f"{max(gains):.2f}"))
+    comparisons.append(PaperComparison("G3 over sequential, at most", "11.66", f"{max(gains):.2f}"))
     note = (
         "All pipelines of a panel have the same bins; one bin without a pipeline saves what bins cost here, where "
         "nothing limits a device's memory. The simulator knows the computation of one core, shared by its workers, and "
@@ -177,9 +177,13 @@ def figure412(scale: float, seed: int, *, homophily: float = 0.6, partition: str
     cluster = 2 * alone / trial.ratio
     lines["ClusterGCN-like"] = ([cluster * (epoch + 1) for epoch in range(len(cut))], cut)
     comparisons = [
-        Comparison("BNS-GCN over G3, time to the same accuracy", "1.8 to 2.3", f"{real['BNS-GCN'] / real['G3']:.2f}x"),
-        Comparison("NeutronStar over G3", "1.8 to 2.3", f"{real['NeutronStar'] / real['G3']:.2f}x"),
-        Comparison("without edges between workers: points lost", "10.7", f"{full[-1] - cut[-1]:.1f}", turns_at=0.0),
+        PaperComparison(
+            "BNS-GCN over G3, time to the same accuracy", "1.8 to 2.3", f"{real['BNS-GCN'] / real['G3']:.2f}x"
+        ),
+        PaperComparison("NeutronStar over G3", "1.8 to 2.3", f"{real['NeutronStar'] / real['G3']:.2f}x"),
+        PaperComparison(
+            "without edges between workers: points lost", "10.7", f"{full[-1] - cut[-1]:.1f}", turns_at=0.0
+        ),
     ]
     panel = Curves("accuracy over time", "s", "accuracy, %", lines)
     note = (
@@ -207,10 +211,10 @@ def priorities(scale: float, seed: int, *, link_mbps: float = LINK_BPS / 1e6, bi
     runs = {name: run_timed(graph, replace(settings, priorities=name)) for name in counted("runs", ("none", "hermod"))}
     none, hermod = (runs[name].epoch_s for name in ("none", "hermod"))
     comparisons = [
-        Comparison("first come, first served: an epoch", None, f"{none:.2f} s"),
-        Comparison("by priority", None, f"{hermod:.2f} s, {100 * (hermod / none - 1):+.0f} %"),
+        PaperComparison("first come, first served: an epoch", None, f"{none:.2f} s"),
+        PaperComparison("by priority", None, f"{hermod:.2f} s, {100 * (hermod / none - 1):+.0f} %"),
     ]
-    comparisons.append(Comparison("first come, first served over by priority", None, f"{none / hermod:.2f}x"))
+    comparisons.append(PaperComparison("first come, first served over by priority", None, f"{none / hermod:.2f}x"))
     lines = {
         "waiting for rows": (list(runs), [timed.waiting_s for timed in runs.values()]),
         "the rest": (list(runs), [timed.epoch_s - timed.waiting_s for timed in runs.values()]),

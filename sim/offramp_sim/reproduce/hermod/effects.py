@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from offramp.sweep import sweep
 from offramp_sim.figures.panels import Curves
-from offramp_sim.hermod.flow.study import Setup, one, prepare
+from offramp_sim.hermod.flow.study import SimulationSetup, one, prepare
 from offramp_sim.hermod.framing import goodput
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, SIMULATED, Times, network, simulated_job, testbed_job, text
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 STEPS: Final = {
     "FIFO at every hop": "fifo",
@@ -27,7 +27,7 @@ _AT_MOST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JobChange:
     """Differences from the default in the job and the set-up.
 
     Attributes:
@@ -41,35 +41,35 @@ class Change:
 
 
 CHANGES: Final = (
-    Change("default"),
-    Change("ECMP", setup={"routing": "ecmp"}),
-    Change("ECMP, leaves of 4 NICs", setup={"routing": "ecmp", "leaf": 4}),
-    Change("ECMP, leaves of 64 NICs", setup={"routing": "ecmp", "leaf": 64}),
-    Change("4,096 GPUs", {"gpus": 4096}),
-    Change("two links a server", {"nics_per_server": 2}),
-    Change("eight links a server", {"nics_per_server": 8}),
-    Change("400 Gb/s", {"nic_gbps": 400.0}),
-    Change("400 Gb/s, GPUs 3 times as fast", {"nic_gbps": 400.0, "gpu_tflops": 936.0}),
-    Change("GPUs half as fast", {"gpu_tflops": 156.0}),
-    Change("GPUs twice as fast", {"gpu_tflops": 624.0}),
-    Change("4 microbatches", {"micro_batches": 4}),
-    Change("32 microbatches", {"micro_batches": 32}),
-    Change("4 sequences a microbatch", {"micro_batch": 4}),
-    Change("4 sequences a microbatch, 400 Gb/s", {"micro_batch": 4, "nic_gbps": 400.0}),
-    Change("gradients of 2 bytes", {"gradient_bytes": 2}),
-    Change("clip by norm: a barrier", {"iteration_barrier": True}),
-    Change("computation varies by 10 %", {"jitter": 0.1}),
-    Change("uneven experts", {"imbalance": 0.5}),
-    Change("packets of 4,096 bytes", payload=4096),
-    Change("packets of 1,024 bytes", payload=1024),
-    Change("8 queues, hosts in exact order", setup={"queues": 8, "hosts": "exact"}),
-    Change("8 queues, hosts see them too", setup={"queues": 8}),
-    Change("2 queues, hosts in exact order", setup={"queues": 2, "hosts": "exact"}),
+    JobChange("default"),
+    JobChange("ECMP", setup={"routing": "ecmp"}),
+    JobChange("ECMP, leaves of 4 NICs", setup={"routing": "ecmp", "leaf": 4}),
+    JobChange("ECMP, leaves of 64 NICs", setup={"routing": "ecmp", "leaf": 64}),
+    JobChange("4,096 GPUs", {"gpus": 4096}),
+    JobChange("two links a server", {"nics_per_server": 2}),
+    JobChange("eight links a server", {"nics_per_server": 8}),
+    JobChange("400 Gb/s", {"nic_gbps": 400.0}),
+    JobChange("400 Gb/s, GPUs 3 times as fast", {"nic_gbps": 400.0, "gpu_tflops": 936.0}),
+    JobChange("GPUs half as fast", {"gpu_tflops": 156.0}),
+    JobChange("GPUs twice as fast", {"gpu_tflops": 624.0}),
+    JobChange("4 microbatches", {"micro_batches": 4}),
+    JobChange("32 microbatches", {"micro_batches": 32}),
+    JobChange("4 sequences a microbatch", {"micro_batch": 4}),
+    JobChange("4 sequences a microbatch, 400 Gb/s", {"micro_batch": 4, "nic_gbps": 400.0}),
+    JobChange("gradients of 2 bytes", {"gradient_bytes": 2}),
+    JobChange("clip by norm: a barrier", {"iteration_barrier": True}),
+    JobChange("computation varies by 10 %", {"jitter": 0.1}),
+    JobChange("uneven experts", {"imbalance": 0.5}),
+    JobChange("packets of 4,096 bytes", payload=4096),
+    JobChange("packets of 1,024 bytes", payload=1024),
+    JobChange("8 queues, hosts in exact order", setup={"queues": 8, "hosts": "exact"}),
+    JobChange("8 queues, hosts see them too", setup={"queues": 8}),
+    JobChange("2 queues, hosts in exact order", setup={"queues": 2, "hosts": "exact"}),
 )
 
 
 ON_TESTBED: Final = tuple(
-    Change(f"GPT-3 13B on the testbed, PP {pp}, {m} microbatches", {"pp": pp, "micro_batches": m})
+    JobChange(f"GPT-3 13B on the testbed, PP {pp}, {m} microbatches", {"pp": pp, "micro_batches": m})
     for pp in (2, 4)
     for m in (2, 4, 8, 16)
 )
@@ -77,20 +77,20 @@ ON_TESTBED: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class EffectCase:
     """One model under one change."""
 
     model: str
-    change: Change
+    change: JobChange
     policies: tuple[str, ...]
     seed: int
     testbed: bool = False
 
 
-def run(case: Case) -> Times:
+def run(case: EffectCase) -> Times:
     """Seconds of an iteration by policy."""
     change = case.change
-    setup = Setup(**{"routing": "spray", "seed": case.seed, **change.setup})
+    setup = SimulationSetup(**{"routing": "spray", "seed": case.seed, **change.setup})
     job = dict(change.job)
     gpus = job.pop("gpus", 32 if case.testbed else 1024)
     rate = job.pop("nic_gbps", 100.0) * (1.0 if change.payload is None else goodput(change.payload))
@@ -110,9 +110,9 @@ def figure(scale: float, seed: int) -> Reproduction:
     """Steps from Megatron to Hermod, then Hermod's gain under every change."""
     del scale
     policies = (*_BASES, "hermod")
-    first = [Case(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
-    second = [Case(model, change, policies, seed) for change in CHANGES for model in SIMULATED]
-    third = [Case("gpt3-13b", change, policies, seed, testbed=True) for change in ON_TESTBED]
+    first = [EffectCase(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
+    second = [EffectCase(model, change, policies, seed) for change in CHANGES for model in SIMULATED]
+    third = [EffectCase("gpt3-13b", change, policies, seed, testbed=True) for change in ON_TESTBED]
     results = iter(sweep(run, [*first, *second, *third], processes=_AT_MOST, what="changes, one at a time"))
     steps = {case.model: next(results) for case in first}
     changed: dict[str, dict[str, Times]] = {}
@@ -120,13 +120,15 @@ def figure(scale: float, seed: int) -> Reproduction:
         changed.setdefault(case.change.what, {})[case.model] = next(results)
     testbed = {case.change.what: next(results) for case in third}
     comparisons = [
-        Comparison(f"{model}: {label}", None, f"{row[policy]:.4g} s, {text(row['fifo'] / row[policy])} over FIFO")
+        PaperComparison(f"{model}: {label}", None, f"{row[policy]:.4g} s, {text(row['fifo'] / row[policy])} over FIFO")
         for model, row in steps.items()
         for label, policy in STEPS.items()
     ]
-    comparisons += [Comparison(what, None, "; ".join(map(_gains, rows.values()))) for what, rows in changed.items()]
     comparisons += [
-        Comparison(change.what, text(1.44 if change.job["pp"] == 2 else 1.38), _gains(testbed[change.what]))
+        PaperComparison(what, None, "; ".join(map(_gains, rows.values()))) for what, rows in changed.items()
+    ]
+    comparisons += [
+        PaperComparison(change.what, text(1.44 if change.job["pp"] == 2 else 1.38), _gains(testbed[change.what]))
         for change in ON_TESTBED
     ]
     stairs = {model: (list(STEPS), [row["fifo"] / row[p] for p in STEPS.values()]) for model, row in steps.items()}

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from offramp.hermod.job import Job, named_job
-from offramp_sim.hermod.flow.study import Setup, compare, one, prepare
+from offramp.hermod.job import HermodJob, named_job
+from offramp_sim.hermod.flow.study import SimulationSetup, compare, one, prepare
 
 SCHEMES: Final = {"Megatron (FIFO)": "fifo", "Megatron (fair)": "fair", "Lina": "lina-fifo", "Hermod": "hermod"}
 TESTBED: Final = ("qwen-moe-12l", "mixtral-8x7b", "gpt3-13b")
@@ -35,26 +35,26 @@ def network(routing: str) -> str:
 NETWORK: Final = network("ECMP")
 
 
-def testbed_job(name: str, **changes: Any) -> Job:
+def testbed_job(name: str, **changes: Any) -> HermodJob:
     """The model's job on servers with two NICs for eight GPUs."""
     return named_job(name, **changes)
 
 
-def simulated_job(name: str, gpus: int = 1024, **changes: Any) -> Job:
+def simulated_job(name: str, gpus: int = 1024, **changes: Any) -> HermodJob:
     """The model's job on servers with one link."""
     return named_job(name, gpus=gpus, **{"nics_per_server": 1, **changes})
 
 
-def times(job: Job, setup: Setup | None = None, schemes: dict[str, str] | None = None) -> Times:
+def times(job: HermodJob, setup: SimulationSetup | None = None, schemes: dict[str, str] | None = None) -> Times:
     """Seconds of an iteration by scheme."""
     chosen = SCHEMES if schemes is None else schemes
-    outcomes = compare(job, chosen.values(), Setup() if setup is None else setup)
+    outcomes = compare(job, chosen.values(), SimulationSetup() if setup is None else setup)
     return {label: outcomes[policy].iteration_s for label, policy in chosen.items()}
 
 
-def at_rates(job: Job, rates_gbps: list[float], setup: Setup | None = None) -> list[Times]:
+def at_rates(job: HermodJob, rates_gbps: list[float], setup: SimulationSetup | None = None) -> list[Times]:
     """:func:`times` at several link rates of one DAG."""
-    setup = setup or Setup()
+    setup = setup or SimulationSetup()
     loaded = prepare(job, setup)
     times = []
     for rate in rates_gbps:

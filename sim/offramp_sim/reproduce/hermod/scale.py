@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from offramp_sim.figures.panels import Curves
-from offramp_sim.hermod.flow.study import Setup
+from offramp_sim.hermod.flow.study import SimulationSetup
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
     ONE_LINK,
@@ -22,7 +22,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _WHY = (
     "Most of the gain over FIFO is the end of head-of-line blocking: PP and EP wait for ReduceScatters of whole"
@@ -48,7 +48,7 @@ def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
         rows, speeds = [], []
         for gpus in sizes:
             job = simulated_job(name, gpus, **job_is)
-            rows.append(times(job, Setup(routing=routing, seed=seed)))
+            rows.append(times(job, SimulationSetup(routing=routing, seed=seed)))
             speeds.append({k: job.dp * job.micro_batches * job.tokens / s for k, s in rows[-1].items()})
         panels.append(Curves(name, "GPUs", "tokens/s", {k: (sizes, [s[k] for s in speeds]) for k in SCHEMES}))
         data[name] = rows
@@ -56,12 +56,12 @@ def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
         growth[name] = gain(rows[-1], "Megatron (FIFO)") / gain(rows[0], "Megatron (FIFO)")
     most = max(growth, key=lambda name: growth[name])
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"{sizes[-1]} GPUs, over Megatron, up to", "1.83\N{MULTIPLICATION SIGN}", best(last, "Megatron (FIFO)")
         ),
-        Comparison(f"{sizes[-1]} GPUs, over fair sharing, up to", None, best(last, "Megatron (fair)")),
-        Comparison(f"{sizes[-1]} GPUs, over Lina, up to", "1.31\N{MULTIPLICATION SIGN}", best(last, "Lina")),
-        Comparison(f"gain at {sizes[-1]} over that at 1024", "above 1", f"{text(growth[most])} ({most})"),
+        PaperComparison(f"{sizes[-1]} GPUs, over fair sharing, up to", None, best(last, "Megatron (fair)")),
+        PaperComparison(f"{sizes[-1]} GPUs, over Lina, up to", "1.31\N{MULTIPLICATION SIGN}", best(last, "Lina")),
+        PaperComparison(f"gain at {sizes[-1]} over that at 1024", "above 1", f"{text(growth[most])} ({most})"),
     ]
     note = f"{NETWORK}{ONE_LINK}{_WHY}The thesis says both 'up to 1.50' and 'by 83 %' of the same runs."
     return Reproduction(comparisons, panels, {"gpus": sizes, "seed": seed}, note, data)
@@ -83,17 +83,17 @@ def figure513(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
     slow: dict[str, Times] = {}
     fast: dict[str, Times] = {}
     for name in SIMULATED:
-        rows = at_rates(simulated_job(name, **job_is), rates, Setup(routing=routing, seed=seed))
+        rows = at_rates(simulated_job(name, **job_is), rates, SimulationSetup(routing=routing, seed=seed))
         panels.append(Curves(name, "Gb/s", "iteration, s", {k: (rates, [r[k] for r in rows]) for k in SCHEMES}))
         data[name] = rows
         slow[name], fast[name] = rows[0], rows[-1]
     comparisons = [
-        Comparison("40 Gb/s, over Megatron, up to", text(2.06), best(slow, "Megatron (FIFO)")),
-        Comparison("400 Gb/s, over Megatron, up to", text(1.81), best(fast, "Megatron (FIFO)")),
-        Comparison("40 Gb/s, over fair sharing, up to", None, best(slow, "Megatron (fair)")),
-        Comparison("400 Gb/s, over fair sharing, up to", None, best(fast, "Megatron (fair)")),
-        Comparison("40 Gb/s, over Lina, up to", None, best(slow, "Lina")),
-        Comparison("40 Gb/s, over Lina, at least", None, text(min(gain(row, "Lina") for row in slow.values()))),
+        PaperComparison("40 Gb/s, over Megatron, up to", text(2.06), best(slow, "Megatron (FIFO)")),
+        PaperComparison("400 Gb/s, over Megatron, up to", text(1.81), best(fast, "Megatron (FIFO)")),
+        PaperComparison("40 Gb/s, over fair sharing, up to", None, best(slow, "Megatron (fair)")),
+        PaperComparison("400 Gb/s, over fair sharing, up to", None, best(fast, "Megatron (fair)")),
+        PaperComparison("40 Gb/s, over Lina, up to", None, best(slow, "Lina")),
+        PaperComparison("40 Gb/s, over Lina, at least", None, text(min(gain(row, "Lina") for row in slow.values()))),
     ]
     note = f"{NETWORK}{ONE_LINK}{_WHY}The gain falls with the rate, as the network stops to be the bottleneck."
     return Reproduction(comparisons, panels, {"gpus": 1024, "rates_gbps": rates, "seed": seed}, note, data)

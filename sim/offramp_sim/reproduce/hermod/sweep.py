@@ -11,11 +11,11 @@ from offramp.hermod.models import PRESETS
 from offramp.hermod.placement import Placement
 from offramp.sweep import sweep
 from offramp_sim.figures.panels import Curves
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
-from offramp_sim.hermod.flow.study import Setup, one
+from offramp_sim.hermod.flow.study import SimulationSetup, one
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, Times, gain, network, simulated_job, text
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 POLICIES: Final = {
     "Megatron (FIFO)": "fifo",
@@ -35,7 +35,7 @@ _LARGER: Final[dict[str, dict[str, Any]]] = {name: {"tp": 8} for name in ("qwen-
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SweepCase:
     """One DAG, simulated on every network at every rate."""
 
     model: str
@@ -44,14 +44,14 @@ class Case:
     changes: tuple[tuple[str, Any], ...] = ()
 
 
-def run(case: Case) -> dict[str, dict[str, Times]]:
+def run(case: SweepCase) -> dict[str, dict[str, Times]]:
     """Seconds of an iteration by routing, rate and scheme."""
     job = simulated_job(case.model, case.gpus, **_LARGER.get(case.model, {}), **dict(case.changes))
-    setup = Setup(seed=case.seed)
+    setup = SimulationSetup(seed=case.seed)
     dag, placement = job_dag(job, setup.iterations, seed=case.seed), Placement.of(job)
     by_routing: dict[str, dict[str, Times]] = {}
     for routing in ROUTINGS:
-        loaded = load(dag, Fabric.of(placement, job.nic_gbps, routing, setup.leaf, case.seed))
+        loaded = load(dag, BisectionFabric.of(placement, job.nic_gbps, routing, setup.leaf, case.seed))
         by_routing[routing] = {}
         for rate in RATES_GBPS:
             there = replace(loaded, fabric=replace(loaded.fabric, bytes_per_s=rate * 1e9 / 8))
@@ -71,7 +71,7 @@ def run(case: Case) -> dict[str, dict[str, Times]]:
 def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
     """The whole sweep; ``scale`` below a half leaves 8,192 GPUs out."""
     sizes = [gpus for gpus in SIZES if gpus <= max(1024, 16384 * scale)]
-    cases = [Case(model, gpus, seed, tuple(job_is.items())) for gpus in reversed(sizes) for model in PRESETS]
+    cases = [SweepCase(model, gpus, seed, tuple(job_is.items())) for gpus in reversed(sizes) for model in PRESETS]
     results = sweep(run, cases, processes=_AT_MOST, what="iterations of six models")
     times = {
         (routing, case.gpus, case.model): rows
@@ -83,7 +83,7 @@ def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
         for rate, row in rows.items():
             gains = ", ".join(f"{gain(row, base):.2f}" for base in _BASES)
             what = f"{model}, {gpus:,} GPUs, {rate} Gb/s, {routing}"
-            comparisons.append(Comparison(what, None, f"{row['Hermod']:.4g} s; {gains}"))
+            comparisons.append(PaperComparison(what, None, f"{row['Hermod']:.4g} s; {gains}"))
     panels = [
         Curves(
             f"{gpus:,} GPUs, over {base}",
@@ -104,7 +104,7 @@ def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
     return Reproduction(comparisons, panels, {"gpus": sizes, "rates_gbps": list(RATES_GBPS), "seed": seed}, note, data)
 
 
-def _published(times: dict[tuple[str, int, str], dict[str, Times]], sizes: list[int]) -> list[Comparison]:
+def _published(times: dict[tuple[str, int, str], dict[str, Times]], sizes: list[int]) -> list[PaperComparison]:
     """The thesis's numbers beside the largest of ours."""
 
     def most(routing: str, gpus: int, rate: str, base: str) -> str:
@@ -123,7 +123,7 @@ def _published(times: dict[tuple[str, int, str], dict[str, Times]], sizes: list[
         (1024, "400", "Megatron (fair)", 1.81),
     ]
     return [
-        Comparison(
+        PaperComparison(
             f"{gpus:,} GPUs, {rate} Gb/s, {routing}, over {base}, up to", text(value), most(routing, gpus, rate, base)
         )
         for gpus, rate, base, value in wanted

@@ -14,12 +14,12 @@ from offramp.hermod.models import PRESETS
 from offramp.hermod.sizes import sizes
 from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.concurrency import concurrent
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.simulate import simulate
-from offramp_sim.hermod.flow.study import Setup, compare
+from offramp_sim.hermod.flow.study import SimulationSetup, compare
 from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, RATES, simulated_job, text
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
 """Degrees of parallelism for 1,024 GPUs, as in table 5.5 for the larger Mixtral."""
@@ -40,14 +40,14 @@ def table52(scale: float, seed: int, **job_is: Any) -> Reproduction:
     job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
     panels, comparisons, data = [], [], {}
     for routing in ("ecmp", "spray"):
-        outcomes = compare(job, ("fifo", "fair", *published, "hermod"), Setup(routing=routing, seed=seed))
+        outcomes = compare(job, ("fifo", "fair", *published, "hermod"), SimulationSetup(routing=routing, seed=seed))
         seconds = {name: outcome.iteration_s for name, outcome in outcomes.items()}
         data[routing] = seconds
         for base in ("fifo", "fair"):
             gains = [seconds[base] / seconds[name] for name in (*published, "hermod")]
             for name, ours in zip(published, gains, strict=False):
                 what = f"{name} over {base}, {routing}"
-                comparisons.append(Comparison(what, text(published[name]), text(ours)))
+                comparisons.append(PaperComparison(what, text(published[name]), text(ours)))
         lines = {
             f"over {base}": ([*published, "hermod"], [seconds[base] / seconds[n] for n in (*published, "hermod")])
             for base in ("fifo", "fair")
@@ -71,15 +71,17 @@ def table55(scale: float, seed: int) -> Reproduction:
     for name, row in rows.items():
         preset = PRESETS[name]
         degrees = f"PP {preset.pp}, TP {preset.tp}, EP {preset.ep}"
-        comparisons.append(Comparison(f"{name}: parameters", public.get(name), f"{row['parameters, G']:.1f} G"))
-        comparisons.append(Comparison(f"{name}: degrees", degrees, f"PP {row['pp']}, TP {row['tp']}, EP {row['ep']}"))
+        comparisons.append(PaperComparison(f"{name}: parameters", public.get(name), f"{row['parameters, G']:.1f} G"))
+        comparisons.append(
+            PaperComparison(f"{name}: degrees", degrees, f"PP {row['pp']}, TP {row['tp']}, EP {row['ep']}")
+        )
     qwen = named_job("qwen-moe-12l")
     layers = qwen.model.layers // qwen.pp
     ep = layers * 4 * qwen.micro_batches * rows["qwen-moe-12l"]["EP leaving the GPU, MB"]
     pp = 2 * qwen.micro_batches * qwen.pp_bytes() / 1e6
     dp = layers * qwen.dense_parameters() * (qwen.gradient_bytes + 2) * (qwen.dp - 1) / qwen.dp / 1e6
     share = ep / (ep + pp + dp)
-    comparisons.append(Comparison("qwen-moe-12l: EP's share of the traffic", "over 80 %", f"{100 * share:.0f} %"))
+    comparisons.append(PaperComparison("qwen-moe-12l: EP's share of the traffic", "over 80 %", f"{100 * share:.0f} %"))
     messages = ("PP message, MB", "EP leaving the GPU, MB")
     lines = {message: (list(rows), [float(row[message]) for row in rows.values()]) for message in messages}
     panel = Curves("Messages of a GPU for a microbatch", "", "MB", lines, bars=True)
@@ -103,14 +105,16 @@ def figure53(scale: float, seed: int, **job_is: Any) -> Reproduction:
     job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
     panels, means, data = {}, {}, {}
     for routing in ("ecmp", "spray"):
-        outcome = compare(job, ("fair",), Setup(routing=routing, seed=seed))["fair"]
+        outcome = compare(job, ("fair",), SimulationSetup(routing=routing, seed=seed))["fair"]
         when, count = concurrent(outcome, 200 if scale >= 1 else 50)
         panels[routing] = (list(np.round(when, 6)), [float(c) for c in count.mean(axis=1)])
         means[routing] = float(count.mean())
         data[routing] = {"mean": means[routing]}
     ratio = means["spray"] / means["ecmp"]
-    comparisons = [Comparison("coflows at a core switch, spray over ECMP", "7.4\N{MULTIPLICATION SIGN}", text(ratio))]
-    comparisons += [Comparison(f"mean, {routing}", None, f"{mean:.1f}") for routing, mean in means.items()]
+    comparisons = [
+        PaperComparison("coflows at a core switch, spray over ECMP", "7.4\N{MULTIPLICATION SIGN}", text(ratio))
+    ]
+    comparisons += [PaperComparison(f"mean, {routing}", None, f"{mean:.1f}") for routing, mean in means.items()]
     panel = Curves("A core switch, mean of all", "seconds of an iteration", "concurrent coflows", panels)
     note = (
         f"{NETWORK}{ONE_LINK}Sampled at even times of an iteration; a coflow counts at every core switch that "
@@ -139,11 +143,11 @@ def figure56(scale: float, seed: int) -> Reproduction:
     }
     names = ["EP", "PP", "DP"]
     comparisons = [
-        Comparison(
+        PaperComparison(
             "line rate: PP ends with EP", "yes", "yes" if ends["line rate"][1] == ends["line rate"][0] else "no"
         ),
-        Comparison("in proportion: all have ended at", "13/3", f"{max(ends['in proportion']):.3g}"),
-        Comparison("in proportion: PP ends at", "later", f"{ends['in proportion'][1]:.4g}"),
+        PaperComparison("in proportion: all have ended at", "13/3", f"{max(ends['in proportion']):.3g}"),
+        PaperComparison("in proportion: PP ends at", "later", f"{ends['in proportion'][1]:.4g}"),
     ]
     panel = Curves("Two ports", "", "end", {label: (names, list(row)) for label, row in ends.items()}, bars=True)
     note = (
@@ -168,5 +172,5 @@ def line_rate_example(granularity: str) -> tuple[float, ...]:
     ]
     ranks = np.arange(4)
     dag = Dag(list(tasks), 4, 1, 1, 1, 8, False)
-    loaded = load(dag, Fabric(ranks, ranks, 4, 1, 1.0), granularity=granularity, tensor_bytes_per_s=1.0)
+    loaded = load(dag, BisectionFabric(ranks, ranks, 4, 1, 1.0), granularity=granularity, tensor_bytes_per_s=1.0)
     return tuple(np.round(simulate(loaded, "hermod", slack_s=0.0).end[:3], 9).tolist())

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from offramp.hermod.job import Job
+from offramp.hermod.job import HermodJob
 from offramp_sim.figures.panels import Curves
-from offramp_sim.hermod.flow.study import Setup, compare
+from offramp_sim.hermod.flow.study import SimulationSetup, compare
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
     OPTIONS,
@@ -22,7 +22,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _BASES: Final[dict[str, dict[str, Any]]] = {
     "qwen-moe-12l": {"tp": 1, "pp": 2, "ep": 4},
@@ -33,7 +33,7 @@ _SERVERS: Final = "Servers of 8 GPUs with two NICs; microbatches 8 for each repl
 _SKEW: Final = 0.5
 
 
-def _speed(job: Job, row: Times) -> Times:
+def _speed(job: HermodJob, row: Times) -> Times:
     return {label: job.dp * job.micro_batches * job.tokens / seconds for label, seconds in row.items()}
 
 
@@ -53,7 +53,7 @@ def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
     for name, base in _BASES.items():
         sizes = [gpus for gpus in (8, 16, 32) if gpus > 8 or name != "mixtral-8x7b"]
         jobs = [testbed_job(name, gpus=gpus, **base, **job_is) for gpus in sizes]
-        rows = [times(job, Setup(routing=routing, seed=seed)) for job in jobs]
+        rows = [times(job, SimulationSetup(routing=routing, seed=seed)) for job in jobs]
         speeds = [_speed(job, row) for job, row in zip(jobs, rows, strict=True)]
         panels.append(
             Curves(name, "GPUs", "tokens/s", {label: (sizes, [s[label] for s in speeds]) for label in SCHEMES})
@@ -62,9 +62,9 @@ def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
         largest.update({f"{name}, {gpus} GPUs": row for gpus, row in zip(sizes, rows, strict=True)})
         if name == "gpt3-13b":
             ours = speeds[1]["Megatron (FIFO)"] / speeds[0]["Megatron (FIFO)"]
-            comparisons.append(Comparison("GPT-3 13B, Megatron, 16 GPUs over 8", text(1.39), text(ours)))
-    comparisons.append(Comparison("Hermod, up to", f"{text(1.44)} (gpt3-13b)", best(largest, "Megatron (FIFO)")))
-    comparisons.append(Comparison("over fair sharing, up to", None, best(largest, "Megatron (fair)")))
+            comparisons.append(PaperComparison("GPT-3 13B, Megatron, 16 GPUs over 8", text(1.39), text(ours)))
+    comparisons.append(PaperComparison("Hermod, up to", f"{text(1.44)} (gpt3-13b)", best(largest, "Megatron (FIFO)")))
+    comparisons.append(PaperComparison("over fair sharing, up to", None, best(largest, "Megatron (fair)")))
     note = (
         f"{NETWORK}{_SERVERS}At 8 GPUs there is one server and no network. GPT-3 gains most, as in the thesis: "
         "PP waits behind DP, and nothing else is there to wait for. With experts balanced, EP keeps the NICs "
@@ -87,16 +87,18 @@ def figure59(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
     rates = [10.0, 25.0, 40.0, 100.0]
     panels, data, at_100, least = [], {}, {}, []
     for name in TESTBED:
-        rows = at_rates(testbed_job(name, **job_is), rates, Setup(routing=routing, seed=seed))
+        rows = at_rates(testbed_job(name, **job_is), rates, SimulationSetup(routing=routing, seed=seed))
         panels.append(Curves(name, "Gb/s", "iteration, s", {k: (rates, [r[k] for r in rows]) for k in SCHEMES}))
         data[name] = rows
         at_100[name] = rows[-1]
         least += [gain(row, base) for row in rows for base in ("Megatron (FIFO)", "Megatron (fair)")]
     comparisons = [
-        Comparison("Qwen-MoE-12L over Lina, 100 Gb/s", text(1.2), text(gain(at_100["qwen-moe-12l"], "Lina"))),
-        Comparison("GPT-3 13B over Megatron, 100 Gb/s", text(1.38), text(gain(at_100["gpt3-13b"], "Megatron (FIFO)"))),
-        Comparison("GPT-3 13B over fair sharing", None, text(gain(at_100["gpt3-13b"], "Megatron (fair)"))),
-        Comparison("smallest gain of all", "above 1", text(min(least))),
+        PaperComparison("Qwen-MoE-12L over Lina, 100 Gb/s", text(1.2), text(gain(at_100["qwen-moe-12l"], "Lina"))),
+        PaperComparison(
+            "GPT-3 13B over Megatron, 100 Gb/s", text(1.38), text(gain(at_100["gpt3-13b"], "Megatron (FIFO)"))
+        ),
+        PaperComparison("GPT-3 13B over fair sharing", None, text(gain(at_100["gpt3-13b"], "Megatron (fair)"))),
+        PaperComparison("smallest gain of all", "above 1", text(min(least))),
     ]
     note = (
         f"{NETWORK}{_SERVERS}On balanced experts the order by microbatch gains little and can lose a few "
@@ -121,11 +123,11 @@ def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
     for name in TESTBED:
         chunks = 3 if name == "qwen-moe-12l" else 2
         job = testbed_job(name, schedule="interleaved", chunks=chunks, **job_is)
-        rows[name] = times(job, Setup(routing=routing, seed=seed))
+        rows[name] = times(job, SimulationSetup(routing=routing, seed=seed))
     comparisons = [
-        Comparison("over Megatron, up to", text(1.18), best(rows, "Megatron (FIFO)")),
-        Comparison("over Megatron with fair sharing, up to", None, best(rows, "Megatron (fair)")),
-        Comparison("over Lina, up to", text(1.12), best(rows, "Lina")),
+        PaperComparison("over Megatron, up to", text(1.18), best(rows, "Megatron (FIFO)")),
+        PaperComparison("over Megatron with fair sharing, up to", None, best(rows, "Megatron (fair)")),
+        PaperComparison("over Lina, up to", text(1.12), best(rows, "Lina")),
     ]
     lines = {label: (list(rows), [rows[name][label] for name in rows]) for label in SCHEMES}
     panel = Curves("Interleaved 1F1B, 32 GPUs", "", "iteration, s", lines, bars=True)
@@ -153,17 +155,17 @@ def figure511(
     comparisons, inter, together, data = [], [], [], {}
     for name, (first, second) in published.items():
         job = testbed_job(name, imbalance=0.0 if name == "gpt3-13b" else imbalance, **job_is)
-        shifted = compare(job, ("fifo", "hermod"), Setup(all_to_all="shifted", routing=routing, seed=seed))
-        matching = Setup(all_to_all="matched", overhead_s=10e-6, routing=routing, seed=seed)
+        shifted = compare(job, ("fifo", "hermod"), SimulationSetup(all_to_all="shifted", routing=routing, seed=seed))
+        matching = SimulationSetup(all_to_all="matched", overhead_s=10e-6, routing=routing, seed=seed)
         matched = compare(job, ("hermod",), matching)
         seconds = [shifted["fifo"].iteration_s, shifted["hermod"].iteration_s, matched["hermod"].iteration_s]
         inter.append(seconds[0] / seconds[1])
         together.append(seconds[0] / seconds[2])
         data[name] = dict(zip(("megatron", "inter", "inter and intra"), seconds, strict=True))
-        comparisons.append(Comparison(f"{name}: order alone", text(first), text(inter[-1])))
-        comparisons.append(Comparison(f"{name}: with matchings", text(second), text(together[-1])))
+        comparisons.append(PaperComparison(f"{name}: order alone", text(first), text(inter[-1])))
+        comparisons.append(PaperComparison(f"{name}: with matchings", text(second), text(together[-1])))
         extra = text(second / first)
-        comparisons.append(Comparison(f"{name}: matchings add", extra, text(seconds[1] / seconds[2])))
+        comparisons.append(PaperComparison(f"{name}: matchings add", extra, text(seconds[1] / seconds[2])))
     lines = {"order alone": (list(published), inter), "with matchings": (list(published), together)}
     panel = Curves("32 GPUs", "", "speed-up over Megatron (FIFO)", lines, bars=True)
     note = (

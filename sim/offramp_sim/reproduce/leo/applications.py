@@ -12,10 +12,10 @@ from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import Routes
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Rule, simulate
+from offramp_sim.leo.load import RequestLoad
+from offramp_sim.leo.simulate import PathRule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _CORES = [1, 2, 4, 8]
 _RATES = [0.5, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0]
@@ -45,21 +45,25 @@ def figure610(scale: float, seed: int) -> Reproduction:
     published = {"YCSB-C": ("1.2 to 2", "~1.5"), "YCSB-B": ("up to 3", "up to 3")}
     comparisons, panels, data = [], [], {}
     for name, mix in counted("workloads", [("YCSB-C", (1.0, 0.0)), ("YCSB-B", (0.95, 0.05))]):
-        load = Load(requests, mix=mix, keys=1_000_000)
+        load = RequestLoad(requests, mix=mix, keys=1_000_000)
         lines, rates = {}, {}
         for system, ways in systems.items():
-            runs = [simulate(ways, _at(load, rate), Rule(), seed=seed).median_us for rate in _RATES]
+            runs = [simulate(ways, _at(load, rate), PathRule(), seed=seed).median_us for rate in _RATES]
             lines[system] = (_RATES, [min(us, _CUT_US) for us in runs])
-            rates[system] = sustained_mrps(ways, load, Rule(), seed, factor=2.0)
+            rates[system] = sustained_mrps(ways, load, PathRule(), seed, factor=2.0)
         panels.append(Curves(f"{name}, cut at {_CUT_US:g} us", "Mrps offered", "median, us", lines))
         data[name] = rates
         cpu, one, leo = rates.values()
         more, single = published[name]
         comparisons += [
-            Comparison(f"{name}: sustained Mrps, DrTM-KV, one path, LEO", None, f"{cpu:.2f}, {one:.2f}, {leo:.2f}"),
-            Comparison(f"{name}: LEO over one path", "1.2 to 2" if name == "YCSB-C" else "highest", f"{leo / one:.2f}"),
-            Comparison(f"{name}: LEO over DrTM-KV", more if name == "YCSB-B" else "1.2 to 2", f"{leo / cpu:.2f}"),
-            Comparison(f"{name}: one path over DrTM-KV", single, f"{one / cpu:.2f}"),
+            PaperComparison(
+                f"{name}: sustained Mrps, DrTM-KV, one path, LEO", None, f"{cpu:.2f}, {one:.2f}, {leo:.2f}"
+            ),
+            PaperComparison(
+                f"{name}: LEO over one path", "1.2 to 2" if name == "YCSB-C" else "highest", f"{leo / one:.2f}"
+            ),
+            PaperComparison(f"{name}: LEO over DrTM-KV", more if name == "YCSB-B" else "1.2 to 2", f"{leo / cpu:.2f}"),
+            PaperComparison(f"{name}: one path over DrTM-KV", single, f"{one / cpu:.2f}"),
         ]
     note = (
         "Index look-ups of 0.2 us on the accelerator and 0.3 us on the CPU, as the published knees tell; sustained: "
@@ -68,12 +72,12 @@ def figure610(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"requests": requests, "keys": 1_000_000}, note, {"sustained": data})
 
 
-def _at(load: Load, rate: float) -> Load:
-    return Load(load.requests, rate, mix=load.mix, keys=load.keys)
+def _at(load: RequestLoad, rate: float) -> RequestLoad:
+    return RequestLoad(load.requests, rate, mix=load.mix, keys=load.keys)
 
 
 def _against_cores(
-    model: str, application: str, mix: tuple[float, ...], systems: dict[str, Rule], load: Load, seed: int
+    model: str, application: str, mix: tuple[float, ...], systems: dict[str, PathRule], load: RequestLoad, seed: int
 ) -> dict[str, tuple[list[int], list[float]]]:
     """Million requests per second of closed loops, by system and number of cores."""
     lines: dict[str, tuple[list[int], list[float]]] = {name: (_CORES, []) for name in systems}
@@ -95,16 +99,16 @@ def _against_cores(
 def figure611(scale: float, seed: int, *, window: int = 16, spread: float = 0.0) -> Reproduction:
     """Distributed file system: compressed chunks written, against cores of both hosts."""
     names = _routes("off-path", "dfs").paths
-    systems = {"DOCA": Rule(only=names.index("aa")), "CPU": Rule(only=names.index("cc")), "LEO": Rule()}
-    load = Load(max(400, round(4000 * scale)), window=window, spread=spread)
+    systems = {"DOCA": PathRule(only=names.index("aa")), "CPU": PathRule(only=names.index("cc")), "LEO": PathRule()}
+    load = RequestLoad(max(400, round(4000 * scale)), window=window, spread=spread)
     lines = _against_cores("off-path", "dfs", (), systems, load, seed)
     gbps = {name: (xs, [mrps * 1e6 * 256_000 * 8 / 1e9 for mrps in ys]) for name, (xs, ys) in lines.items()}
     ratios = [
         leo / other for name in ("DOCA", "CPU") for leo, other in zip(lines["LEO"][1], lines[name][1], strict=True)
     ]
     comparisons = [
-        Comparison("LEO over DOCA and CPU", "1.19 to 4.69", f"{min(ratios):.2f} to {max(ratios):.2f}"),
-        Comparison(
+        PaperComparison("LEO over DOCA and CPU", "1.19 to 4.69", f"{min(ratios):.2f} to {max(ratios):.2f}"),
+        PaperComparison(
             "compression of 1 MB: DOCA, a core",
             "2.18, 0.89 ms",
             "2.18, 0.89 ms",
@@ -114,7 +118,7 @@ def figure611(scale: float, seed: int, *, window: int = 16, spread: float = 0.0)
     ]
     for name, (_, ys) in gbps.items():
         comparisons.append(
-            Comparison(f"{name}: Gb/s of files with 1 to 8 cores", None, ", ".join(f"{y:.1f}" for y in ys))
+            PaperComparison(f"{name}: Gb/s of files with 1 to 8 cores", None, ", ".join(f"{y:.1f}" for y in ys))
         )
     note = (
         "With c cores LEO can give 1 + 2.45 c times DOCA and 1 + 0.41 / c times the CPU. Decompression is assumed "
@@ -135,12 +139,12 @@ def figure612(scale: float, seed: int) -> Reproduction:
     """Elastic block storage: throughput of 64 KB reads and IOPS of 4 KB reads, against cores."""
     names = _routes("on-path", "ebs").paths
     systems = {
-        "CPU": Rule(only=names.index("cc")),
-        "Solar": Rule(only=names.index("ac")),
-        "iPipe": Rule(Policy.IPIPE),
-        "LEO": Rule(),
+        "CPU": PathRule(only=names.index("cc")),
+        "Solar": PathRule(only=names.index("ac")),
+        "iPipe": PathRule(Policy.IPIPE),
+        "LEO": PathRule(),
     }
-    load = Load(max(1000, round(10_000 * scale)), window=24)
+    load = RequestLoad(max(1000, round(10_000 * scale)), window=24)
     comparisons, panels, data = [], [], {}
     for what, mix, unit, factor, published in counted(
         "sizes",
@@ -156,7 +160,7 @@ def figure612(scale: float, seed: int) -> Reproduction:
         for better, printed in zip(("LEO", "iPipe"), published, strict=True):
             ratios = [a / b for a, b in zip(lines[better][1], lines["Solar"][1], strict=True)]
             text = f"{min(ratios):.2f} to {max(ratios):.2f}"
-            comparisons.append(Comparison(f"{what}: {better} over Solar", printed, text))
+            comparisons.append(PaperComparison(f"{what}: {better} over Solar", printed, text))
     note = (
         "The thesis does not give the times of the look-ups: 0.5 us on the accelerator and 4.5 us on a core are "
         "assumed for 4 KB, 9.2 us and 64 us for 64 KB. iPipe moves when an end-to-end time exceeds an idle path's."
@@ -201,16 +205,16 @@ def figure613(
         text = hardware + _ALLREDUCE.format(size=piece, cpu=0.5 + piece / cpu_bytes_per_us, acc=0.5 + piece / 50_000)
         routes = resolve(parse_config(text)).routes
         pieces = max(1, min(size // piece, round(2000 * scale)))
-        for name, rule in zip(lines, (Rule(only=1), Rule(only=0), Rule()), strict=True):
-            outcome = simulate(routes, Load(pieces, window=min(pieces, window), spread=spread), rule, seed=seed)
+        for name, rule in zip(lines, (PathRule(only=1), PathRule(only=0), PathRule()), strict=True):
+            outcome = simulate(routes, RequestLoad(pieces, window=min(pieces, window), spread=spread), rule, seed=seed)
             lines[name][0].append(f"{size // 1024} KB" if size < 1 << 20 else f"{size >> 20} MB")
             lines[name][1].append(pieces * piece * 8 / float(outcome.ended.max()))
     ratios = [a / b for a, b in zip(lines["LEO"][1], lines["accelerator"][1], strict=True)]
     slow = [a / b for a, b in zip(lines["LEO"][1], lines["CPU (OpenMPI)"][1], strict=True)]
     comparisons = [
-        Comparison("LEO over NCCL, average", "4.08", "not modelled"),
-        Comparison("LEO over the accelerator alone", None, f"{min(ratios):.2f} to {max(ratios):.2f}"),
-        Comparison("LEO over the CPU alone", "clearly above from 1 MB", f"{min(slow):.2f} to {max(slow):.2f}"),
+        PaperComparison("LEO over NCCL, average", "4.08", "not modelled"),
+        PaperComparison("LEO over the accelerator alone", None, f"{min(ratios):.2f} to {max(ratios):.2f}"),
+        PaperComparison("LEO over the CPU alone", "clearly above from 1 MB", f"{min(slow):.2f} to {max(slow):.2f}"),
     ]
     panel = Curves(f"chunks of up to 256 KB, {window} at a time", "", "Gb/s", lines, bars=True)
     note = (

@@ -12,16 +12,16 @@ import numpy as np
 
 from offramp.leo.selection.capacity import capacity
 from offramp.leo.selection.policies import Policy
-from offramp.leo.selection.program import Program, enumerate_paths, solve
+from offramp.leo.selection.program import RequestSequence, enumerate_paths, solve
 from offramp.leo.selection.selector import Selector
 from offramp.leo.selection.steps import Routes
 from offramp.leo.selection.table import Table
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Rule, simulate
+from offramp_sim.leo.load import RequestLoad
+from offramp_sim.leo.simulate import PathRule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _RULES = (
     Policy.LOOKAHEAD,
@@ -45,17 +45,17 @@ def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0
     """16 cores, 24 cores of a smartNIC, and both, with paths drawn at random or chosen."""
     table = Table.disjoint([2000, 2000], [1000 / 23.0, 1000 / 71.8], paths=("CPU", "smartNIC"))
     routes = Routes.of(table)
-    load = Load(max(20_000, round(60_000 * scale)), window=window, spread=spread)
+    load = RequestLoad(max(20_000, round(60_000 * scale)), window=window, spread=spread)
     rules = [
-        ("CPU, 16 cores", Rule(only=0), "23.0"),
-        ("smartNIC, 24 cores", Rule(only=1), "71.8"),
-        ("both, uniform", Rule(Policy.UNIFORM), None),
-        ("both, by rate", Rule(Policy.WEIGHTED), "above either"),
-        ("both, lookahead", Rule(), None),
+        ("CPU, 16 cores", PathRule(only=0), "23.0"),
+        ("smartNIC, 24 cores", PathRule(only=1), "71.8"),
+        ("both, uniform", PathRule(Policy.UNIFORM), None),
+        ("both, by rate", PathRule(Policy.WEIGHTED), "above either"),
+        ("both, lookahead", PathRule(), None),
     ]
     mops = {name: simulate(routes, load, rule, seed=seed).throughput_mrps for name, rule, _ in counted("rules", rules)}
-    comparisons = [Comparison(f"{name}, Mops", published, f"{mops[name]:.1f}") for name, _, published in rules]
-    comparisons.append(Comparison("sum of both, Mops", None, f"{capacity(table).rate_mrps:.1f}"))
+    comparisons = [PaperComparison(f"{name}, Mops", published, f"{mops[name]:.1f}") for name, _, published in rules]
+    comparisons.append(PaperComparison("sum of both, Mops", None, f"{capacity(table).rate_mrps:.1f}"))
     panel = Curves(
         f"{window:,} requests at a time", "", "Mops", {"throughput": (list(mops), list(mops.values()))}, bars=True
     )
@@ -77,37 +77,46 @@ def figure614(
     scale: float, seed: int, *, cpu_ns: int = 300, window: int = 64, spread: float = 0.0, burst: int = 1
 ) -> Reproduction:
     """The rules of path selection on the key-value store: sustained throughput, closed loops, mean JCT."""
+    # In one piece: a figure is its runs and what they are compared with.
     routes = Routes.of(Table.disjoint([2000, 2500], [200, cpu_ns], paths=("accelerator", "CPU")))
     requests = max(2000, round(20_000 * scale))
-    load = Load(requests, spread=spread, burst=burst)
-    rules = [Rule(policy) for policy in _RULES]
+    load = RequestLoad(requests, spread=spread, burst=burst)
+    rules = [PathRule(policy) for policy in _RULES]
     sustained: dict[str, float] = {}
     closed: dict[str, float] = {}
-    for rule in counted("rules", [*rules, Rule(ahead=8)]):
+    for rule in counted("rules", [*rules, PathRule(ahead=8)]):
         if rule.ahead:
-            rule = Rule(ahead=1)  # a closed loop has no future to know
+            rule = PathRule(ahead=1)  # a closed loop has no future to know
         closed[rule.name] = simulate(routes, replace(load, window=window), rule, seed=seed).throughput_mrps
         name = rule.name if not rule.ahead else "exact k=8"
-        best = rule if not rule.ahead else Rule(ahead=8)
+        best = rule if not rule.ahead else PathRule(ahead=8)
         sustained[name] = sustained_mrps(routes, load, best, seed)
     greedy = max(sustained[p] for p in (Policy.GREEDY_INTRA, Policy.GREEDY_E2E))
     worse = min(sustained[p] for p in (Policy.GREEDY_INTRA, Policy.GREEDY_E2E))
     ours, optimum = sustained[Policy.LOOKAHEAD], sustained["exact k=8"]
     rates = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 7.5]
     jcts: dict[str, tuple[list[float], list[float]]] = {}
-    for rule in counted("loads", [*rules, Rule(ahead=8)]):
+    for rule in counted("loads", [*rules, PathRule(ahead=8)]):
         runs = [simulate(routes, replace(load, rate_mrps=rate), rule, seed=seed).mean_jct_us for rate in rates]
         jcts[rule.name] = (rates, [min(jct, 10.0) for jct in runs])
-    comparisons = [Comparison(f"{name}: sustained, Mrps", None, f"{value:.2f}") for name, value in sustained.items()]
+    comparisons = [
+        PaperComparison(f"{name}: sustained, Mrps", None, f"{value:.2f}") for name, value in sustained.items()
+    ]
     comparisons += [
-        Comparison("heuristic over the greedy rules", "1.18 to 2.17", f"{ours / greedy:.2f} to {ours / worse:.2f}"),
-        Comparison("heuristic over weighted choice", None, f"{ours / sustained[Policy.WEIGHTED]:.2f}", turns_at=1.0),
-        Comparison("heuristic over outstanding", None, f"{ours / sustained[Policy.OUTSTANDING]:.2f}", turns_at=1.0),
-        Comparison("heuristic over the optimum", "close", f"{ours / optimum:.2f}"),
-        Comparison(
+        PaperComparison(
+            "heuristic over the greedy rules", "1.18 to 2.17", f"{ours / greedy:.2f} to {ours / worse:.2f}"
+        ),
+        PaperComparison(
+            "heuristic over weighted choice", None, f"{ours / sustained[Policy.WEIGHTED]:.2f}", turns_at=1.0
+        ),
+        PaperComparison(
+            "heuristic over outstanding", None, f"{ours / sustained[Policy.OUTSTANDING]:.2f}", turns_at=1.0
+        ),
+        PaperComparison("heuristic over the optimum", "close", f"{ours / optimum:.2f}"),
+        PaperComparison(
             "in a closed loop: heuristic over greedy-intra", None, f"{closed['lookahead'] / closed['greedy-intra']:.2f}"
         ),
-        Comparison("order of the greedy rules", "E2E worst", "no consistent order"),
+        PaperComparison("order of the greedy rules", "E2E worst", "no consistent order"),
     ]
     panels = [
         Curves(
@@ -154,21 +163,21 @@ def overheads(scale: float, _seed: int) -> Reproduction:
     tries = max(3, round(20 * scale))
     native = (_best(batch, tries) - _best(copy, tries)) / len(rows) * 1e9
     python = (_best(singly, tries) - _best(copy, tries)) / 1000 * 1e9
-    times = {f"{k}": Program(table, [0] * k, [100] * k, [300, 0, 0, 0]) for k in (1, 2, 3, 4)}
+    times = {f"{k}": RequestSequence(table, [0] * k, [100] * k, [300, 0, 0, 0]) for k in (1, 2, 3, 4)}
     solve(times["1"])  # imports
     solver = {k: _best(lambda p=program: solve(p), 2) * 1e3 for k, program in counted("HiGHS", list(times.items()))}  # type: ignore[misc]
     listing = {k: _best(lambda p=program: enumerate_paths(p), 3) * 1e3 for k, program in times.items()}  # type: ignore[misc]
-    eight = Program(Table.disjoint([2000, 2500], [200, 300]), [0] * 8, [100] * 8, [300, 0])
+    eight = RequestSequence(Table.disjoint([2000, 2500], [200, 300]), [0] * 8, [100] * 8, [300, 0])
     comparisons = [
-        Comparison("one decision in compiled code, four paths", "1.5 us", f"{native / 1e3:.3f} us"),
-        Comparison("one decision called from Python", None, f"{python / 1e3:.2f} us"),
-        Comparison("one core at 1 million decisions per second", "10.3 % (average)", f"{native / 10:.1f} %"),
-        Comparison("program by a solver, k = 2, four paths", "2.4 ms (CPLEX)", f"{solver['2']:.1f} ms (HiGHS)"),
-        Comparison(
+        PaperComparison("one decision in compiled code, four paths", "1.5 us", f"{native / 1e3:.3f} us"),
+        PaperComparison("one decision called from Python", None, f"{python / 1e3:.2f} us"),
+        PaperComparison("one core at 1 million decisions per second", "10.3 % (average)", f"{native / 10:.1f} %"),
+        PaperComparison("program by a solver, k = 2, four paths", "2.4 ms (CPLEX)", f"{solver['2']:.1f} ms (HiGHS)"),
+        PaperComparison(
             "program by enumeration, k = 8, two paths", None, f"{_best(lambda: enumerate_paths(eight), 5) * 1e3:.2f} ms"
         ),
-        Comparison("header of a 64-byte value", "5.9 %", f"{100 * 4 / 68:.1f} %"),
-        Comparison("header of a 256-KB chunk", "1.6e-5", f"{4 / 256_000:.1e}"),
+        PaperComparison("header of a 64-byte value", "5.9 %", f"{100 * 4 / 68:.1f} %"),
+        PaperComparison("header of a 256-KB chunk", "1.6e-5", f"{4 / 256_000:.1e}"),
     ]
     ks = [int(k) for k in times]
     panel = Curves(

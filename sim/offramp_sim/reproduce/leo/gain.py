@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 
-from offramp.leo.applications.compare import Row, compare
+from offramp.leo.applications.compare import PathResults, compare
 from offramp.leo.applications.gains import PAIRS, application
 from offramp_base.progress import report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _SECONDS = 0.6
 _ROUNDS = 5
@@ -21,7 +21,7 @@ _ROUNDS = 5
 def gain(scale: float, seed: int) -> Reproduction:
     """Each path alone, both under the greedy rules, and both under LEO's, alternating in one run."""
     seconds = max(0.1, _SECONDS * scale)
-    comparisons: list[Comparison] = []
+    comparisons: list[PaperComparison] = []
     lines: dict[str, tuple[list[str], list[float]]] = {}
     numbers = {}
     for name in PAIRS:
@@ -37,12 +37,12 @@ def gain(scale: float, seed: int) -> Reproduction:
         rates = {_name(row): row.rate for row in comparison.rows}
         lines[name] = list(rates), list(rates.values())
         listed = ", ".join(f"{row} {rate:,.0f}" for row, rate in rates.items())
-        comparisons.append(Comparison(f"{name}: requests per second", None, listed))
+        comparisons.append(PaperComparison(f"{name}: requests per second", None, listed))
         gains = {_name(row): _over_better(row, comparison.alone) for row in comparison.rows if len(row.paths) > 1}
         for row, factor in gains.items():
             published = "1.2 to 2" if row == _name(comparison.rows[-1]) else None
-            comparisons.append(Comparison(f"{name}: {row} over the better path", published, f"{factor:.2f}"))
-        comparisons.append(Comparison(f"{name}: wrong answers", None, str(wrong)))
+            comparisons.append(PaperComparison(f"{name}: {row} over the better path", published, f"{factor:.2f}"))
+        comparisons.append(PaperComparison(f"{name}: wrong answers", None, str(wrong)))
         numbers[name] = {"rates": rates, "gains": gains, "wrong": wrong}
     note = (
         "Requester and responder are processes of this machine; each path is a thread of the responder, or an agent. "
@@ -54,10 +54,10 @@ def gain(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], settings, note, numbers)
 
 
-def _name(row: Row) -> str:
+def _name(row: PathResults) -> str:
     return row.paths[0] if len(row.paths) == 1 else f"both, {row.policy.value}"
 
 
-def _over_better(row: Row, alone: list[Row]) -> float:
+def _over_better(row: PathResults, alone: list[PathResults]) -> float:
     """The rate over that of the path that was better over the whole run; median of the rounds."""
     return row.over(max(alone, key=lambda one: one.rate))

@@ -14,14 +14,14 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.compare import Comparison as Paths
-from offramp.leo.applications.compare import Row, Run, compare, running
+from offramp.leo.applications.compare import ApplicationRun, PathResults, compare, running
+from offramp.leo.applications.compare import PathComparison as Paths
 from offramp.leo.applications.gains import application as pair
 from offramp.leo.applications.named import open_application
 from offramp.leo.selection import Policy
 from offramp_base.progress import counted, report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _SECONDS: Final = 0.5
 _ROUNDS: Final = 3
@@ -47,7 +47,7 @@ def _compared(application: Application, scale: float, seed: int) -> Paths:
     )
 
 
-def _name(row: Row) -> str:
+def _name(row: PathResults) -> str:
     return row.paths[0] if len(row.paths) == 1 else f"both, {row.policy.value}"
 
 
@@ -56,25 +56,25 @@ def _settings(scale: float) -> dict[str, Any]:
     return {"seconds": max(0.1, _SECONDS * scale), "rounds": _ROUNDS, "processors": cores}
 
 
-def _rows(what: str, paths: Paths, published: str | None) -> tuple[list[Comparison], dict[str, float]]:
+def _rows(what: str, paths: Paths, published: str | None) -> tuple[list[PaperComparison], dict[str, float]]:
     """Rates, the default rule over the better path alone and over the others' rules, wrong answers."""
     rates = {_name(row): row.rate for row in paths.rows}
     listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
     leo, better = paths.rows[-1], max(paths.alone, key=lambda row: row.rate)
     rivals = paths.rows[len(paths.alone) : -1]
     comparisons = [
-        Comparison(f"{what}: requests per second", None, listed),
-        Comparison(f"{what}: LEO over the better path", published, f"{leo.over(better):.2f}"),
+        PaperComparison(f"{what}: requests per second", None, listed),
+        PaperComparison(f"{what}: LEO over the better path", published, f"{leo.over(better):.2f}"),
     ]
     comparisons += [
-        Comparison(f"{what}: LEO over {rival.policy.value}", None, f"{leo.over(rival):.2f}") for rival in rivals
+        PaperComparison(f"{what}: LEO over {rival.policy.value}", None, f"{leo.over(rival):.2f}") for rival in rivals
     ]
     wrong = sum(row.wrong for row in paths.rows)
-    return [*comparisons, Comparison(f"{what}: wrong answers", None, str(wrong))], rates
+    return [*comparisons, PaperComparison(f"{what}: wrong answers", None, str(wrong))], rates
 
 
 def _figure(applications: dict[str, Application], published: str | None, scale: float, seed: int) -> Reproduction:
-    comparisons: list[Comparison] = []
+    comparisons: list[PaperComparison] = []
     lines: dict[str, tuple[list[Any], list[float]]] = {}
     for name, application in applications.items():
         rows, rates = _rows(name, _compared(application, scale, seed), published)
@@ -136,9 +136,11 @@ def figure610_measured(scale: float, seed: int) -> Reproduction:
         listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
         better = max(rate for name, rate in rates.items() if name != "LEO")
         comparisons += [
-            Comparison(f"YCSB-{mix}: sustained requests per second", None, listed),
-            Comparison(f"YCSB-{mix}: LEO over the better path", "1.2 to 2", f"{rates['LEO'] / max(better, 1.0):.2f}"),
-            Comparison(f"YCSB-{mix}: wrong answers", None, str(wrong)),
+            PaperComparison(f"YCSB-{mix}: sustained requests per second", None, listed),
+            PaperComparison(
+                f"YCSB-{mix}: LEO over the better path", "1.2 to 2", f"{rates['LEO'] / max(better, 1.0):.2f}"
+            ),
+            PaperComparison(f"YCSB-{mix}: wrong answers", None, str(wrong)),
         ]
         data[mix] = {"sustained": rates, "latency": lines}
     return Reproduction(comparisons, panels, _settings(scale), _NOTE, data)
@@ -154,7 +156,7 @@ def _measured(rates: dict[str, float]) -> dict[str, float]:
     return {name: 1e9 / max(rate, 1.0) for name, rate in rates.items() if name != "LEO"}
 
 
-def _sustained(run: Run, seed: int, seconds: float) -> tuple[dict[str, float], int]:
+def _sustained(run: ApplicationRun, seed: int, seconds: float) -> tuple[dict[str, float], int]:
     """Requests per second of each path and of all, medians of alternating rounds; and the number of wrong answers."""
     rates_by_name: dict[str, list[float]] = {name: [] for name in _systems(run.application)}
     wrong = 0

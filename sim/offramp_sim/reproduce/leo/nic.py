@@ -10,7 +10,7 @@ from offramp.leo.applications.dfs import CHUNK
 from offramp_base.progress import report
 from offramp_sim.figures.panels import Curves
 from offramp_sim.nic.dfs import measure
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _SECONDS = 2.0
 _ROUNDS = 3
@@ -28,12 +28,12 @@ def figure611_measured(scale: float, seed: int) -> Reproduction:
     throughput = measure(seconds, _ROUNDS, seed=seed, tell=partial(report, "measurements"))
     mbps = [[rate * CHUNK / 1e6 for rate in rates] for rates in throughput]
     comparisons = [
-        Comparison(f"{name}: MB/s with 1 to {len(rates)} cores", None, ", ".join(f"{rate:.1f}" for rate in rates))
+        PaperComparison(f"{name}: MB/s with 1 to {len(rates)} cores", None, ", ".join(f"{rate:.1f}" for rate in rates))
         for name, rates in zip(("CPU", "agent", "both, cores of each"), mbps, strict=True)
     ]
     for cores, share in enumerate(throughput.shares, 1):
         comparisons.append(
-            Comparison(f"both over the sum of each alone, {cores} + {cores} cores", ">= 0.9", f"{share:.2f}")
+            PaperComparison(f"both over the sum of each alone, {cores} + {cores} cores", ">= 0.9", f"{share:.2f}")
         )
     note = (
         "Each path has cores of its own: those of the agent are the last of this machine, requester and responder with "

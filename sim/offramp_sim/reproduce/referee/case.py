@@ -16,7 +16,7 @@ _SEEDS_OF_OPTIONS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ItemCase:
     """The settings of one run of an item.
 
     Attributes:
@@ -37,11 +37,11 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ItemValue:
     """A number that an item gave.
 
     Attributes:
-        published, ours, evidence, source: as in :class:`~offramp_sim.reproduce.item.Comparison`.
+        published, ours, evidence, source: as in :class:`~offramp_sim.reproduce.item.PaperComparison`.
         number: the first of ours.
         turn: value beyond which the claim is the opposite.
     """
@@ -55,7 +55,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CaseResult:
     """The results of one case.
 
     Attributes:
@@ -63,8 +63,8 @@ class Row:
         seconds: that it took.
     """
 
-    case: Case
-    values: dict[str, Value] = field(default_factory=dict)
+    case: ItemCase
+    values: dict[str, ItemValue] = field(default_factory=dict)
     error: str = ""
     seconds: float = 0.0
 
@@ -81,25 +81,25 @@ class Row:
         """
         about = plain["case"]
         options = tuple((str(n), tuple(v) if isinstance(v, list) else v) for n, v in about["options"])
-        case = Case(str(about["item"]), float(about["scale"]), int(about["seed"]), options)
-        values = {str(what): Value(**value) for what, value in plain["values"].items()}
+        case = ItemCase(str(about["item"]), float(about["scale"]), int(about["seed"]), options)
+        values = {str(what): ItemValue(**value) for what, value in plain["values"].items()}
         return cls(case, values, str(plain["error"]), float(plain["seconds"]))
 
 
-def cases_of(item: Item, scales: Sequence[float], seeds: Sequence[int]) -> list[Case]:
+def cases_of(item: Item, scales: Sequence[float], seeds: Sequence[int]) -> list[ItemCase]:
     """Every size with every seed; then each other value of each option alone, at the first size with two seeds."""
     seeds = seeds if item.seeded else seeds[:1]
-    cases = [Case(item.name, scale, seed) for scale in scales for seed in seeds]
+    cases = [ItemCase(item.name, scale, seed) for scale in scales for seed in seeds]
     for name, values in item.options.items():
         cases += [
-            Case(item.name, scales[0], seed, ((name, value),))
+            ItemCase(item.name, scales[0], seed, ((name, value),))
             for value in values[1:]
             for seed in seeds[:_SEEDS_OF_OPTIONS]
         ]
     return cases
 
 
-def run_case(work: tuple[Case, Path | None]) -> Row:
+def run_case(work: tuple[ItemCase, Path | None]) -> CaseResult:
     """Run a case, with a folder of data sets or None; if it fails, the row has the reason."""
     from offramp_sim.reproduce.catalogue import find
 
@@ -109,11 +109,11 @@ def run_case(work: tuple[Case, Path | None]) -> Row:
     try:
         outcome = item.reproduce(case.scale, case.seed, folder, **dict(case.options))
     except OfframpError as error:
-        return Row(case, error=str(error), seconds=time.monotonic() - start)
+        return CaseResult(case, error=str(error), seconds=time.monotonic() - start)
     except Exception as error:  # a sweep goes on, and the row says what happened
-        return Row(case, error=f"{type(error).__name__}: {error}", seconds=time.monotonic() - start)
+        return CaseResult(case, error=f"{type(error).__name__}: {error}", seconds=time.monotonic() - start)
     values = {
-        c.what: Value(c.published, c.ours, outcome.evidence_of(c).value, outcome.source_of(c), c.value, c.turn)
+        c.what: ItemValue(c.published, c.ours, outcome.evidence_of(c).value, outcome.source_of(c), c.value, c.turn)
         for c in outcome.comparisons
     }
-    return Row(case, values, seconds=time.monotonic() - start)
+    return CaseResult(case, values, seconds=time.monotonic() - start)

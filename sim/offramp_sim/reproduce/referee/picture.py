@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from offramp_sim.figures.panels import Intervals
 from offramp_sim.reproduce.item import number_in
-from offramp_sim.reproduce.referee.verdict import Verdict
+from offramp_sim.reproduce.referee.verdict import NumberVerdict
 
 
-def panel(verdicts: Sequence[Verdict]) -> Intervals | None:
+def panel(verdicts: Sequence[NumberVerdict]) -> Intervals | None:
     """A panel of ours over the published number, where both are greater than 0; None if there are none."""
     spans = {}
     for each in verdicts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from offramp_base.errors import OfframpError
-from offramp_sim.reproduce.referee.case import Case, Row
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase
 
 _SCHEMA: Final = "offramp.referee-rows/1"
 
@@ -26,7 +26,7 @@ class RowFile:
 
     def __init__(self, path: Path, program: str) -> None:
         self.path, self._program = path, program
-        self._rows: dict[Case, Row] = {}
+        self._rows: dict[ItemCase, CaseResult] = {}
         if not path.exists():
             return
         try:
@@ -43,17 +43,17 @@ class RowFile:
             )
         for line in lines[1:]:
             try:
-                row = Row.from_plain(json.loads(line))
+                row = CaseResult.from_plain(json.loads(line))
             except (ValueError, TypeError, KeyError):
                 continue
             self._rows[row.case] = row
 
-    def get(self, case: Case) -> Row | None:
+    def get(self, case: ItemCase) -> CaseResult | None:
         """The row of a case that has been run; None if it failed, so that it runs again."""
         row = self._rows.get(case)
         return None if row is None or row.error else row
 
-    def put(self, row: Row) -> None:
+    def put(self, row: CaseResult) -> None:
         """Write a row to the file at once.
 
         Raises:

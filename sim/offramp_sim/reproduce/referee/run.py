@@ -13,7 +13,7 @@ from offramp_base import __version__
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_sim.reproduce.item import Item
-from offramp_sim.reproduce.referee.case import Case, Row, cases_of, run_case
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase, cases_of, run_case
 from offramp_sim.reproduce.referee.rows import RowFile
 
 GROUP: Final = "Referee"
@@ -54,7 +54,7 @@ class RefereeSettings:
             raise SettingsError("scales", "expected numbers greater than 0", list(self.scales))
 
 
-def examine(item: Item, settings: RefereeSettings, scale: float, seed: int, data: Path | None) -> list[Row]:
+def examine(item: Item, settings: RefereeSettings, scale: float, seed: int, data: Path | None) -> list[CaseResult]:
     """The rows of all cases of an item, in their order; those in the file of rows are not run again.
 
     Raises:
@@ -63,13 +63,13 @@ def examine(item: Item, settings: RefereeSettings, scale: float, seed: int, data
     return run_cases(cases_to_examine(item, settings, scale, seed), settings, data)
 
 
-def cases_to_examine(item: Item, settings: RefereeSettings, scale: float, seed: int) -> list[Case]:
+def cases_to_examine(item: Item, settings: RefereeSettings, scale: float, seed: int) -> list[ItemCase]:
     """All cases by which a referee examines an item."""
     scales = [scale * each for each in settings.scales or item.sizes]
     return cases_of(item, scales, range(seed, seed + settings.seeds))
 
 
-def run_cases(cases: Sequence[Case], settings: RefereeSettings, data: Path | None) -> list[Row]:
+def run_cases(cases: Sequence[ItemCase], settings: RefereeSettings, data: Path | None) -> list[CaseResult]:
     """The rows of ``cases``, in their order; those in the file of rows are not run again.
 
     Raises:

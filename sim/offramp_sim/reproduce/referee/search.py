@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from offramp_sim.reproduce.item import Item, range_in
-from offramp_sim.reproduce.referee.case import Case, Row
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase
 from offramp_sim.reproduce.referee.verdict import apart, distance
 
 
@@ -28,13 +28,17 @@ class Nearest:
     what: str
     published: str
     ours: str
-    case: Case
+    case: ItemCase
     distance: float
     runs: int
 
 
 def search(
-    item: Item, what: str, rows: Sequence[Row], tries: int, run: Callable[[Sequence[Case]], Sequence[Row]]
+    item: Item,
+    what: str,
+    rows: Sequence[CaseResult],
+    tries: int,
+    run: Callable[[Sequence[ItemCase]], Sequence[CaseResult]],
 ) -> Nearest | None:
     """Search for the nearest setting, from the best of ``rows`` on, by coordinate descent over the item's options.
 
@@ -73,18 +77,18 @@ def search(
     return Nearest(item.name, what, value.published or "", value.ours, best, away, spent)
 
 
-def _moved(item: Item, case: Case, name: str, values: Sequence[object]) -> list[Case]:
+def _moved(item: Item, case: ItemCase, name: str, values: Sequence[object]) -> list[ItemCase]:
     """The case with each value of one option."""
     chosen = dict(case.options)
     cases = []
     for value in values:
         options = {n: known[0] for n, known in item.options.items()} | chosen | {name: value}
         differing = tuple((n, options[n]) for n, known in item.options.items() if options[n] != known[0])
-        cases.append(Case(case.item, case.scale, case.seed, differing))
+        cases.append(ItemCase(case.item, case.scale, case.seed, differing))
     return cases
 
 
-def _apart(row: Row, what: str) -> float | None:
+def _apart(row: CaseResult, what: str) -> float | None:
     value = row.values.get(what)
     published = range_in(value.published) if value is not None else None
     if value is None or published is None or value.number is None:

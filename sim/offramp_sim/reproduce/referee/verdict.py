@@ -10,7 +10,7 @@ from enum import StrEnum
 from statistics import median
 
 from offramp_sim.reproduce.item import CLAIMS, Evidence, range_in
-from offramp_sim.reproduce.referee.case import Case, Row, Value
+from offramp_sim.reproduce.referee.case import CaseResult, ItemCase, ItemValue
 
 
 class Ruling(StrEnum):
@@ -29,7 +29,7 @@ class Ruling(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NumberVerdict:
     """The verdict on one number of an item.
 
     Attributes:
@@ -58,18 +58,18 @@ class Verdict:
     distance: float | None = None
 
 
-def verdicts(rows: Sequence[Row]) -> list[Verdict]:
+def verdicts(rows: Sequence[CaseResult]) -> list[NumberVerdict]:
     """A verdict for each number that any row has, in order of first appearance."""
     compared = dict.fromkeys(what for row in rows for what in row.values)
     return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in compared]
 
 
-def _verdict(what: str, cases: Sequence[tuple[Case, Value]]) -> Verdict:
+def _verdict(what: str, cases: Sequence[tuple[ItemCase, ItemValue]]) -> NumberVerdict:
     _, first = cases[0]
     numbers = [(case, value.number) for case, value in cases if value.number is not None]
     about = (what, first.published, first.ours, first.evidence, first.source)
     if not numbers:
-        return Verdict(*about, None, None, None, Ruling.MISSING)
+        return NumberVerdict(*about, None, None, None, Ruling.MISSING)
     values = [number for _, number in numbers]
     low, middle, high = min(values), median(values), max(values)
     turn = next((value.turn for _, value in cases if value.turn is not None), None)
@@ -82,11 +82,11 @@ def _verdict(what: str, cases: Sequence[tuple[Case, Value]]) -> Verdict:
         turns = tuple(case.name for case, number in numbers if (number - turn) * (middle - turn) <= 0)
         ruling = Ruling.TURNS if turns else Ruling.HOLDS
     nearest, distance = _nearest(numbers, range_in(first.published), turn)
-    return Verdict(*about, low, middle, high, ruling, turns, nearest, distance)
+    return NumberVerdict(*about, low, middle, high, ruling, turns, nearest, distance)
 
 
 def _nearest(
-    numbers: Sequence[tuple[Case, float]], published: tuple[float, float] | None, turn: float | None
+    numbers: Sequence[tuple[ItemCase, float]], published: tuple[float, float] | None, turn: float | None
 ) -> tuple[str, float | None]:
     if published is None:
         return "", None

@@ -11,9 +11,9 @@ import numpy as np
 
 from offramp.switchgnn.plan import Plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import OPTIONS, PIPE_PPS, WORKERS, Conditions, Testbed, bed_of, less, origin
+from offramp_sim.reproduce.bench import OPTIONS, PIPE_PPS, WORKERS, BenchParameters, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS, every, without_locality
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.slot.in_network import planned
 
 _PUBLISHED: Final = {"bns-gcn": "-74 %", "g3": "-65 %", "strawman": "-83 %"}
@@ -37,7 +37,7 @@ _WORKERS: Final = (32, 64, 128)
 )
 def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Epoch time against the number of workers in a star: as published, and with the improvements."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     schemes = (*_PUBLISHED, *_OURS.values())
     panels, data = [], {}
     for name in DATASETS:
@@ -48,24 +48,26 @@ def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     last = {scheme: times[-1] for scheme, (_, times) in data["reddit"].items()}
     bed = bed_of("reddit", 128, scale, seed, folder, conditions)
     comparisons = [
-        Comparison(f"Reddit, 128 workers, {label} against {other}", published, less(last[scheme], last[other]))
+        PaperComparison(f"Reddit, 128 workers, {label} against {other}", published, less(last[scheme], last[other]))
         for label, scheme in _OURS.items()
         for other, published in _PUBLISHED.items()
     ] + [
-        Comparison(f"traffic of a layer, {label} against bns-gcn", "-81 %", _traffic(bed, scheme))
+        PaperComparison(f"traffic of a layer, {label} against bns-gcn", "-81 %", _traffic(bed, scheme))
         for label, scheme in _OURS.items()
     ]
     explained, reason = _explain(bed, scale, seed)
     charged = {scheme: 1e3 * bed.epoch_s(scheme, passes_pps=PIPE_PPS) for scheme in _CHARGED}
     data["reddit at 1.2 G passes per second"] = {scheme: ([WORKERS], [time]) for scheme, time in charged.items()}
     comparisons += [
-        Comparison(f"at 1.2 G passes per second: {scheme} against bns-gcn", None, less(time, last["bns-gcn"]))
+        PaperComparison(f"at 1.2 G passes per second: {scheme} against bns-gcn", None, less(time, last["bns-gcn"]))
         for scheme, time in charged.items()
     ]
     fixed = 1e3 * bed.epoch_s("strawman-hash")
     comparisons += [
-        Comparison("SwitchGNN against a strawman with aggregators by hash", "-83 %", less(last["switchgnn"], fixed)),
-        Comparison("a strawman with aggregators by hash, against bns-gcn", None, less(fixed, last["bns-gcn"])),
+        PaperComparison(
+            "SwitchGNN against a strawman with aggregators by hash", "-83 %", less(last["switchgnn"], fixed)
+        ),
+        PaperComparison("a strawman with aggregators by hash, against bns-gcn", None, less(fixed, last["bns-gcn"])),
     ]
     note = (
         "Communication alone: the computation that the paper adds was measured on its testbed and is not printed. "
@@ -84,7 +86,7 @@ def _traffic(bed: Testbed, scheme: str) -> str:
     return less(bed.exchange(scheme).down_vectors, bed.boundary.R)
 
 
-def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], str]:
+def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[PaperComparison], str]:
     """Experiments on the raw features that explain why the published design misses the published time."""
     plan, host, ours = bed.setting().plan, bed.exchange("bns-gcn"), bed.exchange("switchgnn")
     even = planned(_dealt(plan, seed), bed.setting().fabric)
@@ -97,11 +99,13 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
         for width in (None, bed.conditions.hidden)
     ]
     comparisons = [
-        Comparison("strawman against bns-gcn: raw, hidden features", None, ", ".join(slow)),
-        Comparison("raw features, as published, against bns-gcn", None, less(ours.seconds, host.seconds)),
-        Comparison("the same if blocks were dealt to workers evenly", None, less(even.seconds, host.seconds)),
+        PaperComparison("strawman against bns-gcn: raw, hidden features", None, ", ".join(slow)),
+        PaperComparison("raw features, as published, against bns-gcn", None, less(ours.seconds, host.seconds)),
+        PaperComparison("the same if blocks were dealt to workers evenly", None, less(even.seconds, host.seconds)),
         *(
-            Comparison(f"the same without locality, against {other}", None, less(theirs["switchgnn"], theirs[other]))
+            PaperComparison(
+                f"the same without locality, against {other}", None, less(theirs["switchgnn"], theirs[other])
+            )
             for other in _PUBLISHED
         ),
     ]
@@ -160,7 +164,7 @@ _ALTERNATIVES: Final = (
 )
 def improvements(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Savings of each step beyond the paper, for Reddit with 128 workers and 100 MB."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     bed = bed_of("reddit", 128, scale, seed, folder, conditions)
     by_step = {label: bed.exchanges(scheme, values=values) for label, scheme, values in (*_STEPS, *_ALTERNATIVES)}
     times = {label: sum(o.seconds for o in outcomes) / bed.ratio * 1e3 for label, outcomes in by_step.items()}
@@ -170,7 +174,7 @@ def improvements(scale: float, seed: int, folder: Path | None = None, **open_: A
     for label, _, _ in (*_STEPS[1:], *_ALTERNATIVES):
         share = f", this step {100 * (times[before] - times[label]) / times[base]:+.1f}" if label[0] in "b+" else ""
         ours = f"{less(times[label], times[base])} time{share}; {less(sent[label], sent[base])} bytes"
-        comparisons.append(Comparison(label, "-74 % time" if "the paper" in label[-9:] else None, ours))
+        comparisons.append(PaperComparison(label, "-74 % time" if "the paper" in label[-9:] else None, ours))
         before = label
     boundary = bed.boundary
     panel = [

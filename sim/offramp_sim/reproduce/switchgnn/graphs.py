@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import Conditions, bed_of, options, origin
+from offramp_sim.reproduce.bench import BenchParameters, bed_of, options, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _WORKERS = (8, 16, 32, 64, 128)
 
@@ -29,8 +29,8 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
         data[name] = {"vertices": len(degrees), "edges": int(degrees.sum()) // 2, "max_degree": int(degrees.max())}
         size = f"{published.vertices:,} vertices, {published.edges:,} edges"
         comparisons += [
-            Comparison(f"{name}: size", size, f"{len(degrees):,} vertices, {data[name]['edges']:,} edges"),
-            Comparison(
+            PaperComparison(f"{name}: size", size, f"{len(degrees):,} vertices, {data[name]['edges']:,} edges"),
+            PaperComparison(
                 f"{name}: largest over mean degree", f"{largest / mean:.0f}", f"{degrees.max() / degrees.mean():.0f}"
             ),
         ]
@@ -57,7 +57,7 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
 )
 def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Boundary vertices and copies against the number of workers."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     panels: list[Curves] = []
     data: dict[str, dict[str, list[float]]] = {}
     for name in DATASETS:
@@ -76,19 +76,19 @@ def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
     last = bed_of("reddit", 128, scale, seed, folder, conditions)
     reddit = data["reddit"]
     comparisons = [
-        Comparison(
+        PaperComparison(
             "Reddit, 128 workers: copies of a boundary vertex",
             "16",
             f"{last.boundary.R / last.boundary.B:.1f}",
             Evidence.FITTED,
             "these copies, with which graphs are generated",
         ),
-        Comparison(
+        PaperComparison(
             "Reddit: boundary at 128 workers over that at 8",
             "about 1",
             f"{reddit['boundary'][-1] / reddit['boundary'][0]:.2f}",
         ),
-        Comparison(
+        PaperComparison(
             "Reddit: traffic at 128 workers over that at 8", None, f"{reddit['copies'][-1] / reddit['copies'][0]:.1f}"
         ),
     ]
@@ -113,7 +113,7 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     xs = np.linspace(0, len(need) - 1, 101).astype(int)
     line = ((xs / len(need)).tolist(), share[xs].tolist())
     curve = Curves("Reddit, 32 workers", "share of vertices", "share of neighbours", {"generated": line})
-    comparisons = [Comparison("neighbours of the first fifth of the vertices", "80 %", f"{100 * top:.0f} %")]
+    comparisons = [PaperComparison("neighbours of the first fifth of the vertices", "80 %", f"{100 * top:.0f} %")]
     note = (
         "The paper's skew sets the generator's; the cap at the real graph's largest degree and duplicate edges that "
         f"are dropped flatten it. {origin(bed.sample)}"
@@ -131,7 +131,7 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
 )
 def figure9(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Boundary vertices in the largest component of the cut graph."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     lines: dict[str, tuple[list[int], list[float]]] = {}
     comparisons = []
     for name in DATASETS:
@@ -144,7 +144,7 @@ def figure9(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
             shares.append(float(np.bincount(labels).max()) / boundary.B)
         lines[name] = list(_WORKERS), shares
         comparisons.append(
-            Comparison(
+            PaperComparison(
                 f"{name}: largest dependent component of the boundary", "about 99 %", f"{100 * shares[-1]:.1f} %"
             )
         )

@@ -14,38 +14,38 @@ import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
-from offramp_sim.exchanges.cell import Cell, Way
+from offramp_sim.exchanges.cell import ExchangeTransport, MapCell
 from offramp_sim.exchanges.formula import Speed, crossover_bps, expected_ratio, fit, halves, named_right, switch_wins
 from offramp_sim.exchanges.graphs import boundary_with
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary
     from offramp_sim.exchanges.formula import Measured
-    from offramp_sim.exchanges.laboratory import Laboratory
+    from offramp_sim.exchanges.laboratory import ExchangeLaboratory
 
-CENTRE: Final = Cell(8, 5.0, 300_000_000)
+CENTRE: Final = MapCell(8, 5.0, 300_000_000)
 """The cell around which one axis at a time is varied."""
 RATES: Final = (1_000_000_000, 300_000_000, 100_000_000)
 COPIES: Final = {8: (1.5, 3.0, 5.0), 4: (1.5, 2.5)}
 """Mean copies by the number of workers, which must be more than one more."""
-_QUICK: Final = (Cell(4, 2.0, RATES[1], 32), Cell(3, 1.5, RATES[1], 32))
+_QUICK: Final = (MapCell(4, 2.0, RATES[1], 32), MapCell(3, 1.5, RATES[1], 32))
 _QUICK_BELOW: Final = 0.25
 _EACH: Final = 512
 """Vertices per worker, at scale 1."""
 _COUNT: Final = 9
 
 
-def cells(scale: float) -> list[Cell]:
+def cells(scale: float) -> list[MapCell]:
     """The map: workers, copies and rates, then width and bits around the centre; two cells if the scale is small."""
     if scale < _QUICK_BELOW:
         return list(_QUICK)
-    grid = [Cell(workers, copies, rate) for workers in COPIES for rate in RATES for copies in COPIES[workers]]
+    grid = [MapCell(workers, copies, rate) for workers in COPIES for rate in RATES for copies in COPIES[workers]]
     return [*grid, replace(CENTRE, width=32), replace(CENTRE, bits=8)]
 
 
-def measure(places: Sequence[Cell], each: int, seed: int, count: int) -> Measured:
+def measure(places: Sequence[MapCell], each: int, seed: int, count: int) -> Measured:
     """Time every way at every place, in one laboratory for all places of a number of workers and a rate.
 
     The fastest links come first: there the cores are the limit, and ``auto`` gets rates from what was measured so far.
@@ -58,7 +58,7 @@ def measure(places: Sequence[Cell], each: int, seed: int, count: int) -> Measure
     times: Measured = {}
     graphs: dict[tuple[int, float], Boundary] = {}
     by_laboratory = sorted(places, key=lambda cell: (-cell.rate_bps, -cell.workers))
-    total = len(places) * len(Way)
+    total = len(places) * len(ExchangeTransport)
     report("exchanges", 0, total)
     for (rate_bps, workers), here in groupby(by_laboratory, key=lambda cell: (cell.rate_bps, cell.workers)):
         with laboratory(workers, f"{rate_bps // 1_000_000}mbit") as lab:
@@ -70,15 +70,17 @@ def measure(places: Sequence[Cell], each: int, seed: int, count: int) -> Measure
     return times
 
 
-def _measure(lab: Laboratory, boundary: Boundary, cell: Cell, count: int, times: Measured, total: int) -> None:
+def _measure(
+    lab: ExchangeLaboratory, boundary: Boundary, cell: MapCell, count: int, times: Measured, total: int
+) -> None:
     mine = times[cell] = {}
-    for way in Way:
+    for way in ExchangeTransport:
         rates = None
-        if way is Way.AUTO:
-            load = mine[Way.SWITCH].load
+        if way is ExchangeTransport.AUTO:
+            load = mine[ExchangeTransport.SWITCH].load
             rates = fit(times, list(times)).rates(load, cell.workers, cell.rate_bps)
         mine[way] = lab.time(boundary, cell, way, count, rates)
-        if cell.bits == 32 and mine[way].digest != mine[Way.P2P].digest:
+        if cell.bits == 32 and mine[way].digest != mine[ExchangeTransport.P2P].digest:
             raise OfframpError(f"{cell}: {way}: other sums than p2p's")
         report("exchanges", sum(map(len, times.values())), total)
 
@@ -115,13 +117,15 @@ def reproduction_of(times: Measured, shown: dict[str, Any]) -> Reproduction:
     right = [named_right(times, part, speed) for part in (learnt, tested)]
     wins = sum(switch_wins(ways) for ways in times.values())
     comparisons = [
-        *(Comparison(str(cell), None, _line(times, cell)) for cell in times),
-        Comparison("cells in which the switch is faster than p2p", None, f"{wins} of {len(times)}"),
-        Comparison("passes per second, fitted to half of the cells", None, f"{speed.passes_pps:,.0f}"),
-        Comparison("uploads and results per second, likewise", None, f"{speed.packets_pps:,.0f}"),
-        Comparison("bytes that hosts send and receive per second, likewise", None, f"{speed.hosts_bps / 1e6:,.0f} MB"),
-        Comparison("winners that it names right among cells of the fit", None, f"{right[0]} of {len(learnt)}"),
-        Comparison("winners that it names right among the others", None, f"{right[1]} of {len(tested)}"),
+        *(PaperComparison(str(cell), None, _line(times, cell)) for cell in times),
+        PaperComparison("cells in which the switch is faster than p2p", None, f"{wins} of {len(times)}"),
+        PaperComparison("passes per second, fitted to half of the cells", None, f"{speed.passes_pps:,.0f}"),
+        PaperComparison("uploads and results per second, likewise", None, f"{speed.packets_pps:,.0f}"),
+        PaperComparison(
+            "bytes that hosts send and receive per second, likewise", None, f"{speed.hosts_bps / 1e6:,.0f} MB"
+        ),
+        PaperComparison("winners that it names right among cells of the fit", None, f"{right[0]} of {len(learnt)}"),
+        PaperComparison("winners that it names right among the others", None, f"{right[1]} of {len(tested)}"),
     ]
     note = (
         "Median exchange, from the start of all workers to the end of the last. Ratios are to p2p; below 1 the other "
@@ -134,13 +138,15 @@ def reproduction_of(times: Measured, shown: dict[str, Any]) -> Reproduction:
     return Reproduction(comparisons, _panels(times, speed), shown, note, data, markdown=table)
 
 
-def _line(times: Measured, cell: Cell) -> str:
-    base = times[cell][Way.P2P].usual_s
-    others = ", ".join(f"{way} {times[cell][way].usual_s / base:.2f}" for way in Way if way is not Way.P2P)
+def _line(times: Measured, cell: MapCell) -> str:
+    base = times[cell][ExchangeTransport.P2P].usual_s
+    others = ", ".join(
+        f"{way} {times[cell][way].usual_s / base:.2f}" for way in ExchangeTransport if way is not ExchangeTransport.P2P
+    )
     return f"{1e3 * base:.0f} ms p2p; {others}"
 
 
-def _plain(cell: Cell, ways: Any) -> dict[str, Any]:
+def _plain(cell: MapCell, ways: Any) -> dict[str, Any]:
     rows = {str(way): {"scheme": one.scheme, "seconds": one.seconds, **vars(one.load)} for way, one in ways.items()}
     return {**vars(cell), "ways": rows}
 
@@ -180,7 +186,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[Any], list[flo
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _markdown(times: Measured, speed: Speed, setting: str, right: Sequence[tuple[int, Sequence[Cell]]]) -> str:
+def _markdown(times: Measured, speed: Speed, setting: str, right: Sequence[tuple[int, Sequence[MapCell]]]) -> str:
     """The table of the page docs/where-it-pays.md."""
     rows = [
         f"Measured on {setting}.",
@@ -190,10 +196,15 @@ def _markdown(times: Measured, speed: Speed, setting: str, right: Sequence[tuple
     ]
     for cell in sorted(times, key=lambda c: (c.bits != 32, c.width != 128, -c.workers, c.copies, c.rate_bps)):
         ways = times[cell]
-        base = ways[Way.P2P].usual_s
-        ratios = [_bold(ways[way].usual_s / base) for way in Way if way is not Way.P2P]
+        base = ways[ExchangeTransport.P2P].usual_s
+        ratios = [_bold(ways[way].usual_s / base) for way in ExchangeTransport if way is not ExchangeTransport.P2P]
         cells_ = [cell.workers, f"{cell.copies:g}", f"{cell.rate_bps // 1_000_000:,} Mb/s", cell.width, cell.bits]
-        cells_ += [f"{1e3 * base:.0f} ms", *ratios, _bold(expected_ratio(ways, cell, speed)), ways[Way.AUTO].scheme]
+        cells_ += [
+            f"{1e3 * base:.0f} ms",
+            *ratios,
+            _bold(expected_ratio(ways, cell, speed)),
+            ways[ExchangeTransport.AUTO].scheme,
+        ]
         rows.append(f"| {' | '.join(map(str, cells_))} |")
     fitted = (
         f"p = {speed.passes_pps / 1e6:.2f} M passes, q = {speed.packets_pps / 1e3:,.0f} k packets and "

@@ -12,11 +12,11 @@ import numpy as np
 from offramp.switchgnn.chunks import chunks_for
 from offramp.switchgnn.plan import Plan, make_plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, star
+from offramp_sim.packets import ExchangeProtocol, Framing, LinkProperties, Topology, leaf_spine, star
 from offramp_sim.packets.flows import all_to_all, background, balanced
 from offramp_sim.packets.simulate import simulate
-from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, Conditions, Testbed, bed_of, less, options, origin
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, BenchParameters, Testbed, bed_of, less, options, origin
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
@@ -27,8 +27,8 @@ _DRAWS = 3
 """Samples of background traffic over which figure 19 averages."""
 
 
-def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:
-    return Links(_rate_bps(bed), round(bed.delay_s * 1e12), mark_bytes=mark_bytes)
+def _links(bed: Testbed, mark_bytes: int | None = None) -> LinkProperties:
+    return LinkProperties(_rate_bps(bed), round(bed.delay_s * 1e12), mark_bytes=mark_bytes)
 
 
 def _rate_bps(bed: Testbed) -> int:
@@ -42,7 +42,7 @@ def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) ->
         return simulate(topology, flows=balanced(streams) if scheme == "g3" else streams).seconds / bed.ratio
     chunks, memory = chunks_for(features), bed.memory_bytes
     widths = slice_widths(bed.boundary, chunks, memory) if scheme == "wide-slices" else [chunks]
-    quiet = Protocol(acks=False, timeout_ps=10**12)
+    quiet = ExchangeProtocol(acks=False, timeout_ps=10**12)
     seconds = {
         width: simulate(topology, make_plan(bed.boundary, width, memory, seed=bed.seed), protocol=quiet).seconds
         for width in set(widths)
@@ -61,7 +61,7 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
     def scaled(full: float) -> int:
         return max(1, round(full * bed.ratio))
 
-    links = Links(
+    links = LinkProperties(
         _rate_bps(bed),
         scaled(1e6 * bed.conditions.delay_us),
         mark_bytes=scaled(100e3),
@@ -70,7 +70,7 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
     other = background(plan.workers, load, links.rate_bps, 10**10, seed)
     sizes = np.maximum(1, np.round(other.size * bed.ratio)).astype(np.int64)
     starts = np.round(other.start_ps * bed.ratio).astype(np.int64)
-    protocol = Protocol(control=control, timeout_ps=scaled(2e9), guard_ps=scaled(50e6), raise_ps=scaled(55e6))
+    protocol = ExchangeProtocol(control=control, timeout_ps=scaled(2e9), guard_ps=scaled(50e6), raise_ps=scaled(55e6))
     flows = replace(other, size=sizes, start_ps=starts)
     framing = Framing(retry_ps=scaled(200e6))
     return simulate(star(plan.workers, links), plan, flows, protocol, framing, seed, 10**13).seconds / bed.ratio
@@ -87,7 +87,7 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
 )
 def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     workers = [32, 64, 128]
     beds = [bed_of("reddit", count, _SIZE * scale, seed, folder, conditions) for count in workers]
     lines: dict[str, tuple[list[int], list[float]]] = {}
@@ -99,7 +99,9 @@ def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
             times.append(1e3 * (first + (EXCHANGES - 1) * _exchange_s(bed, network, scheme, conditions.hidden)))
         lines[scheme] = workers, times
     comparisons = [
-        Comparison(f"{count} workers: {ours} against {other}", "lowest", less(lines[ours][1][i], lines[other][1][i]))
+        PaperComparison(
+            f"{count} workers: {ours} against {other}", "lowest", less(lines[ours][1][i], lines[other][1][i])
+        )
         for i, count in enumerate(workers)
         for ours in ("switchgnn", "wide-slices")
         for other in ("bns-gcn", "g3")
@@ -126,7 +128,7 @@ def figure19(
     scale: float, seed: int, folder: Path | None = None, *, buffer_mb: float = 4.0, **open_: Any
 ) -> Reproduction:
     """Epoch time under background traffic, with and without congestion control; ``buffer_mb`` is that of each port."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     loads = (0.0, 0.2, 0.4, 0.6)
     panels, comparisons, data = [], [], {}
     for workers in (64, 128):
@@ -141,10 +143,10 @@ def figure19(
         for place in (0, len(loads) - 1):
             on, off = (lines[k][1][place] for k in ("with congestion control", "without"))
             what = f"{workers} workers, load {loads[place]}: with control against without"
-            comparisons.append(Comparison(what, "shorter", less(on, off)))
+            comparisons.append(PaperComparison(what, "shorter", less(on, off)))
         on, off = (_under_load_s(bed, plan, loads[-1], 8 * buffer_mb, control=control) for control in (True, False))
         what = f"{workers} workers, load {loads[-1]}, 8 times the buffers: with control against without"
-        comparisons.append(Comparison(what, None, less(on, off)))
+        comparisons.append(PaperComparison(what, None, less(on, off)))
     note = (
         f"Times are means over {_DRAWS} draws of the background. Control shortens the exchange where its bursts of "
         f"results overflow the buffers ({buffer_mb:g} MB a port): each dropped packet costs a time-out and a fetch. "

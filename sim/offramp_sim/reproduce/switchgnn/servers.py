@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import Conditions, Testbed, bed_of, options, origin
-from offramp_sim.reproduce.datasets import DATASETS, Dataset, every
+from offramp_sim.reproduce.bench import BenchParameters, Testbed, bed_of, options, origin
+from offramp_sim.reproduce.datasets import DATASETS, PaperDataset, every
 from offramp_sim.reproduce.gpu import RTX3090
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.slot.host_based import epoch_seconds
 
 MEMORY_MB: Final = 10.0
@@ -35,19 +35,19 @@ SERVERS: Final[dict[str, tuple[Any, ...]]] = {
     "memory_mb": (MEMORY_MB, 2.5, 40.0),
     "efficiency": (0.5, 0.2, 0.8),
 }
-"""Values of :class:`~offramp_sim.reproduce.bench.Conditions` for a referee."""
+"""Values of :class:`~offramp_sim.reproduce.bench.BenchParameters` for a referee."""
 
 _PUBLISHED: Final = {"bns-gcn": "+54 %", "g3": "+24 %"}
 
 
-def conditions_of(changes: Mapping[str, Any]) -> Conditions:
+def conditions_of(changes: Mapping[str, Any]) -> BenchParameters:
     """Conditions of the testbed, with ``changes``."""
-    return Conditions(**{"memory_mb": MEMORY_MB, **changes})
+    return BenchParameters(**{"memory_mb": MEMORY_MB, **changes})
 
 
-def compute_s(data: Dataset, layers: int, workers: int, conditions: Conditions | None = None) -> float:
+def compute_s(data: PaperDataset, layers: int, workers: int, conditions: BenchParameters | None = None) -> float:
     """Seconds of an epoch's computation on one of ``workers`` GPUs."""
-    chosen = conditions or Conditions()
+    chosen = conditions or BenchParameters()
     widths = [data.features, *([chosen.hidden] * (layers - 1)), data.classes]
     gpu = replace(RTX3090, efficiency=chosen.efficiency)
     return gpu.epoch_s(data.vertices, data.edges, widths) / workers
@@ -100,7 +100,7 @@ def figure12(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 
 
 def _figure(
-    axis: str, xs: list[int], points: list[tuple[int, int]], graph: tuple[float, int, Path | None, Conditions]
+    axis: str, xs: list[int], points: list[tuple[int, int]], graph: tuple[float, int, Path | None, BenchParameters]
 ) -> Reproduction:
     """Curves of all schemes and data sets, and the largest gains, as the paper says "up to"."""
     lines = {
@@ -119,7 +119,7 @@ def _figure(
                 for x, ours, theirs in zip(xs, curves[label][1], curves[other][1], strict=True)
             )
             comparisons.append(
-                Comparison(f"{label}, against {other}, up to", published, f"{100 * gain:+.0f} % ({where})")
+                PaperComparison(f"{label}, against {other}, up to", published, f"{100 * gain:+.0f} % ({where})")
             )
     beds = {name: bed_of(name, 8, *graph) for name in DATASETS}
     computing = ", ".join(

@@ -13,9 +13,9 @@ from offramp.graph.csr import IntArray
 from offramp.switchgnn.chunks import chunks_for
 from offramp.switchgnn.plan import make_plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import Conditions, bed_of, less, options, origin
+from offramp_sim.reproduce.bench import BenchParameters, bed_of, less, options, origin
 from offramp_sim.reproduce.datasets import DATASETS
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.strawman import decide
 
@@ -30,7 +30,7 @@ from offramp_sim.slot.strawman import decide
 )
 def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """The strawman, with 100 MB and unlimited, beside SwitchGNN: throughput, occupancy, queue, traffic."""
-    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=Conditions(**open_))
+    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=BenchParameters(**open_))
     names = ("strawman", "strawman-unlimited", "switchgnn", "bns-gcn")
     outcomes = {name: bed.exchange(name) for name in names}
     ours, host = outcomes["switchgnn"], outcomes["bns-gcn"]
@@ -49,16 +49,22 @@ def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
     free, full = volume["strawman-unlimited"], volume["bns-gcn"]
     absorbed = outcomes["strawman"].series.added.sum() / outcomes["strawman-unlimited"].series.added.sum()
     comparisons = [
-        Comparison("(a) aggregated, 100 MB", "about 10 % of the total", f"{100 * absorbed:.0f} % of contributions"),
-        Comparison("(b) aggregators, unlimited", "about 500 MB", f"{peaks['strawman-unlimited']:.0f} MB"),
-        Comparison("(b) aggregators, 100 MB", "nearly full", f"{peaks['strawman']:.0f} MB"),
-        Comparison("(c) queue after 1 ms, 100 MB", "1000 MB", f"{_after_1ms(outcomes['strawman'], bed.ratio):.0f} MB"),
-        Comparison("(c) largest queue, 100 MB", None, f"{queues['strawman']:.0f} MB"),
-        Comparison("(c) largest queue, SwitchGNN", None, f"{queues['switchgnn']:.0f} MB"),
-        Comparison("(d) traffic, unlimited against full graph", "-94 %", less(free, full)),
-        Comparison("(d) traffic, unlimited against 100 MB", "-92 %", less(free, volume["strawman"])),
-        Comparison("(d) traffic, SwitchGNN against full graph", None, less(volume["switchgnn"], full)),
-        Comparison("bytes up and down, SwitchGNN against full graph", None, less(ours.wire_bytes, host.wire_bytes)),
+        PaperComparison(
+            "(a) aggregated, 100 MB", "about 10 % of the total", f"{100 * absorbed:.0f} % of contributions"
+        ),
+        PaperComparison("(b) aggregators, unlimited", "about 500 MB", f"{peaks['strawman-unlimited']:.0f} MB"),
+        PaperComparison("(b) aggregators, 100 MB", "nearly full", f"{peaks['strawman']:.0f} MB"),
+        PaperComparison(
+            "(c) queue after 1 ms, 100 MB", "1000 MB", f"{_after_1ms(outcomes['strawman'], bed.ratio):.0f} MB"
+        ),
+        PaperComparison("(c) largest queue, 100 MB", None, f"{queues['strawman']:.0f} MB"),
+        PaperComparison("(c) largest queue, SwitchGNN", None, f"{queues['switchgnn']:.0f} MB"),
+        PaperComparison("(d) traffic, unlimited against full graph", "-94 %", less(free, full)),
+        PaperComparison("(d) traffic, unlimited against 100 MB", "-92 %", less(free, volume["strawman"])),
+        PaperComparison("(d) traffic, SwitchGNN against full graph", None, less(volume["switchgnn"], full)),
+        PaperComparison(
+            "bytes up and down, SwitchGNN against full graph", None, less(ours.wire_bytes, host.wire_bytes)
+        ),
     ]
     bars = {"delivered": (list(volume), list(volume.values()))}
     panels = [
@@ -104,7 +110,7 @@ def _binned(
 )
 def figure17(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """GAMR on and off against the switch's memory."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     memories = (10, 25, 50, 100)
     panels, comparisons, data = [], [], {}
     for name in ("products", "reddit"):
@@ -121,11 +127,11 @@ def figure17(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
         for place, memory in ((0, 10), (-1, 100)):
             on, off = (queue[k][1][place] for k in ("with GAMR", "without"))
             comparisons.append(
-                Comparison(f"{name}, {memory} MB: largest queue with GAMR against without", "lower", less(on, off))
+                PaperComparison(f"{name}, {memory} MB: largest queue with GAMR against without", "lower", less(on, off))
             )
             on, off = (rate[k][1][place] for k in ("with GAMR", "without"))
             comparisons.append(
-                Comparison(f"{name}, {memory} MB: throughput with GAMR against without", "higher", less(on, off))
+                PaperComparison(f"{name}, {memory} MB: throughput with GAMR against without", "higher", less(on, off))
             )
     bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=conditions)
     return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), origin(bed.sample), data)
@@ -142,7 +148,7 @@ def figure17(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 )
 def figure18(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Traffic of a layer against the switch's memory."""
-    conditions = Conditions(**open_)
+    conditions = BenchParameters(**open_)
     memories = (10, 25, 50, 100)
     panels, comparisons, data = [], [], {}
     for name in DATASETS:
@@ -167,7 +173,7 @@ def figure18(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
             for place, memory, printed in ((0, 10, "-23 %"), (-1, 100, "-81 %")):
                 published = printed if (name, workers) == ("reddit", 128) else None
                 what = f"{name}, {workers} workers, {memory} MB: SwitchGNN against host-based"
-                comparisons.append(Comparison(what, published, less(switch[place], host)))
+                comparisons.append(PaperComparison(what, published, less(switch[place], host)))
     bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=conditions)
     note = (
         "Vectors delivered to workers; uploads are as many for SwitchGNN, one a boundary vertex for the strawman. "

@@ -14,7 +14,7 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.bench import bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.reproduce.switchgnn.servers import LAYERS, SERVERS, compute_s, conditions_of, epoch_s
 
 _WORKERS: Final = 8
@@ -47,8 +47,10 @@ def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     apart = max(abs(a - b) for a, b in zip(*loss.values(), strict=True))
     points = 100 * (runs["fixed"].test_accuracy - runs["fp32"].test_accuracy)
     comparisons = [
-        Comparison("largest difference of losses, integers and float32", "none", f"{apart:.1e}", Evidence.MEASURED),
-        Comparison("test accuracy, integers less float32, points", "no loss", f"{points:+.2f}", Evidence.MEASURED),
+        PaperComparison(
+            "largest difference of losses, integers and float32", "none", f"{apart:.1e}", Evidence.MEASURED
+        ),
+        PaperComparison("test accuracy, integers less float32, points", "no loss", f"{points:+.2f}", Evidence.MEASURED),
     ]
     panels, data = [], {}
     for name in DATASETS:
@@ -63,7 +65,7 @@ def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
         }
         panels.append(Curves(name, "seconds", "training loss", lines))
         comparisons += [
-            Comparison(
+            PaperComparison(
                 f"{name}: time to a loss, {other} over {scheme}",
                 "SwitchGNN fastest",
                 f"{times[other] / times[scheme]:.2f}x",
@@ -103,7 +105,9 @@ def figure14(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
             names.append(name)
             values.append(100 * computing / epoch_s(bed, scheme, LAYERS))
         comparisons += [
-            Comparison(f"{name}: {scheme} over {other}", "more", f"{shares[scheme][1][-1] / shares[other][1][-1]:.2f}x")
+            PaperComparison(
+                f"{name}: {scheme} over {other}", "more", f"{shares[scheme][1][-1] / shares[other][1][-1]:.2f}x"
+            )
             for scheme in _SCHEMES[2:]
             for other in _SCHEMES[:2]
         ]

@@ -14,11 +14,11 @@ from offramp_base.progress import counted
 from offramp_sim.exchanges.graphs import boundary_of
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import PIPE_PPS
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
 from offramp_sim.slot.hybrid import hybrid
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric
 
 WORKERS: Final = (8, 32, 128, 512, 1024)
 DEGREES: Final = (1, 2, 4, 8, 16)
@@ -31,7 +31,7 @@ _FORMULA: Final = "formula"
 
 
 @dataclass(frozen=True)
-class Place:
+class ExchangePoint:
     """Position of an exchange on the map.
 
     Attributes:
@@ -89,12 +89,12 @@ def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 
     errors, agreed, rows = [], 0, []
     for workers, degree in counted("exchanges", list(product(WORKERS, DEGREES))):
         boundary = boundary_of(workers, each, degree, seed)
-        place = Place(workers, 2 * boundary.C / boundary.B, boundary.R / boundary.B, features)
+        place = ExchangePoint(workers, 2 * boundary.C / boundary.B, boundary.R / boundary.B, features)
         plan = make_plan(boundary, chunks_for(features), _MEMORY, "gamr", seed)
-        hosts = bns_gcn(boundary, features, Fabric(link_gbps * 1e9, 0.0)).seconds
+        hosts = bns_gcn(boundary, features, StarFabric(link_gbps * 1e9, 0.0)).seconds
         for name, passes in pipes.items():
             # long exchanges: delays and barriers, which a hundred vertices would not carry, are left out
-            fabric = Fabric(link_gbps * 1e9, 0.0, passes)
+            fabric = StarFabric(link_gbps * 1e9, 0.0, passes)
             times = {"bns-gcn": hosts, "switchgnn": planned(plan, fabric).seconds}
             times["hybrid"] = hybrid(boundary, features, plan, fabric).seconds
             ratio = times["switchgnn"] / times["bns-gcn"]
@@ -107,16 +107,20 @@ def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 
                 ys.append(value)
             where_it_is = {"workers": workers, "neighbours": degree, "copies": place.copies, "passes": name}
             rows.append({**where_it_is, "formula": expected, **times})
-    typical = Place(128, 4.0, 4.0, features)
+    typical = ExchangePoint(128, 4.0, 4.0, features)
     comparisons = [
-        Comparison("copies from which on links are relieved", None, f"{typical.turn:.2f}"),
+        PaperComparison("copies from which on links are relieved", None, f"{typical.turn:.2f}"),
         *(
-            Comparison(f"workers that {name} can relieve", None, f"{typical.most_workers(link_gbps * 1e9, passes):.0f}")
+            PaperComparison(
+                f"workers that {name} can relieve", None, f"{typical.most_workers(link_gbps * 1e9, passes):.0f}"
+            )
             for name, passes in pipes.items()
             if passes is not None
         ),
-        Comparison("settings in which formula and simulation agree on the winner", None, f"{agreed} of {len(rows)}"),
-        Comparison(
+        PaperComparison(
+            "settings in which formula and simulation agree on the winner", None, f"{agreed} of {len(rows)}"
+        ),
+        PaperComparison(
             "simulation over formula, least to greatest", None, f"{1 + min(errors):.2f} to {1 + max(errors):.2f}"
         ),
     ]

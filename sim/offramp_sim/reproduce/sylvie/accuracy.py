@@ -13,7 +13,7 @@ from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import Trained, train_here
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 CODECS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive", "adaqp": "AdaQP"}
 _SEEDS: Final = 5
@@ -59,23 +59,23 @@ def accuracy(scale: float, seed: int, **open_: Any) -> Reproduction:
     accuracies = {codec: [100 * run.test_accuracy for run in of] for codec, of in runs.items()}
     sent = {codec: sum(run.payload_bytes for run in of) for codec, of in runs.items()}
     mean = {codec: float(np.mean(values)) for codec, values in accuracies.items()}
-    comparisons = [Comparison("fp32: accuracy", "81.29, 53.70, 92.75 %", f"{mean['fp32']:.2f} %")]
+    comparisons = [PaperComparison("fp32: accuracy", "81.29, 53.70, 92.75 %", f"{mean['fp32']:.2f} %")]
     for codec, name in CODECS.items():
         if codec != "fp32":
             what = f"{name} bits" if name.isdigit() else name
             published = _PUBLISHED.get(codec)
             comparisons.append(
-                Comparison(
+                PaperComparison(
                     f"{what}: points against fp32", published, f"{mean[codec] - mean['fp32']:+.2f}", turns_at=0.0
                 )
             )
             share = 100 * sent[codec] / sent["fp32"]
-            comparisons.append(Comparison(f"{what}: bytes against fp32", None, f"{share:.1f} %"))
+            comparisons.append(PaperComparison(f"{what}: bytes against fp32", None, f"{share:.1f} %"))
     comparisons += [
-        Comparison("adaptive less 4 bits, points", None, f"{mean['sylvie'] - mean['q4']:+.2f}", turns_at=0.0),
-        Comparison("adaptive less AdaQP, points", None, f"{mean['sylvie'] - mean['adaqp']:+.2f}", turns_at=0.0),
-        Comparison("bytes of adaptive over those of 4 bits", None, f"{sent['sylvie'] / sent['q4']:.2f}x"),
-        Comparison("bytes of adaptive over AdaQP's", None, f"{sent['sylvie'] / sent['adaqp']:.2f}x"),
+        PaperComparison("adaptive less 4 bits, points", None, f"{mean['sylvie'] - mean['q4']:+.2f}", turns_at=0.0),
+        PaperComparison("adaptive less AdaQP, points", None, f"{mean['sylvie'] - mean['adaqp']:+.2f}", turns_at=0.0),
+        PaperComparison("bytes of adaptive over those of 4 bits", None, f"{sent['sylvie'] / sent['q4']:.2f}x"),
+        PaperComparison("bytes of adaptive over AdaQP's", None, f"{sent['sylvie'] / sent['adaqp']:.2f}x"),
     ]
     lines = {CODECS[codec]: (list(range(_SEEDS)), values) for codec, values in accuracies.items()}
     panels = [

@@ -21,7 +21,7 @@ GPUS: Final = 8
 _VERTICES: Final = 8000
 
 
-class DataSet(NamedTuple):
+class SylvieDataSet(NamedTuple):
     """Table 3.4, and table 3.5's GraphSAGE for it (layers, hidden width)."""
 
     vertices: float
@@ -33,16 +33,16 @@ class DataSet(NamedTuple):
 
 
 DATA: Final = {
-    "reddit": DataSet(232_965, 57_307_946, 602, 41, 4, 256),
-    "yelp": DataSet(716_847, 6_977_410, 300, 100, 4, 512),
-    "products": DataSet(2_449_029, 61_859_140, 100, 47, 3, 128),
-    "amazon": DataSet(1_598_960, 132_169_734, 200, 107, 4, 128),
-    "papers": DataSet(111_059_956, 1_615_685_872, 128, 172, 3, 128),
+    "reddit": SylvieDataSet(232_965, 57_307_946, 602, 41, 4, 256),
+    "yelp": SylvieDataSet(716_847, 6_977_410, 300, 100, 4, 512),
+    "products": SylvieDataSet(2_449_029, 61_859_140, 100, 47, 3, 128),
+    "amazon": SylvieDataSet(1_598_960, 132_169_734, 200, 107, 4, 128),
+    "papers": SylvieDataSet(111_059_956, 1_615_685_872, 128, 172, 3, 128),
 }
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerType:
     """A type of server.
 
     Attributes:
@@ -58,14 +58,14 @@ class Server:
     latency_s: float = 100e-6
 
 
-ETHERNET: Final = Server(RTX3090, 8e9, 1e9 / 8)
+ETHERNET: Final = ServerType(RTX3090, 8e9, 1e9 / 8)
 """RTX 3090, PCIe 4.0 x16 through the host at half its rate, 1 Gb/s Ethernet."""
-INFINIBAND: Final = Server(A100, 240e9, 200e9 / 8)
+INFINIBAND: Final = ServerType(A100, 240e9, 200e9 / 8)
 """A100 with NVLink at 80 % of its 300 GB/s, 200 Gb/s InfiniBand."""
 
 
 @dataclass(frozen=True)
-class System:
+class ComparedSystem:
     """A system's treatment of messages.
 
     Attributes:
@@ -82,11 +82,11 @@ class System:
 
 
 SYSTEMS: Final = {
-    "DGL": System(),
-    "PipeGCN": System(stale=True),
-    "BNS-GCN": System(share=0.1),
-    "Sylvie in step": System(bits=3.75, bounds=4),
-    "Sylvie, stale": System(bits=3.75, bounds=4, stale=True),
+    "DGL": ComparedSystem(),
+    "PipeGCN": ComparedSystem(stale=True),
+    "BNS-GCN": ComparedSystem(share=0.1),
+    "Sylvie in step": ComparedSystem(bits=3.75, bounds=4),
+    "Sylvie, stale": ComparedSystem(bits=3.75, bounds=4, stale=True),
 }
 """The systems; Sylvie has base 1, whose percentiles give 3.75 bits; its controller changes mode and base."""
 
@@ -101,7 +101,7 @@ class Spent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bed:
+class SylvieTestbed:
     """A data set on a number of servers.
 
     Attributes:
@@ -113,14 +113,14 @@ class Bed:
         copies: rows that travel in an exchange over vertices, likewise.
     """
 
-    data: DataSet
+    data: SylvieDataSet
     servers: int
-    server: Server
+    server: ServerType
     inside: float
     between: float
     copies: float
 
-    def epoch(self, system: System) -> Spent:
+    def epoch(self, system: ComparedSystem) -> Spent:
         """An epoch of GraphSAGE under ``system``."""
         data, server, gpus = self.data, self.server, GPUS * self.servers
         widths = [data.features, *[data.hidden] * (data.layers - 1), data.classes]
@@ -140,7 +140,7 @@ class Bed:
 
 
 @dataclass(frozen=True)
-class Conditions:
+class SylvieParameters:
     """Parameters that the thesis leaves open.
 
     Attributes:
@@ -155,18 +155,18 @@ class Conditions:
     sample: float = 0.1
     efficiency: float = 0.5
 
-    def of(self, name: str) -> System:
+    def of(self, name: str) -> ComparedSystem:
         """A system under these conditions."""
         system = SYSTEMS[name]
         if system.bits < 32:
             return replace(system, bits=self.bits)
         return replace(system, share=self.sample) if system.share < 1 else system
 
-    def bed(self, name: str, servers: int, server: Server, scale: float, seed: int) -> Bed:
+    def bed(self, name: str, servers: int, server: ServerType, scale: float, seed: int) -> SylvieTestbed:
         """The data set ``name`` on this many servers."""
         inside, between, copies = _cut(name, servers, max(512, round(_VERTICES * scale)), seed, self.homophily)
         gpu = replace(server.gpu, efficiency=self.efficiency)
-        return Bed(DATA[name], servers, replace(server, gpu=gpu), inside, between, copies)
+        return SylvieTestbed(DATA[name], servers, replace(server, gpu=gpu), inside, between, copies)
 
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
@@ -175,7 +175,7 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "sample": (0.1, 0.01, 0.5),
     "efficiency": (0.5, 0.1),
 }
-"""Values of :class:`Conditions` for a referee."""
+"""Values of :class:`SylvieParameters` for a referee."""
 
 NOTE: Final = (
     "Simulated: rows by METIS's cut of a generated graph with the data set's mean degree (at most an eighth of its "

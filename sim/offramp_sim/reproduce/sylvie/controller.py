@@ -19,7 +19,7 @@ from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import run_timed
 from offramp_sim.g3.study import COMPUTE_S, RATE_BPS, Trained, train_here
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.reproduce.sylvie.accuracy import task
 from offramp_sim.reproduce.sylvie.network import slow_network
 
@@ -53,7 +53,7 @@ def figure35(scale: float, seed: int, *, model: str = "gat", lr: float = 0.01) -
     at = {codec: float(loss[codec][min(len(loss[codec]), int(early / each[codec])) - 1]) for codec in _BITS}
     late = {codec: float(loss[codec][-10:].mean()) for codec in _BITS}
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"{_BITS[codec]} bits: {what}, less that of 32", sign, f"{of[codec] - of['fp32']:+.3f}", turns_at=0.0
         )
         for what, sign, of in (
@@ -100,11 +100,12 @@ def figure310(scale: float, seed: int, *, model: str = "gcn", epochs: int = 120)
     ran = {name: train_here(graph, replace(base, **how)) for name, how in counted("runs", list(runs.items()))}
     rate = {name: len(run.epochs) / sum(epoch.seconds for epoch in run.epochs) for name, run in ran.items()}
     comparisons = [
-        Comparison("epochs per second, lag 10 over lag 5", "1.19x", f"{rate['10'] / rate['5']:.2f}x",
+        PaperComparison("epochs per second, lag 10 over lag 5", "1.19x", f"{rate['10'] / rate['5']:.2f}x",
                    evidence=Evidence.SIMULATED),
-        *(Comparison(f"lag {name}: test accuracy" if name.isdigit() else f"{name}: test accuracy", None,
+        *(PaperComparison(f"lag {name}: test accuracy" if name.isdigit() else f"{name}: test accuracy", None,
                      f"{100 * run.test_accuracy:.2f} %") for name, run in ran.items()),
-        *(Comparison(f"lag {name}: epochs stale", None, _share(run)) for name, run in ran.items() if name.isdigit()),
+        *(PaperComparison(f"lag {name}: epochs stale", None, _share(run)) for name, run in ran.items() if
+        name.isdigit()),
     ]  # fmt: skip
     names = list(ran)
     panels = [
@@ -155,12 +156,12 @@ def figure311(scale: float, seed: int, **network: Any) -> Reproduction:
     online = sum(coded.values()) + deciding
     share = 100 * (offline + _TRAINING * online) / (_TRAINING * timed.epoch_s + offline)
     comparisons = [
-        Comparison("offline and online stage over the whole", "7.8 %", f"{share:.1f} %"),
-        Comparison("offline stage", "3.1 s", f"{offline:.2f} s", evidence=Evidence.CONTEXT),
-        Comparison("quantising, an epoch", None, f"{1e3 * coded['quantise']:.2f} ms"),
-        Comparison("dequantising, an epoch", None, f"{1e3 * coded['dequantise']:.2f} ms"),
-        Comparison("deciding, an epoch", "least of all", f"{1e3 * deciding:.3f} ms"),
-        Comparison("an epoch", None, f"{1e3 * timed.epoch_s:.1f} ms"),
+        PaperComparison("offline and online stage over the whole", "7.8 %", f"{share:.1f} %"),
+        PaperComparison("offline stage", "3.1 s", f"{offline:.2f} s", evidence=Evidence.CONTEXT),
+        PaperComparison("quantising, an epoch", None, f"{1e3 * coded['quantise']:.2f} ms"),
+        PaperComparison("dequantising, an epoch", None, f"{1e3 * coded['dequantise']:.2f} ms"),
+        PaperComparison("deciding, an epoch", "least of all", f"{1e3 * deciding:.3f} ms"),
+        PaperComparison("an epoch", None, f"{1e3 * timed.epoch_s:.1f} ms"),
     ]
     rest = max(0.0, timed.epoch_s - timed.waiting_s - online)
     parts = {

@@ -15,8 +15,8 @@ from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.g3.measured import WARM_UP, Timed, run_timed
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.g3.measured import WARM_UP, MeasuredRun, run_timed
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -68,9 +68,9 @@ def table32(scale: float, seed: int) -> Reproduction:
         layers, model, hidden = name.split("-")
         law[name] = copies * (int(layers) - 1) * int(hidden) * 4 / 1e9
         comparisons.append(
-            Comparison(f"{name}: by the law, 1.01 million rows", f"{embeddings:.2f} GB", f"{law[name]:.2f} GB")
+            PaperComparison(f"{name}: by the law, 1.01 million rows", f"{embeddings:.2f} GB", f"{law[name]:.2f} GB")
         )
-        comparisons.append(Comparison(f"{name}: messages", f"{messages:.2f} GB", f"{2 * law[name]:.2f} GB"))
+        comparisons.append(PaperComparison(f"{name}: messages", f"{messages:.2f} GB", f"{2 * law[name]:.2f} GB"))
     settings = replace(slow_network(scale / 10, seed), epochs=3, link_bps=None)
     graph = generate(settings.graph, None, seed)
     for model in counted("models", ("sage", "gcn", "gat")):
@@ -80,7 +80,7 @@ def table32(scale: float, seed: int) -> Reproduction:
         widths = make_model(chosen, model_widths(chosen, graph.width, graph.classes)).messages
         by_law = 2 * 4 * rows * sum(widths[1:])
         comparisons.append(
-            Comparison(
+            PaperComparison(
                 f"4-{model}-32 here, an epoch: counted, by the law", None, f"{timed.payload_bytes // 3}, {by_law}"
             )
         )
@@ -114,7 +114,7 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     runs = timed_runs(slow_network(scale, seed, **network), [{"codec": codec} for codec in _BITS])
     times = {codec: timed.epoch_s for codec, timed in zip(_BITS, runs, strict=True)}
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"{name}{' bits' * name.isdigit()}: epoch",
             f"{published[codec]:.2f} s",
             f"{times[codec]:.2f} s",
@@ -123,7 +123,7 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
         for codec, name in _BITS.items()
     ]
     comparisons += [
-        Comparison(
+        PaperComparison(
             f"{name}{' bits' * name.isdigit()}: 32 bits' epoch over its own",
             f"{published['fp32'] / published[codec]:.1f}",
             f"{times['fp32'] / times[codec]:.2f}",
@@ -133,20 +133,22 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
         if codec != "fp32"
     ]
     comparisons += [
-        Comparison(f"{name}{' bits' * name.isdigit()}: bytes of an epoch", None, f"{timed.epoch_bytes / 1e6:.2f} MB")
+        PaperComparison(
+            f"{name}{' bits' * name.isdigit()}: bytes of an epoch", None, f"{timed.epoch_bytes / 1e6:.2f} MB"
+        )
         for name, timed in zip(_BITS.values(), runs, strict=True)
     ]
-    comparisons.append(Comparison("adaptive: epochs by least bits", None, _widths(runs[-1])))
+    comparisons.append(PaperComparison("adaptive: epochs by least bits", None, _widths(runs[-1])))
     one, full = runs[list(_BITS).index("q1")], runs[0]
     for what, published_less, part in (
         ("epoch", "-84.2 %", "epoch_s"),
         ("waiting for messages", "-89.8 %", "waiting_s"),
     ):
         ours = 100 * (getattr(one, part) / getattr(full, part) - 1)
-        comparisons.append(Comparison(f"1 bit against 32, {what} (figure 3.2)", published_less, f"{ours:+.1f} %"))
+        comparisons.append(PaperComparison(f"1 bit against 32, {what} (figure 3.2)", published_less, f"{ours:+.1f} %"))
     order = ["q1", "q2", "q4", "q8", "fp32"]
     in_order = all(times[a] < times[b] for a, b in pairwise(order))
-    comparisons.append(Comparison("1 < 2 < 4 < 8 < 32 bits", "yes", "yes" if in_order else "no"))
+    comparisons.append(PaperComparison("1 < 2 < 4 < 8 < 32 bits", "yes", "yes" if in_order else "no"))
     lines = {
         "computation": (list(_BITS.values()), [t.epoch_s - t.waiting_s for t in runs]),
         "waiting for messages": (list(_BITS.values()), [t.waiting_s for t in runs]),
@@ -170,7 +172,7 @@ def table310(scale: float, seed: int, **network: Any) -> Reproduction:
     runs = timed_runs(slow_network(scale, seed, **network), changes)
     names = {"sequential": "in step", "stale": "stale", "adaptive": "adaptive"}
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"{_BITS[codec]} bits, {names[schedule]}: epoch, bytes",
             text,
             f"{timed.epoch_s:.2f} s, {timed.epoch_bytes / 1e6:.2f} MB",
@@ -209,7 +211,7 @@ def table311(_scale: float, _seed: int) -> Reproduction:
             lines["bounds"][0].append(f"{name}, {label}")
             lines["bounds"][1].append(bounds)
             comparisons.append(
-                Comparison(
+                PaperComparison(
                     f"{name}, {label}: codes + bounds, and fp32 over both",
                     f"{main} + {scales} MB, {full / (main + scales):.1f}",
                     f"{each - bounds:.1f} + {bounds:.1f} MB, {full / each:.1f}",
@@ -223,13 +225,13 @@ def table311(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"rows": "published bytes / (4 H)"}, note, lines)
 
 
-def timed_runs(settings: TrainSettings, changes: list[dict[str, Any]]) -> list[Timed]:
+def timed_runs(settings: TrainSettings, changes: list[dict[str, Any]]) -> list[MeasuredRun]:
     """One run for each of ``changes`` of the settings, on the same graph."""
     graph = generate(settings.graph, None, settings.seed)
     return [_run(graph, replace(settings, **change)) for change in counted("runs", changes)]
 
 
-def _run(graph: Graph, settings: TrainSettings) -> Timed:
+def _run(graph: Graph, settings: TrainSettings) -> MeasuredRun:
     """Run one training; with the controller, long enough for it to decide, and timed over the epochs it decides."""
     if "adaptive" not in (settings.schedule, _BITS[settings.codec]):
         return run_timed(graph, settings)
@@ -237,12 +239,12 @@ def _run(graph: Graph, settings: TrainSettings) -> Timed:
     return replace(timed, epochs=timed.epochs[_CONTROLLED - WARM_UP :])
 
 
-def _widths(timed: Timed) -> str:
+def _widths(timed: MeasuredRun) -> str:
     counts = Counter(epoch.bits for epoch in timed.epochs)
     return ", ".join(f"{bits}: {counts[bits]}" for bits in sorted(counts))
 
 
-def _numbers(timed: Timed) -> dict[str, float]:
+def _numbers(timed: MeasuredRun) -> dict[str, float]:
     return {
         "epoch_s": timed.epoch_s,
         "waiting_s": timed.waiting_s,

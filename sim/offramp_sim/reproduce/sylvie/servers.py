@@ -7,8 +7,17 @@ from typing import Any, Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
-from offramp_sim.reproduce.sylvie.bed import ETHERNET, INFINIBAND, NOTE, OPTIONS, SYSTEMS, Bed, Conditions, Spent
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.sylvie.bed import (
+    ETHERNET,
+    INFINIBAND,
+    NOTE,
+    OPTIONS,
+    SYSTEMS,
+    Spent,
+    SylvieParameters,
+    SylvieTestbed,
+)
 
 _SYLVIE: Final = ("Sylvie in step", "Sylvie, stale")
 
@@ -16,16 +25,16 @@ _SYLVIE: Final = ("Sylvie in step", "Sylvie, stale")
 @reproduces("sylvie/fig3.1", "Where an epoch of DGL goes", seconds=2, evidence=Evidence.SIMULATED, options=OPTIONS)
 def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Communication, computation and the sum of gradients in an epoch of vanilla training, one server."""
-    conditions = Conditions(**open_)
+    conditions = SylvieParameters(**open_)
     times = {}
     for name in counted("data sets", ("reddit", "yelp", "products")):
         times[name] = conditions.bed(name, 1, ETHERNET, scale, seed).epoch(conditions.of("DGL"))
     shares = {name: 100 * spent.communication / spent.total for name, spent in times.items()}
     comparisons = [
-        Comparison("largest share of communication", "89.23 %", f"{max(shares.values()):.1f} %", turns_at=50.0),
-        *(Comparison(f"{name}: communication", None, f"{share:.1f} %") for name, share in shares.items()),
+        PaperComparison("largest share of communication", "89.23 %", f"{max(shares.values()):.1f} %", turns_at=50.0),
+        *(PaperComparison(f"{name}: communication", None, f"{share:.1f} %") for name, share in shares.items()),
         *(
-            Comparison(f"{name}: sum of gradients", "a very small portion", f"{100 * s.gradients / s.total:.2f} %")
+            PaperComparison(f"{name}: sum of gradients", "a very small portion", f"{100 * s.gradients / s.total:.2f} %")
             for name, s in times.items()
         ),
     ]
@@ -44,14 +53,16 @@ def table37(scale: float, seed: int, **open_: Any) -> Reproduction:
         ("products", 2): {"PipeGCN": "1.36x", "BNS-GCN": "2.54x", "Sylvie in step": "4.30x", "Sylvie, stale": "4.30x"},
         ("papers", 4): {"PipeGCN": "1.37x", "BNS-GCN": "8.10x", "Sylvie in step": "13.08x", "Sylvie, stale": "13.08x"},
     }
-    conditions, comparisons, panels, data = Conditions(**open_), [], [], {}
+    conditions, comparisons, panels, data = SylvieParameters(**open_), [], [], {}
     for (name, servers), factors in counted("data sets", list(published.items())):
         times = _systems(conditions, conditions.bed(name, servers, INFINIBAND, scale, seed))
         where = f"{name}, {servers} servers"
         comparisons += _factors(where, times, factors)
         less = 100 * (1 - times["Sylvie in step"].communication / times["DGL"].communication)
         comparisons.append(
-            Comparison(f"{where}: communication that Sylvie saves", "95 %" * (servers == 4) or "87 %", f"{less:.1f} %")
+            PaperComparison(
+                f"{where}: communication that Sylvie saves", "95 %" * (servers == 4) or "87 %", f"{less:.1f} %"
+            )
         )
         panels.append(_bars(where, times))
         data[where] = {system: spent._asdict() for system, spent in times.items()}
@@ -66,7 +77,7 @@ def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
         "products": {"PipeGCN": "1.05x", "BNS-GCN": "3.07x", "Sylvie in step": "4.40x", "Sylvie, stale": "4.40x"},
         "amazon": {"PipeGCN": "0.97x", "BNS-GCN": "6.93x", "Sylvie in step": "7.78x", "Sylvie, stale": "7.78x"},
     }
-    conditions, comparisons, panels, data = Conditions(**open_), [], [], {}
+    conditions, comparisons, panels, data = SylvieParameters(**open_), [], [], {}
     for name, factors in counted("data sets", list(published.items())):
         times = _systems(conditions, conditions.bed(name, 1, ETHERNET, scale, seed))
         comparisons += _factors(name, times, factors)
@@ -81,7 +92,7 @@ def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
 )  # fmt: skip
 def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
     """GraphSAGE on products, with DGL and Sylvie, against the number of servers."""
-    conditions, comparisons = Conditions(**open_), []
+    conditions, comparisons = SylvieParameters(**open_), []
     gains: dict[str, list[float]] = {system: [] for system in _SYLVIE}
     parts: dict[str, tuple[list[Any], list[float]]] = {part: ([], []) for part in ("communication", "computation")}
     for servers, published in counted("servers", [(1, "2.8x"), (2, "4.3x"), (3, "4.9x")]):
@@ -95,7 +106,7 @@ def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
                 xs.append(f"{system}, {servers}")
                 ys.append(1e3 * getattr(spent[system], part))
     more = gains["Sylvie in step"][-1] / gains["Sylvie in step"][0]
-    comparisons.append(Comparison("gain with 3 servers over that with 1", "1.75x", f"{more:.2f}x"))
+    comparisons.append(PaperComparison("gain with 3 servers over that with 1", "1.75x", f"{more:.2f}x"))
     panels = [
         Curves("an epoch", "", "ms", parts, bars=True, stacked=True),
         Curves("over DGL", "servers", "times", {system: ([1, 2, 3], gain) for system, gain in gains.items()}),
@@ -108,7 +119,7 @@ def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
 )
 def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
     """GraphSAGE on Amazon over Ethernet, relative to DGL, against the number of servers."""
-    conditions, counts = Conditions(**open_), [1, 2, 3, 4]
+    conditions, counts = SylvieParameters(**open_), [1, 2, 3, 4]
     lines: dict[str, tuple[list[Any], list[float]]] = {system: (counts, []) for system in SYSTEMS if system != "DGL"}
     for servers in counted("servers", counts):
         spent = _systems(conditions, conditions.bed("amazon", servers, ETHERNET, scale, seed))
@@ -116,26 +127,28 @@ def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
             gains.append(spent["DGL"].total / spent[system].total)
     published = {"PipeGCN": "about 1x", "BNS-GCN": "9.08x (2 servers)", **dict.fromkeys(_SYLVIE, "13.70x (2 servers)")}
     comparisons = [
-        Comparison(f"{system} over DGL, {servers} servers", published[system] if servers == 2 else None, f"{gain:.2f}x")
+        PaperComparison(
+            f"{system} over DGL, {servers} servers", published[system] if servers == 2 else None, f"{gain:.2f}x"
+        )
         for system, (_, gains) in lines.items()
         for servers, gain in zip(counts, gains, strict=True)
     ]
     steps = lines["Sylvie in step"][1]
     comparisons.append(
-        Comparison("gain with 4 servers over that with 1", "greater than 1x", f"{steps[-1] / steps[0]:.2f}x")
+        PaperComparison("gain with 4 servers over that with 1", "greater than 1x", f"{steps[-1] / steps[0]:.2f}x")
     )
     note = f"{NOTE} The figure has no numbers in the text; those of two servers are table 3.6's."
     panel = Curves("throughput over DGL", "servers", "times", lines)
     return Reproduction(comparisons, [panel], _shown(scale, seed), note, {"gains": lines})
 
 
-def _systems(conditions: Conditions, bed: Bed) -> dict[str, Spent]:
+def _systems(conditions: SylvieParameters, bed: SylvieTestbed) -> dict[str, Spent]:
     return {name: bed.epoch(conditions.of(name)) for name in SYSTEMS}
 
 
-def _factors(where: str, spent: dict[str, Spent], published: dict[str, str]) -> list[Comparison]:
+def _factors(where: str, spent: dict[str, Spent], published: dict[str, str]) -> list[PaperComparison]:
     return [
-        Comparison(f"{where}: {system} over DGL", factor, f"{spent['DGL'].total / spent[system].total:.2f}x")
+        PaperComparison(f"{where}: {system} over DGL", factor, f"{spent['DGL'].total / spent[system].total:.2f}x")
         for system, factor in published.items()
     ]
 

@@ -10,9 +10,9 @@ from offramp.graph.generate import generate
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.g3.measured import Timed
+from offramp_sim.g3.measured import MeasuredRun
 from offramp_sim.g3.study import Trained, train_here
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.reproduce.sylvie.network import slow_network, timed_runs
 
 _IN_STEP: Final = "DGL"
@@ -74,8 +74,8 @@ def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> 
                 published = _FACTORS[model][_PUBLISHED.index(name)]
                 share = 100 * _trained_bytes(timed, by_system[_IN_STEP], sampled="sample" in runs[name])
                 comparisons += [
-                    Comparison(f"{model}: {name} over DGL", published, f"{factor:.2f}x"),
-                    Comparison(f"{model}: {name}, bytes against DGL", None, f"{share:.1f} %"),
+                    PaperComparison(f"{model}: {name} over DGL", published, f"{factor:.2f}x"),
+                    PaperComparison(f"{model}: {name}, bytes against DGL", None, f"{share:.1f} %"),
                 ]
     note = (
         "Four worker processes on this machine's cores, each behind an emulated card; DGL stands for full-graph "
@@ -90,7 +90,7 @@ def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> 
     return Reproduction(comparisons, [panel], shown, note, data)
 
 
-def _trained_bytes(timed: Timed, full: Timed, *, sampled: bool) -> float:
+def _trained_bytes(timed: MeasuredRun, full: MeasuredRun, *, sampled: bool) -> float:
     """Bytes of training over those of ``full``, without the exact forward pass that scores an epoch with a sample."""
     return timed.epoch_bytes / full.epoch_bytes - (0.5 if sampled else 0.0)
 
@@ -119,9 +119,9 @@ def figure39(scale: float, seed: int, *, partition: str = "metis", epochs: int =
             for name, how in runs.items()
         }
         last = {name: 100 * run.test_accuracy for name, run in by_system.items()}
-        comparisons.append(Comparison(f"{model}: DGL, accuracy", None, f"{last[_IN_STEP]:.2f} %"))
+        comparisons.append(PaperComparison(f"{model}: DGL, accuracy", None, f"{last[_IN_STEP]:.2f} %"))
         comparisons += [
-            Comparison(
+            PaperComparison(
                 f"{model}: {name}, points from DGL",
                 _POINTS[model][_PUBLISHED.index(name)] if name in _PUBLISHED else None,
                 f"{last[name] - last[_IN_STEP]:+.2f}",

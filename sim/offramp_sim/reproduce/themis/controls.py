@@ -12,13 +12,13 @@ import numpy as np
 from offramp.themis.balance import Candidate
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
-from offramp.themis.pipeline import Policy
+from offramp.themis.pipeline import ChunkPolicy
 from offramp.themis.plan import Scheduler, make_plan
-from offramp.themis.schedule import Order, Schedule, all_orders, chunk_for, split
+from offramp.themis.schedule import ChunkSchedule, Order, all_orders, chunk_for, split
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.reproduce.themis.microbenchmark import OPTIONS, networks
 
 _BYTES: Final = 500e6
@@ -53,7 +53,7 @@ def controls(
         for name, time in times.items():
             gains[name].append(time / ours)
     comparisons = [
-        Comparison(f"Themis+SCF over {name}, {what}", None, f"{pick(values):.2f}x")
+        PaperComparison(f"Themis+SCF over {name}, {what}", None, f"{pick(values):.2f}x")
         for name, values in gains.items()
         for what, pick in (("mean", np.mean), ("least", min))
     ]
@@ -71,5 +71,5 @@ def _finish_ps(network: Network, demand: Demand, orders: Sequence[Order]) -> int
     """End of an all-reduce whose chunks have these orders, in picoseconds."""
     sizes = split(demand.size, len(orders))
     chunks = tuple(chunk_for(demand.collective, size, order) for size, order in zip(sizes, orders, strict=True))
-    schedule = Schedule(network, demand.collective, chunks)
-    return Candidate.run(network, (demand,), (schedule,), Policy.SCF).timeline.finish_ps
+    schedule = ChunkSchedule(network, demand.collective, chunks)
+    return Candidate.run(network, (demand,), (schedule,), ChunkPolicy.SCF).timeline.finish_ps

@@ -6,11 +6,11 @@ from __future__ import annotations
 from offramp.themis import themis
 from offramp.themis.bound import best_bound, ideal_ps
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective, Dimension, Kind, Network
-from offramp.themis.plan import Plan, Scheduler, make_plan
+from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
+from offramp.themis.plan import CollectivePlan, Scheduler, make_plan
 from offramp.themis.topologies import EXAMPLE, PAPER
 from offramp_sim.figures.panels import Curves, Gantt, Panel
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.themis.metrics import utilisation
 
 _RS, _AR = Collective.REDUCE_SCATTER, Collective.ALL_REDUCE
@@ -20,20 +20,26 @@ _MB = 10**6
 @reproduces("themis/table1", "Algorithms of a dimension", seconds=1, evidence=Evidence.CONTEXT)
 def table1(_scale: float, _seed: int) -> Reproduction:
     """Table 1: topologies of a dimension, with their algorithms, steps and bytes."""
-    algorithms = {Kind.RING: "ring", Kind.FULLY_CONNECTED: "direct", Kind.SWITCH: "halving-doubling"}
+    algorithms = {
+        DimensionTopology.RING: "ring",
+        DimensionTopology.FULLY_CONNECTED: "direct",
+        DimensionTopology.SWITCH: "halving-doubling",
+    }
     comparisons = []
     for kind, algorithm in algorithms.items():
         d = Dimension(kind, 16, 1e9)
-        published = f"{algorithm}, 2P-2 = 30 steps" if kind is Kind.RING else algorithm
+        published = f"{algorithm}, 2P-2 = 30 steps" if kind is DimensionTopology.RING else algorithm
         comparisons.append(
-            Comparison(f"{kind}: all-reduce of 16 NPUs", published, f"{algorithm}, {d.steps(_AR)} steps")
+            PaperComparison(f"{kind}: all-reduce of 16 NPUs", published, f"{algorithm}, {d.steps(_AR)} steps")
         )
-        if kind is Kind.RING:
+        if kind is DimensionTopology.RING:
             comparisons.append(
-                Comparison("bytes sent, reduce-scatter of 4 MB", "15/16 of 4 MB", f"{d.sent(_RS, 4):g} MB")
+                PaperComparison("bytes sent, reduce-scatter of 4 MB", "15/16 of 4 MB", f"{d.sent(_RS, 4):g} MB")
             )
     sizes = [2, 4, 8, 16, 32, 64]
-    lines = {kind.value: (sizes, [float(Dimension(kind, p, 1e9).steps(_AR)) for p in sizes]) for kind in Kind}
+    lines = {
+        kind.value: (sizes, [float(Dimension(kind, p, 1e9).steps(_AR)) for p in sizes]) for kind in DimensionTopology
+    }
     note = "Steps other than the ring's are the standard counts; all types but in-network send the same bytes."
     return Reproduction(comparisons, [Curves("steps of an all-reduce", "NPUs", "steps", lines)], {"NPUs": 16}, note)
 
@@ -45,8 +51,8 @@ def table2(_scale: float, _seed: int) -> Reproduction:
     for name, network in PAPER.items():
         rates = ", ".join(f"{d.bandwidth_bps / 1e9:g}" for d in network.dimensions)
         delays = ", ".join(f"{d.fixed_ps(_RS) / 1e3:g}" for d in network.dimensions)
-        comparisons.append(Comparison(f"{name}: NPUs", "1024", str(network.npus)))
-        comparisons.append(Comparison(f"{name}: Gb/s a dimension; fixed delays in ns", None, f"{rates}; {delays}"))
+        comparisons.append(PaperComparison(f"{name}: NPUs", "1024", str(network.npus)))
+        comparisons.append(PaperComparison(f"{name}: Gb/s a dimension; fixed delays in ns", None, f"{rates}; {delays}"))
         dims = [f"dim{k + 1}" for k in range(len(network.dimensions))]
         lines[name] = (dims, [d.bandwidth_bps / 1e9 for d in network.dimensions])
     panels = [Curves(name, "", "Gb/s", {"bandwidth": line}, bars=True) for name, line in lines.items()]
@@ -67,7 +73,7 @@ def table3(_scale: float, _seed: int) -> Reproduction:
     demand = [Demand(_AR, 100 * _MB)]
     times = {s.value: make_plan(network, demand, s).finish_ps / 1e9 for s in Scheduler}
     times |= {"linear bound": best_bound(network, demand).finish_ps / 1e9, "ideal": ideal_ps(network, demand) / 1e9}
-    comparisons = [Comparison(f"{name}, ms", None, f"{ms:.4f}") for name, ms in times.items()]
+    comparisons = [PaperComparison(f"{name}, ms", None, f"{ms:.4f}") for name, ms in times.items()]
     panel = Curves(
         "100 MB all-reduce, 3D-SW_SW_SW_homo", "", "ms", {"time": (list(times), list(times.values()))}, bars=True
     )
@@ -78,7 +84,7 @@ def table3(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"network": network.name, "MB": 100, "chunks": 64}, note, {"ms": times})
 
 
-def _gantt(plan: Plan, unit: int, title: str) -> Gantt:
+def _gantt(plan: CollectivePlan, unit: int, title: str) -> Gantt:
     stages = plan.stages()
     spans: dict[str, list[tuple[int, float, float]]] = {f"chunk {i + 1}": [] for i in range(len(stages))}
     for op in plan.timeline.operations:
@@ -104,11 +110,11 @@ def figure5(_scale: float, _seed: int) -> Reproduction:
         plan = make_plan(EXAMPLE, demand, scheduler, chunks=4)
         time = plan.finish_ps / unit
         panels.append(_gantt(plan, unit, f"{scheduler}: {time:g} units"))
-        comparisons.append(Comparison(f"{scheduler}: units of time", published.get(scheduler), f"{time:g}"))
+        comparisons.append(PaperComparison(f"{scheduler}: units of time", published.get(scheduler), f"{time:g}"))
         used = utilisation(EXAMPLE, plan.stages(), plan.finish_ps)
-        comparisons.append(Comparison(f"{scheduler}: utilisation", None, f"{100 * used:.1f} %"))
+        comparisons.append(PaperComparison(f"{scheduler}: utilisation", None, f"{100 * used:.1f} %"))
     bound = best_bound(EXAMPLE, demand).finish_ps / unit
-    comparisons.append(Comparison("linear bound: units of time", None, f"{bound:.3f}"))
+    comparisons.append(PaperComparison("linear bound: units of time", None, f"{bound:.3f}"))
     note = (
         "The baseline's stages take 1, 0.5, 0.5 and 1 units. Themis gains only where the smallest chunk is the one "
         "that sends the fewest bytes: by size before the stage, or first in first out, it takes the baseline's time."
@@ -129,10 +135,10 @@ def figure7(_scale: float, _seed: int) -> Reproduction:
     for i in range(4):
         chunk = themis.schedule(EXAMPLE, _AR, [64 * _MB], tracker=tracker).chunks[0]
         order = ", ".join(f"dim{k + 1}" for k in chunk.reduce)
-        comparisons.append(Comparison(f"order of chunk {i + 1}", published[i], order))
+        comparisons.append(PaperComparison(f"order of chunk {i + 1}", published[i], order))
         for k in (0, 1):
             loads[k].append(tracker.loads[k] / unit)
-    comparisons.append(Comparison("loads after chunk 4", None, f"{loads[0][-1]:g}, {loads[1][-1]:g}"))
+    comparisons.append(PaperComparison("loads after chunk 4", None, f"{loads[0][-1]:g}, {loads[1][-1]:g}"))
     lines = {f"dim{k + 1}": (list(range(5)), loads[k]) for k in (0, 1)}
     panel = Curves("loads of the reducing half", "chunks", "units", lines)
     note = "Loads of the reduce-scatter stages; the all-gather stages mirror them."
@@ -148,7 +154,7 @@ def provisioning(_scale: float, _seed: int) -> Reproduction:
     lines: dict[str, tuple[list[float], list[float]]] = {}
     demand = [Demand(_AR, 1000 * _MB)]
     for ratio in ratios:
-        dims = (Dimension(Kind.SWITCH, 4, ratio * 1e11), Dimension(Kind.SWITCH, 4, 1e11))
+        dims = (Dimension(DimensionTopology.SWITCH, 4, ratio * 1e11), Dimension(DimensionTopology.SWITCH, 4, 1e11))
         network = Network(f"{ratio}:1", dims)
         ideal = ideal_ps(network, demand)
         ps = {s.value: make_plan(network, demand, s).finish_ps for s in (Scheduler.BASELINE, Scheduler.THEMIS_SCF)}
@@ -163,18 +169,20 @@ def provisioning(_scale: float, _seed: int) -> Reproduction:
         return f"{lines[name][1][ratios.index(ratio)]:.1f} %"
 
     comparisons = [
-        Comparison("just enough (4:1): baseline", "full use", at("baseline", 4)),
-        Comparison("just enough (4:1): Themis", "as the baseline", at("themis+scf", 4)),
-        Comparison("over-provisioned (2:1): baseline", "dim2 underused", at("baseline", 2)),
-        Comparison("over-provisioned (2:1): Themis", "full use", at("themis+scf", 2)),
-        Comparison("under-provisioned (8:1): Themis", "full use is impossible", at("themis+scf", 8)),
-        Comparison("under-provisioned (8:1): linear bound", None, at("linear bound", 8)),
-        Comparison("over-provisioned (1:4): Themis", "full use", at("themis+scf", 0.25)),
+        PaperComparison("just enough (4:1): baseline", "full use", at("baseline", 4)),
+        PaperComparison("just enough (4:1): Themis", "as the baseline", at("themis+scf", 4)),
+        PaperComparison("over-provisioned (2:1): baseline", "dim2 underused", at("baseline", 2)),
+        PaperComparison("over-provisioned (2:1): Themis", "full use", at("themis+scf", 2)),
+        PaperComparison("under-provisioned (8:1): Themis", "full use is impossible", at("themis+scf", 8)),
+        PaperComparison("under-provisioned (8:1): linear bound", None, at("linear bound", 8)),
+        PaperComparison("over-provisioned (1:4): Themis", "full use", at("themis+scf", 0.25)),
     ]
     homo = PAPER["3D-SW_SW_SW_homo"].dimensions
     wasted = [homo[k].bandwidth_bps / 1e9 - 800 / factor for k, factor in ((1, 16), (2, 128))]
     comparisons.append(
-        Comparison("3D-SW_SW_SW_homo: wasted on dim2, dim3", "750, 793.75 Gb/s", f"{wasted[0]:g}, {wasted[1]:g} Gb/s")
+        PaperComparison(
+            "3D-SW_SW_SW_homo: wasted on dim2, dim3", "750, 793.75 Gb/s", f"{wasted[0]:g}, {wasted[1]:g} Gb/s"
+        )
     )
     note = "4 x 4 switches without fixed delay. More bandwidth outside than P times the inside cannot be filled either."
     panel = Curves("4 x 4, 1 GB all-reduce", "bandwidth of dim1 over dim2", "utilisation, %", dict(lines))

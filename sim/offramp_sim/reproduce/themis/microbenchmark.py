@@ -13,9 +13,9 @@ from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.themis.metrics import WINDOW_PS, present, share_by_window, utilisation
-from offramp_sim.themis.sweep import METHODS, SIZES_MB, Point, sweep
+from offramp_sim.themis.sweep import METHODS, SIZES_MB, SweepPoint, sweep
 
 _SETTINGS = {"sizes_MB": list(SIZES_MB), "chunks": 64, "threshold": "1/16"}
 _CHUNKS = (4, 8, 16, 32, 64, 128, 256, 512)
@@ -45,7 +45,7 @@ def networks(outer_factor: float) -> tuple[Network, ...]:
 
 
 @cache
-def _points(size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0) -> tuple[Point, ...]:
+def _points(size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0) -> tuple[SweepPoint, ...]:
     return tuple(sweep(networks(outer_factor), size_factor, chunks))
 
 
@@ -70,17 +70,17 @@ def figure8(_scale: float, _seed: int, **open_: Any) -> Reproduction:
         return [point.seconds["baseline"] / point.seconds[method] for point in points]
 
     comparisons = [
-        Comparison("Themis+FIFO: mean speed-up", "1.58", f"{_mean(gain('themis+fifo')):.2f}", turns_at=1.0),
-        Comparison("Themis+SCF: mean speed-up", "1.72", f"{_mean(gain('themis+scf')):.2f}", turns_at=1.0),
-        Comparison("Themis+SCF: largest speed-up", "2.70", f"{max(gain('themis+scf')):.2f}", turns_at=1.0),
-        Comparison("Themis+SCF by size before: mean", None, f"{_mean(gain('themis+scf-size')):.2f}", turns_at=1.0),
-        Comparison("balanced: mean speed-up", None, f"{_mean(gain('balanced')):.2f}", turns_at=1.0),
-        Comparison(
+        PaperComparison("Themis+FIFO: mean speed-up", "1.58", f"{_mean(gain('themis+fifo')):.2f}", turns_at=1.0),
+        PaperComparison("Themis+SCF: mean speed-up", "1.72", f"{_mean(gain('themis+scf')):.2f}", turns_at=1.0),
+        PaperComparison("Themis+SCF: largest speed-up", "2.70", f"{max(gain('themis+scf')):.2f}", turns_at=1.0),
+        PaperComparison("Themis+SCF by size before: mean", None, f"{_mean(gain('themis+scf-size')):.2f}", turns_at=1.0),
+        PaperComparison("balanced: mean speed-up", None, f"{_mean(gain('balanced')):.2f}", turns_at=1.0),
+        PaperComparison(
             "balanced: share of the linear bound, mean",
             None,
             _percent([p.bound_s / p.seconds["balanced"] for p in points]),
         ),
-        Comparison(
+        PaperComparison(
             "Themis+SCF: share of the linear bound, mean",
             None,
             _percent([p.bound_s / p.seconds["themis+scf"] for p in points]),
@@ -96,7 +96,7 @@ def figure8(_scale: float, _seed: int, **open_: Any) -> Reproduction:
     return Reproduction(comparisons, panels, dict(_SETTINGS), _MODEL, data)
 
 
-def _row(point: Point) -> dict[str, object]:
+def _row(point: SweepPoint) -> dict[str, object]:
     return {
         "network": point.network,
         "MB": point.megabytes,
@@ -135,7 +135,9 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
             means.append(sum(end - start for start, end in intervals) / plan.finish_ps)
         panels.append(Curves(f"{scheduler}: {plan.finish_ps / 1e9:.2f} ms", "ms", "activity, %", lines))
         ours = ", ".join(f"{100 * mean:.0f} %" for mean in means)
-        comparisons.append(Comparison(f"{scheduler}: activity of dim1, dim2, dim3", published.get(scheduler), ours))
+        comparisons.append(
+            PaperComparison(f"{scheduler}: activity of dim1, dim2, dim3", published.get(scheduler), ours)
+        )
         data[scheduler.value] = lines
     note = f"A dimension is active while a chunk waits or travels there. {_MODEL}"
     return Reproduction(comparisons, panels, {"network": network.name, "MB": 1000, "window_us": 100}, note, data)
@@ -168,7 +170,7 @@ def figure10(_scale: float, _seed: int, *, size_factor: float = 1.0, outer_facto
             at = _CHUNKS.index(chunks)
             mean = _mean([lines[name][scheduler.value][1][at] for name in _STUDIED])
             what = f"{scheduler}: mean utilisation with {chunks} chunks"
-            comparisons.append(Comparison(what, published.get((scheduler.value, chunks)), f"{mean:.2f} %"))
+            comparisons.append(PaperComparison(what, published.get((scheduler.value, chunks)), f"{mean:.2f} %"))
     panels = [Curves(name, "chunks", "utilisation, %", dict(lines[name])) for name in _STUDIED]
     return Reproduction(comparisons, panels, {"MB": 100, "chunks": list(_CHUNKS)}, _MODEL, {"utilisation": lines})
 
@@ -188,7 +190,7 @@ def figure11(_scale: float, _seed: int, **open_: Any) -> Reproduction:
     sizes = sorted({p.megabytes for p in points})
     published = {"baseline": "56.31 %", "themis+fifo": "87.67 %", "themis+scf": "95.14 %"}
     comparisons = [
-        Comparison(f"{m}: mean utilisation", published.get(m), _percent([p.utilisation[m] for p in points]))
+        PaperComparison(f"{m}: mean utilisation", published.get(m), _percent([p.utilisation[m] for p in points]))
         for m in METHODS
     ]
     lines = {

@@ -11,10 +11,10 @@ from offramp.themis.plan import Scheduler
 from offramp.themis.topologies import CURRENT, PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.themis.iteration import Breakdown, train
 from offramp_sim.themis.models import MODELS, model_for
-from offramp_sim.themis.workload import Scope, Workload
+from offramp_sim.themis.workload import CommunicationScope, TrainingWorkload
 
 _ITERATIONS = 3
 _HOMO = PAPER["3D-SW_SW_SW_homo"]
@@ -39,7 +39,7 @@ _NOTE = (
 )
 
 
-def _sized(name: str, network: Network) -> Workload:
+def _sized(name: str, network: Network) -> TrainingWorkload:
     return model_for(name, tuple(d.size for d in network.dimensions))
 
 
@@ -94,13 +94,13 @@ def figure12(_scale: float, _seed: int) -> Reproduction:
         )
         for what, published, value in rows:
             text = f"{published:.2f}" if published is not None else None
-            comparisons.append(Comparison(f"{name}: {what}", text, f"{value:.2f}"))
+            comparisons.append(PaperComparison(f"{name}: {what}", text, f"{value:.2f}"))
         panels.append(_breakdown(name))
         data[name] = {"speed_up": dict(gains), "compute_factor": _factor(name)}
     for method, text in (("themis+scf", "1.65"), ("ideal", "1.72"), ("balanced", None)):
         values = reduced[method]
         what = f"exposed communication, {method}"
-        comparisons.append(Comparison(what, text, f"{sum(values) / len(values):.2f}"))
+        comparisons.append(PaperComparison(what, text, f"{sum(values) / len(values):.2f}"))
     settings = {"iterations": _ITERATIONS, "chunks": 64, "compute_factors": {n: round(_factor(n), 4) for n in MODELS}}
     return Reproduction(comparisons, panels, settings, _NOTE, data)
 
@@ -112,7 +112,7 @@ def _breakdown(name: str) -> Curves:
         whole = _breakdown_of(name, network, "baseline").total
         for method in ("baseline", "themis+scf", "ideal"):
             breakdown = _breakdown_of(name, network, method)
-            mp = breakdown.exposed[Scope.MODEL]
+            mp = breakdown.exposed[CommunicationScope.MODEL]
             parts = {
                 "forward": breakdown.forward,
                 "backward": breakdown.backward,
@@ -162,12 +162,12 @@ def figure4(_scale: float, _seed: int, *, compute_factor: float = 1.0) -> Reprod
         data[name] = {"current": dots[0][0], "next": dots[0][1:]}
     current = data["resnet-152"]["current"]
     comparisons = [
-        Comparison("current platform: utilisation of the baseline", "97.7 %", f"{current:.1f} %"),
-        Comparison("next generation: mean", "59.7 %", f"{100 * sum(used) / len(used):.1f} %"),
-        Comparison(
+        PaperComparison("current platform: utilisation of the baseline", "97.7 %", f"{current:.1f} %"),
+        PaperComparison("next generation: mean", "59.7 %", f"{100 * sum(used) / len(used):.1f} %"),
+        PaperComparison(
             "… a dimension counts while it has a collective", "59.7 %", f"{100 * sum(partly) / len(partly):.1f} %"
         ),
-        Comparison("next generation: least", "35.1 %", f"{100 * min(used):.1f} %"),
+        PaperComparison("next generation: least", "35.1 %", f"{100 * min(used):.1f} %"),
     ]
     note = f"The current platform is ours in sizes and latencies: 16 x 64, those of 2D-SW_SW. {_NOTE}"
     return Reproduction(comparisons, panels, {"iterations": 1, "chunks": 64}, note, data)

@@ -7,8 +7,8 @@ from typing import Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
-from offramp_sim.torchgt.measure import Case, Cost, measure, slope
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.torchgt.measure import AttentionCase, AttentionCost, measure, slope
 
 _NOTE: Final = (
     "One attention (forward and backward), 64 columns in 8 heads, float32, one core; processor seconds, so that other "
@@ -32,16 +32,17 @@ def table42(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     sizes = [_base(4096, scale) << i for i in range(4)]
     kinds = ("topology", "shuffled", "blocks")
     table = {
-        kind: [measure(Case(kind, tokens, degree, seed=seed)) for tokens in counted(kind, sizes)] for kind in kinds
+        kind: [measure(AttentionCase(kind, tokens, degree, seed=seed)) for tokens in counted(kind, sizes)]
+        for kind in kinds
     }
     comparisons = []
     for i, (tokens, (name, published)) in enumerate(zip(sizes, _PUBLISHED_BACKWARD.items(), strict=True)):
         times = {kind: table[kind][i].backward_s for kind in kinds}
         ours = f"{times['topology'] / times['blocks']:.2f} (S={tokens:,})"
-        comparisons.append(Comparison(f"topology over dense, backward, S={name}", f"{published}", ours))
+        comparisons.append(PaperComparison(f"topology over dense, backward, S={name}", f"{published}", ours))
     for i, tokens in enumerate(sizes):
         ratio = table["shuffled"][i].backward_s / table["topology"][i].backward_s
-        comparisons.append(Comparison(f"shuffled over clustered, S={tokens:,}", None, f"{ratio:.2f}"))
+        comparisons.append(PaperComparison(f"shuffled over clustered, S={tokens:,}", None, f"{ratio:.2f}"))
     lines = {kind: (sizes, [cost.backward_s for cost in costs]) for kind, costs in table.items()}
     note = (
         f"{_NOTE} Blocks are 16 x 16, with as many pairs as the topology. On a GPU scattered pairs cost 33 to 77 times "
@@ -63,10 +64,12 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """Time and memory of attention against sequence length and hidden width."""
     doublings = {"dense": range(1, 5), "biased": range(3), "topology": range(2, 7), "blocks": range(2, 7)}
     sizes = {kind: [_base(512, scale) << i for i in steps] for kind, steps in doublings.items()}
-    table: dict[str, list[Cost]] = {}
+    table: dict[str, list[AttentionCost]] = {}
     for kind, grid in sizes.items():
         repeat = 1 if kind in ("dense", "biased") else 3
-        table[kind] = [measure(Case(kind, tokens, degree, repeat=repeat, seed=seed)) for tokens in counted(kind, grid)]
+        table[kind] = [
+            measure(AttentionCase(kind, tokens, degree, repeat=repeat, seed=seed)) for tokens in counted(kind, grid)
+        ]
     names = {
         "dense": "full attention, fused (GP-Flash)",
         "biased": "full attention with bias (GP-Raw)",
@@ -79,15 +82,15 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
         time = slope(sizes[kind], [cost.seconds for cost in table[kind]])
         memory = slope(sizes[kind], [max(1, cost.peak_bytes) for cost in table[kind]])
         comparisons += [
-            Comparison(f"{name}: exponent of time", published, f"{time:.2f}"),
-            Comparison(f"{name}: exponent of memory", None, f"{memory:.2f}"),
+            PaperComparison(f"{name}: exponent of time", published, f"{time:.2f}"),
+            PaperComparison(f"{name}: exponent of memory", None, f"{memory:.2f}"),
         ]
     comparisons += _gains(sizes, table)
     widths = [64, 128, 256]
     at = sizes["dense"][2]
     wide = {
         kind: [
-            measure(Case(kind, at, degree, width=w, repeat=1, seed=seed)).seconds
+            measure(AttentionCase(kind, at, degree, width=w, repeat=1, seed=seed)).seconds
             for w in counted(f"{kind}, widths", widths)
         ]
         for kind in ("dense", "topology", "blocks")
@@ -116,18 +119,21 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     )
 
 
-def _gains(sizes: dict[str, list[int]], table: dict[str, list[Cost]]) -> list[Comparison]:
+def _gains(sizes: dict[str, list[int]], table: dict[str, list[AttentionCost]]) -> list[PaperComparison]:
     """Time of full attention as a multiple of ours, at every length at which it was measured."""
     comparisons = []
     for tokens in (tokens for tokens in sizes["dense"] if tokens in sizes["topology"]):
         full, sparse, blocks = (
             table[kind][sizes[kind].index(tokens)].seconds for kind in ("dense", "topology", "blocks")
         )
-        comparisons.append(Comparison(f"full over topology, S={tokens:,}", None, f"{full / sparse:.1f}"))
-        comparisons.append(Comparison(f"full over blocks, S={tokens:,}", None, f"{full / blocks:.1f}"))
+        comparisons.append(PaperComparison(f"full over topology, S={tokens:,}", None, f"{full / sparse:.1f}"))
+        comparisons.append(PaperComparison(f"full over blocks, S={tokens:,}", None, f"{full / blocks:.1f}"))
     longest = table["dense"][-1].seconds / table["blocks"][sizes["blocks"].index(sizes["dense"][-1])].seconds
     ours = f"{longest:.1f} (S={sizes['dense'][-1]:,})"
-    return [*comparisons, Comparison("largest gain over full attention", "103.4 (S=512K, GPU)", ours, turns_at=1.0)]
+    return [
+        *comparisons,
+        PaperComparison("largest gain over full attention", "103.4 (S=512K, GPU)", ours, turns_at=1.0),
+    ]
 
 
 @reproduces(
@@ -142,16 +148,16 @@ def figure45(scale: float, seed: int, *, degree: int = 10, width: int = 64) -> R
     tokens = _base(16384, scale)
     sides = [2, 4, 8, 16, 32, 64]
     costs = [
-        measure(Case("blocks", tokens, degree, width=width, block=side, seed=seed))
+        measure(AttentionCase("blocks", tokens, degree, width=width, block=side, seed=seed))
         for side in counted("sides of blocks", sides)
     ]
     rates = [cost.pairs / cost.seconds for cost in costs]
     relative = [rate / rates[0] for rate in rates]
     best = sides[relative.index(max(relative))]
     comparisons = [
-        Comparison("best side of a block", "16 (RTX 3090, d=64)", str(best)),
+        PaperComparison("best side of a block", "16 (RTX 3090, d=64)", str(best)),
         *(
-            Comparison(f"pairs per second, side {side} over side 2", None, f"{r:.1f}")
+            PaperComparison(f"pairs per second, side {side} over side 2", None, f"{r:.1f}")
             for side, r in zip(sides, relative, strict=True)
         ),
     ]
@@ -165,7 +171,7 @@ def _base(tokens: int, scale: float) -> int:
     return max(256, round(tokens * scale) // 256 * 256)
 
 
-def _data(table: dict[str, list[Cost]], sizes: list[int]) -> dict[str, object]:
+def _data(table: dict[str, list[AttentionCost]], sizes: list[int]) -> dict[str, object]:
     return {
         kind: [
             {

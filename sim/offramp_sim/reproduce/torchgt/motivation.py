@@ -20,9 +20,9 @@ from offramp_base.ending.pool import each_in_process
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import train_here
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.reproduce.torchgt.training import BASE, HARD, run_here
-from offramp_sim.torchgt.measure import Case, measure, peak_bytes
+from offramp_sim.torchgt.measure import AttentionCase, measure, peak_bytes
 
 _GPU_BYTES: Final = 24e9
 """GPU memory of an RTX 3090, in bytes."""
@@ -54,10 +54,10 @@ def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str 
             settings = TorchGtSettings(graph, model=model, attention=attention, epochs=epochs, seed=number, **BASE)
             by_model[name].append(100 * run_here(name, settings).epochs[-1].test_score)
     means = {name: float(np.mean(scores)) for name, scores in by_model.items()}
-    comparisons = [Comparison(f"{name}: test accuracy", published[name], f"{means[name]:.2f} %") for name in means]
+    comparisons = [PaperComparison(f"{name}: test accuracy", published[name], f"{means[name]:.2f} %") for name in means]
     best = max(means["GT"], means["Graphormer"]) - max(means["GAT"], means["GCN"])
     comparisons.append(
-        Comparison("better transformer less better network, points", "+7.10", f"{best:+.2f}", turns_at=0)
+        PaperComparison("better transformer less better network, points", "+7.10", f"{best:+.2f}", turns_at=0)
     )
     note = (
         "A stochastic block model (published: Flickr), the networks with twice the epochs. In full attention "
@@ -105,7 +105,7 @@ def figure41(scale: float, seed: int, *, model: str = "gt") -> Reproduction:
         inside.append(attention.seconds)
         rest.append(whole - attention.seconds)
     comparisons = [
-        Comparison(
+        PaperComparison(
             f"attention's share, {tokens:,} tokens", "more than 80 % (64K to 512K)", f"{share:.0f} %", turns_at=50
         )
         for tokens, share in zip(sizes, shares, strict=True)
@@ -148,8 +148,10 @@ def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproductio
         last = {name: 100 * result.epochs[-1].test_score for name, result in results.items()}
         ours, flash, exact = last.values()
         comparisons += [
-            Comparison(f"{model}: TorchGT less GP-Flash, points", published[model], f"{ours - flash:+.2f}", turns_at=0),
-            Comparison(f"{model}: 32 bits less 16, points", None, f"{exact - flash:+.2f}", turns_at=0),
+            PaperComparison(
+                f"{model}: TorchGT less GP-Flash, points", published[model], f"{ours - flash:+.2f}", turns_at=0
+            ),
+            PaperComparison(f"{model}: 32 bits less 16, points", None, f"{exact - flash:+.2f}", turns_at=0),
         ]
         curves: dict[str, tuple[list[Any], list[float]]] = {
             name: ([e.epoch for e in result.epochs], [e.test_score for e in result.epochs])
@@ -185,23 +187,23 @@ def figure48(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
         full = full_bytes(replace(model, workers=ranks, heads=8), 1)
         reach["GP-Raw"].append((_GPU_BYTES / full) ** 0.5)
     comparisons = [
-        Comparison("TorchGT, 1 GPU", "400K", f"{reach['TorchGT'][0] / 1e3:.0f}K", turns_at=None),
-        Comparison("TorchGT, 8 GPUs", "1,300K", f"{reach['TorchGT'][-1] / 1e3:.0f}K"),
-        Comparison("GP-Raw, 1 GPU", "8K", f"{reach['GP-Raw'][0] / 1e3:.0f}K"),
-        Comparison("GP-Raw, 8 GPUs", "22K", f"{reach['GP-Raw'][-1] / 1e3:.0f}K"),
-        Comparison("TorchGT over GP-Raw, 1 GPU", "50x", f"{reach['TorchGT'][0] / reach['GP-Raw'][0]:.0f}x"),
-        Comparison("TorchGT, 8 GPUs over 1", "3.25x", f"{reach['TorchGT'][-1] / reach['TorchGT'][0]:.2f}x"),
-        Comparison("GP-Raw, 8 GPUs over 1", "2.75x", f"{reach['GP-Raw'][-1] / reach['GP-Raw'][0]:.2f}x"),
+        PaperComparison("TorchGT, 1 GPU", "400K", f"{reach['TorchGT'][0] / 1e3:.0f}K", turns_at=None),
+        PaperComparison("TorchGT, 8 GPUs", "1,300K", f"{reach['TorchGT'][-1] / 1e3:.0f}K"),
+        PaperComparison("GP-Raw, 1 GPU", "8K", f"{reach['GP-Raw'][0] / 1e3:.0f}K"),
+        PaperComparison("GP-Raw, 8 GPUs", "22K", f"{reach['GP-Raw'][-1] / 1e3:.0f}K"),
+        PaperComparison("TorchGT over GP-Raw, 1 GPU", "50x", f"{reach['TorchGT'][0] / reach['GP-Raw'][0]:.0f}x"),
+        PaperComparison("TorchGT, 8 GPUs over 1", "3.25x", f"{reach['TorchGT'][-1] / reach['TorchGT'][0]:.2f}x"),
+        PaperComparison("GP-Raw, 8 GPUs over 1", "2.75x", f"{reach['GP-Raw'][-1] / reach['GP-Raw'][0]:.2f}x"),
     ]
     sizes = [max(256, round(tokens * scale) // 256 * 256) for tokens in (1024, 2048, 4096)]
     rates: dict[str, list[float]] = {}
     for kind, name in (("topology", "TorchGT"), ("dense", "GP-Flash")):
-        costs = [measure(Case(kind, tokens, degree, repeat=1, seed=seed)) for tokens in counted(name, sizes)]
+        costs = [measure(AttentionCase(kind, tokens, degree, repeat=1, seed=seed)) for tokens in counted(name, sizes)]
         rates[name] = [tokens / cost.seconds for tokens, cost in zip(sizes, costs, strict=True)]
         published = {"TorchGT": "about 1 (128K to 1300K)", "GP-Flash": "0.12 (128K to 1300K)"}[name]
         change = rates[name][-1] / rates[name][0]
         comparisons.append(
-            Comparison(f"{name}: throughput, {sizes[-1] // sizes[0]} times as long", published, f"{change:.2f}",
+            PaperComparison(f"{name}: throughput, {sizes[-1] // sizes[0]} times as long", published, f"{change:.2f}",
                        evidence=Evidence.MEASURED, turns_at=None)
         )  # fmt: skip
     panels = [

@@ -9,7 +9,7 @@ from offramp.torchgt.parallel import layer_bytes
 from offramp.torchgt.settings import TorchGtSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 
 @reproduces(
@@ -36,12 +36,12 @@ def figure47(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
         seconds.append(min(epoch.seconds for epoch in result.epochs))
         formula = layer_bytes(result.tokens[0], settings.size.hidden, count)
         comparisons.append(
-            Comparison(f"bytes a layer, rank and way, P={count}", f"{formula:,} (formula)", f"{sent[-1]:,.0f}")
+            PaperComparison(f"bytes a layer, rank and way, P={count}", f"{formula:,} (formula)", f"{sent[-1]:,.0f}")
         )
     golden = {2: 67.1, 4: 50.3, 8: 29.4, 16: 15.7}
     for count, megabytes in golden.items():
         ours = layer_bytes(256 * 1024, 64, count) / 1e6
-        comparisons.append(Comparison(f"S=256K, d=64, P={count}", f"{megabytes} MB", f"{ours:.1f} MB"))
+        comparisons.append(PaperComparison(f"S=256K, d=64, P={count}", f"{megabytes} MB", f"{ours:.1f} MB"))
     gathered = [3 * vertices * 64 * 4 * (count - 1) / count for count in ranks]
     lines: dict[str, tuple[list[Any], list[float]]] = {
         "all-to-all, counted": (ranks, [b / 1e6 for b in sent]),

@@ -9,7 +9,7 @@ from offramp.torchgt.results import TorchGtResult
 from offramp.torchgt.settings import PAPER, TorchGtSettings
 from offramp_base.progress import counted, report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 _COMMUNITIES: Final = "sbm:n={n},k=10,degree={degree},homophily={homophily:g}"
 _EPOCHS: Final = 300
@@ -42,8 +42,8 @@ def table44(scale: float, seed: int) -> Reproduction:
     for (name, size), published in zip(PAPER.items(), ("4, 64, 8", "12, 768, 32", "4, 128, 8"), strict=True):
         model = GraphTransformer(TorchGtSettings("karate", model=name, seed=seed), 128, 40)
         parameters = sum(p.numel() for p in model.parameters())
-        comparisons.append(Comparison(f"{name}: layers, hidden, heads", published, ", ".join(map(str, size[:3]))))
-        comparisons.append(Comparison(f"{name}: parameters (128 features, 40 classes)", None, f"{parameters:,}"))
+        comparisons.append(PaperComparison(f"{name}: layers, hidden, heads", published, ", ".join(map(str, size[:3]))))
+        comparisons.append(PaperComparison(f"{name}: parameters (128 features, 40 classes)", None, f"{parameters:,}"))
     lines = {"hidden width": (list(PAPER), [float(size.hidden) for size in PAPER.values()])}
     panels = [Curves("Models", "", "columns", lines, bars=True)]
     return Reproduction(comparisons, panels, {"seed": seed}, "GPH_Slim is graphormer, GPH_Large graphormer-large.")
@@ -68,7 +68,7 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
     graphs = {"communities": communities, "digits": "digits"}
     methods = {"full": "full", "topology": "topology", "reformed": "TorchGT"}
     bars: dict[str, tuple[list[Any], list[float]]] = {label: ([], []) for label in methods.values()}
-    comparisons = [Comparison(f"TorchGT over GP-Flash, {m}, {g}", text, "") for (m, g), text in published.items()]
+    comparisons = [PaperComparison(f"TorchGT over GP-Flash, {m}, {g}", text, "") for (m, g), text in published.items()]
     data: dict[str, Any] = {}
     cases = [(model, graph) for model in ("graphormer", "gt") for graph in graphs]
     for model, graph in counted("models and graphs", cases):
@@ -85,10 +85,10 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
         data[f"{model}, {graph}"] = {a: {"epoch_s": seconds[a], **_scores(r)} for a, r in results.items()}
         for attention in ("topology", "reformed"):
             name = f"{methods[attention]} over full, {model}, {graph}"
-            comparisons.append(Comparison(name, None, f"{seconds['full'] / seconds[attention]:.1f}x"))
+            comparisons.append(PaperComparison(name, None, f"{seconds['full'] / seconds[attention]:.1f}x"))
         share = results["reformed"].preparation_seconds / (_EPOCHS * seconds["reformed"])
         what = f"preparation over training of {_EPOCHS} epochs, {model}, {graph}"
-        comparisons.append(Comparison(what, "5.4 % (arxiv), 2.0 % (MalNet)", f"{100 * share:.1f} %"))
+        comparisons.append(PaperComparison(what, "5.4 % (arxiv), 2.0 % (MalNet)", f"{100 * share:.1f} %"))
     note = (
         "One process; median epoch. Full attention is GP-Raw for Graphormer, whose bias no fused kernel takes, and "
         "GP-Flash for GT. The published sequences have 64K to 256K tokens; the gain grows with the length (fig4.11)."
@@ -123,9 +123,11 @@ def table47(scale: float, seed: int, *, homophily: float = 0.45, model: str = "g
         result = run_here(name, TorchGtSettings(graph, model=model, epochs=epochs, seed=seed, **BASE, **change))
         scores.append(result.epochs[-1].test_score)
         ours = f"{_epoch_s(result):.3f} s, {100 * scores[-1]:.2f} %"
-        comparisons.append(Comparison(name, f"{texts[0]} (arxiv); {texts[1]} (Amazon)", ours))
+        comparisons.append(PaperComparison(name, f"{texts[0]} (arxiv); {texts[1]} (Amazon)", ours))
     points = 100 * (scores[2] - scores[1])
-    comparisons.append(Comparison("TorchGT: 32 bits less 16, points", "+5.5, +9.5", f"{points:+.2f}", turns_at=0.0))
+    comparisons.append(
+        PaperComparison("TorchGT: 32 bits less 16, points", "+5.5, +9.5", f"{points:+.2f}", turns_at=0.0)
+    )
     note = (
         "Only what attention takes and gives is rounded to bfloat16 (--wire), which halves the bytes of "
         "all-to-alls; cores compute with float32 either way, so times say nothing about precision here."
@@ -178,7 +180,7 @@ def table48(scale: float, seed: int, *, homophily: float = 0.45, placement: str 
             kept.append(result.epochs[-1].pairs)
             name = "tuner" if factor == "tuner" else f"{factor} \N{GREEK SMALL LETTER BETA}G"
             comparisons.append(
-                Comparison(f"{model}, {name}", texts[place], f"{times[-1]:.3f} s, {100 * scores[-1]:.2f} %")
+                PaperComparison(f"{model}, {name}", texts[place], f"{times[-1]:.3f} s, {100 * scores[-1]:.2f} %")
             )
         comparisons += _tuner(model, times, scores)
         lines[model] = (list(published), scores)
@@ -192,12 +194,12 @@ def table48(scale: float, seed: int, *, homophily: float = 0.45, placement: str 
     return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "graph": graph}, note, data)
 
 
-def _tuner(model: str, times: list[float], scores: list[float]) -> list[Comparison]:
+def _tuner(model: str, times: list[float], scores: list[float]) -> list[PaperComparison]:
     """The tuner, the last run, beside the best static threshold, and beside all pairs of edges."""
     best = 100 * (scores[-1] - max(scores[:-1]))
     return [
-        Comparison(f"{model}: tuner less the best static threshold, points", None, f"{best:+.2f}", turns_at=0.0),
-        Comparison(
+        PaperComparison(f"{model}: tuner less the best static threshold, points", None, f"{best:+.2f}", turns_at=0.0),
+        PaperComparison(
             f"{model}: epoch of 1 \N{GREEK SMALL LETTER BETA}G over the tuner's", None, f"{times[0] / times[-1]:.2f}x"
         ),
     ]
@@ -222,10 +224,10 @@ def _convergence(
         losses[attention] = (numbers, [epoch.loss for epoch in result.epochs])
         data[attention] = _scores(result)
         ours = f"{data[attention]['test']:.4f}, {sum(e.seconds for e in result.epochs):.1f} s"
-        comparisons.append(Comparison(f"{attention}: test {result.metric}, time", published[attention], ours))
+        comparisons.append(PaperComparison(f"{attention}: test {result.metric}, time", published[attention], ours))
     metric = result.metric
     comparisons += [
-        Comparison(
+        PaperComparison(
             f"interleaved less {other}, test {metric}",
             None,
             f"{data['interleaved']['test'] - data[other]['test']:+.4f}",

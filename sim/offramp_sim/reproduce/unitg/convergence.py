@@ -16,7 +16,7 @@ from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.text import TOPICS, vertex_texts
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.unitg.results import UnitgResult
@@ -61,11 +61,11 @@ def figure512(
     unitg, first, without, shuffled = last.values()
     published = "-1.08 (RevGCN, arxiv), -0.22 (RevGAT, arxiv)"
     comparisons = [
-        Comparison("UniTG less texts first, points", published, f"{unitg - first:+.2f}", turns_at=0.0),
-        Comparison("UniTG less no texts, points", None, f"{unitg - without:+.2f}", turns_at=0.0),
-        Comparison("UniTG less texts of other vertices, points", None, f"{unitg - shuffled:+.2f}", turns_at=0.0),
+        PaperComparison("UniTG less texts first, points", published, f"{unitg - first:+.2f}", turns_at=0.0),
+        PaperComparison("UniTG less no texts, points", None, f"{unitg - without:+.2f}", turns_at=0.0),
+        PaperComparison("UniTG less texts of other vertices, points", None, f"{unitg - shuffled:+.2f}", turns_at=0.0),
         *(
-            Comparison(f"{name}: seconds in all", None, f"{r.seconds:.1f}", Evidence.CONTEXT)
+            PaperComparison(f"{name}: seconds in all", None, f"{r.seconds:.1f}", Evidence.CONTEXT)
             for name, r in results.items()
         ),
     ]

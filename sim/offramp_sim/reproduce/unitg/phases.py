@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.gpu import RTX3090
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.reproduce.unitg.schedule import FEATURES, MODULES, SIZES, STAGES, VERTICES
 from offramp_sim.unitg.engine import simulate
-from offramp_sim.unitg.scenario import INTERLEAVED, Scenario
+from offramp_sim.unitg.scenario import INTERLEAVED, UnitgScenario
 
 _EDGES: Final = {"arxiv": 1_166_243, "products": 74_420, "pubmed": 44_338, "cora": 5_429}
 _EPOCHS: Final = {
@@ -119,7 +119,7 @@ def methods(model: str, graph: str, assumed: Assumed) -> dict[str, Phases]:
     launched = 3 * SIZES[model][graph][0] * assumed.kernels * assumed.kernel_us * 1e-6
     forward = (launched + (network / epochs - launched) / STAGES) / STAGES / 3
     step = text * assumed.exit_depth / epochs
-    scenario = Scenario(
+    scenario = UnitgScenario(
         forward_s=forward, backward_s=2 * forward, iterations=_ITERATIONS, lm_steps=_ITERATIONS, lm_step_s=step,
         lm_modules=MODULES,
     )  # fmt: skip
@@ -155,9 +155,13 @@ def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
         by_method = methods(model, graph, assumed)
         where, ours = f"{model}, {graph}", by_method["UniTG"].total
         comparisons += [
-            Comparison(f"{where}: UniTG over TAPE", f"{tape / unitg:.2f}x", f"{by_method['TAPE'].total / ours:.2f}x"),
-            Comparison(f"{where}: UniTG over each phase once", None, f"{by_method['each once'].total / ours:.2f}x"),
-            Comparison(f"{where}: UniTG, seconds", f"{unitg:.0f}", f"{ours:.0f}"),
+            PaperComparison(
+                f"{where}: UniTG over TAPE", f"{tape / unitg:.2f}x", f"{by_method['TAPE'].total / ours:.2f}x"
+            ),
+            PaperComparison(
+                f"{where}: UniTG over each phase once", None, f"{by_method['each once'].total / ours:.2f}x"
+            ),
+            PaperComparison(f"{where}: UniTG, seconds", f"{unitg:.0f}", f"{ours:.0f}"),
         ]
         data[where] = {name: phases._asdict() for name, phases in by_method.items()}
     names = [f"{model}, {graph}" for model, graph in _SECONDS]
@@ -188,12 +192,11 @@ def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> 
         phases = methods(model, graph, assumed)
         joules = {name: _BUSY_W * p.busy + idle_w * max(0.0, p.total - p.busy) for name, p in phases.items()}
         where, watts = f"{model}, {graph}", 1e6 * unitg / _SECONDS[model, graph][2]
+        over = {name: f"{spent / joules['UniTG']:.1f}x" for name, spent in joules.items()}
         comparisons += [
-            Comparison(f"{where}: TAPE over UniTG", f"{tape / unitg:.1f}x", f"{joules['TAPE'] / joules['UniTG']:.1f}x"),
-            Comparison(
-                f"{where}: each phase once over UniTG", None, f"{joules['each once'] / joules['UniTG']:.1f}x"
-            ),
-            Comparison(f"{where}: UniTG, mean power", f"{watts:.0f} W (joules over seconds)",
+            PaperComparison(f"{where}: TAPE over UniTG", f"{tape / unitg:.1f}x", over["TAPE"]),
+            PaperComparison(f"{where}: each phase once over UniTG", None, over["each once"]),
+            PaperComparison(f"{where}: UniTG, mean power", f"{watts:.0f} W (joules over seconds)",
                        f"{joules['UniTG'] / phases['UniTG'].total:.0f} W"),
         ]  # fmt: skip
         data[where] = joules
@@ -227,9 +230,9 @@ def figure59(scale: float, seed: int, **open_: Any) -> Reproduction:
         for graph, phases in of.items():
             share = 100 * phases["TAPE"].network / phases["TAPE"].total
             comparisons += [
-                Comparison(f"{model}, {graph}: graph neural network in TAPE", "more than 89 % (most cases)",
+                PaperComparison(f"{model}, {graph}: graph neural network in TAPE", "more than 89 % (most cases)",
                            f"{share:.0f} %", turns_at=50.0),
-                Comparison(f"{model}, {graph}: UniTG over TAPE's language model alone", None,
+                PaperComparison(f"{model}, {graph}: UniTG over TAPE's language model alone", None,
                            f"{phases['UniTG'].total / phases['TAPE'].text:.2f}x"),
             ]  # fmt: skip
         bars: dict[str, Callable[[Phases], float]] = {

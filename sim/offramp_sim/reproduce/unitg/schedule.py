@@ -8,10 +8,10 @@ from typing import Final
 from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.timetable import timetable
 from offramp_sim.figures.panels import Curves, Panel
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 from offramp_sim.unitg.engine import PipelineResult, simulate
 from offramp_sim.unitg.picture import panel
-from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
+from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, UnitgScenario
 
 MODULES: Final = 256
 STAGES: Final = 4
@@ -36,14 +36,14 @@ _SPEED: Final = "Devices are equal, a backward pass takes twice as long as a for
 def figure58(scale: float, seed: int) -> Reproduction:
     """Four stages, four microbatches: effect of the language model's length on the makespan."""
     del scale, seed
-    scenario = Scenario(lm_modules=MODULES)
+    scenario = UnitgScenario(lm_modules=MODULES)
     table = scenario.undisturbed()
     shown = {policy: simulate(scenario, policy) for policy in POLICIES[:3]}
     windows = [sum(end - start for start, end in table.windows(stage)) for stage in range(STAGES)]
     ratios = [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0]
     lines: dict[str, tuple[list[float], list[float]]] = {policy: (ratios, []) for policy in (*POLICIES[:3], "formula")}
     for ratio in ratios:
-        setup = Scenario(iterations=8, lm_steps=8, lm_step_s=ratio * table.busy(0), lm_modules=MODULES)
+        setup = UnitgScenario(iterations=8, lm_steps=8, lm_step_s=ratio * table.busy(0), lm_modules=MODULES)
         for policy in POLICIES[:3]:
             lines[policy][1].append(simulate(setup, policy).makespan_s)
         lines["formula"][1].append(setup.predicted_s())
@@ -54,7 +54,7 @@ def figure58(scale: float, seed: int) -> Reproduction:
         for m in counts:
             idle = timetable([1.0] * stages, [2.0] * stages, m)
             fits = 0.9 * (idle.makespan - idle.busy(0))
-            setup = Scenario(stages, m, 6, lm_steps=6, lm_step_s=fits, lm_modules=MODULES)
+            setup = UnitgScenario(stages, m, 6, lm_steps=6, lm_step_s=fits, lm_modules=MODULES)
             spans = [simulate(setup, policy).makespan_s for policy in (SEQUENTIAL, INTERLEAVED)]
             saved.append(100 * (1 - spans[1] / spans[0]))
         sizes[f"{stages} stages"] = ([float(m) for m in counts], saved)
@@ -64,12 +64,12 @@ def figure58(scale: float, seed: int) -> Reproduction:
         Curves("bubbles filled to 0.9", "microbatches", "time saved, %", sizes),
     ]
     comparisons = [
-        Comparison("idle of every stage, of 21", "9 (specification)", ", ".join(f"{w:g}" for w in windows)),
-        Comparison("bubble", "3/7 = 42.9 % (specification)", f"{100 * table.bubble():.1f} %"),
-        Comparison("makespan, one after the other", None, f"{shown[SEQUENTIAL].makespan_s:.4g}"),
-        Comparison("side by side", None, f"{shown[COLOCATED].makespan_s:.4g}"),
-        Comparison("in bubbles", None, f"{shown[INTERLEAVED].makespan_s:.4g}"),
-        Comparison("formula", None, f"{scenario.predicted_s():.4g}"),
+        PaperComparison("idle of every stage, of 21", "9 (specification)", ", ".join(f"{w:g}" for w in windows)),
+        PaperComparison("bubble", "3/7 = 42.9 % (specification)", f"{100 * table.bubble():.1f} %"),
+        PaperComparison("makespan, one after the other", None, f"{shown[SEQUENTIAL].makespan_s:.4g}"),
+        PaperComparison("side by side", None, f"{shown[COLOCATED].makespan_s:.4g}"),
+        PaperComparison("in bubbles", None, f"{shown[INTERLEAVED].makespan_s:.4g}"),
+        PaperComparison("formula", None, f"{scenario.predicted_s():.4g}"),
     ]
     note = (
         f"{_SPEED}The thesis shows the figure without numbers. The formula T_GNN + max(0, W - I b) is met up to the "
@@ -92,7 +92,7 @@ def figure513(
 ) -> Reproduction:
     """Use of devices in bubbles and side by side; cost of the latter, and of a shared link, to the pipeline."""
     del scale, seed
-    scenario = Scenario(
+    scenario = UnitgScenario(
         iterations=6, lm_steps=6, lm_step_s=text_s, lm_modules=MODULES,
         link_bps=1e9 * link_gbps, activation_bytes=40e6, gradient_bytes=1e6 * gradient_mb,
     )  # fmt: skip
@@ -101,12 +101,12 @@ def figure513(
     slow = {policy: 100 * (sum(o.iteration_s) / len(o.iteration_s) / base - 1) for policy, o in outcomes.items()}
     used = {policy: 100 * _bubble_use(o, scenario) for policy, o in outcomes.items() if policy != SEQUENTIAL}
     comparisons = [
-        Comparison("bubbles in use without text", "7 % (NCCL kernels)", "0 %"),
-        Comparison("with text, in bubbles", "40 to 45 % (SM activity)", f"{used[INTERLEAVED]:.0f} %"),
-        Comparison("the same behind the gate", None, f"{used[GATED]:.0f} %"),
-        Comparison("pipeline slowed, side by side", "about 40 %", f"{slow[COLOCATED]:.0f} %"),
-        Comparison("pipeline slowed, in bubbles", "no evident delay", f"{slow[INTERLEAVED]:.1f} %"),
-        Comparison("pipeline slowed, behind the gate", None, f"{slow[GATED]:.1f} %"),
+        PaperComparison("bubbles in use without text", "7 % (NCCL kernels)", "0 %"),
+        PaperComparison("with text, in bubbles", "40 to 45 % (SM activity)", f"{used[INTERLEAVED]:.0f} %"),
+        PaperComparison("the same behind the gate", None, f"{used[GATED]:.0f} %"),
+        PaperComparison("pipeline slowed, side by side", "about 40 %", f"{slow[COLOCATED]:.0f} %"),
+        PaperComparison("pipeline slowed, in bubbles", "no evident delay", f"{slow[INTERLEAVED]:.1f} %"),
+        PaperComparison("pipeline slowed, behind the gate", None, f"{slow[GATED]:.1f} %"),
     ]
     policies = list(outcomes)
     panels: list[Panel] = [
@@ -137,21 +137,21 @@ def figure513(
 def figure514(scale: float, seed: int) -> Reproduction:
     """Activity of middle stages over time, with and without texts in their bubbles."""
     del scale, seed
-    scenario = Scenario(iterations=3, lm_steps=3, lm_step_s=7.5, lm_modules=MODULES)
-    alone = Scenario(iterations=3, lm_steps=0, lm_modules=MODULES)
+    scenario = UnitgScenario(iterations=3, lm_steps=3, lm_step_s=7.5, lm_modules=MODULES)
+    alone = UnitgScenario(iterations=3, lm_steps=0, lm_modules=MODULES)
     with_text, without = simulate(scenario, INTERLEAVED), simulate(alone, INTERLEAVED)
     table = scenario.undisturbed()
     comparisons = []
     for stage in (1, 2):
         idle = [end - start for start, end in table.windows(stage)]
         comparisons += [
-            Comparison(f"stage {stage}: idle windows of an iteration, forward passes", "a long and a short bubble"
+            PaperComparison(f"stage {stage}: idle windows of an iteration, forward passes", "a long and a short bubble"
                        if stage == 1 else None, ", ".join(f"{length:g}" for length in idle)),
-            Comparison(f"stage {stage}: bubbles in use", "about 40 % (SM activity)",
+            PaperComparison(f"stage {stage}: bubbles in use", "about 40 % (SM activity)",
                        f"{100 * _bubble_use(with_text, scenario, stage):.0f} %"),
         ]  # fmt: skip
     slower = 100 * (with_text.iteration_s[1] / without.iteration_s[1] - 1)
-    comparisons.append(Comparison("iteration, slowed by texts", "no evident delay", f"{slower:+.1f} %"))
+    comparisons.append(PaperComparison("iteration, slowed by texts", "no evident delay", f"{slower:+.1f} %"))
     panels: list[Panel] = [
         panel("pipeline alone", STAGES, without.bars, "forward passes"),
         panel("with texts in bubbles", STAGES, with_text.bars, "forward passes"),
@@ -163,7 +163,7 @@ def figure514(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"stages": STAGES, "microbatches": 4}, note)
 
 
-def _bubble_use(outcome: PipelineResult, scenario: Scenario, stage: int | None = None) -> float:
+def _bubble_use(outcome: PipelineResult, scenario: UnitgScenario, stage: int | None = None) -> float:
     """Share of the idle time of a stage, or of all, in which the language model worked while the pipeline ran."""
     table = scenario.undisturbed()
     stages = range(scenario.stages) if stage is None else (stage,)
@@ -191,7 +191,7 @@ def table54(scale: float, seed: int) -> Reproduction:
             published = "151.7 MB (specification)" if (model, graph) == ("revgcn", "arxiv") else None
             count = settings.microbatches_of(VERTICES[graph])
             ours = f"{sent / 1e6:.1f} MB, {weights / 1e6:.2f} M weights, M = {count}"
-            comparisons.append(Comparison(f"{model}, {graph}: {layers} layers of {hidden}", published, ours))
+            comparisons.append(PaperComparison(f"{model}, {graph}: {layers} layers of {hidden}", published, ours))
             data[f"{model}, {graph}"] = {"boundary_bytes": sent, "weights": weights, "microbatches": count}
     lines = {
         model: (list(sizes), [data[f"{model}, {graph}"]["boundary_bytes"] / 1e6 for graph in sizes])

@@ -21,14 +21,14 @@ from offramp.unitg.lazy_tuner import mean_depth
 from offramp.unitg.microbatches import affinity_order, affinity_split, cut_edges, make_microbatches, random_split
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.run import train_rank
-from offramp.unitg.schedule import Place, split_layers
+from offramp.unitg.schedule import PipelinePosition, split_layers
 from offramp.unitg.settings import EXIT_RULES, UnitgSettings
 from offramp.unitg.timetable import timetable
 from offramp.workers.group import Group
 from offramp.workers.mailbox import NoMailbox
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
         accuracy[mode] = outcome.epochs[-1].test_accuracy
     names = {"alone": "features only (GCN)", "sequential": "text first (TAPE's way)"}
     published = {"alone": "70.0 to 76.1 %", "sequential": "75.2 to 94.3 %"}
-    comparisons = [Comparison(names[m], published[m], _percent(accuracy[m])) for m in names]
+    comparisons = [PaperComparison(names[m], published[m], _percent(accuracy[m])) for m in names]
     bars = {"": (list(names.values()), [100 * accuracy[m] for m in names])}
     note = (
         "A stochastic block model whose features alone say little, texts drawn by class (30 % of the words), and a "
@@ -75,7 +75,7 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
     settings_shown = {"vertices": graph.vertices, "seed": seed}
     panels = [Curves("Test accuracy", "", "%", bars, bars=True)]
     gained = 100 * (accuracy["sequential"] - accuracy["alone"])
-    comparisons.append(Comparison("with texts less without, points", "+5 to +18", f"{gained:+.1f}", turns_at=0.0))
+    comparisons.append(PaperComparison("with texts less without, points", "+5 to +18", f"{gained:+.1f}", turns_at=0.0))
     return Reproduction(comparisons, panels, settings_shown, note, accuracy)
 
 
@@ -106,7 +106,7 @@ def table52(scale: float, seed: int, *, homophily: float = 0.95, hidden: int = 6
                     seconds[name] = min(seconds[name], time.perf_counter() - start)
         ratio = seconds["random"] / seconds["affinity"]
         comparisons.append(
-            Comparison(f"{model}, times as fast", f"{published[model]:.2f}", f"{ratio:.2f}", turns_at=1.0)
+            PaperComparison(f"{model}, times as fast", f"{published[model]:.2f}", f"{ratio:.2f}", turns_at=1.0)
         )
         data[model] = seconds
     lines = {name: (list(_MODELS), [data[m][name] for m in _MODELS]) for name in orders}
@@ -154,12 +154,12 @@ def figure56(scale: float, seed: int, *, homophily: float = 0.8, layers: int = 4
     ]
     drop = {name: values[0] - values[-1] for name, (_, values) in lines.items()}
     comparisons = [
-        Comparison("revgat, points lost at 16 microbatches", "up to 18", f"{drop['revgat, affinity']:.1f}"),
-        Comparison("revgat, cut at random", None, f"{drop['revgat, random']:.1f}"),
-        Comparison("revgcn, points lost at 16 microbatches", None, f"{drop['revgcn, affinity']:.1f}"),
-        Comparison("revgcn, cut at random", None, f"{drop['revgcn, random']:.1f}"),
+        PaperComparison("revgat, points lost at 16 microbatches", "up to 18", f"{drop['revgat, affinity']:.1f}"),
+        PaperComparison("revgat, cut at random", None, f"{drop['revgat, random']:.1f}"),
+        PaperComparison("revgcn, points lost at 16 microbatches", None, f"{drop['revgcn, affinity']:.1f}"),
+        PaperComparison("revgcn, cut at random", None, f"{drop['revgcn, random']:.1f}"),
         *(
-            Comparison(
+            PaperComparison(
                 f"{model}, points that affinity keeps over a random cut",
                 None,
                 f"{drop[f'{model}, random'] - drop[f'{model}, affinity']:+.1f}",
@@ -167,8 +167,8 @@ def figure56(scale: float, seed: int, *, homophily: float = 0.8, layers: int = 4
             )
             for model in ("revgat", "revgcn")
         ),
-        Comparison("edges lost at 16, affinity", None, f"{edges['affinity'][1][-1]:.0f} %"),
-        Comparison("edges lost at 16, at random", None, f"{edges['random'][1][-1]:.0f} %"),
+        PaperComparison("edges lost at 16, affinity", None, f"{edges['affinity'][1][-1]:.0f} %"),
+        PaperComparison("edges lost at 16, at random", None, f"{edges['random'][1][-1]:.0f} %"),
     ]
     note = (
         f"A stochastic block model, {layers} layers, 40 epochs, accuracy over the same pieces as in training. The "
@@ -205,15 +205,15 @@ def figure510(scale: float, seed: int) -> Reproduction:
         assert len(split_layers(settings.layers, p)) == p
         largest.append(held / 1e6)
     comparisons = [
-        Comparison("pipeline on four devices against one", "3", f"{speed['4 microbatches'][1][2]:.2f}"),
-        Comparison(
+        PaperComparison("pipeline on four devices against one", "3", f"{speed['4 microbatches'][1][2]:.2f}"),
+        PaperComparison(
             "with reordering (table 5.2's 1.08)",
             "3.4",
             f"{1.08 * speed['4 microbatches'][1][2]:.2f}",
             evidence=Evidence.RESTATED,
             source="table 5.2's gain",
         ),
-        Comparison(
+        PaperComparison(
             "largest model, 8 devices over 1", "nearly 8 (19 M weights on 8)", f"{largest[-1] / largest[0]:.2f}"
         ),
     ]
@@ -265,11 +265,13 @@ def figure511(scale: float, seed: int, *, homophily: float = 0.7, lm_layers: int
         lines[rule] = ([float(i) for i in range(1, len(tuner.progress.losses) + 1)], tuner.progress.losses)
     saved = {rule: seconds["none"] / seconds[rule] for rule in EXIT_RULES}
     comparisons = [
-        Comparison("tuning time without exits over with", "3.8 to 4.3", f"{saved['centrality']:.2f}", turns_at=1.0),
-        Comparison("layers that a text runs through", "62.5 % (specification)", _percent(depth["centrality"])),
-        Comparison("last loss, all layers", "slightly lower", f"{loss['none']:.3f}"),
-        Comparison("exits by centrality", None, f"{loss['centrality']:.3f}"),
-        Comparison("exits at random, at the same cost", None, f"{loss['random']:.3f}"),
+        PaperComparison(
+            "tuning time without exits over with", "3.8 to 4.3", f"{saved['centrality']:.2f}", turns_at=1.0
+        ),
+        PaperComparison("layers that a text runs through", "62.5 % (specification)", _percent(depth["centrality"])),
+        PaperComparison("last loss, all layers", "slightly lower", f"{loss['none']:.3f}"),
+        PaperComparison("exits by centrality", None, f"{loss['centrality']:.3f}"),
+        PaperComparison("exits at random, at the same cost", None, f"{loss['random']:.3f}"),
     ]
     panels = [
         Curves("Loss (mean of the exits)", "step", "cross-entropy", lines),
@@ -286,7 +288,7 @@ def figure511(scale: float, seed: int, *, homophily: float = 0.7, lm_layers: int
 def _stage(graph: Graph, settings: UnitgSettings, pieces: list[IntArray]) -> Stage:
     """A stage with all layers on this device, over the pieces; equals a pipeline of any number of stages (U1)."""
     job = plan(graph, settings).jobs[0]
-    place = Place(0, 1, len(pieces))
+    place = PipelinePosition(0, 1, len(pieces))
     cut = replace(job, place=place, microbatches=make_microbatches(graph, pieces))
     return Stage(cut, NoMailbox(1), Gate())
 

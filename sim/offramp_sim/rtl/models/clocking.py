@@ -26,7 +26,7 @@ async def reset(dut: Any, cycles: int = 4) -> None:
     await RisingEdge(dut.clk)
 
 
-class Cycles:
+class CycleCounter:
     """Counts the clock's edges from its creation on."""
 
     def __init__(self, dut: Any) -> None:
@@ -43,7 +43,7 @@ class Cycles:
 class Handshakes:
     """Records the cycles in which beats of a stream were accepted, for exact counts."""
 
-    def __init__(self, dut: Any, prefix: str, cycles: Cycles) -> None:
+    def __init__(self, dut: Any, prefix: str, cycles: CycleCounter) -> None:
         self.at: list[int] = []
         self._dut, self._cycles = dut, cycles
         self._valid, self._ready = getattr(dut, f"{prefix}_tvalid"), getattr(dut, f"{prefix}_tready")

@@ -16,7 +16,7 @@ from offramp_p4.frontend.check.selects import case_keys, select_keys
 from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Pos, Unsupported
-from offramp_p4.types import INT, Annotation, Extern, Struct, Tuple, Type, TypeVar
+from offramp_p4.types import INT, Annotation, ExternType, Struct, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ _ENDS = ("accept", "reject")
 Numbers = dict[str, ir.Expr]
 
 
-class Blocks(Packages):
+class BlockChecker(Packages):
     """Instantiates parsers, controls, extern objects and packages."""
 
     # --- locals --------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ class Blocks(Packages):
         """An instance with a name, in the current scope."""
         template, type_args = self._template(node.type)
         notes = self.annotations(node.annotations)
-        call = ast.Call(node.pos, ast.Path(node.pos, template.decl.name), [], node.args, node.names)
+        call = ast.CallExpr(node.pos, ast.NameExpr(node.pos, template.decl.name), [], node.args, node.names)
         if node.size is not None:
             self.declare(node.name, self._object_array(template, type_args, call, node, notes), node.pos)
             return
@@ -47,7 +47,7 @@ class Blocks(Packages):
         self,
         template: Template,
         type_args: tuple[Type, ...],
-        call: ast.Call,
+        call: ast.CallExpr,
         node: ast.Instantiation,
         notes: dict[str, Annotation],
     ) -> ObjectArray:
@@ -63,7 +63,9 @@ class Blocks(Packages):
             objects.append(instance)
         return ObjectArray(objects)
 
-    def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
+    def instantiate(
+        self, template: Template, type_args: tuple[Type, ...], node: ast.CallExpr, name: str | None
+    ) -> Entity:
         """An instance that is not declared: ``C.apply()``, a package argument, a table property."""
         return self._make(template, type_args, node, name or template.decl.name, {}, None)
 
@@ -71,7 +73,7 @@ class Blocks(Packages):
         if not isinstance(node, ast.NamedType):
             raise P4Error(node.pos, "this type has no instances")
         entity = self.lookup(node.name, node.pos, absolute=node.absolute)
-        if isinstance(entity, Extern):  # a typedef
+        if isinstance(entity, ExternType):  # a typedef
             return self.externs[entity.name], entity.args
         if not isinstance(entity, Template) or isinstance(entity.decl, ast.StructDecl):
             raise P4Error(node.pos, f"'{node.name}' has no instances")
@@ -81,7 +83,7 @@ class Blocks(Packages):
         self,
         template: Template,
         type_args: tuple[Type, ...],
-        node: ast.Call,
+        node: ast.CallExpr,
         name: str,
         notes: dict[str, Annotation],
         body: list[ast.Decl] | None,
@@ -106,7 +108,7 @@ class Blocks(Packages):
         template: Template,
         decl: ast.ParserDecl | ast.ControlDecl,
         type_args: tuple[Type, ...],
-        node: ast.Call,
+        node: ast.CallExpr,
         name: str,
         notes: dict[str, Annotation],
     ) -> ir.ParserInstance | ir.ControlInstance:
@@ -187,7 +189,9 @@ class Blocks(Packages):
         self.waiting[instance] = finish
         return instance
 
-    def _inferred(self, template: Template, decl: ast.ParserDecl | ast.ControlDecl, node: ast.Call) -> tuple[Type, ...]:
+    def _inferred(
+        self, template: Template, decl: ast.ParserDecl | ast.ControlDecl, node: ast.CallExpr
+    ) -> tuple[Type, ...]:
         """Type arguments of a generic block that its constructor's arguments say; none if they say too little."""
         variables = [TypeVar(n) for n in decl.type_params]
         bindings: Bindings = {}
@@ -219,7 +223,7 @@ class Blocks(Packages):
             t = None if template is not None else self.type(p.type)
         finally:
             self.scope = outer
-        if t is not None and not isinstance(t, Extern):
+        if t is not None and not isinstance(t, ExternType):
             return Constant(self.constant_of(node, t))
         instance = self.object(node)
         if instance is None:
@@ -231,10 +235,10 @@ class Blocks(Packages):
         element = self.element(node)
         if element is not None and isinstance(element[1], ir.Const):
             return element[0][int(element[1].value)]
-        if isinstance(node, ast.Path):
+        if isinstance(node, ast.NameExpr):
             entity = self.lookup(node.name, node.pos, absolute=node.absolute)
             return entity if isinstance(entity, ir.Instance) else None
-        if isinstance(node, ast.Call) and isinstance(node.callee, ast.Path | ast.TypeExpr):
+        if isinstance(node, ast.CallExpr) and isinstance(node.callee, ast.NameExpr | ast.TypeExpr):
             callee = node.callee
             named = callee.type if isinstance(callee, ast.TypeExpr) else ast.NamedType(callee.pos, callee.name)
             maker = self.scope.find(named.name) if isinstance(named, ast.NamedType) else None
@@ -281,7 +285,7 @@ class Blocks(Packages):
         known = {s.name for s in decl.states}
         if "start" not in known:
             raise P4Error(decl.pos, f"parser '{decl.name}' has no state 'start'")
-        states: dict[str, ir.State] = {}
+        states: dict[str, ir.ParserState] = {}
         for s in decl.states:
             if s.name in states or s.name in _ENDS:
                 raise P4Error(s.pos, f"state '{s.name}' is declared twice")
@@ -290,7 +294,7 @@ class Blocks(Packages):
         self.out.blocks.append(parser)
         return parser
 
-    def _state(self, s: ast.StateDecl, known: set[str]) -> ir.State:
+    def _state(self, s: ast.StateDecl, known: set[str]) -> ir.ParserState:
         outer, self.scope = self.scope, Scope(self.scope)
         try:
             body = self.statements(s.body)
@@ -299,7 +303,7 @@ class Blocks(Packages):
             cases = [self._case(c, subjects, select, known) for c in s.cases]
         finally:
             self.scope = outer
-        return ir.State(s.name, body, select, cases, self.annotations(s.annotations), s.pos)
+        return ir.ParserState(s.name, body, select, cases, self.annotations(s.annotations), s.pos)
 
     def _case(self, c: ast.CaseDecl, subjects: list[ir.Expr], select: list[ir.Expr], known: set[str]) -> ir.SelectCase:
         if c.target not in known and c.target not in _ENDS:
@@ -308,9 +312,9 @@ class Blocks(Packages):
             return ir.SelectCase([], c.target, c.pos)
         listed = ast.TupleKey | ast.ListExpr if len(subjects) > 1 else ast.TupleKey
         items: list[ast.Expr] = list(c.keys.items) if isinstance(c.keys, listed) else [c.keys]
-        if len(items) == 1 and isinstance(items[0], ast.Any):
+        if len(items) == 1 and isinstance(items[0], ast.WildcardExpr):
             return ir.SelectCase([ir.KeyAny()], c.target, c.pos)
-        if len(items) == 1 and isinstance(items[0], ast.Path):
+        if len(items) == 1 and isinstance(items[0], ast.NameExpr):
             entity = self.scope.find(items[0].name, absolute=items[0].absolute)
             if isinstance(entity, ir.ValueSet):
                 if entity.element.slots != len(select):

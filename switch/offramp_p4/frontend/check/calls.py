@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.arrays import chosen, chosen_statement
-from offramp_p4.frontend.check.expressions import Expressions
+from offramp_p4.frontend.check.expressions import ExpressionChecker
 from offramp_p4.frontend.check.overloads import choose, optional
 from offramp_p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
 from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Overloads, Scope, Template
@@ -27,7 +27,7 @@ from offramp_p4.types import (
     STRING,
     VOID,
     Bits,
-    Extern,
+    ExternType,
     Header,
     Newtype,
     Stack,
@@ -58,7 +58,7 @@ class Signature:
     returns: Type
 
 
-class Calls(Expressions):
+class Calls(ExpressionChecker):
     """Checks everything with parentheses."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Calls(Expressions):
         self.in_tables: dict[ir.Action, ir.Action] = {}  # what tables run in place of actions with composite data
         self.declared: dict[ir.Var, ast.Param] = {}  # parameters, for their default values
         self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
-        self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}
+        self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.UserFunction] = {}
 
     @contextmanager
     def standing_in(self, where: Where) -> Iterator[None]:
@@ -80,7 +80,9 @@ class Calls(Expressions):
             self.where = before
 
     @abstractmethod
-    def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
+    def instantiate(
+        self, template: Template, type_args: tuple[Type, ...], node: ast.CallExpr, name: str | None
+    ) -> Entity:
         """An instance of a parser, control, extern or package; unnamed when ``name`` is None."""
 
     @abstractmethod
@@ -97,10 +99,10 @@ class Calls(Expressions):
 
     # --- dispatch ------------------------------------------------------------------------------------------
 
-    def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:
+    def call(self, node: ast.CallExpr, expected: Type | None) -> ir.Expr:
         """A call whose result is a value (or void)."""
         callee = node.callee
-        if isinstance(callee, ast.Path):
+        if isinstance(callee, ast.NameExpr):
             entity = self.lookup(callee.name, callee.pos, absolute=callee.absolute)
             if isinstance(entity, Overloads):
                 return self._function(entity, node, expected)
@@ -113,7 +115,7 @@ class Calls(Expressions):
             return self._method(callee, node, expected)
         raise P4Error(node.pos, "this cannot be called")
 
-    def _method(self, callee: ast.Dot, node: ast.Call, expected: Type | None) -> ir.Expr:
+    def _method(self, callee: ast.Dot, node: ast.CallExpr, expected: Type | None) -> ir.Expr:
         element = self.element(callee.base)
         if element is not None and not isinstance(element[1], ir.Const):
             one = self._element_call(callee, node, expected)
@@ -123,7 +125,7 @@ class Calls(Expressions):
             if callee.name != "apply":
                 raise P4Error(callee.pos, f"'{callee.name}' is not a method of a type")
             return self._apply_type(target, callee, node)
-        if isinstance(target, ir.Table):
+        if isinstance(target, ir.MatchTable):
             if callee.name != "apply":
                 raise P4Error(callee.pos, f"a table has no method '{callee.name}'")
             _no_arguments(node, "apply")
@@ -136,7 +138,7 @@ class Calls(Expressions):
             return self.apply(target, node)
         if isinstance(target, ir.ExternInstance):
             return self._extern_method(target.extern, tuple(target.type_args), target, callee, node, expected)
-        if isinstance(target, ir.Var) and isinstance(target.type, Extern):
+        if isinstance(target, ir.Var) and isinstance(target.type, ExternType):
             return self._extern_method(target.type.name, target.type.args, target, callee, node, expected)
         if isinstance(target, Type):
             return self._size_method(target, callee, node)
@@ -144,7 +146,7 @@ class Calls(Expressions):
 
     def element(self, node: ast.Expr) -> tuple[list[ir.ExternInstance], ir.Expr] | None:
         """The objects and the index of an element of an array of them; None if ``node`` is something else."""
-        if not isinstance(node, ast.Index) or not isinstance(node.base, ast.Path):
+        if not isinstance(node, ast.IndexExpr) or not isinstance(node.base, ast.NameExpr):
             return None
         array = self.scope.find(node.base.name, absolute=node.base.absolute)
         if not isinstance(array, ObjectArray):
@@ -156,11 +158,11 @@ class Calls(Expressions):
         return array.objects, index
 
     def _element_call(
-        self, callee: ast.Dot, node: ast.Call, expected: Type | None
+        self, callee: ast.Dot, node: ast.CallExpr, expected: Type | None
     ) -> Callable[[ir.ExternInstance], ir.Expr]:
         return lambda o: self._extern_method(o.extern, tuple(o.type_args), o, callee, node, expected)
 
-    def element_statement(self, node: ast.Call) -> ir.Stmt | None:
+    def element_statement(self, node: ast.CallExpr) -> ir.Stmt | None:
         """A call, as a statement, of an object that is chosen at run time; None if ``node`` is something else."""
         element = self.element(node.callee.base) if isinstance(node.callee, ast.Dot) else None
         if element is None or isinstance(element[1], ir.Const):
@@ -169,7 +171,7 @@ class Calls(Expressions):
         return chosen_statement(*element, self._element_call(node.callee, node, None))
 
     def _target(self, base: ast.Expr) -> Entity | None:
-        if isinstance(base, ast.Path):
+        if isinstance(base, ast.NameExpr):
             entity = self.lookup(base.name, base.pos, absolute=base.absolute)
             return None if isinstance(entity, Constant) else entity
         if isinstance(base, ast.TypeExpr):
@@ -182,25 +184,25 @@ class Calls(Expressions):
             return self.lookup("this", base.pos)
         if self.element(base) is not None:
             return self.object(base)
-        if isinstance(base, ast.Call) and isinstance(base.callee, ast.Path | ast.TypeExpr):
+        if isinstance(base, ast.CallExpr) and isinstance(base.callee, ast.NameExpr | ast.TypeExpr):
             named = base.callee.type if isinstance(base.callee, ast.TypeExpr) else base.callee
-            known = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None
+            known = self.scope.find(named.name) if isinstance(named, ast.NameExpr | ast.NamedType) else None
             if isinstance(known, Overloads) or (isinstance(known, Template) and isinstance(known.decl, ast.ExternDecl)):
                 return self.object(base)
         return None
 
-    def _apply_type(self, template: Template, callee: ast.Dot, node: ast.Call) -> ir.Expr:
+    def _apply_type(self, template: Template, callee: ast.Dot, node: ast.CallExpr) -> ir.Expr:
         base = callee.base
         named = base.type if isinstance(base, ast.TypeExpr) else None
         type_args = tuple(self.type(a) for a in named.args) if isinstance(named, ast.NamedType) else ()
-        instance = self.instantiate(template, type_args, ast.Call(node.pos, base, [], [], []), template.decl.name)
+        instance = self.instantiate(template, type_args, ast.CallExpr(node.pos, base, [], [], []), template.decl.name)
         if not isinstance(instance, ir.ParserInstance | ir.ControlInstance):
             raise P4Error(callee.pos, f"'{template.decl.name}' cannot be applied")
         return self.apply(instance, node)
 
     # --- arguments -----------------------------------------------------------------------------------------
 
-    def bind(self, params: Sequence[ast.Param], node: ast.Call, what: str) -> Bound:
+    def bind(self, params: Sequence[ast.Param], node: ast.CallExpr, what: str) -> Bound:
         """Pair parameters with arguments: by position or by name; None for optional ones left out."""
         names = [n for n in node.names if n is not None]
         if names and len(names) != len(node.args):
@@ -228,7 +230,7 @@ class Calls(Expressions):
     def argument(self, direction: str, node: ast.Expr | None, t: Type, what: str) -> ir.Arg:
         """One argument for a parameter of type ``t``."""
         declared, t = t, deep_strip(t)
-        if node is None or (isinstance(node, ast.Any) and direction == "out"):
+        if node is None or (isinstance(node, ast.WildcardExpr) and direction == "out"):
             return ir.Arg(direction, None)  # type: ignore[arg-type]
         if direction in ("out", "inout"):
             place = self.place(node)
@@ -237,9 +239,9 @@ class Calls(Expressions):
             if isinstance(declared, Newtype):
                 self.check_newtype(place, declared, node.pos, literal=False)
             return ir.Arg(direction, place)  # type: ignore[arg-type]
-        if isinstance(t, Extern):
+        if isinstance(t, ExternType):
             entity = self._target(node)
-            if isinstance(entity, ir.Var) and isinstance(entity.type, Extern) and entity.type.name == t.name:
+            if isinstance(entity, ir.Var) and isinstance(entity.type, ExternType) and entity.type.name == t.name:
                 return ir.Arg("", ir.VarRef(entity, type=entity.type, pos=node.pos))
             raise Unsupported(node.pos, f"an extern object of type {t} passed as an argument at run time")
         wanted = None if t == INT else t  # an extern's "int" takes numbers of any width
@@ -259,7 +261,7 @@ class Calls(Expressions):
         finally:
             self.scope = outer
 
-    def infer(self, s: Signature, bound: Bound, node: ast.Call, expected: Type | None, what: str) -> Bindings:
+    def infer(self, s: Signature, bound: Bound, node: ast.CallExpr, expected: Type | None, what: str) -> Bindings:
         """Type arguments: as written, else inferred from the arguments, else from the expected type of the result."""
         bindings: Bindings = {}
         if node.type_args:
@@ -272,7 +274,7 @@ class Calls(Expressions):
         if not open_variables:
             return bindings
         for (param, arg), t in zip(bound, s.params, strict=True):
-            if arg is None or isinstance(arg, ast.Any | ast.Dots) or not _mentions(t, self):
+            if arg is None or isinstance(arg, ast.WildcardExpr | ast.Dots) or not _mentions(t, self):
                 continue
             known = self.substitute(t, bindings, node.pos)
             actual = self.expr(arg, None if _mentions(known, self) else known)
@@ -282,7 +284,7 @@ class Calls(Expressions):
             self.unify(s.returns, expected, bindings)
         return bindings
 
-    def _function(self, overloads: Overloads, node: ast.Call, expected: Type | None) -> ir.Expr:
+    def _function(self, overloads: Overloads, node: ast.CallExpr, expected: Type | None) -> ir.Expr:
         decl = choose(overloads.name, overloads.decls, node)
         what = f"'{overloads.name}'"
         bound = self.bind(decl.params, node, what)
@@ -303,7 +305,7 @@ class Calls(Expressions):
         call = ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
         return self.note(call, self.substitute(s.returns, bindings, node.pos))
 
-    def _specialise_function(self, s: Signature, type_args: tuple[Type, ...], scope: Scope) -> ir.Function:
+    def _specialise_function(self, s: Signature, type_args: tuple[Type, ...], scope: Scope) -> ir.UserFunction:
         key = (s.decl, tuple(deep_strip(t) for t in type_args))
         if key not in self._specialised:
             if key[1] and INT in key[1]:
@@ -318,7 +320,7 @@ class Calls(Expressions):
             self.out.functions.append(self._specialised[key])
         return self._specialised[key]
 
-    def function(self, decl: ast.FunctionDecl, name: str) -> ir.Function:
+    def function(self, decl: ast.FunctionDecl, name: str) -> ir.UserFunction:
         """A function with a body, in the current scope."""
         params = self.variables(decl.params)
         returns = deep_strip(self.type(decl.returns))
@@ -330,7 +332,7 @@ class Calls(Expressions):
                 body = self.function_body(decl, returns)
         finally:
             self.scope = outer
-        return ir.Function(name, params, returns, body, decl.pos)
+        return ir.UserFunction(name, params, returns, body, decl.pos)
 
     def variables(self, params: Sequence[ast.Param]) -> list[ir.Var]:
         """Parameters as variables."""
@@ -344,7 +346,7 @@ class Calls(Expressions):
             out.append(v)
         return out
 
-    def _action(self, action: ir.Action, node: ast.Call) -> ir.Expr:
+    def _action(self, action: ir.Action, node: ast.CallExpr) -> ir.Expr:
         what = f"'{action.name}'"
         check_call("action", action.name, self.where, node.pos)
         if node.type_args:
@@ -356,7 +358,7 @@ class Calls(Expressions):
         ]
         return ir.ActionCall(action, args, type=VOID, pos=node.pos)
 
-    def apply(self, target: ir.ParserInstance | ir.ControlInstance, node: ast.Call) -> ir.Expr:
+    def apply(self, target: ir.ParserInstance | ir.ControlInstance, node: ast.CallExpr) -> ir.Expr:
         """``instance.apply(...)``."""
         what = f"'{target.type_name}'"
         kind: Literal["parser", "control"] = "parser" if isinstance(target, ir.ParserInstance) else "control"
@@ -369,7 +371,7 @@ class Calls(Expressions):
             bound = [(p, a) for p, a in bound if p.name not in numbers]
         args = []
         for (p, a), v in zip(bound, target.params, strict=True):
-            instance = self._target(a) if isinstance(v.type, Extern) and isinstance(a, ast.Path) else None
+            instance = self._target(a) if isinstance(v.type, ExternType) and isinstance(a, ast.NameExpr) else None
             if isinstance(instance, ir.ExternInstance):
                 self._bind_extern(v, instance, node.pos)
                 args.append(ir.Arg("", None))
@@ -394,7 +396,7 @@ class Calls(Expressions):
         type_args: tuple[Type, ...],
         target: ir.ExternInstance | ir.Var,
         callee: ast.Dot,
-        node: ast.Call,
+        node: ast.CallExpr,
         expected: Type | None,
     ) -> ir.Expr:
         template = self.externs[extern]
@@ -422,7 +424,7 @@ class Calls(Expressions):
         s: Signature,
         bound: Bound,
         bindings: Bindings,
-        node: ast.Call,
+        node: ast.CallExpr,
     ) -> ir.Expr:
         args = []
         for (p, a), t in zip(bound, s.params, strict=True):
@@ -457,7 +459,7 @@ class Calls(Expressions):
 
     # --- methods of values ---------------------------------------------------------------------------------
 
-    def _value_method(self, callee: ast.Dot, node: ast.Call) -> ir.Expr:
+    def _value_method(self, callee: ast.Dot, node: ast.CallExpr) -> ir.Expr:
         base = self.expr(callee.base)
         t, name = base.type, callee.name
         if name in _SIZES:
@@ -478,7 +480,7 @@ class Calls(Expressions):
             return op
         raise P4Error(callee.pos, f"{t} has no method '{name}'")
 
-    def _size_method(self, t: Type, callee: ast.Dot, node: ast.Call) -> ir.Expr:
+    def _size_method(self, t: Type, callee: ast.Dot, node: ast.CallExpr) -> ir.Expr:
         if callee.name not in _SIZES:
             raise P4Error(callee.pos, f"{t} has no method '{callee.name}'")
         _no_arguments(node, callee.name)
@@ -497,7 +499,7 @@ def _static_assert(call: ir.ExternCall) -> ir.Expr:
     return ir.Const(1, type=BOOL, pos=call.pos)
 
 
-def _no_arguments(node: ast.Call, name: str) -> None:
+def _no_arguments(node: ast.CallExpr, name: str) -> None:
     if node.args:
         raise P4Error(node.pos, f"'{name}' takes no arguments, {len(node.args)} given")
 
@@ -509,7 +511,7 @@ def _mentions(t: Type, resolver: Calls) -> bool:
     args: Sequence[Type] = ()
     if isinstance(t, Structure):
         args = resolver.origin[t][1] if t in resolver.origin else ()
-    elif isinstance(t, Extern):
+    elif isinstance(t, ExternType):
         args = t.args
     elif isinstance(t, Stack):
         args = (t.element,)

@@ -10,8 +10,8 @@ from offramp_p4 import ir
 from offramp_p4.frontend.check.typing import Collected
 from offramp_p4.source import P4Error
 
-T = TypeVar("T", ir.Table, ir.ExternInstance, ir.ValueSet)
-_Named = ir.Table | ir.ExternInstance | ir.ValueSet | ir.Action
+T = TypeVar("T", ir.MatchTable, ir.ExternInstance, ir.ValueSet)
+_Named = ir.MatchTable | ir.ExternInstance | ir.ValueSet | ir.Action
 
 
 def settle_names(out: Collected, namespace: Callable[[ir.Action], str]) -> None:
@@ -35,7 +35,7 @@ def settle_names(out: Collected, namespace: Callable[[ir.Action], str]) -> None:
             raise _clash(action, other)
 
 
-def _taken(table: ir.Table, applied: Iterable[ir.Table]) -> bool:
+def _taken(table: ir.MatchTable, applied: Iterable[ir.MatchTable]) -> bool:
     return any(other.name == table.name for other in applied)
 
 

@@ -31,7 +31,7 @@ def check_entry_key(key: ir.Key, t: ir.TableKey, pos: Pos) -> None:
         raise P4Error(pos, "'_' cannot match an exact key")
 
 
-def check_entries(table: ir.Table) -> None:
+def check_entries(table: ir.MatchTable) -> None:
     """Give every entry its priority if one has any; no entry of a table without priorities comes twice."""
     if any(k.match_kind in _ORDERED for k in table.keys):
         _fill_priorities(table)
@@ -39,7 +39,7 @@ def check_entries(table: ir.Table) -> None:
         _check_unordered(table)
 
 
-def _fill_priorities(table: ir.Table) -> None:
+def _fill_priorities(table: ir.MatchTable) -> None:
     """An entry without a priority follows the one before it by ``priority_delta``."""
     if all(e.priority is None for e in table.entries):
         return
@@ -54,7 +54,7 @@ def _fill_priorities(table: ir.Table) -> None:
                 raise P4Error(entry.pos, f"this entry would have the priority {entry.priority}; give it one")
 
 
-def _check_unordered(table: ir.Table) -> None:
+def _check_unordered(table: ir.MatchTable) -> None:
     seen: dict[tuple[object, ...], Pos] = {}
     for entry in table.entries:
         if entry.priority is not None:

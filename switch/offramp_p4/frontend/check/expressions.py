@@ -23,12 +23,12 @@ from offramp_p4.types import (
     VOID,
     Bits,
     Enum,
-    Extern,
-    Field,
+    ExternType,
     Header,
     List,
     Stack,
     Struct,
+    StructField,
     Structure,
     Tuple,
     Type,
@@ -40,11 +40,11 @@ _MAX_STRING: Final = 1 << 16
 _COMPARISONS = ("<", "<=", ">", ">=")
 
 
-class Expressions(Conversions):
+class ExpressionChecker(Conversions):
     """Typed expressions. ``expected`` guides list and struct expressions and widens integer literals."""
 
     @abstractmethod
-    def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:
+    def call(self, node: ast.CallExpr, expected: Type | None) -> ir.Expr:
         """A call of any kind."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Expressions(Conversions):
             if not isinstance(root, ir.Member | ir.Element | ir.StackNext | ir.StackLast | ir.Slice):
                 raise P4Error(node.pos, "this cannot be written to")
             root = root.base
-        if root.var.direction == "in" or isinstance(root.var.type, Extern):
+        if root.var.direction == "in" or isinstance(root.var.type, ExternType):
             raise P4Error(node.pos, f"'{root.var.name}' is read-only here")
         if not root.var.direction and self.is_parameter(root.var):
             raise P4Error(node.pos, f"'{root.var.name}' is a parameter without direction, which is read-only")
@@ -117,11 +117,11 @@ class Expressions(Conversions):
                 return ir.Const(int(node.value), type=BOOL, pos=node.pos)
             case ast.StrLit():
                 return ir.Const(node.value, type=STRING, pos=node.pos)
-            case ast.Path():
+            case ast.NameExpr():
                 return self._path(node)
             case ast.Dot():
                 return self._dot(node)
-            case ast.Index():
+            case ast.IndexExpr():
                 return self._index(node)
             case ast.SliceOp():
                 return self._slice(node)
@@ -129,7 +129,7 @@ class Expressions(Conversions):
                 return self._unary(node)
             case ast.BinaryOp():
                 return self._binary(node)
-            case ast.Ternary():
+            case ast.TernaryExpr():
                 return self._ternary(node, expected)
             case ast.CastOp():
                 to = self.type(node.type)
@@ -137,7 +137,7 @@ class Expressions(Conversions):
                 self.check_cast(operand, to, node.pos)
                 converted = self.cast(operand, to, node.pos)
                 return self.note(self._copy(converted), to)
-            case ast.Call():
+            case ast.CallExpr():
                 return self.call(node, expected)
             case ast.ListExpr():
                 return self._list(node, expected)
@@ -151,12 +151,12 @@ class Expressions(Conversions):
                 if expected is None:
                     raise P4Error(node.pos, "'...' needs a known type")
                 return self.default(expected, node.pos)
-            case ast.Any():
+            case ast.WildcardExpr():
                 raise P4Error(node.pos, "'default' and '_' can stand only as a key")
             case _:
                 raise P4Error(node.pos, "this is not a value")
 
-    def _path(self, node: ast.Path) -> ir.Expr:
+    def _path(self, node: ast.NameExpr) -> ir.Expr:
         if node.name in self.match_kinds and self.scope.find(node.name, absolute=node.absolute) is None:
             return ir.Const(node.name, type=MATCH_KIND, pos=node.pos)
         entity = self.lookup(node.name, node.pos, absolute=node.absolute)
@@ -193,7 +193,7 @@ class Expressions(Conversions):
     def _type_named(self, node: ast.Expr) -> Type | None:
         if isinstance(node, ast.TypeExpr):
             return self.type(node.type)
-        if isinstance(node, ast.Path):
+        if isinstance(node, ast.NameExpr):
             entity = self.scope.find(node.name, absolute=node.absolute)
             return entity if isinstance(entity, Type) else None
         return None
@@ -225,7 +225,7 @@ class Expressions(Conversions):
                 return ir.StackLastIndex(base, type=Bits(32), pos=node.pos)
         raise P4Error(node.pos, f"a header stack has no member '{node.name}'")
 
-    def _index(self, node: ast.Index) -> ir.Expr:
+    def _index(self, node: ast.IndexExpr) -> ir.Expr:
         base = self.expr(node.base)
         if isinstance(base.type, Tuple):
             at = self.number(node.index, "the index of a tuple", 0, len(base.type.types) - 1)
@@ -411,7 +411,7 @@ class Expressions(Conversions):
             return ir.Const(int(node.op == "=="), type=BOOL, pos=node.pos)
         return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
 
-    def _ternary(self, node: ast.Ternary, expected: Type | None) -> ir.Expr:
+    def _ternary(self, node: ast.TernaryExpr, expected: Type | None) -> ir.Expr:
         condition = self.condition(node.condition)
         then, otherwise = self._side(node.then, expected), self._side(node.otherwise, expected)
         then, otherwise = self._match(then, otherwise, "?:", node.pos)
@@ -480,7 +480,7 @@ class Expressions(Conversions):
         if node.rest:
             raise P4Error(node.pos, "'...' needs a known type")
         parts = [self.expr(item) for item in node.items]
-        fields = [Field(name, part.type) for name, part in zip(node.names, parts, strict=True)]
+        fields = [StructField(name, part.type) for name, part in zip(node.names, parts, strict=True)]
         if len({f.name for f in fields}) != len(fields):
             raise P4Error(node.pos, "a field is given twice")
         return ir.Compose(parts, type=Struct(ANONYMOUS, {}, fields), pos=node.pos)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from offramp_p4 import ir
 from offramp_p4.frontend.check.overloads import choose
 from offramp_p4.frontend.check.scope import Overloads, Scope, Template
-from offramp_p4.frontend.check.tables import Tables
+from offramp_p4.frontend.check.tables import TableChecker
 from offramp_p4.frontend.check.typing import Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Unsupported
-from offramp_p4.types import DONTCARE, Annotation, Extern, Type, TypeVar
+from offramp_p4.types import DONTCARE, Annotation, ExternType, Type, TypeVar
 
 
-class ExternObjects(Tables):
+class ExternObjects(TableChecker):
     """Instances of externs."""
 
     def extern_object(
@@ -21,7 +21,7 @@ class ExternObjects(Tables):
         template: Template,
         decl: ast.ExternDecl,
         type_args: tuple[Type, ...],
-        node: ast.Call,
+        node: ast.CallExpr,
         name: str,
         notes: dict[str, Annotation],
         body: list[ast.Decl] | None,
@@ -57,11 +57,11 @@ class ExternObjects(Tables):
         instance.type_args = [deep_strip(t) for t in instance.declared_args]
         return instance
 
-    def returned_object(self, functions: Overloads, node: ast.Call) -> ir.ExternInstance | None:
+    def returned_object(self, functions: Overloads, node: ast.CallExpr) -> ir.ExternInstance | None:
         """The object that an extern function makes; None if the function returns something else."""
         decl = choose(functions.name, functions.decls, node)
         s = self.signature(decl, functions.scope)
-        if decl.body is not None or not isinstance(s.returns, Extern):
+        if decl.body is not None or not isinstance(s.returns, ExternType):
             return None
         if any(m.name == s.returns.name for m in self.externs[s.returns.name].decl.methods):  # type: ignore[union-attr]
             raise Unsupported(node.pos, f"an object of type {s.returns.name} that is not made by its constructor")
@@ -73,7 +73,7 @@ class ExternObjects(Tables):
             for (p, a), t in zip(bound, s.params, strict=True)
         ]
         t = self.substitute(s.returns, bindings, node.pos)
-        assert isinstance(t, Extern)
+        assert isinstance(t, ExternType)
         instance = ir.ExternInstance(
             t.name, self.object_name(functions.name, {}), [deep_strip(a) for a in t.args], args,
             [p.name for p, _ in bound], {}, {}, list(t.args), node.pos,
@@ -90,13 +90,13 @@ class ExternObjects(Tables):
         if instance is not None:
             if not isinstance(instance, ir.ExternInstance):
                 raise P4Error(node.pos, f"expected a value or an extern object for '{p.name}'")
-            self.unify(pattern, Extern(instance.extern, tuple(instance.type_args)), bindings)
+            self.unify(pattern, ExternType(instance.extern, tuple(instance.type_args)), bindings)
             return instance
         if isinstance(t, TypeVar):
             value = self.constant(node)
             self.unify(pattern, value.type, bindings)
             return value
-        if isinstance(t, Extern):
+        if isinstance(t, ExternType):
             raise P4Error(node.pos, f"expected an object of type {t} for '{p.name}'")
         return self.constant(node, t)
 
@@ -106,7 +106,7 @@ class ExternObjects(Tables):
         template: Template,
         decl: ast.ExternDecl,
         body: list[ast.Decl],
-        node: ast.Call,
+        node: ast.CallExpr,
         bindings: Bindings,
     ) -> None:
         """Implementations of abstract methods."""
@@ -131,7 +131,7 @@ class ExternObjects(Tables):
 
     def _check_override(
         self,
-        function: ir.Function,
+        function: ir.UserFunction,
         wanted: ast.FunctionDecl,
         instance: ir.ExternInstance,
         template: Template,

@@ -18,12 +18,12 @@ def key_name(node: ast.Expr, alias: Alias) -> str:
         P4Error: the expression has no name of its own; it needs ``@name``.
     """
     match node:
-        case ast.Path():
+        case ast.NameExpr():
             return node.name
         case ast.Dot():
             name = alias(node) or node.name
             return name[1:] if name.startswith(".") else f"{key_name(node.base, alias)}.{name}"
-        case ast.Index():
+        case ast.IndexExpr():
             return f"{key_name(node.base, alias)}[{key_name(node.index, alias)}]"
         case ast.SliceOp() if not node.plus:
             return f"{key_name(node.base, alias)}[{key_name(node.high, alias)}:{key_name(node.low, alias)}]"
@@ -31,13 +31,13 @@ def key_name(node: ast.Expr, alias: Alias) -> str:
             return {16: hex, 8: oct, 2: bin}.get(node.base, str)(node.value)
         case ast.BoolLit():
             return str(node.value).lower()
-        case ast.Call(callee=ast.Dot(name="isValid")):
+        case ast.CallExpr(callee=ast.Dot(name="isValid")):
             assert isinstance(node.callee, ast.Dot)
             return f"{key_name(node.callee.base, alias)}.$valid$"
         case ast.BinaryOp(op="&"):
             return f"{key_name(node.left, alias)} & {key_name(node.right, alias)}"
         case ast.CastOp():
             return key_name(node.operand, alias)
-        case ast.Call(callee=ast.Dot(name="lookahead")):
+        case ast.CallExpr(callee=ast.Dot(name="lookahead")):
             return "lookahead"
     raise P4Error(node.pos, 'this key needs a name: add @name("...") behind its match kind')

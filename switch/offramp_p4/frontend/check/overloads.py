@@ -22,7 +22,7 @@ def optional(p: ast.Param) -> bool:
     return any(a.name == "optional" for a in p.annotations)
 
 
-def fits(params: Params, node: ast.Call) -> bool:
+def fits(params: Params, node: ast.CallExpr) -> bool:
     """Whether a call gives what parameters ask for, by number and names."""
     required = {p.name for p in params if p.default is None and not optional(p)}
     names = {n for n in node.names if n is not None}
@@ -31,7 +31,7 @@ def fits(params: Params, node: ast.Call) -> bool:
     return len(required) <= len(node.args) <= len(params)
 
 
-def choose(name: str, candidates: Sequence[ast.FunctionDecl], node: ast.Call) -> ast.FunctionDecl:
+def choose(name: str, candidates: Sequence[ast.FunctionDecl], node: ast.CallExpr) -> ast.FunctionDecl:
     """The function that a call means.
 
     Raises:
@@ -47,7 +47,7 @@ def choose(name: str, candidates: Sequence[ast.FunctionDecl], node: ast.Call) ->
     return fitting[0]
 
 
-def choose_template(template: Template, node: ast.Call) -> Template:
+def choose_template(template: Template, node: ast.CallExpr) -> Template:
     """The parser, control or package that a constructor call means.
 
     Raises:

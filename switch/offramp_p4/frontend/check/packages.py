@@ -29,7 +29,7 @@ class Packages(ExternObjects):
         template: Template,
         decl: ast.PackageDecl,
         type_args: tuple[Type, ...],
-        node: ast.Call,
+        node: ast.CallExpr,
         name: str,
         notes: dict[str, Annotation],
     ) -> ir.PackageInstance:
@@ -70,7 +70,7 @@ class Packages(ExternObjects):
 
     def _generic_block(self, p: ast.Param, node: ast.Expr, scope: Scope, bindings: Bindings) -> ir.Instance | None:
         """A generic parser or control without type arguments: the package's parameter says them."""
-        if not isinstance(node, ast.Call) or not isinstance(node.callee, ast.Path):
+        if not isinstance(node, ast.CallExpr) or not isinstance(node.callee, ast.NameExpr):
             return None
         template = self.scope.find(node.callee.name, absolute=node.callee.absolute)
         wanted = scope.find(p.type.name) if isinstance(p.type, ast.NamedType) else None

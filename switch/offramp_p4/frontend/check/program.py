@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.frontend.check.blocks import Blocks
+from offramp_p4.frontend.check.blocks import BlockChecker
 from offramp_p4.frontend.check.clashes import settle_names
 from offramp_p4.frontend.check.overloads import overloadable
 from offramp_p4.frontend.check.restrictions import (
@@ -22,7 +22,7 @@ from offramp_p4.source import P4Error, Pos
 from offramp_p4.types import Bits, Enum, Header, Newtype, Type, TypeVar, strip
 
 
-class Elaborator(Blocks):
+class Elaborator(BlockChecker):
     """Syntax tree in, :class:`ir.Program` out."""
 
     def run(self, decls: list[ast.Decl], file: str, source: str) -> ir.Program:
@@ -64,7 +64,7 @@ class Elaborator(Blocks):
             template = next((t for t in template.others if t.decl is d), template)
             body = d.states if isinstance(d, ast.ParserDecl) else d.body
             if d.name not in used and body is not None and not d.type_params and not d.ctor:
-                call = ast.Call(d.pos, ast.Path(d.pos, d.name), [], [], [])
+                call = ast.CallExpr(d.pos, ast.NameExpr(d.pos, d.name), [], [], [])
                 with self.forgetting():
                     self.block_instance(template, d, (), call, d.name, {})
 

@@ -17,7 +17,7 @@ from offramp_p4.types import (
     VOID,
     Bits,
     Enum,
-    Extern,
+    ExternType,
     Header,
     Newtype,
     Type,
@@ -86,7 +86,7 @@ def check_direction(name: str, direction: str, t: Type, pos: Pos) -> None:
         P4Error: the parameter has one, or is void.
     """
     t = strip(t)
-    if direction and (t in (STRING, INT, MATCH_KIND) or isinstance(t, Extern)):
+    if direction and (t in (STRING, INT, MATCH_KIND) or isinstance(t, ExternType)):
         raise P4Error(pos, f"parameter '{name}' of type {t} cannot have a direction")
     if t == VOID:
         raise P4Error(pos, f"parameter '{name}' cannot be void")
@@ -139,7 +139,7 @@ def check_packet_call(method: str, t: Type, args: int, pos: Pos) -> None:
 def check_labels(node: ast.SwitchStmt) -> None:
     """``default`` comes last (section 12.7)."""
     for label, _ in node.cases[:-1]:
-        if isinstance(label, ast.Any):
+        if isinstance(label, ast.WildcardExpr):
             raise P4Error(label.pos, "'default' must be the last label of a switch")
 
 

@@ -50,7 +50,7 @@ class ObjectArray:
 
 
 Entity = (
-    Type | Template | Overloads | Constant | ir.Var | ir.Action | ir.Table | ir.ExternInstance | ir.ParserInstance
+    Type | Template | Overloads | Constant | ir.Var | ir.Action | ir.MatchTable | ir.ExternInstance | ir.ParserInstance
     | ir.ControlInstance | ir.PackageInstance | ir.ValueSet | ObjectArray
 )  # fmt: skip
 

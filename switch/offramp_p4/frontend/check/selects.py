@@ -23,7 +23,7 @@ def case_keys(node: ast.Expr, t: Type) -> list[ast.Expr]:
     """A key for each scalar of ``t``: a list stands for its parts, ``default`` for all of them."""
     if not isinstance(t, Tuple):
         return [node]
-    if isinstance(node, ast.Any):
+    if isinstance(node, ast.WildcardExpr):
         return [node] * len(scalars(t))
     if not isinstance(node, ast.ListExpr) or len(node.items) != len(t.types):
         raise P4Error(node.pos, f"expected a list of {len(t.types)} keys")

@@ -13,12 +13,12 @@ from offramp_p4.frontend.check.scope import Constant, Scope
 from offramp_p4.frontend.check.typing import deep_strip
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Unsupported
-from offramp_p4.types import BOOL, INT, STRING, VOID, Bits, Extern, List, Stack, Tuple, Type
+from offramp_p4.types import BOOL, INT, STRING, VOID, Bits, ExternType, List, Stack, Tuple, Type
 
 _RESULTS = ("hit", "miss", "action_run")
 
 
-class Statements(Calls):
+class StatementChecker(Calls):
     """Bodies of functions, actions, controls and parser states."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Statements(Calls):
             case ast.AssignStmt():
                 return self._assign(node)
             case ast.CallStmt():
-                one_of = self.element_statement(node.call) if isinstance(node.call, ast.Call) else None
+                one_of = self.element_statement(node.call) if isinstance(node.call, ast.CallExpr) else None
                 if one_of is not None:
                     return one_of
                 checked = self.expr(node.call)
@@ -90,12 +90,12 @@ class Statements(Calls):
                 return self._return(node)
             case ast.DeclStmt():
                 return self.local(node.decl)
-            case ast.Jump(what="exit"):
+            case ast.JumpStmt(what="exit"):
                 check_call("exit", "exit", self.where, node.pos)
                 return ir.Exit(pos=node.pos)
-            case ast.Jump(what=""):
+            case ast.JumpStmt(what=""):
                 return None
-            case ast.Jump():
+            case ast.JumpStmt():
                 if not self._loops:
                     raise P4Error(node.pos, f"'{node.what}' stands outside of any loop")
                 return ir.Break(pos=node.pos) if node.what == "break" else ir.Continue(pos=node.pos)
@@ -108,7 +108,7 @@ class Statements(Calls):
         if isinstance(decl, ast.VarDecl):
             declared = self.type(decl.type)
             t = deep_strip(declared)
-            if t in (INT, VOID) or isinstance(t, Extern | List):
+            if t in (INT, VOID) or isinstance(t, ExternType | List):
                 raise P4Error(decl.pos, f"a variable cannot have type {t}")
             value = None if decl.value is None else self.value(decl.value, declared)
             var = ir.Var(decl.name, t, "", self.annotations(decl.annotations), decl.pos, declared)
@@ -200,7 +200,7 @@ class Statements(Calls):
                 continue
             constants: list[ir.Const] | None = []
             for label in labels:
-                if isinstance(label, ast.Any):
+                if isinstance(label, ast.WildcardExpr):
                     constants = None
                     break
                 checked = self.constant(label, value.type)
@@ -213,7 +213,7 @@ class Statements(Calls):
             cases.append((constants, self._scoped(body)))
         return ir.SwitchValue(value, cases, pos=node.pos)
 
-    def _switch_action(self, node: ast.SwitchStmt, table: ir.Table) -> ir.Stmt:
+    def _switch_action(self, node: ast.SwitchStmt, table: ir.MatchTable) -> ir.Stmt:
         cases: list[tuple[list[ir.Action] | None, ir.Stmt]] = []
         by_action = {id(a.action): a.action for a in table.actions}
         seen: set[int] = set()
@@ -222,11 +222,13 @@ class Statements(Calls):
                 continue
             actions: list[ir.Action] | None = []
             for label in labels:
-                if isinstance(label, ast.Any):
+                if isinstance(label, ast.WildcardExpr):
                     actions = None
                     break
                 entity = (
-                    self.lookup(label.name, label.pos, absolute=label.absolute) if isinstance(label, ast.Path) else None
+                    self.lookup(label.name, label.pos, absolute=label.absolute)
+                    if isinstance(label, ast.NameExpr)
+                    else None
                 )
                 if isinstance(entity, ir.Action):
                     entity = self.in_tables.get(entity, entity)
@@ -240,10 +242,10 @@ class Statements(Calls):
             cases.append((actions, self._scoped(body)))
         return ir.SwitchAction(table, cases, pos=node.pos)
 
-    def _applied(self, node: ast.Expr) -> ir.Table | None:
+    def _applied(self, node: ast.Expr) -> ir.MatchTable | None:
         """The table, if ``node`` is ``table.apply()``."""
-        if isinstance(node, ast.Call) and isinstance(node.callee, ast.Dot) and node.callee.name == "apply":
-            checked = self.expr(node) if isinstance(self._target(node.callee.base), ir.Table) else None
+        if isinstance(node, ast.CallExpr) and isinstance(node.callee, ast.Dot) and node.callee.name == "apply":
+            checked = self.expr(node) if isinstance(self._target(node.callee.base), ir.MatchTable) else None
             return checked.table if isinstance(checked, ir.TableApply) else None
         return None
 

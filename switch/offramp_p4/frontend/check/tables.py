@@ -13,11 +13,11 @@ from offramp_p4.frontend.check.entries import check_entries, check_entry_key
 from offramp_p4.frontend.check.names import key_name
 from offramp_p4.frontend.check.restrictions import check_parameters, same_syntax
 from offramp_p4.frontend.check.scope import Scope, Template
-from offramp_p4.frontend.check.statements import Statements
+from offramp_p4.frontend.check.statements import StatementChecker
 from offramp_p4.frontend.check.typing import deep_strip
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Unsupported
-from offramp_p4.types import BOOL, INT, Annotation, Bits, Enum, Extern, Header, Stack, Structure, Type, Union
+from offramp_p4.types import BOOL, INT, Annotation, Bits, Enum, ExternType, Header, Stack, Structure, Type, Union
 
 _MATCH_NEEDS_BITS = ("lpm", "range")
 PROPERTIES: Final = {
@@ -33,7 +33,7 @@ PROPERTIES: Final = {
 """Table properties: their names in PSA and PNA, and in the IR."""
 
 
-class Tables(Statements):
+class TableChecker(StatementChecker):
     """Match-action tables and what they run.
 
     ``prefix`` is the control-plane name of the enclosing block, ``namespace`` the name of the pipeline around it.
@@ -65,7 +65,7 @@ class Tables(Statements):
         check_parameters(decl.params, pos=decl.pos)
         params = self.variables(decl.params)
         for v in params:
-            if v.type == INT or isinstance(v.type, Extern):
+            if v.type == INT or isinstance(v.type, ExternType):
                 raise P4Error(v.pos, f"an action cannot have a parameter of type {v.type}")
         for earlier, later in itertools.pairwise(params):
             if not earlier.direction and later.direction:
@@ -83,7 +83,7 @@ class Tables(Statements):
         self.action_namespaces[checked] = self.namespace
         return checked
 
-    def table(self, decl: ast.TableDecl) -> ir.Table:
+    def table(self, decl: ast.TableDecl) -> ir.MatchTable:
         """A table in the current scope."""
         notes = self.annotations(decl.annotations)
         if not decl.has_actions:
@@ -109,7 +109,7 @@ class Tables(Statements):
                 case _:
                     properties[PROPERTIES.get(p.name, p.name)] = self._property(p, name)
         default = self._default(decl, actions)
-        checked = ir.Table(
+        checked = ir.MatchTable(
             name, keys, actions, default, decl.const_default, [], decl.const_entries, size, properties, notes,
             largest_wins, delta, decl.pos,
         )  # fmt: skip
@@ -151,25 +151,25 @@ class Tables(Statements):
         return e.type
 
     def _property(self, p: ast.Property, table: str) -> ir.ExternInstance | ir.Expr:
-        if isinstance(p.value, ast.Path):
+        if isinstance(p.value, ast.NameExpr):
             entity = self.lookup(p.value.name, p.value.pos, absolute=p.value.absolute)
             if isinstance(entity, ir.ExternInstance):
                 return entity
-        if isinstance(p.value, ast.Call) and isinstance(p.value.callee, ast.Path | ast.TypeExpr):
+        if isinstance(p.value, ast.CallExpr) and isinstance(p.value.callee, ast.NameExpr | ast.TypeExpr):
             template = self._constructed(p.value.callee)
             if template is not None:
                 # p4c takes the first @name of a property as it stands, without the name of the control.
                 named = [self.annotations([a])["name"].args for a in p.annotations if a.name == "name"]
                 name = f".{named[0][0]}" if named and named[0] else f"{table.rsplit('.', 1)[-1]}.{p.name}"
-                args = () if isinstance(p.value.callee, ast.Path) else self.constructor_types(p.value.callee)
+                args = () if isinstance(p.value.callee, ast.NameExpr) else self.constructor_types(p.value.callee)
                 value = self.instantiate(template, args, p.value, name)
                 if isinstance(value, ir.ExternInstance):
                     return value
         return self.expr(p.value)
 
-    def _constructed(self, callee: ast.Path | ast.TypeExpr) -> Template | None:
-        node = callee if isinstance(callee, ast.Path) else callee.type
-        entity = self.scope.find(node.name) if isinstance(node, ast.Path | ast.NamedType) else None
+    def _constructed(self, callee: ast.NameExpr | ast.TypeExpr) -> Template | None:
+        node = callee if isinstance(callee, ast.NameExpr) else callee.type
+        entity = self.scope.find(node.name) if isinstance(node, ast.NameExpr | ast.NamedType) else None
         return entity if isinstance(entity, Template) else None
 
     def constructor_types(self, callee: ast.TypeExpr) -> tuple[Type, ...]:
@@ -215,8 +215,12 @@ class Tables(Statements):
         if len(args) == len(action.params) and listed.bound:
             self._check_repeated(args, listed)
             args = args[len(listed.bound) :]  # the bound arguments may be repeated
-        call = ast.Call(
-            ref.pos, ast.Any(ref.pos), [], args, ref.names if len(args) == len(ref.names) else [None] * len(args)
+        call = ast.CallExpr(
+            ref.pos,
+            ast.WildcardExpr(ref.pos),
+            [],
+            args,
+            ref.names if len(args) == len(ref.names) else [None] * len(args),
         )
         pairs = self.bind([self.declared[v] for v in params], call, f"action '{ref.name}'")
         data = [self.expr(a, v.type) for v, (_, a) in zip(params, pairs, strict=True) if a is not None]
@@ -245,9 +249,9 @@ class Tables(Statements):
 
     # --- entries -------------------------------------------------------------------------------------------
 
-    def _entry(self, node: ast.EntryDecl, table: ir.Table, const: bool) -> ir.Entry:
+    def _entry(self, node: ast.EntryDecl, table: ir.MatchTable, const: bool) -> ir.InitialEntry:
         keys: list[ir.Key]
-        if len(node.keys) == 1 and isinstance(node.keys[0], ast.Any):
+        if len(node.keys) == 1 and isinstance(node.keys[0], ast.WildcardExpr):
             keys = [ir.KeyAny() for _ in table.keys]
         elif len(node.keys) != len(table.keys):
             raise P4Error(node.pos, f"table '{table.name}' has {len(table.keys)} keys, {len(node.keys)} given")
@@ -259,13 +263,15 @@ class Tables(Statements):
             check_entry_key(key, t, at.pos)
         priority = self.number(node.priority, "a priority", 0, (1 << 31) - 1) if node.priority is not None else None
         choice = self._choice(node.action, table.actions, entry=True)
-        return ir.Entry(keys, choice, priority, const or node.const, self.annotations(node.annotations), node.pos)
+        return ir.InitialEntry(
+            keys, choice, priority, const or node.const, self.annotations(node.annotations), node.pos
+        )
 
     def key(self, node: ast.Expr, t: Type) -> ir.Key:
         """One key of an entry or of a select case."""
-        if isinstance(node, ast.Any):
+        if isinstance(node, ast.WildcardExpr):
             return ir.KeyAny()
-        if isinstance(node, ast.Path):
+        if isinstance(node, ast.NameExpr):
             entity = self.scope.find(node.name, absolute=node.absolute)
             if isinstance(entity, ir.ValueSet):
                 if entity.element.slots != t.slots:
@@ -298,6 +304,6 @@ def _check_listed_names(actions: list[ir.TableAction], refs: list[ast.ActionRef]
 
 def _check_empty_group(p: ast.Property) -> None:
     """An empty group of an action selector does nothing."""
-    callee = p.value.callee if isinstance(p.value, ast.Call) else p.value
-    if not isinstance(callee, ast.Path) or callee.name != "NoAction":
+    callee = p.value.callee if isinstance(p.value, ast.CallExpr) else p.value
+    if not isinstance(callee, ast.NameExpr) or callee.name != "NoAction":
         raise Unsupported(p.pos, f"{p.name} other than NoAction")

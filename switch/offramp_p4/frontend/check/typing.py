@@ -14,7 +14,7 @@ from offramp_p4.frontend.check.restrictions import Where, check_annotations, che
 from offramp_p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.frontend.syntax.expressions import ExpressionParser
-from offramp_p4.frontend.syntax.lexer import MAX_BITS, Token, parse_int, parse_string
+from offramp_p4.frontend.syntax.lexer import MAX_BITS, Lexeme, parse_int, parse_string
 from offramp_p4.source import P4Error, Pos, Unsupported
 from offramp_p4.types import (
     BOOL,
@@ -27,13 +27,13 @@ from offramp_p4.types import (
     Annotation,
     Bits,
     Enum,
-    Extern,
-    Field,
+    ExternType,
     Header,
     List,
     Newtype,
     Stack,
     Struct,
+    StructField,
     Structure,
     Tuple,
     Type,
@@ -62,13 +62,13 @@ Bindings = dict[TypeVar, Type]
 class Collected:
     """Objects that elaboration has found so far, in order: the lists of :class:`ir.Program`."""
 
-    tables: list[ir.Table] = field(default_factory=list)
+    tables: list[ir.MatchTable] = field(default_factory=list)
     actions: list[ir.Action] = field(default_factory=list)
     externs: list[ir.ExternInstance] = field(default_factory=list)
     value_sets: list[ir.ValueSet] = field(default_factory=list)
-    functions: list[ir.Function] = field(default_factory=list)
+    functions: list[ir.UserFunction] = field(default_factory=list)
     blocks: list[ir.ParserInstance | ir.ControlInstance] = field(default_factory=list)
-    applied: set[ir.Table] = field(default_factory=set)
+    applied: set[ir.MatchTable] = field(default_factory=set)
 
 
 class TypeResolver:
@@ -149,15 +149,15 @@ class TypeResolver:
                 out[a.name] = replace(out[a.name], others=(*before.others, replace(before, others=())))
         return out
 
-    def _structured_value(self, tokens: list[Token]) -> object:
+    def _structured_value(self, tokens: list[Lexeme]) -> object:
         """A compile-time expression: number, boolean or string (section 20.1)."""
-        end = Token("eof", "", tokens[-1].pos)
+        end = Lexeme("eof", "", tokens[-1].pos)
         value = self.constant(ExpressionParser([*tokens, end]).expression())
         if not isinstance(value, ir.Const):
             raise P4Error(tokens[0].pos, "an annotation holds numbers, booleans and strings")
         return bool(value.value) if value.type == BOOL else value.value
 
-    def _annotation_value(self, tokens: list[Token]) -> object:
+    def _annotation_value(self, tokens: list[Lexeme]) -> object:
         if tokens and all(t.kind == "str" for t in tokens):
             return "".join(parse_string(t) for t in tokens)
         if len(tokens) == 1:
@@ -186,7 +186,7 @@ class TypeResolver:
                 return self._base(node)
             case ast.StackType():
                 element = strip(self.type(node.element))
-                if isinstance(element, Extern):
+                if isinstance(element, ExternType):
                     raise Unsupported(node.pos, f"an array of extern objects of type {element}")
                 if element in (INT, STRING, VOID, MATCH_KIND) or isinstance(element, Varbit | List):
                     raise P4Error(node.pos, f"an array cannot hold values of type {element}")
@@ -198,7 +198,7 @@ class TypeResolver:
             case ast.TupleType():
                 parts = [self.type(a) for a in node.args]
                 for part, at in zip(parts, node.args, strict=True):
-                    if strip(part) in (VOID, STRING, DONTCARE) or isinstance(part, Extern):
+                    if strip(part) in (VOID, STRING, DONTCARE) or isinstance(part, ExternType):
                         raise P4Error(at.pos, f"a tuple cannot hold a value of type {part}")
                 return self._sized(Tuple(tuple(parts)), parts, node.pos)
             case ast.AnyType():
@@ -233,7 +233,7 @@ class TypeResolver:
         if isinstance(decl, ast.ExternDecl):
             if args and len(args) != len(decl.type_params):
                 raise P4Error(pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(args)} given")
-            return self._sized(Extern(decl.name, args), args, pos)
+            return self._sized(ExternType(decl.name, args), args, pos)
         if not isinstance(decl, ast.StructDecl):
             raise P4Error(pos, f"'{decl.name}' cannot be the type of a value")
         if len(args) != len(decl.type_params):
@@ -254,13 +254,13 @@ class TypeResolver:
 
     def structure(self, decl: ast.StructDecl, name: str) -> Structure:
         """A struct, header or header union from its declaration, in the current scope."""
-        fields: list[Field] = []
+        fields: list[StructField] = []
         for f in decl.fields:
             if any(f.name == g.name for g in fields):
                 raise P4Error(f.pos, f"field '{f.name}' is declared twice in '{name}'")
             t = self.type(f.type)
             _check_field(decl.kind, strip(t), f.pos)
-            fields.append(Field(f.name, t, self.annotations(f.annotations)))
+            fields.append(StructField(f.name, t, self.annotations(f.annotations)))
         struct = _KINDS[decl.kind](name, self.annotations(decl.annotations), fields)
         self._sized(struct, [f.type for f in fields], decl.pos)
         return struct
@@ -300,7 +300,7 @@ class TypeResolver:
                 return self.unify(pattern.element, actual.element, bindings)
             case Stack(), Stack():
                 return pattern.size == actual.size and self.unify(pattern.element, actual.element, bindings)
-            case Extern(), Extern():
+            case ExternType(), ExternType():
                 if pattern.name != actual.name:
                     return False
                 pairs = zip(pattern.args, actual.args, strict=False)
@@ -321,8 +321,8 @@ class TypeResolver:
                 return Tuple(tuple(self.substitute(x, bindings, pos) for x in t.types))
             case List():
                 return List(self.substitute(t.element, bindings, pos))
-            case Extern():
-                return Extern(t.name, tuple(self.substitute(x, bindings, pos) for x in t.args))
+            case ExternType():
+                return ExternType(t.name, tuple(self.substitute(x, bindings, pos) for x in t.args))
             case Structure() if t in self.origin:
                 template, args = self.origin[t]
                 return self.specialise(template, tuple(self.substitute(x, bindings, pos) for x in args), pos)
@@ -356,14 +356,14 @@ def _check_field(kind: str, t: Type, pos: Pos) -> None:
             raise P4Error(pos, f"a header cannot have a field of type {t}")
     elif kind == "header_union" and not isinstance(t, Header | TypeVar):
         raise P4Error(pos, f"a header union holds headers only, not {t}")
-    elif kind == "struct" and (t in (INT, STRING, VOID, MATCH_KIND) or isinstance(t, Extern)):
+    elif kind == "struct" and (t in (INT, STRING, VOID, MATCH_KIND) or isinstance(t, ExternType)):
         raise P4Error(pos, f"a struct cannot have a field of type {t}")
 
 
-def _split(tokens: Sequence[Token]) -> list[list[Token]]:
+def _split(tokens: Sequence[Lexeme]) -> list[list[Lexeme]]:
     """Token lists between top-level commas."""
-    out: list[list[Token]] = []
-    current: list[Token] = []
+    out: list[list[Lexeme]] = []
+    current: list[Lexeme] = []
     depth = 0
     for t in tokens:
         depth += (t.text in ("(", "[", "{")) - (t.text in (")", "]", "}"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from offramp_p4.frontend.syntax.lexer import Token
+    from offramp_p4.frontend.syntax.lexer import Lexeme
     from offramp_p4.source import Pos
 
 
@@ -23,7 +23,7 @@ class Annot(Node):
     """``@name``, ``@name(tokens)`` or ``@name[tokens]``; code that knows the name interprets the body."""
 
     name: str
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[Lexeme] = field(default_factory=list)
     structured: bool = False
 
 
@@ -99,7 +99,7 @@ class StrLit(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Path(Node):
+class NameExpr(Node):
     """A name."""
 
     name: str
@@ -122,7 +122,7 @@ class Dot(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Index(Node):
+class IndexExpr(Node):
     """``base[index]``."""
 
     base: Expr
@@ -157,7 +157,7 @@ class BinaryOp(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Ternary(Node):
+class TernaryExpr(Node):
     """``condition ? then : otherwise``."""
 
     condition: Expr
@@ -174,7 +174,7 @@ class CastOp(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Call(Node):
+class CallExpr(Node):
     """``callee<type_args>(args)``; names give the argument names where they are written."""
 
     callee: Expr
@@ -211,7 +211,7 @@ class Dots(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Any(Node):
+class WildcardExpr(Node):
     """``default`` or ``_``: any key, or an argument not given."""
 
 
@@ -228,8 +228,8 @@ class This(Node):
 
 
 Expr = (
-    IntLit | BoolLit | StrLit | Path | TypeExpr | Dot | Index | SliceOp | UnaryOp | BinaryOp | Ternary | CastOp
-    | Call | ListExpr | StructExpr | Invalid | Dots | Any | TupleKey | This
+    IntLit | BoolLit | StrLit | NameExpr | TypeExpr | Dot | IndexExpr | SliceOp | UnaryOp | BinaryOp | TernaryExpr |
+    CastOp | CallExpr | ListExpr | StructExpr | Invalid | Dots | WildcardExpr | TupleKey | This
 )  # fmt: skip
 
 
@@ -299,7 +299,7 @@ class ForInStmt(Node):
 
 
 @dataclass(eq=False, slots=True)
-class Jump(Node):
+class JumpStmt(Node):
     """``break``, ``continue``, ``exit`` or an empty statement (``;``)."""
 
     what: str
@@ -320,7 +320,7 @@ class DeclStmt(Node):
 
 
 Stmt = (
-    AssignStmt | CallStmt | BlockStmt | IfStmt | SwitchStmt | ForStmt | ForInStmt | Jump | ReturnStmt | DeclStmt
+    AssignStmt | CallStmt | BlockStmt | IfStmt | SwitchStmt | ForStmt | ForInStmt | JumpStmt | ReturnStmt | DeclStmt
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from offramp_p4.source import P4Error, Pos
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from offramp_p4.frontend.syntax.lexer import Token
+    from offramp_p4.frontend.syntax.lexer import Lexeme
 
 _WORDS = """
     abstract action apply bit bool break const continue control default else entries enum error exit extern false
@@ -30,7 +30,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 class Cursor:
     """Token stream with one-token look-ahead, backtracking and the scopes of type names."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Lexeme]) -> None:
         self._tokens = tokens
         self._at = 0
         self._types: list[dict[str, bool]] = [{}]
@@ -38,7 +38,7 @@ class Cursor:
     # --- tokens --------------------------------------------------------------------------------------------
 
     @property
-    def token(self) -> Token:
+    def token(self) -> Lexeme:
         """The next token."""
         return self._tokens[self._at]
 
@@ -47,11 +47,11 @@ class Cursor:
         """Position of the next token."""
         return self._tokens[self._at].pos
 
-    def ahead(self, n: int = 1) -> Token:
+    def ahead(self, n: int = 1) -> Lexeme:
         """The token ``n`` places behind the next one."""
         return self._tokens[min(self._at + n, len(self._tokens) - 1)]
 
-    def next(self) -> Token:
+    def next(self) -> Lexeme:
         """Take a token."""
         t = self._tokens[self._at]
         if t.kind != "eof":
@@ -74,7 +74,7 @@ class Cursor:
             return True
         return False
 
-    def expect(self, text: str, where: str = "") -> Token:
+    def expect(self, text: str, where: str = "") -> Lexeme:
         """Take ``text`` or fail."""
         if not self.at(text):
             raise P4Error(self._gap(), f"expected '{text}'{' ' + where if where else ''}, found {self.token}")
@@ -133,7 +133,7 @@ class Cursor:
         while self.at("@"):
             pos = self.next().pos
             name = self.next().text
-            tokens: list[Token] = []
+            tokens: list[Lexeme] = []
             structured = False
             if name == "pragma":
                 name = self.next().text
@@ -146,7 +146,7 @@ class Cursor:
             out.append(Annot(pos, name, tokens, structured))
         return out
 
-    def _balanced(self) -> list[Token]:
+    def _balanced(self) -> list[Lexeme]:
         opening = self.next()
         stack, out = [_CLOSING[opening.text]], []
         while stack:

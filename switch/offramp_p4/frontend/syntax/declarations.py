@@ -12,13 +12,13 @@ from offramp_p4.source import P4Error, Pos
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp_p4.frontend.syntax.lexer import Token
+    from offramp_p4.frontend.syntax.lexer import Lexeme
 
 
 class Parser(StatementParser):
     """A whole program."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Lexeme]) -> None:
         super().__init__(tokens)
         self._inner: list[ast.Decl] = []  # types declared inside the declaration at hand
 
@@ -102,7 +102,7 @@ class Parser(StatementParser):
         self.expect(">", "after type parameters")
         return out
 
-    def _declare_type(self, what: str) -> tuple[Token, str]:
+    def _declare_type(self, what: str) -> tuple[Lexeme, str]:
         token = self.token
         name = self.name(what)
         self.declare(name, is_type=True)
@@ -335,10 +335,12 @@ class Parser(StatementParser):
                     select, cases = self._select()
                 else:
                     at = self.pos
-                    cases = [ast.CaseDecl(at, ast.Any(at), self.name("a state"))]
+                    cases = [ast.CaseDecl(at, ast.WildcardExpr(at), self.name("a state"))]
                     self.expect(";", "after a transition")
             else:
-                cases = [ast.CaseDecl(self.pos, ast.Any(self.pos), "reject")]  # section 13.5: no transition rejects
+                cases = [
+                    ast.CaseDecl(self.pos, ast.WildcardExpr(self.pos), "reject")
+                ]  # section 13.5: no transition rejects
         self.expect("}", "to end the state")
         return ast.StateDecl(pos, annotations, name, body, select, cases)
 

@@ -106,7 +106,7 @@ class ExpressionParser(Cursor):
                 pos = self.next().pos
                 then = self.expression()
                 self.expect(":", "in a conditional expression")
-                condition = ast.Ternary(pos, condition, then, self.expression(0))
+                condition = ast.TernaryExpr(pos, condition, then, self.expression(0))
             return condition
         if level == OPERAND:
             return self._unary()
@@ -180,7 +180,7 @@ class ExpressionParser(Cursor):
             return ast.BoolLit(t.pos, t.text == "true")
         if t.text in ("default", "_"):
             self.next()
-            return ast.Any(t.pos)
+            return ast.WildcardExpr(t.pos)
         if t.text == "this":
             self.next()
             return ast.This(t.pos)
@@ -190,11 +190,11 @@ class ExpressionParser(Cursor):
         if self.at_type() and t.text not in ("in", "out", "inout"):
             node = self.type()
             if isinstance(node, ast.NamedType) and not node.args:
-                return ast.Path(node.pos, node.name, node.absolute)
+                return ast.NameExpr(node.pos, node.name, node.absolute)
             return ast.TypeExpr(t.pos, node)
         if t.kind == "id" and (t.text not in KEYWORDS or t.text in SOFT):
             self.next()
-            return ast.Path(t.pos, t.text)
+            return ast.NameExpr(t.pos, t.text)
         raise P4Error(t.pos, f"expected an expression, found {t}")
 
     def _bracketed(self) -> ast.Expr:
@@ -210,7 +210,7 @@ class ExpressionParser(Cursor):
         if t.text == "...":
             return ast.Dots(t.pos)
         if t.text == ".":
-            return ast.Path(t.pos, self.name("a name"), absolute=True)
+            return ast.NameExpr(t.pos, self.name("a name"), absolute=True)
         if t.text == "{":
             return self._braces(t.pos)
         raise P4Error(t.pos, f"expected an expression, found {t}")
@@ -260,8 +260,8 @@ class ExpressionParser(Cursor):
                 base = self._subscript(base)
             elif t.text == "(":
                 args, names = self.arguments()
-                base = ast.Call(base.pos, base, [], args, names)
-            elif t.text == "<" and isinstance(base, ast.Path | ast.Dot | ast.TypeExpr):
+                base = ast.CallExpr(base.pos, base, [], args, names)
+            elif t.text == "<" and isinstance(base, ast.NameExpr | ast.Dot | ast.TypeExpr):
                 call = self._generic_call(base)
                 if call is None:
                     return base
@@ -278,7 +278,7 @@ class ExpressionParser(Cursor):
         elif self.accept("+:"):
             node = ast.SliceOp(pos, base, self.expression(), first, plus=True)
         else:
-            node = ast.Index(pos, base, first)
+            node = ast.IndexExpr(pos, base, first)
         self.expect("]", "after a subscript")
         return node
 
@@ -293,7 +293,7 @@ class ExpressionParser(Cursor):
             self.reset(mark)
             return None
         args, names = self.arguments()
-        return ast.Call(base.pos, base, type_args, args, names)
+        return ast.CallExpr(base.pos, base, type_args, args, names)
 
     def arguments(self) -> tuple[list[ast.Expr], list[str | None]]:
         """``(a, name = b, _)``."""
@@ -336,7 +336,7 @@ class ExpressionParser(Cursor):
         if self.accept(")") and (self.at(":") or self.at(";")):
             if len(items) > 1 or (isinstance(items[0], ast.BinaryOp) and items[0].op in ("&&&", "..")):
                 return ast.TupleKey(pos, items)
-            if isinstance(items[0], ast.Any):
+            if isinstance(items[0], ast.WildcardExpr):
                 return items[0]
         self.reset(mark)  # a parenthesised sub-expression: "(a + b) &&& c", "(bit<8>) x"
         return self.simple_key()

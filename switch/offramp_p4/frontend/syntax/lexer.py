@@ -17,7 +17,7 @@ Kind = Literal["id", "int", "str", "op", "bad", "nl", "eof"]
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class Lexeme:
     """A lexeme, its kind, its position and, when ``hidden``, the macros that must not expand it again."""
 
     kind: Kind
@@ -65,13 +65,13 @@ _REMARK = re.compile(
 )
 
 
-def tokenize(text: str, file: str) -> list[Token]:
+def tokenize(text: str, file: str) -> list[Lexeme]:
     """All tokens of ``text`` with a final ``eof``.
 
     Raises:
         P4Error: an unfinished comment or string.
     """
-    out: list[Token] = []
+    out: list[Lexeme] = []
     at, line, line_start, end = 0, 1, 0, len(text)
     while at < end:
         m = _TOKEN.match(text, at)
@@ -79,7 +79,7 @@ def tokenize(text: str, file: str) -> list[Token]:
         if m is None:
             if text[at] == '"':
                 raise P4Error(pos, "this string has no closing quote")
-            out.append(Token("bad", text[at], pos))  # legal inside free-form annotations only
+            out.append(Lexeme("bad", text[at], pos))  # legal inside free-form annotations only
             at += 1
             continue
         kind, lexeme = m.lastgroup, m.group()
@@ -91,23 +91,23 @@ def tokenize(text: str, file: str) -> list[Token]:
         if kind == "open":
             raise P4Error(pos, "this comment is never closed with '*/'")
         if kind == "nl":
-            out.append(Token("nl", "\n", pos))
+            out.append(Lexeme("nl", "\n", pos))
         elif kind in ("int", "id", "str", "op", "bad"):
-            out.append(Token(kind, lexeme, pos))  # type: ignore[arg-type]
+            out.append(Lexeme(kind, lexeme, pos))  # type: ignore[arg-type]
         newlines = lexeme.count("\n")
         if newlines:
             line += newlines
             line_start = at + lexeme.rindex("\n") + 1
             if kind == "comment":  # a directive ends at its line's end even when a comment spans it
-                out.append(Token("nl", "\n", pos))
+                out.append(Lexeme("nl", "\n", pos))
         at = m.end()
     pos = Pos(file, line, at - line_start + 1)
-    out.append(Token("nl", "\n", pos))
-    out.append(Token("eof", "", pos))
+    out.append(Lexeme("nl", "\n", pos))
+    out.append(Lexeme("eof", "", pos))
     return out
 
 
-def parse_int(token: Token) -> tuple[int, int | None, bool]:
+def parse_int(token: Lexeme) -> tuple[int, int | None, bool]:
     """Value, width (None: arbitrary precision) and signedness of an integer literal.
 
     Raises:
@@ -128,7 +128,7 @@ def parse_int(token: Token) -> tuple[int, int | None, bool]:
     return value, width, signed
 
 
-def base_of(token: Token) -> int:
+def base_of(token: Lexeme) -> int:
     """Base in which an integer literal is written."""
     digits = re.sub(r"^[0-9][0-9_]*[ws]", "", token.text)
     return {"x": 16, "b": 2, "o": 8}.get(digits[1:2].lower(), 10)
@@ -137,6 +137,6 @@ def base_of(token: Token) -> int:
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 
-def parse_string(token: Token) -> str:
+def parse_string(token: Lexeme) -> str:
     """Contents of a string literal, escapes resolved."""
     return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m.group(1), m.group(1)), token.text[1:-1], flags=re.DOTALL)

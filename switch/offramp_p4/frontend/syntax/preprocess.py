@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4.frontend.syntax.includes import FolderIncludes, Includes
-from offramp_p4.frontend.syntax.lexer import OPERATORS, Token, parse_int, parse_string, tokenize
+from offramp_p4.frontend.syntax.lexer import OPERATORS, Lexeme, parse_int, parse_string, tokenize
 from offramp_p4.frontend.syntax.predefined import predefined
 from offramp_p4.source import P4Error, Pos, remember_text
 
@@ -31,7 +31,7 @@ class Macro:
     """An object-like (``params`` None) or function-like macro."""
 
     params: tuple[str, ...] | None
-    body: tuple[Token, ...]
+    body: tuple[Lexeme, ...]
     variadic: bool = False
 
 
@@ -44,7 +44,7 @@ class _Conditional:
 
 
 @lru_cache(maxsize=32)
-def _tokens_of_header(text: str, file: str) -> tuple[Token, ...]:
+def _tokens_of_header(text: str, file: str) -> tuple[Lexeme, ...]:
     """Tokens of one of our headers, which nearly every program includes, read once in a process."""
     return tuple(tokenize(text, file))
 
@@ -59,9 +59,9 @@ class Preprocessor:
         self._once: set[str] = set()
         self._reading: list[str] = []  # the file being read, and those that include it
         self._left = MAX_TOKENS
-        self._out: list[Token] = []
+        self._out: list[Lexeme] = []
 
-    def run(self, text: str, file: str, folder: Path | None) -> list[Token]:
+    def run(self, text: str, file: str, folder: Path | None) -> list[Lexeme]:
         """Preprocess ``text``; quoted includes are looked up in ``folder`` first.
 
         Raises:
@@ -74,7 +74,7 @@ class Preprocessor:
             self._command_line(name, value, "<command line>")
         self._file(tokenize(text, file), folder, file)
         end = self._out[-1].pos if self._out else Pos(file, 1, 1)
-        self._out.append(Token("eof", "", end))
+        self._out.append(Lexeme("eof", "", end))
         return self._out
 
     def _command_line(self, name: str, value: str, source: str) -> None:
@@ -86,12 +86,12 @@ class Preprocessor:
 
     # --- files and lines -----------------------------------------------------------------------------------
 
-    def _file(self, tokens: Sequence[Token], folder: Path | None, identity: str) -> None:
+    def _file(self, tokens: Sequence[Lexeme], folder: Path | None, identity: str) -> None:
         self._reading.append(identity)
         self._spend(len(tokens), tokens[0].pos)
         conditionals: list[_Conditional] = []
         at = 0
-        pending: list[Token] = []
+        pending: list[Lexeme] = []
         relocate: tuple[str, int] | None = None  # from a line marker: file and line difference
         while tokens[at].kind != "eof":
             end = at
@@ -122,11 +122,11 @@ class Preprocessor:
         if self._left < 0:
             raise P4Error(pos, f"includes and macros make more than {MAX_TOKENS} tokens of this program")
 
-    def _expand_into(self, tokens: list[Token]) -> None:
+    def _expand_into(self, tokens: list[Lexeme]) -> None:
         if tokens:
             self._out += self._expand(tokens)
 
-    def _directive(self, line: list[Token], stack: list[_Conditional], folder: Path | None) -> None:
+    def _directive(self, line: list[Lexeme], stack: list[_Conditional], folder: Path | None) -> None:
         if len(line) == 1:
             return
         name, rest, pos = line[1].text, line[2:], line[0].pos
@@ -159,7 +159,7 @@ class Preprocessor:
         elif name == "error":
             raise P4Error(pos, "#error " + " ".join(t.text for t in rest))
 
-    def _include(self, rest: list[Token], pos: Pos, folder: Path | None) -> None:
+    def _include(self, rest: list[Lexeme], pos: Pos, folder: Path | None) -> None:
         if rest and rest[0].kind == "id":
             rest = self._expand(rest)
         if rest and rest[0].kind == "str":
@@ -175,7 +175,7 @@ class Preprocessor:
             lexer = _tokens_of_header if header.built_in else tokenize
             self._file(lexer(header.text, header.name), header.folder, header.identity)
 
-    def _define(self, rest: list[Token], pos: Pos) -> None:
+    def _define(self, rest: list[Lexeme], pos: Pos) -> None:
         name = _identifier(rest, pos, "#define")
         body, params, variadic = rest[1:], None, False
         head = rest[0]
@@ -192,18 +192,18 @@ class Preprocessor:
 
     # --- conditions ----------------------------------------------------------------------------------------
 
-    def _defined(self, rest: list[Token], pos: Pos) -> bool:
+    def _defined(self, rest: list[Lexeme], pos: Pos) -> bool:
         return _identifier(rest, pos, "#ifdef") in self.macros
 
-    def _truth(self, rest: list[Token], pos: Pos) -> bool:
-        resolved: list[Token] = []
+    def _truth(self, rest: list[Lexeme], pos: Pos) -> bool:
+        resolved: list[Lexeme] = []
         at = 0
         while at < len(rest):
             if rest[at].text == "defined":
                 inner = rest[at + 1 : at + 4]
                 bracketed = bool(inner) and inner[0].text == "("
                 name = _identifier(inner[1:] if bracketed else inner, pos, "defined")
-                resolved.append(Token("int", str(int(name in self.macros)), rest[at].pos))
+                resolved.append(Lexeme("int", str(int(name in self.macros)), rest[at].pos))
                 at += 4 if bracketed else 2
             else:
                 resolved.append(rest[at])
@@ -212,20 +212,20 @@ class Preprocessor:
 
     # --- macro expansion -----------------------------------------------------------------------------------
 
-    def _expand(self, tokens: Iterable[Token]) -> list[Token]:
-        out: list[Token] = []
+    def _expand(self, tokens: Iterable[Lexeme]) -> list[Lexeme]:
+        out: list[Lexeme] = []
         work = list(tokens)[::-1]  # a stack: the next token is last
         while work:
             token = work.pop()
             macro = self.macros.get(token.text) if token.kind == "id" and token.text not in token.hidden else None
             if macro is None:
                 if token.text == "__LINE__":
-                    token = Token("int", str(token.pos.line), token.pos)
+                    token = Lexeme("int", str(token.pos.line), token.pos)
                 elif token.text == "__FILE__":
-                    token = Token("str", f'"{token.pos.file}"', token.pos)
+                    token = Lexeme("str", f'"{token.pos.file}"', token.pos)
                 out.append(token)
                 continue
-            body: list[Token] = list(macro.body)
+            body: list[Lexeme] = list(macro.body)
             if len(token.hidden) >= _MAX_NESTED_MACROS:
                 raise P4Error(token.pos, f"macros are nested deeper than {_MAX_NESTED_MACROS}")
             if macro.params is not None:
@@ -235,13 +235,13 @@ class Preprocessor:
                 body = self._substitute(macro, self._arguments(macro, token, work), token)
             self._spend(len(body) + 1, token.pos)
             hidden = token.hidden | {token.text}
-            work += [Token(t.kind, t.text, token.pos, t.hidden | hidden) for t in _paste(body)][::-1]
+            work += [Lexeme(t.kind, t.text, token.pos, t.hidden | hidden) for t in _paste(body)][::-1]
         return out
 
-    def _arguments(self, macro: Macro, token: Token, work: list[Token]) -> list[list[Token]]:
+    def _arguments(self, macro: Macro, token: Lexeme, work: list[Lexeme]) -> list[list[Lexeme]]:
         assert macro.params is not None
         work.pop()
-        args: list[list[Token]] = [[]]
+        args: list[list[Lexeme]] = [[]]
         depth = 1
         while work:
             t = work.pop()
@@ -263,11 +263,11 @@ class Preprocessor:
             raise P4Error(token.pos, f"macro '{token.text}' takes {len(macro.params)} arguments, {len(args)} given")
         return args
 
-    def _substitute(self, macro: Macro, args: list[list[Token]], token: Token) -> list[Token]:
+    def _substitute(self, macro: Macro, args: list[list[Lexeme]], token: Lexeme) -> list[Lexeme]:
         assert macro.params is not None
         table = dict(zip(macro.params, args, strict=True))
         expanded = {name: self._expand(arg) for name, arg in table.items()}
-        out: list[Token] = []
+        out: list[Lexeme] = []
         body = macro.body
         at = 0
         while at < len(body):
@@ -275,20 +275,20 @@ class Preprocessor:
             if t.text == "#" and at + 1 < len(body) and body[at + 1].text in table:
                 text = " ".join(x.text for x in table[body[at + 1].text])
                 escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-                out.append(Token("str", f'"{escaped}"', token.pos))
+                out.append(Lexeme("str", f'"{escaped}"', token.pos))
                 at += 1
             elif t.kind == "id" and t.text in table:
                 pasted = (at > 0 and body[at - 1].text == "##") or (at + 1 < len(body) and body[at + 1].text == "##")
-                out += (table[t.text] or [Token("id", "", t.pos)]) if pasted else expanded[t.text]
+                out += (table[t.text] or [Lexeme("id", "", t.pos)]) if pasted else expanded[t.text]
             else:
                 out.append(t)
             at += 1
         return out
 
 
-def _paste(body: list[Token]) -> list[Token]:
+def _paste(body: list[Lexeme]) -> list[Lexeme]:
     """Join the tokens around each ``##``; a token without text stands for an empty argument, and goes."""
-    out: list[Token] = []
+    out: list[Lexeme] = []
     at = 0
     while at < len(body):
         if body[at].text == "##" and out and at + 1 < len(body):
@@ -297,7 +297,7 @@ def _paste(body: list[Token]) -> list[Token]:
                 at += 2
                 continue
             joined = [t for t in tokenize(out[-1].text + body[at + 1].text, "<pasted>") if t.kind not in ("nl", "eof")]
-            out[-1:] = [Token(t.kind, t.text, out[-1].pos, out[-1].hidden) for t in joined]
+            out[-1:] = [Lexeme(t.kind, t.text, out[-1].pos, out[-1].hidden) for t in joined]
             at += 2
         else:
             out.append(body[at])
@@ -305,17 +305,17 @@ def _paste(body: list[Token]) -> list[Token]:
     return [t for t in out if t.text]
 
 
-def _identifier(tokens: Sequence[Token], pos: Pos, after: str) -> str:
+def _identifier(tokens: Sequence[Lexeme], pos: Pos, after: str) -> str:
     if not tokens or tokens[0].kind != "id":
         raise P4Error(tokens[0].pos if tokens else pos, f"expected a macro name after {after}")
     return tokens[0].text
 
 
-def _moved(t: Token, file: str, shift: int) -> Token:
-    return Token(t.kind, t.text, Pos(file, t.pos.line + shift, t.pos.column), t.hidden)
+def _moved(t: Lexeme, file: str, shift: int) -> Lexeme:
+    return Lexeme(t.kind, t.text, Pos(file, t.pos.line + shift, t.pos.column), t.hidden)
 
 
-def _line_marker(line: list[Token]) -> tuple[int, str | None] | None:
+def _line_marker(line: list[Lexeme]) -> tuple[int, str | None] | None:
     """``# 12 "file"`` or ``#line 12 "file"``: the number of the next line and its file."""
     rest = line[2:] if len(line) > 1 and line[1].text == "line" else line[1:]
     if not rest or rest[0].kind != "int":
@@ -341,7 +341,7 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 class _Condition:
     """Evaluates the integer expression of an ``#if``; names that are not macros count as 0."""
 
-    def __init__(self, tokens: list[Token], pos: Pos) -> None:
+    def __init__(self, tokens: list[Lexeme], pos: Pos) -> None:
         self._tokens, self._at, self._pos = tokens, 0, pos
 
     def value(self) -> int:
@@ -411,11 +411,11 @@ def _apply(op: str, a: int, b: int, pos: Pos) -> int:
     return int(_ARITHMETIC[op](a, b))
 
 
-def flatten(tokens: Sequence[Token]) -> str:
+def flatten(tokens: Sequence[Lexeme]) -> str:
     """Text that holds the same tokens without includes and macros, with line markers that keep positions."""
     out: list[str] = []
     file, line, column = "", 0, 1
-    before: Token | None = None
+    before: Lexeme | None = None
     for t in tokens:
         if t.kind == "eof":
             break
@@ -433,14 +433,14 @@ def flatten(tokens: Sequence[Token]) -> str:
     return "".join(out) + "\n"
 
 
-def touches(left: Token, right: Token) -> bool:
+def touches(left: Lexeme, right: Lexeme) -> bool:
     """Whether two operators stand side by side in the source (or come from one macro), so that ``> >`` is a shift."""
     if left.kind != "op" or right.kind != "op" or left.pos.file != right.pos.file or left.pos.line != right.pos.line:
         return False
     return right.pos.column in (left.pos.column + len(left.text), left.pos.column)
 
 
-def _separate(left: Token, right: Token) -> bool:
+def _separate(left: Lexeme, right: Lexeme) -> bool:
     """Whether two tokens written without a space are still two."""
     words = ("id", "int", "str")
     if left.kind in words and right.kind in words:

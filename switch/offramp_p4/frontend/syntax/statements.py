@@ -45,7 +45,7 @@ class StatementParser(ExpressionParser):
                 return self.block()
             if t.text == ";":
                 self.next()
-                return ast.Jump(t.pos, "")
+                return ast.JumpStmt(t.pos, "")
         match t.text if t.kind == "id" else "":
             case "if":
                 return self._if()
@@ -66,10 +66,10 @@ class StatementParser(ExpressionParser):
                 return ast.DeclStmt(t.pos, self.constant([]))
         return self._local([])
 
-    def _jump(self) -> ast.Jump:
+    def _jump(self) -> ast.JumpStmt:
         t = self.next()
         self.expect(";", f"after {t.text}")
-        return ast.Jump(t.pos, t.text)
+        return ast.JumpStmt(t.pos, t.text)
 
     def _local(self, annotations: list[ast.Annot]) -> ast.Stmt:
         pos = self.pos
@@ -106,7 +106,7 @@ class StatementParser(ExpressionParser):
             self.next()
             self.next()
             node = ast.AssignStmt(pos, place, self.expression(), ">>")
-        elif isinstance(place, ast.Call):
+        elif isinstance(place, ast.CallExpr):
             node = ast.CallStmt(pos, place)
         else:
             raise P4Error(self.pos, f"expected an assignment or a call, found {self.token}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offramp_base.native.subset import Field
+from offramp_base.native.subset import PacketScalar
 from offramp_p4.engine.walk import Block
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.runtime import program as engine
 from offramp_p4.native.runtime.portable import program as names
 from offramp_p4.native.shape import bits_of, offsets, shape
@@ -15,7 +15,7 @@ from offramp_p4.portable.thread import Signature
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Structure, Type, strip
 
-_FIELDS: tuple[Field, ...] = (
+_FIELDS: tuple[PacketScalar, ...] = (
     engine.CURSOR,
     engine.LENGTH,
     engine.GROWTH,
@@ -24,7 +24,7 @@ _FIELDS: tuple[Field, ...] = (
 )
 
 
-class Cells:
+class PortableCells:
     """Places of headers and metadata, and of ``results``, which are read afterwards.
 
     Attributes:
@@ -32,7 +32,9 @@ class Cells:
             PSA program.
     """
 
-    def __init__(self, layout: Layout, blocks: Sequence[tuple[Block, Signature]], results: Sequence[Field]) -> None:
+    def __init__(
+        self, layout: ByteLayout, blocks: Sequence[tuple[Block, Signature]], results: Sequence[PacketScalar]
+    ) -> None:
         self.fields = {field.name: (layout.reserve(8), 8) for field in (*_FIELDS, *results)}
         self._pos = blocks[0][0].pos
         self._roles: dict[str, tuple[int, Type]] = {}
@@ -43,7 +45,7 @@ class Cells:
                 block, [self._place(layout, role, p.type) for role, p in zip(signature, block.params, strict=True)]
             )
 
-    def _place(self, layout: Layout, role: str, t: Type) -> int | None:
+    def _place(self, layout: ByteLayout, role: str, t: Type) -> int | None:
         if not role:
             return None
         if role not in self._roles:

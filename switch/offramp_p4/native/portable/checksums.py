@@ -16,10 +16,10 @@ from offramp_p4.native.runtime.portable.sums import add_words, subtract_words
 from offramp_p4.portable.functions import result_mask
 
 if TYPE_CHECKING:
-    from offramp_p4.native.portable.target import PortableTarget
+    from offramp_p4.native.portable.target import NativePortableTarget
 
 
-def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativePortableTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Checksum", "clear"): lambda g, e: _clear(target, g, e),
@@ -34,39 +34,39 @@ def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _gathered(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _gathered(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """The address of what describes the data of a ``Checksum``."""
     return g.cell(target.cell(instance(e), 8 * Gathered.WORDS))
 
 
-def _clear(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _clear(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     g.call(forget, _gathered(target, g, e))
     return None
 
 
-def _update(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _update(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = packed(g, argument(e, 0))
     g.call(gather_data, g.context, _gathered(target, g, e), data.address, data.size)
     return None
 
 
-def _get(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _get(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     function, data = algorithm_of(instance(e), "hash"), _gathered(target, g, e)
     at = g.b.inttoptr(g.call(gathered_at, g.context, data), g.memory.type)
     number = g.call(function, g.context, at, g.call(gathered_bytes, data))
     return g.resize(number, result_mask(e).bit_length())
 
 
-def _state(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _state(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return g.resize(g.load_number(g.cell(target.cell(instance(e))), 64), 16)
 
 
-def _set_state(target: PortableTarget, g: Emitter, e: ir.ExternCall, word: Value) -> Value:
+def _set_state(target: NativePortableTarget, g: Emitter, e: ir.ExternCall, word: Value) -> Value:
     g.store_number(word, g.cell(target.cell(instance(e))), 64)
     return None
 
 
-def _sum(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _sum(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = packed(g, argument(e, 0))
     before = g.load_number(g.cell(target.cell(instance(e))), 64)
     function = add_words if e.method == "add" else subtract_words

@@ -29,7 +29,7 @@ class FlowTable(NativeTable):
         expires: whether an entry whose time is over is removed.
     """
 
-    def __init__(self, table: ir.Table, profile: ActionProfileState | None, changes: Changes) -> None:
+    def __init__(self, table: ir.MatchTable, profile: ActionProfileState | None, changes: Changes) -> None:
         super().__init__(table, profile, changes)
         self.expires = expires(table)
 
@@ -78,5 +78,5 @@ class FlowTable(NativeTable):
     def _publish(self) -> None:
         if len(self._timers) < self._capacity:
             self._timers = enlarged(self._timers, self._capacity)
-        self._context.hold(self._base + offset(at.Table.timers), self._timers)
+        self._context.hold(self._base + offset(at.TableRecord.timers), self._timers)
         super()._publish()

@@ -19,13 +19,13 @@ from offramp_p4.types import BOOL, Structure, Tuple, strip
 
 if TYPE_CHECKING:
     from offramp_p4.native.portable.plan import PortablePlan
-    from offramp_p4.native.portable.target import PortableTarget
+    from offramp_p4.native.portable.target import NativePortableTarget
 
 
-class Flows:
+class NativeFlowCacheCalls:
     """Calls on the last hit and the last miss, which are words of the packet's memory, 0 at first."""
 
-    def __init__(self, target: PortableTarget, program: ir.Program, plan: PortablePlan) -> None:
+    def __init__(self, target: NativePortableTarget, program: ir.Program, plan: PortablePlan) -> None:
         self._target, self._plan = target, plan
         self._numbers = {table: number for number, table in enumerate(program.tables, 1)}
         learning = [table for table in program.tables if learns(table)]
@@ -47,13 +47,13 @@ class Flows:
             ("", "update_expire_info"): self._update,
         }
 
-    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+    def on_hit(self, g: Emitter, table: ir.MatchTable, entry: Value) -> None:
         """Keep the entry, whose timer its action may restart."""
         if has_timers(table):
             words = i64(self._plan.tables[table].words << 32)
             g.store_number(g.b.or_(words, entry), g.cell(self._hit), 64)
 
-    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
+    def on_miss(self, g: Emitter, table: ir.MatchTable, key: Value) -> None:
         """Keep the key, for which the default action may add an entry."""
         if learns(table):
             g.store_number(i64(self._numbers[table]), g.cell(self._missed), 64)

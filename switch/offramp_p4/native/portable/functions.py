@@ -16,7 +16,7 @@ from offramp_p4.native.arithmetic import divide
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.records import record
 from offramp_p4.native.runtime import checksums as algorithms
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.portable.gathering import toeplitz
 from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import bits_of, number_type, offsets
@@ -26,7 +26,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Structure, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.portable.target import PortableTarget
+    from offramp_p4.native.portable.target import NativePortableTarget
 
 ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
     "IDENTITY": algorithms.identity,
@@ -40,7 +40,7 @@ ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
 }
 
 
-def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativePortableTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Hash", "get_hash"): _get_hash,
@@ -91,7 +91,7 @@ def _get_hash(g: Emitter, e: ir.ExternCall) -> Value:
     return g.b.add(start, g.resize(rest, width))
 
 
-def selector_hash(g: Emitter, table: ir.Table) -> Value:
+def selector_hash(g: Emitter, table: ir.MatchTable) -> Value:
     """The hash over the ``selector`` keys of ``table``; 0 without an action selector."""
     selection = selector_keys(table)
     if selection is None:
@@ -109,10 +109,10 @@ def _random(g: Emitter, e: ir.ExternCall) -> Value:
     return g.resize(g.call(draw_between, g.context, i64(low), i64(high)), bits.width)
 
 
-def _digest(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _digest(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     values = (g.temporary(data), data.type)
-    words = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
+    words = record(g, offset(SwitchMemory.digests), len(target.digests), instance(e).name, values)
     target.digests.append(words)
     return None
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.native.llvm import I64, AliasTags, Value, i64, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.architecture import PNA, architecture_of
-from offramp_p4.native.architecture import Architecture, Module, Way
+from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.portable import pna, psa
 from offramp_p4.native.portable.objects import NativeCard
 from offramp_p4.native.portable.plan import PortablePlan
-from offramp_p4.native.portable.target import PortableTarget
-from offramp_p4.native.records import Record
+from offramp_p4.native.portable.target import NativePortableTarget
+from offramp_p4.native.records import RecordFormat
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime.batch import gather
 from offramp_p4.native.runtime.portable.pipeline import run_batch, wait_for_egress
@@ -34,7 +34,7 @@ from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativePortable, NativeState
 
 if TYPE_CHECKING:
-    from offramp_base.native.subset import Field
+    from offramp_base.native.subset import PacketScalar
     from offramp_p4.engine.walk import Block
     from offramp_p4.portable.thread import Signature
 
@@ -48,14 +48,14 @@ _PASSES: Final[dict[str, Any]] = {
     "go_on": pass_waiting,
 }
 """Functions that take a packet through its passes, by the names under which the run-time system calls them."""
-_WAYS: Final[dict[Way, dict[str, Callable[..., Any]]]] = {
-    Way.BATCH: {"place": wait_for_egress, "send": send_at_once},
-    Way.QUEUED: {"place": hold, "send": send_later},
+_WAYS: Final[dict[PacketMode, dict[str, Callable[..., Any]]]] = {
+    PacketMode.BATCH: {"place": wait_for_egress, "send": send_at_once},
+    PacketMode.QUEUED: {"place": hold, "send": send_later},
 }
 """Functions through which copies leave, by way."""
-_ENTRIES: Final[dict[Way, tuple[Callable[..., Any], ...]]] = {
-    Way.BATCH: (run_batch, gather),
-    Way.QUEUED: (receive, receive_batch, advance, gather),
+_ENTRIES: Final[dict[PacketMode, tuple[Callable[..., Any], ...]]] = {
+    PacketMode.BATCH: (run_batch, gather),
+    PacketMode.QUEUED: (receive, receive_batch, advance, gather),
 }
 
 
@@ -73,19 +73,19 @@ class Assembly:
     def __init__(self, program: ir.Program, objects: NativePortable, supplied: Mapping[str, Any]) -> None:
         self.program, self._objects = program, objects
         self.plan = PortablePlan(program, objects)
-        self.digests, self.events = list[Record](), list[Record]()
+        self.digests, self.events = list[RecordFormat](), list[RecordFormat]()
         self.supplied = dict(supplied)
         self.module = ll.Module(program.file)
         self._fields = dict[str, tuple[int, int]]()
-        self.library = Library(self.module, AliasTags(self.module), self._fields, self.supplied)
+        self.library = RuntimeLibrary(self.module, AliasTags(self.module), self._fields, self.supplied)
         self.size = 0
 
     def emitter(
-        self, name: str, blocks: Sequence[tuple[Block, Signature]], results: Sequence[Field]
-    ) -> tuple[Emitter, PortableTarget]:
+        self, name: str, blocks: Sequence[tuple[Block, Signature]], results: Sequence[PacketScalar]
+    ) -> tuple[Emitter, NativePortableTarget]:
         """The emitter of a thread, and the target of its code."""
-        layout = Layout(self.program)
-        target = PortableTarget(layout, blocks, results, self.plan, self._objects, self.digests, self.events)
+        layout = ByteLayout(self.program)
+        target = NativePortableTarget(layout, blocks, results, self.plan, self._objects, self.digests, self.events)
         self._fields.update(target.cells.fields)
         return Emitter(self.program, self.module, layout, target, self.library, f"p4.{name}"), target
 
@@ -99,7 +99,7 @@ class Assembly:
         self.supplied["carried_size"] = _by_path(g, "carried_size", {path: n for path, (_, n) in spans.items()})
 
 
-def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
+def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Module:
     """Translate a program."""
     assert isinstance(objects, NativePortable)
     architecture = pna if architecture_of(program) is PNA else psa
@@ -124,4 +124,4 @@ def _objects(program: ir.Program) -> NativePortable:
     return (NativeCard if architecture_of(program) is PNA else NativePortable)(program)
 
 
-ARCHITECTURE: Final = Architecture(_objects, translate)
+ARCHITECTURE: Final = NativeArchitecture(_objects, translate)

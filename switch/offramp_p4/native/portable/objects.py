@@ -21,9 +21,9 @@ from offramp_p4.portable.flows import FlowCache, has_timers
 from offramp_p4.state import ActionProfileState, TableEntry, TableState
 
 if TYPE_CHECKING:
-    from offramp_p4.native.architecture import Chip
-    from offramp_p4.native.plan import Plan
-    from offramp_p4.native.state.context import Context
+    from offramp_p4.native.architecture import SwitchProperties
+    from offramp_p4.native.plan import ContextPlan
+    from offramp_p4.native.state.context import SwitchContext
 
 _NEVER: Final = (1 << 63) - 1
 
@@ -51,13 +51,13 @@ class NativeCard(NativePortable):
         """The flow cache."""
         return NativeFlows()
 
-    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+    def make_table(self, table: ir.MatchTable, profile: ActionProfileState | None) -> TableState:
         """The state of a table."""
         if has_timers(table):
             return FlowTable(table, profile, self.changes)
         return super().make_table(table, profile)
 
-    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+    def attach(self, context: SwitchContext, plan: ContextPlan, chip: SwitchProperties) -> None:
         """Put everything where ``plan`` says."""
         assert isinstance(plan, PortablePlan)
         super().attach(context, plan, chip)
@@ -66,13 +66,13 @@ class NativeCard(NativePortable):
         by_words = {plan.tables[table].words: self.tables[table] for table in plan.tables}
         self._by_words = {words: state for words, state in by_words.items() if isinstance(state, FlowTable)}
         self._lives: dict[int, int] | None = None
-        hosts = HashTable(context, offset(at.Context.hosts), 1)
+        hosts = HashTable(context, offset(at.SwitchMemory.hosts), 1)
         ports = sorted(set(chip.host_ports))
         hosts.insert(as_words(ports, 1), np.arange(1, len(ports) + 1))
         self._hosts = hosts
-        context.words[at.Context.due_us] = _NEVER
-        context.hold_function(at.Context.learn, or_abort(self._learn))
-        context.hold_function(at.Context.expire, or_abort(self._expire))
+        context.words[at.SwitchMemory.due_us] = _NEVER
+        context.hold_function(at.SwitchMemory.learn, or_abort(self._learn))
+        context.hold_function(at.SwitchMemory.expire, or_abort(self._expire))
 
     @property
     def one_core(self) -> str:
@@ -86,7 +86,7 @@ class NativeCard(NativePortable):
         if self._lives != self.flows.expire_s:
             self._lives = dict(self.flows.expire_s)
             lives = [self._lives.get(profile, 0) * 10**6 for profile in range(at.LIVES)]
-            self._context.hold(offset(at.Context.lives_us), np.array(lives, np.int64))
+            self._context.hold(offset(at.SwitchMemory.lives_us), np.array(lives, np.int64))
         self._show_due()
 
     def collect(self) -> None:
@@ -95,29 +95,29 @@ class NativeCard(NativePortable):
         self._take_renewed()
 
     def _take_renewed(self) -> None:
-        if not self._context.words[at.Context.renewed.used]:
+        if not self._context.words[at.SwitchMemory.renewed.used]:
             return
-        pairs = self._context.buffer(at.Context.renewed).view(np.int64).reshape(-1, 2)
+        pairs = self._context.buffer(at.SwitchMemory.renewed).view(np.int64).reshape(-1, 2)
         for words in np.unique(pairs[:, 0]).tolist():
             table = self._by_words[words]
             for entry in table.take_renewed(pairs[pairs[:, 0] == words, 1]):
                 if table.expires:
                     self.flows.watch(table, entry)
-        self._context.empty(at.Context.renewed)
+        self._context.empty(at.SwitchMemory.renewed)
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""
         super().reset()
-        self._context.words[at.Context.flow_ids] = 0
+        self._context.words[at.SwitchMemory.flow_ids] = 0
 
     def _show_due(self) -> None:
         due_us = self.flows.next_us
-        self._context.words[at.Context.due_us] = _NEVER if due_us is None else due_us
+        self._context.words[at.SwitchMemory.due_us] = _NEVER if due_us is None else due_us
 
     def _learn(self, _: int, __: int) -> None:
         """Called by machine code: add the entry of LEARNING."""
         words = self._context.words
-        order = at.Context(words).learning
+        order = at.SwitchMemory(words).learning
         table = self._ordered[order.table - 1]
         plan, site = self._plan.tables[table], self._plan.sites[order.site]
         key = plan.key.divide(int.from_bytes(ctypes.string_at(order.key, 8 * plan.key.words), "little"))
@@ -128,12 +128,14 @@ class NativeCard(NativePortable):
         with self.changes.lock:
             self.collect()
             missed = state, key, state.expires
-            order.added = int(self.flows.add(missed, site.action, args, order.profile, int(words[at.Context.now_us])))
+            order.added = int(
+                self.flows.add(missed, site.action, args, order.profile, int(words[at.SwitchMemory.now_us]))
+            )
         self._show_due()
 
     def _expire(self, _: int, __: int) -> None:
         """Called by machine code: remove the entries whose time is over."""
         with self.changes.lock:
             self.collect()
-            self.flows.expire(int(self._context.words[at.Context.now_us]))
+            self.flows.expire(int(self._context.words[at.SwitchMemory.now_us]))
         self._show_due()

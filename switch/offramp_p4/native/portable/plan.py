@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from offramp_p4.native.plan import Plan
+from offramp_p4.native.plan import ContextPlan
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.native.plan import Objects
-    from offramp_p4.native.records import Record
+    from offramp_p4.native.plan import ProgramObjectState
+    from offramp_p4.native.records import RecordFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class AddEntry:
     """
 
     action: str
-    data: Record
+    data: RecordFormat
 
 
-class PortablePlan(Plan):
+class PortablePlan(ContextPlan):
     """The plan of a PSA or PNA program.
 
     Attributes:
@@ -35,7 +35,7 @@ class PortablePlan(Plan):
         gives_flow_ids: whether the program asks for flow ids.
     """
 
-    def __init__(self, program: ir.Program, objects: Objects) -> None:
+    def __init__(self, program: ir.Program, objects: ProgramObjectState) -> None:
         super().__init__(program, objects)
         self.sites: list[AddEntry] = []
         self.gives_flow_ids = False

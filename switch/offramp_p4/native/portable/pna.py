@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_base.native.llvm import I64, PTR, Value, const, i64, ll
 from offramp_p4.native import calls
 from offramp_p4.native.portable import requests, thread
-from offramp_p4.native.portable.flows import Flows
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.portable.flows import NativeFlowCacheCalls
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.portable import pna as runtime
 from offramp_p4.native.runtime.portable import program as names
 from offramp_p4.portable.pna import blocks_of, directions
@@ -32,7 +32,7 @@ def write(assembly: Assembly) -> None:
     program = assembly.program
     blocks = blocks_of(program)
     g, target = assembly.emitter("main", blocks, names.CARD_RESULTS)
-    flows = Flows(target, program, assembly.plan)
+    flows = NativeFlowCacheCalls(target, program, assembly.plan)
     target.add(flows, requests.builders(), {("", "SelectByDirection"): requests.selected})
     functions = [calls.block(g, block) for block, _ in blocks]
     parser, deparser = functions[0], functions[-1]
@@ -52,7 +52,7 @@ def write(assembly: Assembly) -> None:
             for name, word in metadata.items():
                 thread.tell(g, target, role, name, word)
         thread.parse(g, target, parser, *roles)
-        thread.tell(g, target, "in", "timestamp", g.word(Context.now_us))
+        thread.tell(g, target, "in", "timestamp", g.word(SwitchMemory.now_us))
         if pre is not None:
             thread.control(g, pre)
             decrypt = thread.report(g, target, "pre_out", names.DECRYPT.name)

@@ -10,8 +10,8 @@ from offramp_base.native.llvm import I64, PTR, Value, i64, ll
 from offramp_p4.native import calls
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.portable import thread
-from offramp_p4.native.portable.target import PortableTarget
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.portable.target import NativePortableTarget
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.portable import program as names
 from offramp_p4.native.runtime.portable import psa as runtime
 from offramp_p4.portable.psa import BROUGHT, EGRESS, INGRESS, MADE, PATHS, blocks_of
@@ -39,7 +39,7 @@ _HALVES: Final = (
 def write(assembly: Assembly) -> None:
     """Write ``run_ingress`` and ``run_egress``."""
     _check_paths(assembly.program)
-    targets = dict[str, PortableTarget]()
+    targets = dict[str, NativePortableTarget]()
     for direction, signatures, results in _HALVES:
         g, target = assembly.emitter(direction, blocks_of(assembly.program, direction, signatures), results)
         targets[direction] = target
@@ -54,7 +54,7 @@ def _check_paths(program: ir.Program) -> None:
         raise Unsupported(program.main.pos, "a PSA program whose PSA_PacketPath_t is another one")
 
 
-def _write_half(g: Emitter, target: PortableTarget, direction: str, results: tuple[Any, ...]) -> Value:
+def _write_half(g: Emitter, target: NativePortableTarget, direction: str, results: tuple[Any, ...]) -> Value:
     parser, *controls = (calls.block(g, block) for block, _ in target.blocks)
 
     def body(port: Value, path: Value, carried: Value, instance: Value, cos: Value) -> None:
@@ -66,7 +66,7 @@ def _write_half(g: Emitter, target: PortableTarget, direction: str, results: tup
                 ("in", "class_of_service", cos),
                 ("deparser_in", "egress_port", port),
             ]
-        metadata.append(("in", f"{direction}_timestamp", g.word(Context.now_us)))
+        metadata.append(("in", f"{direction}_timestamp", g.word(SwitchMemory.now_us)))
         for role, name, word in metadata:
             thread.tell(g, target, role, name, word)
         _bring(g, target, direction, path, carried)
@@ -81,7 +81,7 @@ def _write_half(g: Emitter, target: PortableTarget, direction: str, results: tup
     return thread.write_thread(g, _KIND, body)
 
 
-def _bring(g: Emitter, target: PortableTarget, direction: str, path: Value, carried: Value) -> None:
+def _bring(g: Emitter, target: NativePortableTarget, direction: str, path: Value, carried: Value) -> None:
     """Hand the parser the metadata that its packet brings by its path."""
     for name, role in BROUGHT.items():
         if (role in ("resubmit", "recirculate")) == (direction == "ingress"):

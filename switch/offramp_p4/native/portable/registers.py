@@ -14,10 +14,10 @@ from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
 from offramp_p4.native.shape import bits_of, is_scalar, number_type
 
 if TYPE_CHECKING:
-    from offramp_p4.native.portable.target import PortableTarget
+    from offramp_p4.native.portable.target import NativePortableTarget
 
 
-def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativePortableTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Register", "read"): lambda g, e: _read(target, g, e),
@@ -25,18 +25,18 @@ def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def aggregates(target: PortableTarget) -> dict[tuple[str, str], AggregateBuilder]:
+def aggregates(target: NativePortableTarget) -> dict[tuple[str, str], AggregateBuilder]:
     """The builders of those whose results are structs."""
     return {("Register", "read"): lambda g, e, into: _read_struct(target, g, e, into)}
 
 
-def _read(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _read(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     bits = bits_of(e.type)
     assert bits is not None
     return g.resize(_cell(target, g, e), bits.width, signed=bits.signed)
 
 
-def _read_struct(target: PortableTarget, g: Emitter, e: ir.ExternCall, into: Value) -> None:
+def _read_struct(target: NativePortableTarget, g: Emitter, e: ir.ExternCall, into: Value) -> None:
     """The first field is in the highest bits."""
     number, end = _cell(target, g, e), 0
     for leaf in reversed(list(codec.leaves(e.type))):
@@ -46,7 +46,7 @@ def _read_struct(target: PortableTarget, g: Emitter, e: ir.ExternCall, into: Val
             end += leaf.width
 
 
-def _cell(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _cell(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """The number in the cell that a call reads."""
     state = target.states[instance(e)]
     t = number_type(state.width.width)
@@ -58,7 +58,7 @@ def _cell(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return g.b.load(slot, typ=t)
 
 
-def _write(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _write(target: NativePortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     state, values = target.states[instance(e)], argument(e, 1)
     index, fits = lvalues.index_of(g, argument(e, 0), state.size)
     number = g.value(values) if is_scalar(values.type) else _joined(g, values, state.width.width)
@@ -79,6 +79,6 @@ def _joined(g: Emitter, values: ir.Expr, width: int) -> Value:
     return number
 
 
-def _address(target: PortableTarget, g: Emitter, e: ir.ExternCall, index: Value) -> Value:
+def _address(target: NativePortableTarget, g: Emitter, e: ir.ExternCall, index: Value) -> Value:
     column = target.plan.columns[target.states[instance(e)].name]
     return g.at(g.pointer(column.word), g.b.add(g.b.mul(index, i64(column.stride)), i64(column.offset)))

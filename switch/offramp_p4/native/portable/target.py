@@ -10,7 +10,7 @@ from offramp_base.native.llvm import Value, i64
 from offramp_p4 import ir
 from offramp_p4.native import arrays, core, counts
 from offramp_p4.native.portable import checksums, functions, registers
-from offramp_p4.native.portable.cells import Cells
+from offramp_p4.native.portable.cells import PortableCells
 from offramp_p4.native.runtime.program import LENGTH
 from offramp_p4.native.target import DirectTarget
 from offramp_p4.native.v1model import diagnostics
@@ -18,24 +18,24 @@ from offramp_p4.portable.target import COLOURS, DPDK
 from offramp_p4.state.table import supports_timeout
 
 if TYPE_CHECKING:
-    from offramp_base.native.subset import Field
+    from offramp_base.native.subset import PacketScalar
     from offramp_p4.engine.walk import Block
     from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
-    from offramp_p4.native.layout import Layout
-    from offramp_p4.native.portable.flows import Flows
+    from offramp_p4.native.layout import ByteLayout
+    from offramp_p4.native.portable.flows import NativeFlowCacheCalls
     from offramp_p4.native.portable.plan import PortablePlan
-    from offramp_p4.native.records import Record
+    from offramp_p4.native.records import RecordFormat
     from offramp_p4.native.state.objects import NativePortable
     from offramp_p4.portable.thread import Signature
 
 
-class PortableTarget(DirectTarget):
+class NativePortableTarget(DirectTarget):
     """Everything that the machine code of one thread of a program refers to.
 
     Attributes:
         blocks: its parser, controls and deparser.
         digests, events: how to read the records in the buffers of these names; of all threads.
-        length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
+        length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.NativeArraysTarget`).
         flows: the calls of PNA's flow cache; None in PSA.
     """
 
@@ -45,18 +45,18 @@ class PortableTarget(DirectTarget):
 
     def __init__(
         self,
-        layout: Layout,
+        layout: ByteLayout,
         blocks: Sequence[tuple[Block, Signature]],
-        results: Sequence[Field],
+        results: Sequence[PacketScalar],
         plan: PortablePlan,
         objects: NativePortable,
-        digests: list[Record],
-        events: list[Record],
+        digests: list[RecordFormat],
+        events: list[RecordFormat],
     ) -> None:
         super().__init__(plan, layout, objects.of, objects.table_of)
         self.blocks, self.digests, self.events = blocks, digests, events
-        self.cells = Cells(layout, blocks, results)
-        self.flows: Flows | None = None
+        self.cells = PortableCells(layout, blocks, results)
+        self.flows: NativeFlowCacheCalls | None = None
         own = {
             **core.BUILDERS,
             **arrays.builders(self),
@@ -76,7 +76,7 @@ class PortableTarget(DirectTarget):
 
     def add(
         self,
-        flows: Flows,
+        flows: NativeFlowCacheCalls,
         externs: Mapping[tuple[str, str], Builder],
         aggregates: Mapping[tuple[str, str], AggregateBuilder],
     ) -> None:
@@ -85,7 +85,7 @@ class PortableTarget(DirectTarget):
         self.externs = {**self.externs, **flows.builders(), **externs}
         self.aggregates = {**self.aggregates, **aggregates}
 
-    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+    def on_hit(self, g: Emitter, table: ir.MatchTable, entry: Value) -> None:
         """Keep the entry for the direct externs and timers that its action calls; PSA's entries note every hit."""
         super().on_hit(g, table, entry)
         if self.flows is not None:
@@ -93,13 +93,13 @@ class PortableTarget(DirectTarget):
         elif supports_timeout(table):
             counts.touch_entry(g, self.plan.tables[table].words, entry)
 
-    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
+    def on_miss(self, g: Emitter, table: ir.MatchTable, key: Value) -> None:
         """The default action's direct externs work on the default entry, which is the first."""
         if table in self._direct:
             g.store_number(i64(1), g.cell(self.cell(table)), 64)
         if self.flows is not None:
             self.flows.on_miss(g, table, key)
 
-    def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
+    def selector_hash(self, g: Emitter, table: ir.MatchTable) -> Value:
         """The hash of an action selector."""
         return functions.selector_hash(g, table)

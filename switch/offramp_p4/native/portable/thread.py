@@ -9,7 +9,7 @@ from typing import Any
 from offramp_base.native.llvm import I32, I64, Value, const, ll
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.portable.target import PortableTarget
+from offramp_p4.native.portable.target import NativePortableTarget
 from offramp_p4.native.runtime.portable import program as names
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE, FAULT, FAULTED, LENGTH
 from offramp_p4.native.shape import aligned
@@ -37,13 +37,13 @@ def _inner(g: Emitter, kind: Any, body: Callable[..., None]) -> Value:
     return function
 
 
-def tell(g: Emitter, target: PortableTarget, role: str, name: str, word: Value) -> None:
+def tell(g: Emitter, target: NativePortableTarget, role: str, name: str, word: Value) -> None:
     """Set a field of the architecture's metadata."""
     at, t, bits = target.cells.field(role, name)
     g.store(g.resize(word, bits.width), g.cell(at), t)
 
 
-def parse(g: Emitter, target: PortableTarget, parser: Value, *roles: str) -> None:
+def parse(g: Emitter, target: NativePortableTarget, parser: Value, *roles: str) -> None:
     """Run the parser; an error does not end the packet, but is stored in ``roles``."""
     code = g.b.call(parser, [g.context, g.memory])
     g.leave_if(g.b.icmp_unsigned("==", code, const(I32, CHECK_FAILED)), code)
@@ -60,7 +60,7 @@ def control(g: Emitter, block: Value) -> None:
     g.leave_if(g.b.icmp_unsigned("==", code, const(I32, CHECK_FAILED)), code)
 
 
-def report(g: Emitter, target: PortableTarget, role: str, name: str) -> Value:
+def report(g: Emitter, target: NativePortableTarget, role: str, name: str) -> Value:
     """Keep a field of the architecture's metadata where the run-time system reads it."""
     at, t, _ = target.cells.field(role, name)
     word = g.resize(g.load(g.cell(at), t), 64)

@@ -13,7 +13,7 @@ is put there meanwhile.
 from __future__ import annotations
 
 from offramp_base.native.subset import Bytes, Memory, copy, inlined, native
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import (
     CURSOR,
     LENGTH,
@@ -37,7 +37,7 @@ class Again(Waiting):
 
 
 @inlined
-def begin_frame(ctx: Context, frame: int) -> None:
+def begin_frame(ctx: SwitchMemory, frame: int) -> None:
     """Begin a packet whose frame stays in place until :func:`end_frame`."""
     ctx.frame = frame
     ctx.kept_frame = frame
@@ -46,19 +46,19 @@ def begin_frame(ctx: Context, frame: int) -> None:
 
 
 @inlined
-def end_frame(ctx: Context) -> None:
+def end_frame(ctx: SwitchMemory) -> None:
     """The packet has ended, and so have its copies."""
     ctx.kept_frame = 0
 
 
 @inlined
-def parsed_before(ctx: Context, length: int) -> bool:
+def parsed_before(ctx: SwitchMemory, length: int) -> bool:
     """Whether the current frame is one whose headers are kept."""
     return gives_back() != 0 and ctx.frame == ctx.kept_frame and ctx.kept_length == length
 
 
 @inlined
-def keep_headers(ctx: Context, m: Memory) -> None:
+def keep_headers(ctx: SwitchMemory, m: Memory) -> None:
     """Keep the headers of a frame that has been parsed to its end."""
     if gives_back() != 0:
         m[WRITTEN] = 0
@@ -68,7 +68,7 @@ def keep_headers(ctx: Context, m: Memory) -> None:
 
 
 @inlined
-def start_parsed(ctx: Context, m: Memory) -> None:
+def start_parsed(ctx: SwitchMemory, m: Memory) -> None:
     """Make the memory that of a fresh packet behind the parser, with the headers that are kept."""
     start_beside_headers(m)
     if ctx.whole != int(m):
@@ -77,7 +77,7 @@ def start_parsed(ctx: Context, m: Memory) -> None:
 
 
 @inlined
-def unchanged(ctx: Context, m: Memory) -> bool:
+def unchanged(ctx: SwitchMemory, m: Memory) -> bool:
     """Whether the deparser would make of this packet the frame that it came in with, whose headers are kept."""
     length = m[LENGTH]
     if not parsed_before(ctx, length) or length > m[TRUNCATE]:
@@ -89,7 +89,7 @@ def unchanged(ctx: Context, m: Memory) -> bool:
 
 
 @inlined
-def wait_unchanged(ctx: Context, m: Memory, kind: int, fields: int) -> None:
+def wait_unchanged(ctx: SwitchMemory, m: Memory, kind: int, fields: int) -> None:
     """Have the frame that the pass came in with wait for another pass, which begins with the headers that are kept."""
     if ctx.waiting != 0:
         wait_same(ctx, m, m[LENGTH], kind, fields)
@@ -101,7 +101,7 @@ def wait_unchanged(ctx: Context, m: Memory, kind: int, fields: int) -> None:
 
 
 @inlined
-def start_unchanged(ctx: Context, m: Memory) -> int:
+def start_unchanged(ctx: SwitchMemory, m: Memory) -> int:
     """Take the frame that waits so: make the memory that of its next pass behind the parser; its bytes."""
     take_unqueued(ctx)
     ctx.next_first = 0
@@ -112,7 +112,7 @@ def start_unchanged(ctx: Context, m: Memory) -> int:
 
 
 @native
-def wait_same(ctx: Context, m: Memory, length: int, kind: int, fields: int) -> None:
+def wait_same(ctx: SwitchMemory, m: Memory, length: int, kind: int, fields: int) -> None:
     """Have the frame that the pass came in with wait for another pass."""
     if ctx.frame != ctx.kept_frame:
         wait_other(ctx, m, 0, length, kind, fields)
@@ -122,7 +122,7 @@ def wait_same(ctx: Context, m: Memory, length: int, kind: int, fields: int) -> N
 
 
 @native
-def wait_other(ctx: Context, m: Memory, frame: int, length: int, kind: int, fields: int) -> None:
+def wait_other(ctx: SwitchMemory, m: Memory, frame: int, length: int, kind: int, fields: int) -> None:
     """Queue a frame that may not stay in place; 0 is the frame that the pass came in with."""
     at = _waiting(ctx, m, length, length, kind, fields)
     at.frame = 0
@@ -132,7 +132,7 @@ def wait_other(ctx: Context, m: Memory, frame: int, length: int, kind: int, fiel
 
 
 @native
-def _waiting(ctx: Context, m: Memory, room: int, length: int, kind: int, fields: int) -> Again:
+def _waiting(ctx: SwitchMemory, m: Memory, room: int, length: int, kind: int, fields: int) -> Again:
     """A waiting packet with saved fields, and room behind them."""
     at = Again(make_waiting(ctx, 8 * Again.WORDS + fields_size(fields) + room))
     at.length = length

@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, native, prefetch
 from offramp_p4.native.runtime.again import begin_frame, end_frame
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
@@ -23,7 +23,7 @@ _AHEAD: Final = 2
 
 
 @native
-def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+def run_batch(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
     """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
     for i in range(count):
         if below(stride, lengths[i]):
@@ -35,7 +35,7 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
 
 
 @native
-def foresee(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+def foresee(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
     """Hint where the look-ups of packets behind number ``i`` of a batch will begin; that packet comes next."""
     if i == 0:
         for k in range(min(2 * _AHEAD, count)):
@@ -52,8 +52,8 @@ def foresee(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, cou
 
 
 @native
-def run_burst(ctx: Context, frames: Words, lengths: Ints, ports: Ints, count: int) -> int:
-    """Run a burst of packets by their addresses; they leave as :class:`~.context.Leaving` says."""
+def run_burst(ctx: SwitchMemory, frames: Words, lengths: Ints, ports: Ints, count: int) -> int:
+    """Run a burst of packets by their addresses; they leave as :class:`~.context.DepartingFrame` says."""
     for i in range(count):
         ctx.origin = frames[i]
         ctx.number = i
@@ -62,7 +62,7 @@ def run_burst(ctx: Context, frames: Words, lengths: Ints, ports: Ints, count: in
 
 
 @native
-def _run(ctx: Context, frame: int, length: int, port: int) -> None:
+def _run(ctx: SwitchMemory, frame: int, length: int, port: int) -> None:
     ctx.packets_in += 1
     ctx.steps = ctx.max_steps
     left = ctx.max_passes

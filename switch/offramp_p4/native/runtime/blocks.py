@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Words, call_back, highest_bit, native
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 
 SMALLEST: Final = 64
 """Size of the smallest block and alignment of every block, in bytes."""
@@ -18,7 +18,7 @@ def _kind(size: int) -> int:
 
 
 @native
-def take_block(ctx: Context, size: int) -> int:
+def take_block(ctx: SwitchMemory, size: int) -> int:
     """The address of a block of ``size`` bytes or more."""
     kind = _kind(size)
     free = ctx.free[kind]
@@ -34,7 +34,7 @@ def take_block(ctx: Context, size: int) -> int:
 
 
 @native
-def give_block(ctx: Context, block: int, size: int) -> None:
+def give_block(ctx: SwitchMemory, block: int, size: int) -> None:
     """Give back a block that was taken for ``size`` bytes."""
     kind = _kind(size)
     Words(block)[0] = ctx.free[kind]

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from offramp_base.native.subset import Words, call_back, inlined, native
-from offramp_p4.native.runtime.context import Buffer, Context
+from offramp_p4.native.runtime.context import Buffer, SwitchMemory
 
 
 @native
-def _enlarge(ctx: Context, buffer: int, size: int) -> None:
+def _enlarge(ctx: SwitchMemory, buffer: int, size: int) -> None:
     call_back(ctx.grow, buffer, size)
 
 
 @inlined
-def room(ctx: Context, buffer: int, used: int, size: int) -> int:
+def room(ctx: SwitchMemory, buffer: int, used: int, size: int) -> int:
     """The address behind ``used`` bytes of a buffer, where ``size`` more fit."""
     if used + size > Buffer(Words(ctx) + buffer).size:
         _enlarge(ctx, buffer, used + size)
@@ -21,7 +21,7 @@ def room(ctx: Context, buffer: int, used: int, size: int) -> int:
 
 
 @inlined
-def append(ctx: Context, buffer: int, size: int) -> int:
+def append(ctx: SwitchMemory, buffer: int, size: int) -> int:
     """The address of ``size`` more bytes of a buffer, which now count as used."""
     used = Buffer(Words(ctx) + buffer).used
     Buffer(Words(ctx) + buffer).used = used + size

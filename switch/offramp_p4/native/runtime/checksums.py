@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from offramp_base.native.subset import Bytes, Words, native
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.randomness import draw_word
 
 
 @native
-def crc32(ctx: Context, data: Bytes, size: int) -> int:
+def crc32(ctx: SwitchMemory, data: Bytes, size: int) -> int:
     """CRC-32 of IEEE 802.3."""
     table = ctx.crc32
     crc = 0xFFFFFFFF
@@ -19,7 +19,7 @@ def crc32(ctx: Context, data: Bytes, size: int) -> int:
 
 
 @native
-def crc16(ctx: Context, data: Bytes, size: int) -> int:
+def crc16(ctx: SwitchMemory, data: Bytes, size: int) -> int:
     """CRC-16/ARC."""
     table = ctx.crc16
     crc = 0
@@ -62,6 +62,6 @@ def identity(_ctx: Words, data: Bytes, size: int) -> int:
 
 
 @native
-def random(ctx: Context, _data: Bytes, _size: int) -> int:
+def random(ctx: SwitchMemory, _data: Bytes, _size: int) -> int:
     """32 random bits, whatever the data."""
     return draw_word(ctx)

@@ -43,7 +43,7 @@ class Timer(Record):
     renewed: int  # since Python has looked: 0 not, 1 begun anew, 2 with another time to live
 
 
-class Table(Record):
+class TableRecord(Record):
     """A match table. Entries are counted from 1; 0 is none."""
 
     slots: Words  # address of the hash table
@@ -73,7 +73,7 @@ class Meter(Record):
     last_us: int
 
 
-class Leaving(Record):
+class DepartingFrame(Record):
     """A frame of a burst that leaves: the next bytes of OUT, and what follows them in the frame that came in."""
 
     port: int
@@ -94,7 +94,7 @@ class Learning(Record):
     added: int  # 1 when it has been
 
 
-class Context(Record):
+class SwitchMemory(Record):
     """Everything of one switch that machine code and Python share."""
 
     now_us: int
@@ -137,8 +137,8 @@ class Context(Record):
     current: int  # where the current one begins in the queue; far away for a packet from outside
 
     # Tables of the replication engine: by multicast group and by clone session.
-    groups: Table
-    sessions: Table
+    groups: TableRecord
+    sessions: TableRecord
 
     # The traffic manager.
     now_ps: int
@@ -188,7 +188,7 @@ class Context(Record):
     found_cells: int
     waited_us: int
     left_cells: int  # and that it leaves behind
-    pruned: Table  # level-2 exclusion id and port, of ports without copies
+    pruned: TableRecord  # level-2 exclusion id and port, of ports without copies
     # A Tofino.
     patterns: Words  # port, value and mask of what wakes the packet generator among the packets that come in again
     pattern_count: int
@@ -197,7 +197,7 @@ class Context(Record):
     # PSA and PNA.
     rss_key: Bytes  # of the Toeplitz hash
     gathered: Buffer  # the data of checksums, of one pass
-    hosts: Table  # PNA: the ports towards the host
+    hosts: TableRecord  # PNA: the ports towards the host
     mirrors: Buffer  # slots and sessions of the current pass, in order
     renewed: Buffer  # words of the table and number of each entry whose timer is
     lives_us: Words  # by expire-time profile: LIVES words
@@ -209,8 +209,8 @@ class Context(Record):
     unused: Annotated[Words, 3]  # so that what follows begins on a cache line
 
 
-STATS: Final = (Context.packets_in, Context.exhausted + 1)
+STATS: Final = (SwitchMemory.packets_in, SwitchMemory.exhausted + 1)
 """Counts, in the order of SwitchStats."""
 LIVES: Final = 256
 """Expire-time profiles, by their eight bits."""
-BUFFERS: Final = tuple(place.offset for place in Context.PLACES.values() if place.kind is Buffer)
+BUFFERS: Final = tuple(place.offset for place in SwitchMemory.PLACES.values() if place.kind is Buffer)

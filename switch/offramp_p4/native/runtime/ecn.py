@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Bytes, call_back, native
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 
 _CE: Final = 3
 _IPV4: Final = 0x0800
@@ -65,7 +65,7 @@ def _mark_ip(frame: Bytes, length: int) -> int:
 
 
 @native
-def mark(ctx: Context, frame: int, length: int) -> int:
+def mark(ctx: SwitchMemory, frame: int, length: int) -> int:
     """Mark a frame in place; returns whether it changed."""
     if ctx.mark == 0:
         return _mark_ip(Bytes(frame), length)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Words, native, prefetch
-from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.hashtable import BESIDE, find, home, mixed
 
 _SMALL: Final = 2048
@@ -14,14 +14,14 @@ _SMALL: Final = 2048
 
 
 @native
-def hint_slot(table: Table, key: Words, words: int) -> None:
+def hint_slot(table: TableRecord, key: Words, words: int) -> None:
     """The slot where the search for a key begins will be read."""
     if table.mask >= _SMALL:
         prefetch(table.slots + (home(key, words) & table.mask) * (words + 1))
 
 
 @native
-def hint_row(table: Table, key: Words, words: int, row_size: int) -> None:
+def hint_row(table: TableRecord, key: Words, words: int, row_size: int) -> None:
     """The row of the entry with this key will be read."""
     if table.mask >= _SMALL:
         number = find(table.slots, table.mask, key, words)
@@ -29,7 +29,7 @@ def hint_row(table: Table, key: Words, words: int, row_size: int) -> None:
 
 
 @native
-def next_row(table: Table, key: Words, spare: Words, row_size: int) -> int:
+def next_row(table: TableRecord, key: Words, spare: Words, row_size: int) -> int:
     """The address of the row of a key of one word that is 1 larger; 0 if there is none, or the table is small."""
     if table.mask < _SMALL:
         return 0
@@ -47,7 +47,7 @@ def hint_line(place: int) -> None:
 
 
 @native
-def hint_next(table: Table, key: Words, number: int, row_size: int) -> None:
+def hint_next(table: TableRecord, key: Words, number: int, row_size: int) -> None:
     """The packet will come again with a key of one word that is 1 larger: so the next line of slots will be read."""
     if table.mask >= _SMALL and (key[0] & BESIDE) == 0:
         prefetch(table.slots + 2 * (mixed(key[0] + BESIDE + 1) & ~BESIDE & table.mask))

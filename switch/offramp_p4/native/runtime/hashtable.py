@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Words, inlined, native
-from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.context import TableRecord
 
 FREE: Final = 0
 REMOVED: Final = -1
@@ -119,7 +119,7 @@ def insert_all(slots: Words, mask: int, keys: Words, words: int, numbers: Words,
 
 
 @native
-def insert_new(table: Table, keys: Words, words: int, numbers: Words, count: int) -> int:
+def insert_new(table: TableRecord, keys: Words, words: int, numbers: Words, count: int) -> int:
     """Set the numbers of keys until one is there already; returns the number of keys set."""
     for i in range(count):
         key = keys + i * words

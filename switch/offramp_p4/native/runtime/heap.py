@@ -6,14 +6,14 @@ from __future__ import annotations
 from offramp_base.native.heap import HeapEntry, drop_first, sift_up
 from offramp_base.native.subset import Words, native
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Buffer, Context
+from offramp_p4.native.runtime.context import Buffer, SwitchMemory
 
 ENTRY = HeapEntry.WORDS
 _BYTES = 8 * HeapEntry.WORDS
 
 
 @native
-def push(ctx: Context, heap: int, time: int, order: int, item: int) -> None:
+def push(ctx: SwitchMemory, heap: int, time: int, order: int, item: int) -> None:
     """Add an item."""
     append(ctx, heap, _BYTES)
     buffer = Buffer(Words(ctx) + heap)
@@ -21,7 +21,7 @@ def push(ctx: Context, heap: int, time: int, order: int, item: int) -> None:
 
 
 @native
-def pop(ctx: Context, heap: int) -> int:
+def pop(ctx: SwitchMemory, heap: int) -> int:
     """Take the first item out; there is one."""
     buffer = Buffer(Words(ctx) + heap)
     entries = HeapEntry(buffer.data)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Doubles, native
-from offramp_p4.native.runtime.context import Context, Meter
+from offramp_p4.native.runtime.context import Meter, SwitchMemory
 
 
 @native
-def execute_meter(ctx: Context, meter: Meter, amount: int) -> int:
+def execute_meter(ctx: SwitchMemory, meter: Meter, amount: int) -> int:
     """The colour of a packet that costs ``amount`` units."""
     elapsed = float(ctx.now_us - meter.last_us) / 1e6
     meter.last_us = ctx.now_us
@@ -28,7 +28,7 @@ def execute_meter(ctx: Context, meter: Meter, amount: int) -> int:
 
 
 @native
-def colour_aware(ctx: Context, meter: Meter, amount: int, before: int) -> int:
+def colour_aware(ctx: SwitchMemory, meter: Meter, amount: int, before: int) -> int:
     """The colour of a packet that has one (:func:`offramp_p4.engine.arrays.colour_aware`)."""
     if before == 2:
         execute_meter(ctx, meter, 0)

@@ -18,7 +18,7 @@ from typing import Final
 
 from offramp_base.native.subset import Words, inlined, native
 from offramp_p4.native.runtime.blocksets import find_in_blocks, put_into_blocks, take_from_block
-from offramp_p4.native.runtime.context import Patterns, Table
+from offramp_p4.native.runtime.context import Patterns, TableRecord
 from offramp_p4.native.runtime.entries import LONGEST, LOWEST, NEXT, PLACE, SCORE, VALUE, matches, record_words
 
 # Words of a row of a tuple, before its mask.
@@ -41,7 +41,7 @@ def _slot(row: Words, key: Words, words: int) -> Words:
 
 
 @inlined
-def find_best(table: Table, key: Words, values: Words, scratch: Words, words: int, ranges: int) -> int:
+def find_best(table: TableRecord, key: Words, values: Words, scratch: Words, words: int, ranges: int) -> int:
     """The entry with the highest score that matches; ``values`` are those of the range keys.
 
     ``scratch`` has room for the words of a set.

@@ -20,7 +20,7 @@ from offramp_p4.native.runtime.again import (
     wait_unchanged,
 )
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Context, Leaving
+from offramp_p4.native.runtime.context import DepartingFrame, SwitchMemory
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.program import (
     CHECK_FAILED,
@@ -82,7 +82,7 @@ NO_FIELDS: Final = 0
 
 
 @native
-def pass_again(ctx: Context, waiting: int) -> None:
+def pass_again(ctx: SwitchMemory, waiting: int) -> None:
     """The pass of a packet that has waited."""
     at = Again(waiting)
     saved = int(at + 1)
@@ -93,7 +93,7 @@ def pass_again(ctx: Context, waiting: int) -> None:
 
 
 @native
-def pass_unchanged(ctx: Context) -> None:
+def pass_unchanged(ctx: SwitchMemory) -> None:
     """The pass of a packet that has waited with the headers that are kept."""
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
@@ -109,7 +109,7 @@ def pass_unchanged(ctx: Context) -> None:
 
 
 @native
-def _take_memory(ctx: Context) -> int:
+def _take_memory(ctx: SwitchMemory) -> int:
     """The address of a packet memory; 0 when copies of copies have used up all."""
     taken = ctx.top
     if taken == ctx.limit:
@@ -120,7 +120,7 @@ def _take_memory(ctx: Context) -> int:
 
 
 @native
-def pass_ingress(ctx: Context, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
+def pass_ingress(ctx: SwitchMemory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
     """One pass through parser and ingress, and the egress of every copy that results."""
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
@@ -132,7 +132,7 @@ def pass_ingress(ctx: Context, length: int, port: int, kind: int, restore: int, 
 
 @native
 def _pass_with(
-    ctx: Context, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int
+    ctx: SwitchMemory, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int
 ) -> None:
     ctx.digests.used = ctx.digests.start
     if _parsed(ctx, m, length, port, kind, restore, fields, saved) == 0:
@@ -140,7 +140,7 @@ def _pass_with(
 
 
 @native
-def _pass_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
+def _pass_ingress(ctx: SwitchMemory, m: Memory, length: int, port: int) -> None:
     """Ingress, and the egress of every copy that results."""
     ctx.passes += 1
     if ingress(ctx, m) == CHECK_FAILED:
@@ -166,7 +166,9 @@ def _pass_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
 
 
 @native
-def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> int:
+def _parsed(
+    ctx: SwitchMemory, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int
+) -> int:
     """Fresh memory after the parser and the verification of checksums; 1 if the packet has ended there."""
     known = parsed_before(ctx, length)
     if known:
@@ -192,7 +194,7 @@ def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore:
 
 
 @inlined
-def _describe(ctx: Context, m: Memory, length: int, port: int) -> None:
+def _describe(ctx: SwitchMemory, m: Memory, length: int, port: int) -> None:
     """Set what is known of a packet before it is parsed."""
     ctx.whole = 0
     m[LENGTH] = length
@@ -202,7 +204,7 @@ def _describe(ctx: Context, m: Memory, length: int, port: int) -> None:
 
 
 @inlined
-def _verified(ctx: Context, m: Memory) -> bool:
+def _verified(ctx: SwitchMemory, m: Memory) -> bool:
     """Run the verification of checksums; whether the packet goes on."""
     if verify(ctx, m) == CHECK_FAILED:
         _failed(ctx)
@@ -214,7 +216,7 @@ def _verified(ctx: Context, m: Memory) -> bool:
 
 
 @native
-def leave(ctx: Context, m: Memory, port: int) -> None:
+def leave(ctx: SwitchMemory, m: Memory, port: int) -> None:
     """Egress and what follows it, for one copy."""
     m[EGRESS_PORT] = port
     m[EGRESS_SPEC] = (ctx.drop_port + 1) & 0x1FF
@@ -249,20 +251,20 @@ def leave(ctx: Context, m: Memory, port: int) -> None:
 
 
 @native
-def send_whole(ctx: Context, m: Memory, port: int, start: int) -> None:
+def send_whole(ctx: SwitchMemory, m: Memory, port: int, start: int) -> None:
     """Put the rest of the frame behind its headers, and note where it goes."""
     length = _whole(ctx, m, start)
     if m[RECIRCULATE] != 0:
         _recirculate(ctx, m, start, length)
         return
     ctx.packets_out += 1
-    record = Words(append(ctx, offset(Context.index), 16))
+    record = Words(append(ctx, offset(SwitchMemory.index), 16))
     record[0] = port
     record[1] = length
 
 
 @native
-def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
+def send_head(ctx: SwitchMemory, m: Memory, port: int, start: int) -> None:
     """Send the headers and note the rest of the frame, which stays in place. Waiting frames leave as a whole."""
     skipped = -1
     rest = 0
@@ -282,7 +284,7 @@ def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
                 ctx.out.used = start + head
             rest = m[TRUNCATE] - head
     ctx.packets_out += 1
-    leaving = Leaving(append(ctx, offset(Context.index), 8 * Leaving.WORDS))
+    leaving = DepartingFrame(append(ctx, offset(SwitchMemory.index), 8 * DepartingFrame.WORDS))
     leaving.port = port
     leaving.head = head
     leaving.number = ctx.number
@@ -291,10 +293,10 @@ def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 
 @native
-def _whole(ctx: Context, m: Memory, start: int) -> int:
+def _whole(ctx: SwitchMemory, m: Memory, start: int) -> int:
     """Put the rest of the frame behind its headers in OUT, which begin at START; the bytes of both."""
     rest = m[LENGTH] - m[CURSOR]
-    copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
+    copy(Bytes(append(ctx, offset(SwitchMemory.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
     length = ctx.out.used - start
     if length > m[TRUNCATE]:
         length = m[TRUNCATE]
@@ -304,7 +306,7 @@ def _whole(ctx: Context, m: Memory, start: int) -> int:
 
 
 @native
-def _recirculate(ctx: Context, m: Memory, start: int, length: int) -> None:
+def _recirculate(ctx: SwitchMemory, m: Memory, start: int, length: int) -> None:
     """Have the frame that begins at START in OUT wait for another pass."""
     ctx.recirculations += 1
     ctx.out.used = start
@@ -312,7 +314,7 @@ def _recirculate(ctx: Context, m: Memory, start: int, length: int) -> None:
 
 
 @native
-def _multicast(ctx: Context, m: Memory, group: int) -> None:
+def _multicast(ctx: SwitchMemory, m: Memory, group: int) -> None:
     key = Words(ctx.top)  # scratch space: packet memories are larger than a key
     if ctx.top == ctx.limit:
         ctx.looped += 1
@@ -326,7 +328,7 @@ def _multicast(ctx: Context, m: Memory, group: int) -> None:
 
 
 @native
-def _replicate(ctx: Context, m: Memory, row: Words) -> None:
+def _replicate(ctx: SwitchMemory, m: Memory, row: Words) -> None:
     """Send the copies of a row: address of its (port, replication id) pairs, and their number."""
     replica = Words(row[0])
     count = row[1]
@@ -348,7 +350,7 @@ def _replicate(ctx: Context, m: Memory, row: Words) -> None:
 
 
 @native
-def _session(ctx: Context, session: int) -> int:
+def _session(ctx: SwitchMemory, session: int) -> int:
     """The address of the row of a clone session; 0 if there is none."""
     if ctx.top == ctx.limit:
         ctx.looped += 1
@@ -360,7 +362,7 @@ def _session(ctx: Context, session: int) -> int:
 
 
 @native
-def _clone_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
+def _clone_ingress(ctx: SwitchMemory, m: Memory, length: int, port: int) -> None:
     """A clone of the packet as it came in, parsed again; of the metadata only the field list is kept."""
     m[CLONE] = 0
     row = _session(ctx, m[CLONE_SESSION])
@@ -379,7 +381,7 @@ def _clone_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
 
 
 @native
-def _clone_egress(ctx: Context, m: Memory) -> None:
+def _clone_egress(ctx: SwitchMemory, m: Memory) -> None:
     """A clone of the packet as egress has left it, which starts with egress."""
     m[CLONE] = 0
     row = _session(ctx, m[CLONE_SESSION])
@@ -398,7 +400,7 @@ def _clone_egress(ctx: Context, m: Memory) -> None:
 
 
 @native
-def _send_clones(ctx: Context, m: Memory, row: Words) -> None:
+def _send_clones(ctx: SwitchMemory, m: Memory, row: Words) -> None:
     ctx.clones += row[1]
     if row[2] != 0:
         m[TRUNCATE] = row[2]
@@ -406,7 +408,7 @@ def _send_clones(ctx: Context, m: Memory, row: Words) -> None:
 
 
 @native
-def _failed(ctx: Context) -> None:
+def _failed(ctx: SwitchMemory) -> None:
     """A block has been left at once: by a failed check, or since the packet has no more steps."""
     if ctx.steps >= 0:
         ctx.failed_checks += 1

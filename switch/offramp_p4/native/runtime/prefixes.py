@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Bytes, Words, highest_bit, inlined, native
-from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.hashtable import find, insert, remove
 
 ROOT_LENGTH: Final = 255
@@ -37,7 +37,7 @@ def masked(into: Words, key: Words, words: int, width: int, length: int, length_
 
 @inlined
 def find_longest(
-    table: Table, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
+    table: TableRecord, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
 ) -> int:
     """The entry with the longest prefix of ``key``; ``probe`` is scratch space of as many words."""
     slots = table.slots
@@ -81,7 +81,7 @@ def _first_bits(key: Words, width: int, root_bits: int) -> int:
 
 @native
 def add_prefixes(
-    table: Table,
+    table: TableRecord,
     keys: Words,
     lengths: Bytes,
     entries: Words,
@@ -111,7 +111,7 @@ def add_prefixes(
 
 @native
 def drop_prefixes(
-    table: Table,
+    table: TableRecord,
     keys: Words,
     lengths: Bytes,
     entries: Words,
@@ -148,7 +148,7 @@ def drop_prefixes(
 
 @native
 def _row(
-    table: Table, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
+    table: TableRecord, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
 ) -> Words:
     """The first row of the root for a key; for exact keys that are new it is made."""
     sets = (width - root_bits + 63) // 64
@@ -168,7 +168,7 @@ def _row(
 
 
 @native
-def _note_prefix(table: Table, row: Words, width: int, root_bits: int, length: int, entry: int) -> None:
+def _note_prefix(table: TableRecord, row: Words, width: int, root_bits: int, length: int, entry: int) -> None:
     """Note a prefix in the root, from the first of its rows."""
     sets = (width - root_bits + 63) // 64
     if length > root_bits:

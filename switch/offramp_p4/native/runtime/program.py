@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Bytes, Field, Memory, supplied
-from offramp_p4.native.runtime.context import Context
+from offramp_base.native.subset import Bytes, Memory, PacketScalar, supplied
+from offramp_p4.native.runtime.context import SwitchMemory
 
 # How a block ends.
 DONE: Final = 0
@@ -15,104 +15,104 @@ FAULTED: Final = 2  # a parser error, whose number is in the field FAULT
 CHECK_FAILED: Final = 3
 
 # Of the engine.
-CURSOR: Final = Field("cursor")  # bytes of the frame that the parser has consumed
-LENGTH: Final = Field("length")  # bytes of the frame
-GROWTH: Final = Field("growth")  # bytes of headers made valid minus bytes made invalid
-WRITTEN: Final = Field("written")  # not 0 if headers may have been written since they were parsed
-FAULT: Final = Field("fault")
+CURSOR: Final = PacketScalar("cursor")  # bytes of the frame that the parser has consumed
+LENGTH: Final = PacketScalar("length")  # bytes of the frame
+GROWTH: Final = PacketScalar("growth")  # bytes of headers made valid minus bytes made invalid
+WRITTEN: Final = PacketScalar("written")  # not 0 if headers may have been written since they were parsed
+FAULT: Final = PacketScalar("fault")
 
 # Of the architecture.
-CLONE: Final = Field("clone")
-CLONE_SESSION: Final = Field("clone_session")
-CLONE_FIELDS: Final = Field("clone_fields")
-RESUBMIT: Final = Field("resubmit")
-RESUBMIT_FIELDS: Final = Field("resubmit_fields")
-RECIRCULATE: Final = Field("recirculate")
-RECIRCULATE_FIELDS: Final = Field("recirculate_fields")
-TRUNCATE: Final = Field("truncate")
-CHECKSUM_WRONG: Final = Field("checksum_wrong")
+CLONE: Final = PacketScalar("clone")
+CLONE_SESSION: Final = PacketScalar("clone_session")
+CLONE_FIELDS: Final = PacketScalar("clone_fields")
+RESUBMIT: Final = PacketScalar("resubmit")
+RESUBMIT_FIELDS: Final = PacketScalar("resubmit_fields")
+RECIRCULATE: Final = PacketScalar("recirculate")
+RECIRCULATE_FIELDS: Final = PacketScalar("recirculate_fields")
+TRUNCATE: Final = PacketScalar("truncate")
+CHECKSUM_WRONG: Final = PacketScalar("checksum_wrong")
 
 # Of standard_metadata.
-INGRESS_PORT: Final = Field("ingress_port")
-EGRESS_SPEC: Final = Field("egress_spec")
-EGRESS_PORT: Final = Field("egress_port")
-INSTANCE_TYPE: Final = Field("instance_type")
-PACKET_LENGTH: Final = Field("packet_length")
-INGRESS_TIME: Final = Field("ingress_global_timestamp")
-EGRESS_TIME: Final = Field("egress_global_timestamp")
-GROUP: Final = Field("mcast_grp")
-REPLICATION_ID: Final = Field("egress_rid")
-CHECKSUM_ERROR: Final = Field("checksum_error")
-PARSER_ERROR: Final = Field("parser_error")
-PRIORITY: Final = Field("priority")
-ENQUEUE_TIME: Final = Field("enq_timestamp")
-ENQUEUE_DEPTH: Final = Field("enq_qdepth")
-DEQUEUE_TIME: Final = Field("deq_timedelta")
-DEQUEUE_DEPTH: Final = Field("deq_qdepth")
+INGRESS_PORT: Final = PacketScalar("ingress_port")
+EGRESS_SPEC: Final = PacketScalar("egress_spec")
+EGRESS_PORT: Final = PacketScalar("egress_port")
+INSTANCE_TYPE: Final = PacketScalar("instance_type")
+PACKET_LENGTH: Final = PacketScalar("packet_length")
+INGRESS_TIME: Final = PacketScalar("ingress_global_timestamp")
+EGRESS_TIME: Final = PacketScalar("egress_global_timestamp")
+GROUP: Final = PacketScalar("mcast_grp")
+REPLICATION_ID: Final = PacketScalar("egress_rid")
+CHECKSUM_ERROR: Final = PacketScalar("checksum_error")
+PARSER_ERROR: Final = PacketScalar("parser_error")
+PRIORITY: Final = PacketScalar("priority")
+ENQUEUE_TIME: Final = PacketScalar("enq_timestamp")
+ENQUEUE_DEPTH: Final = PacketScalar("enq_qdepth")
+DEQUEUE_TIME: Final = PacketScalar("deq_timedelta")
+DEQUEUE_DEPTH: Final = PacketScalar("deq_qdepth")
 
 
 @supplied
-def parse(ctx: Context, m: Memory) -> int:
+def parse(ctx: SwitchMemory, m: Memory) -> int:
     """Run the parser."""
     raise NotImplementedError
 
 
 @supplied
-def foresee_slots(ctx: Context, frame: Bytes, length: int) -> None:
+def foresee_slots(ctx: SwitchMemory, frame: Bytes, length: int) -> None:
     """Hint where the look-ups of a packet begin that comes later."""
     raise NotImplementedError
 
 
 @supplied
-def foresee_rows(ctx: Context, frame: Bytes, length: int) -> None:
+def foresee_rows(ctx: SwitchMemory, frame: Bytes, length: int) -> None:
     """Hint what the entries of a packet do whose slots have been hinted."""
     raise NotImplementedError
 
 
 @supplied
-def verify(ctx: Context, m: Memory) -> int:
+def verify(ctx: SwitchMemory, m: Memory) -> int:
     """Run the verification of checksums."""
     raise NotImplementedError
 
 
 @supplied
-def ingress(ctx: Context, m: Memory) -> int:
+def ingress(ctx: SwitchMemory, m: Memory) -> int:
     """Run the ingress control."""
     raise NotImplementedError
 
 
 @supplied
-def egress(ctx: Context, m: Memory) -> int:
+def egress(ctx: SwitchMemory, m: Memory) -> int:
     """Run the egress control."""
     raise NotImplementedError
 
 
 @supplied
-def compute(ctx: Context, m: Memory) -> int:
+def compute(ctx: SwitchMemory, m: Memory) -> int:
     """Run the computation of checksums."""
     raise NotImplementedError
 
 
 @supplied
-def deparse(ctx: Context, m: Memory) -> int:
+def deparse(ctx: SwitchMemory, m: Memory) -> int:
     """Run the deparser, which writes to the buffer OUT."""
     raise NotImplementedError
 
 
 @supplied
-def deliver(ctx: Context, m: Memory, port: int) -> None:
+def deliver(ctx: SwitchMemory, m: Memory, port: int) -> None:
     """Send a copy on its way from ingress or from cloning to egress."""
     raise NotImplementedError
 
 
 @supplied
-def deliver_only(ctx: Context, m: Memory, port: int) -> None:
+def deliver_only(ctx: SwitchMemory, m: Memory, port: int) -> None:
     """As :func:`deliver`, for the last copy that a pass sends, which may have left egress when this returns."""
     raise NotImplementedError
 
 
 @supplied
-def send(ctx: Context, m: Memory, port: int, start: int) -> None:
+def send(ctx: SwitchMemory, m: Memory, port: int, start: int) -> None:
     """Send what egress has left, with the headers that begin at START in OUT."""
     raise NotImplementedError
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_base.native.subset import Bytes, Memory, copy, native
 from offramp_p4.native.runtime.again import Again, begin_frame
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
@@ -34,9 +34,9 @@ from offramp_p4.native.runtime.program import (
 )
 from offramp_p4.native.runtime.queues import (
     HEAD_BYTES,
-    Held,
-    Port,
-    Queue,
+    HeldBlock,
+    QueuedPort,
+    QueueRecord,
     admit,
     enqueue,
     find_port,
@@ -49,10 +49,10 @@ _DEPTH_MASK: Final = (1 << 19) - 1
 
 
 @native
-def hold(ctx: Context, m: Memory, number: int) -> None:
+def hold(ctx: SwitchMemory, m: Memory, number: int) -> None:
     """Put a copy that has come out of ingress or of cloning into the queue that it asks for."""
     size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])
-    port = Port(find_port(ctx, number))
+    port = QueuedPort(find_port(ctx, number))
     queue = admit(ctx, port, m[PRIORITY], size)
     if queue == 0:
         return
@@ -61,26 +61,26 @@ def hold(ctx: Context, m: Memory, number: int) -> None:
     stored = Memory(int(held) + HEAD_BYTES)
     duplicate_memory(stored, m)
     stored[ENQUEUE_TIME] = ctx.now_us
-    stored[ENQUEUE_DEPTH] = Queue(queue).packets & _DEPTH_MASK
+    stored[ENQUEUE_DEPTH] = QueueRecord(queue).packets & _DEPTH_MASK
     copy(Bytes(int(stored) + ctx.stride), Bytes(ctx.frame + m[CURSOR]), rest)
     enqueue(ctx, port, m[PRIORITY], size, held)
 
 
 @native
-def hold_or_leave(ctx: Context, m: Memory, number: int) -> None:
+def hold_or_leave(ctx: SwitchMemory, m: Memory, number: int) -> None:
     """Like :func:`hold`, but a frame that would leave its queue at once skips it."""
-    port = Port(find_port(ctx, number))
+    port = QueuedPort(find_port(ctx, number))
     if ctx.waiting == 0 and is_next(ctx, port):
         size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])
         queue = pass_by(ctx, port, m[PRIORITY], size)
         if queue != 0:
-            _leave_now(ctx, m, port, Queue(queue))
+            _leave_now(ctx, m, port, QueueRecord(queue))
             return
     hold(ctx, m, number)
 
 
 @native
-def _leave_now(ctx: Context, m: Memory, port: Port, queue: Queue) -> None:
+def _leave_now(ctx: SwitchMemory, m: Memory, port: QueuedPort, queue: QueueRecord) -> None:
     """The egress of a copy that has found its queue empty, and the line."""
     m[ENQUEUE_TIME] = ctx.now_us
     m[ENQUEUE_DEPTH] = 0
@@ -96,9 +96,9 @@ def _leave_now(ctx: Context, m: Memory, port: Port, queue: Queue) -> None:
 
 
 @native
-def _go_round(ctx: Context) -> None:
+def _go_round(ctx: SwitchMemory) -> None:
     """The next pass of the frame that is kept: at once, if it would leave the queue of its way back now."""
-    port = Port(find_port(ctx, RECIRCULATION))
+    port = QueuedPort(find_port(ctx, RECIRCULATION))
     if ctx.waiting == 1 and port.rate == 0 and is_next(ctx, port) and pass_by(ctx, port, 0, ctx.kept_length) != 0:
         ctx.steps = ctx.max_steps
         pass_unchanged(ctx)
@@ -110,17 +110,17 @@ def _go_round(ctx: Context) -> None:
 
 
 @native
-def _hold_again(ctx: Context, waiting: Again) -> None:
+def _hold_again(ctx: SwitchMemory, waiting: Again) -> None:
     """Put a packet that recirculates into the queue of its way back to the parser."""
     saved = int(waiting + 1)
     frame = waiting.frame
     if frame == 0:
         frame = saved + fields_size(waiting.fields)
-    _hold_frame(ctx, Port(find_port(ctx, RECIRCULATION)), waiting.fields, waiting.length, saved, frame)
+    _hold_frame(ctx, QueuedPort(find_port(ctx, RECIRCULATION)), waiting.fields, waiting.length, saved, frame)
 
 
 @native
-def _hold_frame(ctx: Context, port: Port, fields: int, length: int, saved: int, frame: int) -> None:
+def _hold_frame(ctx: SwitchMemory, port: QueuedPort, fields: int, length: int, saved: int, frame: int) -> None:
     """Put a frame into the queue of the way back, with fields that are SAVED there; 0: those that are kept."""
     if admit(ctx, port, 0, length) == 0:
         return
@@ -138,35 +138,35 @@ def _hold_frame(ctx: Context, port: Port, fields: int, length: int, saved: int, 
 
 
 @native
-def pass_first(ctx: Context, frame: int, length: int, port: int) -> None:
+def pass_first(ctx: SwitchMemory, frame: int, length: int, port: int) -> None:
     """The first pass of a packet."""
     begin_frame(ctx, frame)
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
 
 
 @native
-def pass_recirculated(ctx: Context, block: int) -> None:
+def pass_recirculated(ctx: SwitchMemory, block: int) -> None:
     """The pass of a recirculated packet."""
-    held = Held(block)
+    held = HeldBlock(block)
     saved = block + HEAD_BYTES
     begin_frame(ctx, saved + fields_size(held.fields))
     pass_ingress(ctx, held.content_bytes, 0, RECIRCULATED, 1, held.fields, saved)
 
 
 @native
-def pass_egress(ctx: Context, port: int, block: int) -> None:
+def pass_egress(ctx: SwitchMemory, port: int, block: int) -> None:
     """The egress of a copy that has left its queue, and the line."""
-    held = Held(block)
-    queue = Queue(held.next)
+    held = HeldBlock(block)
+    queue = QueueRecord(held.next)
     m = Memory(block + HEAD_BYTES)
     m[DEQUEUE_TIME] = ctx.now_us - held.enqueued_ps // PS_PER_US
     m[DEQUEUE_DEPTH] = queue.packets & _DEPTH_MASK
     ctx.frame = int(m) + ctx.stride - m[CURSOR]
     sent = ctx.index.used
     ctx.steps = ctx.max_steps
-    leave(ctx, m, Port(port).number)
+    leave(ctx, m, QueuedPort(port).number)
     end_steps(ctx)
-    finish(ctx, Port(port), queue, held.congested, sent)
+    finish(ctx, QueuedPort(port), queue, held.congested, sent)
     if held.congested != 0 and ctx.waiting > 0:
         waiting = Again(ctx.queue.data + ctx.queue.start)
         frame = int(waiting + 1) + fields_size(waiting.fields)
@@ -174,7 +174,7 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
 
 
 @native
-def pass_waiting(ctx: Context, waiting: int) -> None:
+def pass_waiting(ctx: SwitchMemory, waiting: int) -> None:
     """The next pass of a packet that was resubmitted, or the way back of one that recirculates; 0: that is kept."""
     if waiting == 0:
         _go_round(ctx)

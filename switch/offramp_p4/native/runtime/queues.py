@@ -10,14 +10,14 @@ from offramp_base.native.subset import Words, below, call_back, highest_bit, nat
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
-    Context,
+    SwitchMemory,
 )
 from offramp_p4.native.runtime.heap import push
 from offramp_p4.tm.config import ALL_PERCENT
 from offramp_p4.tm.scheduler import QUANTUM_BYTES
 
 
-class Held(Record):
+class HeldBlock(Record):
     """The beginning of a block: a frame in a queue."""
 
     next: int  # address of the next block; out of the queue, of the queue
@@ -30,7 +30,7 @@ class Held(Record):
     fields: int  # its field list
 
 
-class Queue(Record):
+class QueueRecord(Record):
     """A queue. Limits that are not set are UNLIMITED."""
 
     limit_bytes: int
@@ -40,8 +40,8 @@ class Queue(Record):
     least: int  # guaranteed percent; 0: none
     bytes: int
     packets: int
-    head: At[Held]  # address of the first block
-    tail: At[Held]
+    head: At[HeldBlock]  # address of the first block
+    tail: At[HeldBlock]
     deficit: int  # of a queue with a guaranteed share: bytes times percent that it may send at once
     enqueued: int  # from here on in the order of QueueStats
     enqueued_bytes: int
@@ -54,7 +54,7 @@ class Queue(Record):
     peak_bytes: int
 
 
-class Port(Record):
+class QueuedPort(Record):
     """A port. Behind it are the ring of its weighted queues that hold something, and its queues."""
 
     number: int
@@ -68,7 +68,7 @@ class Port(Record):
     ring_first: int
     ring_count: int
     turn_begins: int
-    queues: At[Queue]  # address
+    queues: At[QueueRecord]  # address
     queue_count: int
     shares: int  # bit n: queue n is guaranteed a share
     reserved: Annotated[Words, 2]
@@ -86,7 +86,7 @@ _OVERHEAD: Final = wire_bytes(1500) - 1500
 
 
 @native
-def find_port(ctx: Context, number: int) -> int:
+def find_port(ctx: SwitchMemory, number: int) -> int:
     """The address of a port."""
     if below(number + 1, ctx.port_count):
         known = ctx.ports[number + 1]
@@ -97,7 +97,7 @@ def find_port(ctx: Context, number: int) -> int:
 
 
 @native
-def admit(ctx: Context, port: Port, number: int, size: int) -> int:
+def admit(ctx: SwitchMemory, port: QueuedPort, number: int, size: int) -> int:
     """The address of a queue if another frame fits into it; else the frame is counted as dropped, and 0."""
     if not below(number, port.queue_count):
         ctx.misdirected += 1
@@ -112,7 +112,7 @@ def admit(ctx: Context, port: Port, number: int, size: int) -> int:
 
 
 @native
-def enqueue(ctx: Context, port: Port, number: int, size: int, held: Held) -> None:
+def enqueue(ctx: SwitchMemory, port: QueuedPort, number: int, size: int, held: HeldBlock) -> None:
     """Append a frame to a queue that has admitted it."""
     queue = port.queues[number]
     held.next = 0
@@ -142,7 +142,7 @@ def enqueue(ctx: Context, port: Port, number: int, size: int, held: Held) -> Non
 
 
 @native
-def _fill(port: Port, queue: Queue, number: int) -> None:
+def _fill(port: QueuedPort, queue: QueueRecord, number: int) -> None:
     """A queue that was empty holds a frame."""
     if queue.weight == 0:
         port.strict |= 1 << number
@@ -152,12 +152,12 @@ def _fill(port: Port, queue: Queue, number: int) -> None:
 
 
 @native
-def dequeue(ctx: Context, port: Port) -> int:
+def dequeue(ctx: SwitchMemory, port: QueuedPort) -> int:
     """Take out the frame whose turn it is; its block, which now has the address of the queue for NEXT."""
     number = _choose_strict(port) if port.strict != 0 else _choose_weighted(port)
     queue = port.queues[number]
     held = queue.head
-    queue.head = Held(held.next)
+    queue.head = HeldBlock(held.next)
     held.next = int(queue)
     queue.packets -= 1
     queue.bytes -= held.frame_bytes
@@ -172,14 +172,14 @@ def dequeue(ctx: Context, port: Port) -> int:
 
 
 @native
-def is_free(ctx: Context, port: Port) -> bool:
+def is_free(ctx: SwitchMemory, port: QueuedPort) -> bool:
     """Whether nothing waits for a port and its line is free; nor does a frame arrive, or an observer look, by now."""
     idle = port.scheduled == 0 and port.free_ps <= ctx.now_ps
     return idle and ctx.now_ps <= ctx.quiet_ps and ctx.observed == 0
 
 
 @native
-def pass_by(ctx: Context, port: Port, number: int, size: int) -> int:
+def pass_by(ctx: SwitchMemory, port: QueuedPort, number: int, size: int) -> int:
     """Count a frame that goes through a queue of a port that is free, at once.
 
     The address of the queue, or 0: the queue, or what it may hold, is such that the frame has to go the usual way.
@@ -202,8 +202,8 @@ def pass_by(ctx: Context, port: Port, number: int, size: int) -> int:
 
 
 @native
-def _choose_strict(port: Port) -> int:
-    """The highest, or one whose guaranteed share is due: as in :class:`offramp_p4.tm.scheduler.Scheduler`."""
+def _choose_strict(port: QueuedPort) -> int:
+    """The highest, or one whose guaranteed share is due: as in :class:`offramp_p4.tm.scheduler.PortScheduler`."""
     number = highest_bit(port.strict)
     waiting = port.shares & port.strict
     if waiting == 0:
@@ -232,8 +232,8 @@ def _choose_strict(port: Port) -> int:
 
 
 @native
-def _choose_weighted(port: Port) -> int:
-    """Deficit round robin: as in :class:`offramp_p4.tm.scheduler.Scheduler`."""
+def _choose_weighted(port: QueuedPort) -> int:
+    """Deficit round robin: as in :class:`offramp_p4.tm.scheduler.PortScheduler`."""
     ring = port.ring
     number = ring[port.ring_first]
     queue = port.queues[number]
@@ -258,7 +258,7 @@ def _choose_weighted(port: Port) -> int:
 
 
 @native
-def transmit(ctx: Context, port: Port, size: int) -> int:
+def transmit(ctx: SwitchMemory, port: QueuedPort, size: int) -> int:
     """Occupy the line of a port, which is free, with a frame; when it is free again."""
     now_ps = ctx.now_ps
     if port.rate == 0:
@@ -274,7 +274,7 @@ def transmit(ctx: Context, port: Port, size: int) -> int:
 
 
 @native
-def release(ctx: Context, port: Port) -> None:
+def release(ctx: SwitchMemory, port: QueuedPort) -> None:
     """The frame at the head of a port has gone."""
     port.scheduled = 0
     if port.waiting > 0:
@@ -289,19 +289,19 @@ def line_bytes(size: int) -> int:
 
 
 @native
-def _schedule(ctx: Context, port: Port) -> None:
+def _schedule(ctx: SwitchMemory, port: QueuedPort) -> None:
     port.scheduled = 1
     time = ctx.now_ps
     if port.free_ps > time:
         time = port.free_ps
-    push(ctx, offset(Context.ready), time, port.number, int(port))
+    push(ctx, offset(SwitchMemory.ready), time, port.number, int(port))
 
 
 @native
-def _changed(ctx: Context, port: Port, number: int, queue: Queue) -> None:
+def _changed(ctx: SwitchMemory, port: QueuedPort, number: int, queue: QueueRecord) -> None:
     """Tell an observer the depth of a queue."""
     if ctx.observed != 0:
-        change = Words(append(ctx, offset(Context.changes), 40))
+        change = Words(append(ctx, offset(SwitchMemory.changes), 40))
         change[0] = ctx.now_ps
         change[1] = port.number
         change[2] = number

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from offramp_base.native.subset import below, call_word, highest_bit, native
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 
 
 @native
-def draw_word(ctx: Context) -> int:
+def draw_word(ctx: SwitchMemory) -> int:
     """Draw a word like ``getrandbits(32)``."""
     return call_word(ctx.random_next, ctx.random_state)
 
 
 @native
-def draw_bits(ctx: Context, bits: int) -> int:
+def draw_bits(ctx: SwitchMemory, bits: int) -> int:
     """Draw bits like ``getrandbits(bits)``, at most 64."""
     if bits <= 32:
         return draw_word(ctx) >> (32 - bits)
@@ -23,7 +23,7 @@ def draw_bits(ctx: Context, bits: int) -> int:
 
 
 @native
-def draw_between(ctx: Context, low: int, high: int) -> int:
+def draw_between(ctx: SwitchMemory, low: int, high: int) -> int:
     """Draw like ``randint(low, high)``, for numbers whose difference has at most 63 bits."""
     choices = high - low + 1
     bits = highest_bit(choices) + 1

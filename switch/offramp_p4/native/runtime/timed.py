@@ -10,10 +10,10 @@ from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Ints, Words, below, native, supplied
 from offramp_p4.native.runtime.blocks import give_block, take_block
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.heap import pop, push
-from offramp_p4.native.runtime.queues import Held, Port, Queue, dequeue, is_free, release, transmit
+from offramp_p4.native.runtime.queues import HeldBlock, QueuedPort, QueueRecord, dequeue, is_free, release, transmit
 from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
 
 RECIRCULATION: Final = -1
@@ -23,54 +23,54 @@ PS_PER_US: Final = 10**6
 _NEVER: Final = 1 << 62
 
 
-class _Budget(Record):
+class _BudgetRecord(Record):
     """Passes that a packet and its copies may still make, shared by all of them."""
 
     passes: int
     users: int  # how many of them there are
 
 
-_BUDGET_BYTES: Final = 8 * _Budget.WORDS
+_BUDGET_BYTES: Final = 8 * _BudgetRecord.WORDS
 
 
 @supplied
-def arrive(ctx: Context, frame: int, length: int, port: int) -> None:
+def arrive(ctx: SwitchMemory, frame: int, length: int, port: int) -> None:
     """The first pass of a packet."""
     raise NotImplementedError
 
 
 @supplied
-def hint(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+def hint(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
     """Hint what the packets behind number ``i`` of a batch will look up."""
     raise NotImplementedError
 
 
 @supplied
-def come_back(ctx: Context, held: int) -> None:
+def come_back(ctx: SwitchMemory, held: int) -> None:
     """Run the pass of the recirculated packet in this block."""
     raise NotImplementedError
 
 
 @supplied
-def depart(ctx: Context, port: int, held: int) -> None:
+def depart(ctx: SwitchMemory, port: int, held: int) -> None:
     """The egress of the copy that has left its queue, and the line; ``port`` and ``held`` are addresses."""
     raise NotImplementedError
 
 
 @supplied
-def go_on(ctx: Context, waiting: int) -> None:
+def go_on(ctx: SwitchMemory, waiting: int) -> None:
     """Send what waits for another pass on its way: to a queue, or through the pass; 0: the frame that is kept."""
     raise NotImplementedError
 
 
 @native
-def no_hint(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+def no_hint(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
     """Fetch nothing ahead."""
 
 
 @native
 def receive_batch(
-    ctx: Context, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
+    ctx: SwitchMemory, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
 ) -> int:
     """``count`` packets arrive at their times, which never go back; 1, and nothing done, if a length is wrong."""
     for i in range(count):
@@ -86,19 +86,19 @@ def receive_batch(
 
 
 @native
-def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> None:
+def receive(ctx: SwitchMemory, now_ps: int, frame: int, length: int, port: int) -> None:
     """A packet arrives; what was due before has happened then."""
     _receive(ctx, now_ps, frame, length, port, now_ps - 1)
 
 
 @native
-def _receive(ctx: Context, now_ps: int, frame: int, length: int, port: int, quiet_ps: int) -> None:
+def _receive(ctx: SwitchMemory, now_ps: int, frame: int, length: int, port: int, quiet_ps: int) -> None:
     """A packet arrives, and no other before ``quiet_ps`` is over."""
     _run_until(ctx, now_ps - 1)
     _at(ctx, now_ps)
     ctx.quiet_ps = quiet_ps
     ctx.packets_in += 1
-    budget = _Budget(take_block(ctx, _BUDGET_BYTES))
+    budget = _BudgetRecord(take_block(ctx, _BUDGET_BYTES))
     budget.passes = ctx.max_passes
     budget.users = 1
     ctx.passes_left = int(budget)
@@ -112,7 +112,7 @@ def _receive(ctx: Context, now_ps: int, frame: int, length: int, port: int, quie
 
 
 @native
-def advance(ctx: Context, until_ps: int) -> None:
+def advance(ctx: SwitchMemory, until_ps: int) -> None:
     """Let time pass."""
     _run_until(ctx, until_ps)
     if until_ps > ctx.now_ps:
@@ -120,7 +120,7 @@ def advance(ctx: Context, until_ps: int) -> None:
 
 
 @native
-def _run_until(ctx: Context, until_ps: int) -> None:
+def _run_until(ctx: SwitchMemory, until_ps: int) -> None:
     """All events up to a time: recirculated packets before ports."""
     ctx.quiet_ps = until_ps
     while True:
@@ -134,14 +134,14 @@ def _run_until(ctx: Context, until_ps: int) -> None:
             return
         if back <= ready:
             _at(ctx, back)
-            _return(ctx, Held(pop(ctx, offset(Context.returning))))
+            _return(ctx, HeldBlock(pop(ctx, offset(SwitchMemory.returning))))
         else:
             _at(ctx, ready)
-            _serve(ctx, Port(pop(ctx, offset(Context.ready))))
+            _serve(ctx, QueuedPort(pop(ctx, offset(SwitchMemory.ready))))
 
 
 @native
-def is_next(ctx: Context, port: Port) -> bool:
+def is_next(ctx: SwitchMemory, port: QueuedPort) -> bool:
     """Whether a frame that came to a port now would be the next to leave it, before anything else happens."""
     if not is_free(ctx, port):
         return False
@@ -154,21 +154,21 @@ def is_next(ctx: Context, port: Port) -> bool:
 
 
 @native
-def _at(ctx: Context, now_ps: int) -> None:
+def _at(ctx: SwitchMemory, now_ps: int) -> None:
     ctx.now_ps = now_ps
     ctx.now_us = now_ps // PS_PER_US
 
 
 @native
-def _serve(ctx: Context, port: Port) -> None:
+def _serve(ctx: SwitchMemory, port: QueuedPort) -> None:
     """The frame whose turn it is at a port."""
-    held = Held(dequeue(ctx, port))
+    held = HeldBlock(dequeue(ctx, port))
     ctx.passes_left = held.budget
     if port.number == RECIRCULATION:
         finish_ps = transmit(ctx, port, held.frame_bytes)
         release(ctx, port)
         ctx.returned += 1
-        push(ctx, offset(Context.returning), finish_ps, ctx.returned, int(held))
+        push(ctx, offset(SwitchMemory.returning), finish_ps, ctx.returned, int(held))
         return
     none_waits(ctx)
     depart(ctx, int(port), int(held))
@@ -178,19 +178,19 @@ def _serve(ctx: Context, port: Port) -> None:
 
 
 @native
-def finish(ctx: Context, port: Port, queue: Queue, congested: int, sent: int) -> None:
+def finish(ctx: SwitchMemory, port: QueuedPort, queue: QueueRecord, congested: int, sent: int) -> None:
     """Mark the frame that egress has sent behind ``sent`` bytes of INDEX, if it has, and occupy the line with it."""
     if ctx.index.used > sent:
         length = Words(ctx.index.data + sent)[1]
         if congested != 0:
             queue.marked_frames += mark(ctx, ctx.out.data + ctx.out.used - length, length)
-        time = Words(append(ctx, offset(Context.times), 8))
+        time = Words(append(ctx, offset(SwitchMemory.times), 8))
         time[0] = transmit(ctx, port, length)
     release(ctx, port)
 
 
 @native
-def _return(ctx: Context, held: Held) -> None:
+def _return(ctx: SwitchMemory, held: HeldBlock) -> None:
     """A recirculated packet is back at the parser."""
     ctx.passes_left = held.budget
     none_waits(ctx)
@@ -203,10 +203,10 @@ def _return(ctx: Context, held: Held) -> None:
 
 
 @native
-def _again(ctx: Context) -> None:
+def _again(ctx: SwitchMemory) -> None:
     """Send what was resubmitted and recirculated on its way, within the packet's budget."""
     while ctx.waiting > 0:
-        budget = _Budget(ctx.passes_left)
+        budget = _BudgetRecord(ctx.passes_left)
         budget.passes -= 1
         if budget.passes <= 0:
             ctx.looped += ctx.waiting
@@ -219,32 +219,32 @@ def _again(ctx: Context) -> None:
 
 
 @native
-def _forget(ctx: Context) -> None:
+def _forget(ctx: SwitchMemory) -> None:
     """The frame whose headers are kept has ended here; what has not gone on by now does not."""
     ctx.kept_frame = 0
     ctx.next_first = 0
 
 
 @native
-def new_block(ctx: Context, size: int) -> Held:
+def new_block(ctx: SwitchMemory, size: int) -> HeldBlock:
     """A block that shares the budget of the current packet."""
-    held = Held(take_block(ctx, size))
+    held = HeldBlock(take_block(ctx, size))
     held.block_bytes = size
     held.budget = ctx.passes_left
-    _Budget(held.budget).users += 1
+    _BudgetRecord(held.budget).users += 1
     return held
 
 
 @native
-def _give_up(ctx: Context, held: Held) -> None:
+def _give_up(ctx: SwitchMemory, held: HeldBlock) -> None:
     """A copy has gone; its budget is the current one."""
     give_block(ctx, int(held), held.block_bytes)
     _leave_budget(ctx)
 
 
 @native
-def _leave_budget(ctx: Context) -> None:
-    budget = _Budget(ctx.passes_left)
+def _leave_budget(ctx: SwitchMemory) -> None:
+    budget = _BudgetRecord(ctx.passes_left)
     budget.users -= 1
     if budget.users == 0:
         give_block(ctx, int(budget), _BUDGET_BYTES)

@@ -8,7 +8,7 @@ from typing import Final
 from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import native
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 
 MOST_OUT: Final = 1 << 30
 """Most bytes that the packets of one batch may send; a packet that exceeds it has used up its steps."""
@@ -26,7 +26,7 @@ class Waiting(Record):
 
 
 @native
-def none_waits(ctx: Context) -> None:
+def none_waits(ctx: SwitchMemory) -> None:
     """Begin with a packet that does not come from the queue of those that wait."""
     ctx.current = _FAR
     ctx.queue.start = 0
@@ -34,7 +34,7 @@ def none_waits(ctx: Context) -> None:
 
 
 @native
-def next_waiting(ctx: Context) -> int:
+def next_waiting(ctx: SwitchMemory) -> int:
     """Take the next packet that waits for another pass; returns its address."""
     ctx.waiting -= 1
     ctx.current = ctx.queue.start
@@ -44,14 +44,14 @@ def next_waiting(ctx: Context) -> int:
 
 
 @native
-def take_unqueued(ctx: Context) -> None:
+def take_unqueued(ctx: SwitchMemory) -> None:
     """Go on with a packet that is counted among those that wait, but is not in the queue."""
     ctx.waiting -= 1
     ctx.current = _FAR
 
 
 @native
-def make_waiting(ctx: Context, size: int) -> int:
+def make_waiting(ctx: SwitchMemory, size: int) -> int:
     """Make room for a packet of ``size`` bytes behind all others that wait; returns its position."""
     size = (size + 7) & -8
     if ctx.waiting == 0:
@@ -61,13 +61,13 @@ def make_waiting(ctx: Context, size: int) -> int:
         else:
             ctx.queue.start = ctx.queue.used
     ctx.waiting += 1
-    at = Waiting(append(ctx, offset(Context.queue), size))
+    at = Waiting(append(ctx, offset(SwitchMemory.queue), size))
     at.size = size
     return int(at)
 
 
 @native
-def end_steps(ctx: Context) -> None:
+def end_steps(ctx: SwitchMemory) -> None:
     """The steps of a packet end, used up or not; what waits for another pass does not go on without them."""
     if ctx.steps < 0:
         ctx.exhausted += 1

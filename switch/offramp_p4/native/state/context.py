@@ -39,11 +39,11 @@ def line_zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArra
     return raw[skip : skip + size].view(dtype).reshape(shape)
 
 
-class Context:
+class SwitchContext:
     """One switch's context.
 
     Attributes:
-        words: the words; see :class:`offramp_p4.native.runtime.context.Context`.
+        words: the words; see :class:`offramp_p4.native.runtime.context.SwitchMemory`.
         pointer: their address.
     """
 
@@ -64,17 +64,17 @@ class Context:
         self._taken: dict[int, list[Bytes]] = {}
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
-        self.hold_function(at.Context.grow, or_abort(self._enlarge))
+        self.hold_function(at.SwitchMemory.grow, or_abort(self._enlarge))
         memories = line_zeros((_LEVELS + 1) * memory_size, np.uint8)
         first = address(memories)
-        self.hold(at.Context.top, memories)
-        fields = at.Context(self.words)
+        self.hold(at.SwitchMemory.top, memories)
+        fields = at.SwitchMemory(self.words)
         fields.top, fields.stride, fields.limit = first, memory_size, first + _LEVELS * memory_size
         fields.kept = fields.limit
         fields.max_passes, fields.max_steps, fields.drop_port = max_passes, max_steps, drop_port
         self._seed(seed)
-        self.hold(offset(at.Context.crc16), _crc_table(0xA001))
-        self.hold(offset(at.Context.crc32), _crc_table(0xEDB88320))
+        self.hold(offset(at.SwitchMemory.crc16), _crc_table(0xA001))
+        self.hold(offset(at.SwitchMemory.crc32), _crc_table(0xEDB88320))
 
     def hold(self, word: int, array: npt.NDArray[Any]) -> None:
         """Set a word to the address of an array, which is kept alive as long as it stands there."""
@@ -125,9 +125,9 @@ class Context:
         first = address(old)
         self._set(buffer, np.empty(max(2 * len(old), size + size // 2), np.uint8))
         self._buffers[buffer][: len(old)] = old
-        frame = int(self.words[at.Context.frame])
-        if buffer == offset(at.Context.queue) and first <= frame <= first + len(old):
-            self.words[at.Context.frame] = frame - first + address(self._buffers[buffer])
+        frame = int(self.words[at.SwitchMemory.frame])
+        if buffer == offset(at.SwitchMemory.queue) and first <= frame <= first + len(old):
+            self.words[at.SwitchMemory.frame] = frame - first + address(self._buffers[buffer])
 
     def _seed(self, seed: int) -> None:
         _, state, _ = Random(seed).getstate()
@@ -135,9 +135,9 @@ class Context:
         key = np.array(state[:-1], np.uint32)
         generator.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": state[-1]}}
         interface = generator.ctypes
-        self._held[at.Context.random_state] = generator
-        self._hold_number(at.Context.random_state, interface.state_address)
-        self._hold_number(at.Context.random_next, ctypes.cast(interface.next_uint32, ctypes.c_void_p).value)
+        self._held[at.SwitchMemory.random_state] = generator
+        self._hold_number(at.SwitchMemory.random_state, interface.state_address)
+        self._hold_number(at.SwitchMemory.random_next, ctypes.cast(interface.next_uint32, ctypes.c_void_p).value)
 
     def _hold_number(self, word: int, value: int | None) -> None:
         assert value

@@ -12,7 +12,7 @@ from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.changes import LARGE, MARGIN
-from offramp_p4.native.state.context import Context, Words, line_zeros
+from offramp_p4.native.state.context import SwitchContext, Words, line_zeros
 from offramp_p4.native.state.library import updates
 
 _SMALLEST: Final = 4
@@ -27,10 +27,10 @@ def as_words(numbers: Iterable[int], words: int) -> Words:
 class HashTable:
     """Keys of a fixed number of words to numbers from 1; at most every second slot is taken.
 
-    ``base`` is where the context has a :class:`~offramp_p4.native.runtime.context.Table`.
+    ``base`` is where the context has a :class:`~offramp_p4.native.runtime.context.TableRecord`.
     """
 
-    def __init__(self, context: Context, base: int, words: int) -> None:
+    def __init__(self, context: SwitchContext, base: int, words: int) -> None:
         self._context, self._base, self._words = context, base, words
         self._calls: Any = updates()
         self.clear()
@@ -99,13 +99,13 @@ class HashTable:
 
     @property
     def _taken(self) -> int:
-        return int(self._context.words[self._base + at.Table.taken])
+        return int(self._context.words[self._base + at.TableRecord.taken])
 
     @_taken.setter
     def _taken(self, slots: int) -> None:
-        self._context.words[self._base + at.Table.taken] = slots
+        self._context.words[self._base + at.TableRecord.taken] = slots
 
     def _show(self, slots: Words, taken: int) -> None:
         self._slots, self._taken = slots, taken
-        self._context.hold(self._base + offset(at.Table.slots), self._slots)
-        self._context.words[self._base + at.Table.mask] = len(slots) - 1
+        self._context.hold(self._base + offset(at.TableRecord.slots), self._slots)
+        self._context.words[self._base + at.TableRecord.mask] = len(slots) - 1

@@ -11,18 +11,18 @@ import numpy.typing as npt
 
 from offramp_base.native.records import offset
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Chip
+from offramp_p4.native.architecture import SwitchProperties
 from offramp_p4.native.keys import MAX_PREFIX_KEY
-from offramp_p4.native.plan import Plan
+from offramp_p4.native.plan import ContextPlan
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeRegister
 from offramp_p4.native.state.changes import Changes
 from offramp_p4.native.state.compact import CompactTable
-from offramp_p4.native.state.context import Context, line_zeros
+from offramp_p4.native.state.context import SwitchContext, line_zeros
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
 from offramp_p4.native.state.search import make_search
-from offramp_p4.native.state.searches import Search
+from offramp_p4.native.state.searches import EntrySearch
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.portable.hashing import RSS_KEY
 from offramp_p4.portable.objects import PortableObjects
@@ -38,7 +38,7 @@ from offramp_p4.state import (
 )
 from offramp_p4.state.match import key_width
 from offramp_p4.state.table import supports_timeout
-from offramp_p4.v1model.objects import Objects
+from offramp_p4.v1model.objects import ExternProgramObjects
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class NativeState:
         super().__init__(program)  # type: ignore[call-arg]
 
     of: dict[ir.ExternInstance, Any]
-    tables: dict[ir.Table, TableState]
+    tables: dict[ir.MatchTable, TableState]
     registers: dict[str, RegisterState]
     counters: dict[str, CounterState]
     meters: dict[str, MeterState]
@@ -85,7 +85,7 @@ class NativeState:
             return NativeProfile(state.name, state.size, state.selector)
         return state
 
-    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+    def make_table(self, table: ir.MatchTable, profile: ActionProfileState | None) -> TableState:
         """The state of a table."""
         return (CompactTable if _is_compact(table, profile) else NativeTable)(table, profile, self.changes)
 
@@ -99,7 +99,7 @@ class NativeState:
     def check_port(self, port: int) -> None:
         """Check the port at which one packet comes in."""
 
-    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+    def attach(self, context: SwitchContext, plan: ContextPlan, chip: SwitchProperties) -> None:
         """Put everything where ``plan`` says."""
         del chip
         self._context = context
@@ -119,8 +119,10 @@ class NativeState:
             state.attach(context, table_plan, plan.actions)
             self._tables.append(state)
         bases = [t.words for t in plan.tables.values()]
-        self._counters = np.array([word for b in bases for word in (b + at.Table.hits, b + at.Table.misses)], np.int64)
-        self._sets: list[tuple[ValueSetState, Search | None, list[tuple[Match, ...]]]] = []
+        self._counters = np.array(
+            [word for b in bases for word in (b + at.TableRecord.hits, b + at.TableRecord.misses)], np.int64
+        )
+        self._sets: list[tuple[ValueSetState, EntrySearch | None, list[tuple[Match, ...]]]] = []
         for value_set, set_plan in plan.value_sets.items():
             search = make_search(context, set_plan.words, set_plan.key)
             self._sets.append((self.value_sets[value_set], search, []))
@@ -153,7 +155,7 @@ class NativeState:
             if hits or misses:
                 table.collect()
 
-    def _attach_registers(self, plan: Plan) -> None:
+    def _attach_registers(self, plan: ContextPlan) -> None:
         rows: dict[int, np.ndarray[tuple[int, int], np.dtype[np.uint8]]] = {}
         for name, register in self.registers.items():
             column = plan.columns[name]
@@ -180,7 +182,7 @@ class _Replicating(NativeState):
             return NativeRegister(state.name, state.width, state.size, state.initial)
         return state
 
-    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+    def attach(self, context: SwitchContext, plan: ContextPlan, chip: SwitchProperties) -> None:
         """Put everything where ``plan`` says."""
         super().attach(context, plan, chip)
         self._replication.attach(context)
@@ -191,21 +193,21 @@ class _Replicating(NativeState):
         self._replication.sync()
 
 
-class V1Objects(_Replicating, Objects):
+class V1Objects(_Replicating, ExternProgramObjects):
     """The state of a v1model program's objects."""
 
 
 class NativePortable(_Replicating, PortableObjects):
     """The state of a PSA program's objects."""
 
-    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+    def attach(self, context: SwitchContext, plan: ContextPlan, chip: SwitchProperties) -> None:
         """Put everything where ``plan`` says."""
         super().attach(context, plan, chip)
-        context.hold(offset(at.Context.rss_key), np.frombuffer(RSS_KEY, np.uint8))
-        context.words[at.Context.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
+        context.hold(offset(at.SwitchMemory.rss_key), np.frombuffer(RSS_KEY, np.uint8))
+        context.words[at.SwitchMemory.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
 
 
-def _is_compact(table: ir.Table, profile: ActionProfileState | None) -> bool:
+def _is_compact(table: ir.MatchTable, profile: ActionProfileState | None) -> bool:
     """Whether the entries of a table have nothing but exact and lpm keys and an action."""
     kinds = [k.match_kind for k in table.keys]
     lpm = [key_width(k.expr.type) for k in table.keys if k.match_kind == "lpm"]

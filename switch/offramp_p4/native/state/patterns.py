@@ -15,10 +15,10 @@ from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.blocksets import ENTRIES, HEAD, SET
 from offramp_p4.native.runtime.entries import LOWEST, SCORE, VALUE
 from offramp_p4.native.runtime.patterns import TUPLE_HEAD
-from offramp_p4.native.state.context import Context, Words, line_zeros
+from offramp_p4.native.state.context import SwitchContext, Words, line_zeros
 from offramp_p4.native.state.hashtable import as_words
 from offramp_p4.native.state.library import updates
-from offramp_p4.native.state.searches import Entry, enlarged
+from offramp_p4.native.state.searches import SearchEntry, enlarged
 from offramp_p4.state import Lpm, Match, Range
 from offramp_p4.state.lookup import value_mask
 
@@ -168,7 +168,7 @@ class _Index:
 class PatternSearch:
     """Ternary, range and optional keys: the entry with the highest score wins."""
 
-    def __init__(self, context: Context, words: int, key: KeyFormat) -> None:
+    def __init__(self, context: SwitchContext, words: int, key: KeyFormat) -> None:
         self._context, self._base, self._key = context, words, key
         self._ready: _Index | None = None
         self.clear(0)
@@ -192,7 +192,7 @@ class PatternSearch:
             self._index.entries = self._copy(capacity)
         self._there = enlarged(self._there, capacity)
 
-    def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+    def add(self, entries: Sequence[SearchEntry], numbers: Words) -> None:
         """Find these entries, too."""
         if not entries:
             return
@@ -205,7 +205,7 @@ class PatternSearch:
         self._index.add(numbers)
         self._note_changes(len(numbers))
 
-    def remove(self, entry: Entry, number: int) -> None:
+    def remove(self, entry: SearchEntry, number: int) -> None:
         """Remove an entry from the index."""
         del entry
         self._index.remove(number)
@@ -244,7 +244,7 @@ class PatternSearch:
     def _show(self, index: _Index) -> None:
         self._index = index
         self._changes, self._bearable = 0, max(16, self._size // 2)
-        self._context.hold(self._base + offset(at.Table.patterns), index.words)
+        self._context.hold(self._base + offset(at.TableRecord.patterns), index.words)
 
     def _copy(self, capacity: int) -> Words:
         records = self._records(capacity)
@@ -255,7 +255,7 @@ class PatternSearch:
         size = (VALUE + 2 * self._key.words + 2 * len(self._key.ranges) + 7) // 8 * 8
         return line_zeros((count, size), np.int64)
 
-    def _write(self, entries: Sequence[Entry], rows: Words) -> None:
+    def _write(self, entries: Sequence[SearchEntry], rows: Words) -> None:
         """Write the records of entries."""
         values, masks, order = [], [], [(i, self._key.widths[i]) for i in self._key.order]
         for entry in entries:
@@ -278,7 +278,7 @@ class PatternSearch:
             first = VALUE + 2 * words + 2 * i
             records[rows, first : first + 2] = np.array(bounds, np.uint64).view(np.int64)
 
-    def _score(self, entry: Entry) -> int:
+    def _score(self, entry: SearchEntry) -> int:
         """Priority first, then the order of insertion. Entries without priorities are lpm: the longest wins."""
         rank = entry.priority
         if self._key.by_length:

@@ -14,10 +14,10 @@ from offramp_base.native.records import offset
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.prefixes import ROOT_LENGTH
-from offramp_p4.native.state.context import Bytes, Context, Words
+from offramp_p4.native.state.context import Bytes, SwitchContext, Words
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.library import updates
-from offramp_p4.native.state.searches import Entry, enlarged
+from offramp_p4.native.state.searches import SearchEntry, enlarged
 from offramp_p4.state import ANY, Exact, Lpm, Match
 from offramp_p4.state import Any as AnyMatch
 
@@ -25,7 +25,7 @@ from offramp_p4.state import Any as AnyMatch
 class PrefixSearch:
     """Finds an lpm entry by the first bits of its key, then by hash for each longer prefix length in use."""
 
-    def __init__(self, context: Context, words: int, key: KeyFormat) -> None:
+    def __init__(self, context: SwitchContext, words: int, key: KeyFormat) -> None:
         self._context, self._base, self._key = context, words, key
         self._hash = HashTable(context, words, key.words)
         self._calls: Any = updates()
@@ -45,21 +45,21 @@ class PrefixSearch:
         self._hash.clear()
         self._lengths: Bytes = np.zeros(0, np.uint8)
         self._hold_root(np.zeros((1 << self._key.root_bits, self._key.row_words), np.int64))
-        self._context.words[self._base + at.Table.roots] = 0
+        self._context.words[self._base + at.TableRecord.roots] = 0
         self.grow(capacity)
 
     def grow(self, capacity: int) -> None:
         """Room for more numbers."""
         self._lengths = enlarged(self._lengths, capacity)
-        self._context.hold(self._base + offset(at.Table.lengths), self._lengths)
+        self._context.hold(self._base + offset(at.TableRecord.lengths), self._lengths)
 
-    def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+    def add(self, entries: Sequence[SearchEntry], numbers: Words) -> None:
         """Find these entries, too."""
         keys, lengths = self._rows(entries)
         added = self.add_rows(keys, lengths, numbers)
         assert added == len(entries), "an entry is there already"
 
-    def remove(self, entry: Entry, number: int) -> None:
+    def remove(self, entry: SearchEntry, number: int) -> None:
         """Remove an entry from the index."""
         self.remove_rows(*self._rows([entry]), np.array([number], np.int64))
 
@@ -126,7 +126,7 @@ class PrefixSearch:
         table = self._context.pointer + 8 * self._base
         return int(call(table, address(keys), address(lengths), address(numbers), len(keys), *self._shape))
 
-    def _rows(self, entries: Sequence[Entry]) -> tuple[Words, Bytes]:
+    def _rows(self, entries: Sequence[SearchEntry]) -> tuple[Words, Bytes]:
         lengths = [_length(e.keys[self._key.prefix]) for e in entries]
         return as_words([self._number(e.keys) for e in entries], self._key.words), np.array(lengths, np.uint8)
 
@@ -135,11 +135,11 @@ class PrefixSearch:
 
     @property
     def _roots(self) -> int:
-        return int(self._context.words[self._base + at.Table.roots])
+        return int(self._context.words[self._base + at.TableRecord.roots])
 
     def _hold_root(self, root: npt.NDArray[np.int64]) -> None:
         self._root = root
-        self._context.hold(self._base + offset(at.Table.root), root)
+        self._context.hold(self._base + offset(at.TableRecord.root), root)
 
 
 def _length(match: Match) -> int:

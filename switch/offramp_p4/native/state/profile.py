@@ -9,8 +9,8 @@ import numpy as np
 
 from offramp_base.native.arrays import address
 from offramp_p4.native.actions import GROUP, MEMBER, NOTHING, Actions, indirect
-from offramp_p4.native.state.context import Context, Words
-from offramp_p4.state import ActionData, ActionProfileState, Group, Member
+from offramp_p4.native.state.context import SwitchContext, Words
+from offramp_p4.state import ActionData, ActionProfileState, GroupAction, MemberAction
 from offramp_p4.state.member_status import MemberStatus
 
 
@@ -23,18 +23,18 @@ class NativeProfile(ActionProfileState):
         self._members: dict[int, int] = {}  # 0 is the place of the member that never exists
         self._groups: dict[int, int] = {}
 
-    def attach(self, context: Context, words: int, row_size: int, actions: Actions) -> None:
+    def attach(self, context: SwitchContext, words: int, row_size: int, actions: Actions) -> None:
         """Be found at ``words`` of the context."""
         self._context, self._words, self._row_size, self._actions = context, words, row_size, actions
         self._none = NOTHING.to_bytes(4, "little").ljust(row_size, b"\0")
 
-    def row(self, action: Member | Group) -> bytes:
+    def row(self, action: MemberAction | GroupAction) -> bytes:
         """The row of an entry with this action."""
-        lvalues = self._members if isinstance(action, Member) else self._groups
+        lvalues = self._members if isinstance(action, MemberAction) else self._groups
         if action.id not in lvalues:
             lvalues[action.id] = len(lvalues) + 1
             self._stale = True
-        return indirect(MEMBER if isinstance(action, Member) else GROUP, lvalues[action.id])
+        return indirect(MEMBER if isinstance(action, MemberAction) else GROUP, lvalues[action.id])
 
     def sync(self) -> None:
         """Write the rows, if anything has changed."""

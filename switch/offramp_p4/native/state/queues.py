@@ -13,17 +13,17 @@ from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime import queues as q
 from offramp_p4.native.runtime.heap import ENTRY
-from offramp_p4.native.state.context import Bytes, Context, Words, or_abort
+from offramp_p4.native.state.context import Bytes, SwitchContext, Words, or_abort
 from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
 from offramp_p4.tm.manager import RECIRCULATION, Observer
 from offramp_p4.tm.queue import QueueStats
 
 _CHUNK_BYTES = 1 << 20
 # Words that are looked at for each packet that comes alone.
-_OBSERVED = int(at.Context.observed)
-_CHANGES = int(at.Context.changes.used)
+_OBSERVED = int(at.SwitchMemory.observed)
+_CHANGES = int(at.SwitchMemory.changes.used)
 _PORTS = 1 + 512
-_BUFFERS = (at.Context.ready, at.Context.returning, at.Context.times, at.Context.changes)
+_BUFFERS = (at.SwitchMemory.ready, at.SwitchMemory.returning, at.SwitchMemory.times, at.SwitchMemory.changes)
 
 
 class NativeQueue:
@@ -37,44 +37,44 @@ class NativeQueue:
         self.config, self._words = config, words
 
     def __len__(self) -> int:
-        return int(self._words[q.Queue.packets])
+        return int(self._words[q.QueueRecord.packets])
 
     @property
     def bytes(self) -> int:
         """Bytes of the frames that wait in the queue."""
-        return int(self._words[q.Queue.bytes])
+        return int(self._words[q.QueueRecord.bytes])
 
     @property
     def stats(self) -> QueueStats:
         """Counts since the start."""
-        return QueueStats(*self._words[q.Queue.enqueued : q.Queue.peak_bytes + 1].tolist())
+        return QueueStats(*self._words[q.QueueRecord.enqueued : q.QueueRecord.peak_bytes + 1].tolist())
 
 
-class _Port:
+class _PortMemory:
     """The memory of a port."""
 
     def __init__(self, number: int, config: PortConfig) -> None:
         count = len(config.queues)
-        self.memory: Words = np.zeros(q.Port.WORDS + count + count * q.Queue.WORDS, np.int64)
+        self.memory: Words = np.zeros(q.QueuedPort.WORDS + count + count * q.QueueRecord.WORDS, np.int64)
         words = self.memory
-        ring = address(words[q.Port.WORDS :])
-        port = q.Port(words)
+        ring = address(words[q.QueuedPort.WORDS :])
+        port = q.QueuedPort(words)
         port.number, port.turn_begins, port.queue_count = number, 1, count
-        words[[offset(q.Port.ring), offset(q.Port.queues)]] = ring, ring + 8 * count
+        words[[offset(q.QueuedPort.ring), offset(q.QueuedPort.queues)]] = ring, ring + 8 * count
         self.queues = []
         for i, queue in enumerate(config.queues):
-            start = q.Port.WORDS + count + i * q.Queue.WORDS
-            mine = words[start : start + q.Queue.WORDS]
+            start = q.QueuedPort.WORDS + count + i * q.QueueRecord.WORDS
+            mine = words[start : start + q.QueueRecord.WORDS]
             limits = (queue.limit_bytes, queue.limit_packets, queue.ecn_bytes)
-            mine[: q.Queue.weight] = [q.UNLIMITED if limit is None else limit for limit in limits]
-            mine[q.Queue.weight], mine[q.Queue.least] = queue.weight or 0, queue.least_percent or 0
+            mine[: q.QueueRecord.weight] = [q.UNLIMITED if limit is None else limit for limit in limits]
+            mine[q.QueueRecord.weight], mine[q.QueueRecord.least] = queue.weight or 0, queue.least_percent or 0
             port.shares |= (queue.least_percent is not None) << i
             self.queues.append(NativeQueue(queue, mine))
         self.limit_rate(config.rate_bps)
 
     def limit_rate(self, rate_bps: int | None) -> None:
         if rate_bps is not None:
-            self.memory[q.Port.rate] = min(rate_bps, int(self.memory[q.Port.rate]) or rate_bps)
+            self.memory[q.QueuedPort.rate] = min(rate_bps, int(self.memory[q.QueuedPort.rate]) or rate_bps)
 
 
 class NativeManager:
@@ -88,28 +88,28 @@ class NativeManager:
         OfframpError: a line faster than :data:`~offramp_p4.native.runtime.queues.MOST_BPS`.
     """
 
-    def __init__(self, context: Context, config: TmConfig) -> None:
+    def __init__(self, context: SwitchContext, config: TmConfig) -> None:
         for port in (config.default, *config.ports.values(), config.recirculation):
             _check_rate(port.rate_bps)
         self.config, self._context = config, context
         self.observer: Observer | None = None
-        context.hold_function(at.Context.make_port, or_abort(self._find))
-        context.hold_function(at.Context.new_chunk, or_abort(self._more_memory))
+        context.hold_function(at.SwitchMemory.make_port, or_abort(self._find))
+        context.hold_function(at.SwitchMemory.new_chunk, or_abort(self._more_memory))
         self.reset()
 
     def reset(self) -> None:
         """No ports, nothing in them, time 0."""
         words = self._context.words
-        self._ports: dict[int, _Port] = {}
+        self._ports: dict[int, _PortMemory] = {}
         self._chunks: list[Bytes] = []
-        words[offset(at.Context.free) : offset(at.Context.free) + 64] = 0
-        fields = at.Context(words)
+        words[offset(at.SwitchMemory.free) : offset(at.SwitchMemory.free) + 64] = 0
+        fields = at.SwitchMemory(words)
         fields.now_ps = fields.returned = fields.held_bytes = fields.misdirected = 0
         fields.arena = fields.arena_end = 0
         limit = self.config.buffer_bytes
         fields.buffer_bytes = q.UNLIMITED if limit is None else limit
         self._table: Words = np.zeros(_PORTS, np.int64)
-        self._context.hold(offset(at.Context.ports), self._table)
+        self._context.hold(offset(at.SwitchMemory.ports), self._table)
         fields.port_count = _PORTS
         for buffer in _BUFFERS:
             self._context.empty(buffer)
@@ -117,17 +117,17 @@ class NativeManager:
     @property
     def next_ps(self) -> int | None:
         """The time at which the next frame reaches the head of its port; None while all queues are empty."""
-        return self.first_time(at.Context.ready)
+        return self.first_time(at.SwitchMemory.ready)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the frames that wait in all queues."""
-        return int(self._context.words[at.Context.held_bytes])
+        return int(self._context.words[at.SwitchMemory.held_bytes])
 
     @property
     def misdirected(self) -> int:
         """Frames dropped because their queue does not exist."""
-        return int(self._context.words[at.Context.misdirected])
+        return int(self._context.words[at.SwitchMemory.misdirected])
 
     def limit_rate(self, port: int, rate_bps: int) -> None:
         """The link of a port is no faster than ``rate_bps``; for use before anything is sent.
@@ -141,8 +141,8 @@ class NativeManager:
     def pause(self, port: int, until_ps: int) -> None:
         """Let a port begin nothing before ``until_ps``, as a PAUSE frame asks (IEEE 802.3, annex 31B)."""
         memory = self._port(port).memory
-        memory[q.Port.free_ps] = max(int(memory[q.Port.free_ps]), until_ps)
-        entries = self._context.buffer(at.Context.ready).view(np.int64).reshape(-1, ENTRY)
+        memory[q.QueuedPort.free_ps] = max(int(memory[q.QueuedPort.free_ps]), until_ps)
+        entries = self._context.buffer(at.SwitchMemory.ready).view(np.int64).reshape(-1, ENTRY)
         mine = entries[:, 1] == port
         entries[mine, 0] = np.maximum(entries[mine, 0], until_ps)
         entries[:] = entries[np.lexsort((entries[:, 1], entries[:, 0]))]  # a sorted list is a heap
@@ -169,30 +169,30 @@ class NativeManager:
     def finish(self) -> None:
         """Notify the observer of changes; called when machine code has run."""
         if self._context.words[_CHANGES]:
-            changes = self._context.buffer(at.Context.changes).view(np.int64).reshape(-1, 5).tolist()
-            self._context.empty(at.Context.changes)
+            changes = self._context.buffer(at.SwitchMemory.changes).view(np.int64).reshape(-1, 5).tolist()
+            self._context.empty(at.SwitchMemory.changes)
             if self.observer is not None:
                 for change in changes:
                     self.observer(*change)
 
-    def _port(self, number: int) -> _Port:
+    def _port(self, number: int) -> _PortMemory:
         port = self._ports.get(number)
         if port is None:
             config = self.config
             chosen = config.recirculation if number == RECIRCULATION else config.ports.get(number, config.default)
-            port = self._ports[number] = _Port(number, chosen)
+            port = self._ports[number] = _PortMemory(number, chosen)
             if 0 <= number + 1 < _PORTS:
                 self._table[number + 1] = address(port.memory)
         return port
 
     def _find(self, number: int, _: int) -> None:
-        self._context.words[at.Context.found_port] = address(self._port(number).memory)
+        self._context.words[at.SwitchMemory.found_port] = address(self._port(number).memory)
 
     def _more_memory(self, size: int, _: int) -> None:
         chunk = np.empty(max(2 * size, _CHUNK_BYTES), np.uint8)
         self._chunks.append(chunk)
         start = (address(chunk) + 63) // 64 * 64
-        self._context.words[[at.Context.arena, at.Context.arena_end]] = start, address(chunk) + len(chunk)
+        self._context.words[[at.SwitchMemory.arena, at.SwitchMemory.arena_end]] = start, address(chunk) + len(chunk)
 
 
 def _check_rate(rate_bps: int | None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.context import SwitchContext
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.state import Replica, ReplicationEngine
 
@@ -67,10 +67,10 @@ class NativeReplication(ReplicationEngine):
     def __init__(self) -> None:
         super().__init__(WatchedDict(), WatchedDict())
 
-    def attach(self, context: Context) -> None:
+    def attach(self, context: SwitchContext) -> None:
         """Be found in the context."""
-        self._groups = _Rows(context, offset(at.Context.groups))
-        self._sessions = _Rows(context, offset(at.Context.sessions))
+        self._groups = _ReplicaRows(context, offset(at.SwitchMemory.groups))
+        self._sessions = _ReplicaRows(context, offset(at.SwitchMemory.sessions))
 
     def sync(self) -> None:
         """Write the changes."""
@@ -91,10 +91,10 @@ def watched(groups: dict[int, _V]) -> WatchedDict[_V]:
     return groups if isinstance(groups, WatchedDict) else WatchedDict(groups)
 
 
-class _Rows:
+class _ReplicaRows:
     """Rows of :class:`~offramp_p4.native.runtime.replicas.Replicas` by number."""
 
-    def __init__(self, context: Context, base: int) -> None:
+    def __init__(self, context: SwitchContext, base: int) -> None:
         self._context, self._base = context, base
         self._hash = HashTable(context, base, 1)
 
@@ -108,6 +108,6 @@ class _Rows:
         for _, replicas, length, cos in listed:
             rows.append((start, len(replicas), length, cos))
             start += 16 * len(replicas)
-        self._context.hold(self._base + offset(at.Table.rows), np.array(rows or [(0, 0, 0, 0)], np.int64))
+        self._context.hold(self._base + offset(at.TableRecord.rows), np.array(rows or [(0, 0, 0, 0)], np.int64))
         if listed:
             self._hash.insert(as_words((n for n, *_ in listed), 1), np.arange(1, len(listed) + 1))

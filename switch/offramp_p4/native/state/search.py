@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from offramp_base.native.arrays import address
 from offramp_p4.native.keys import KeyFormat
-from offramp_p4.native.state.context import Bytes, Context, Words
+from offramp_p4.native.state.context import Bytes, SwitchContext, Words
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.library import updates
 from offramp_p4.native.state.patterns import PatternSearch
 from offramp_p4.native.state.prefixes import PrefixSearch
-from offramp_p4.native.state.searches import Entry, Search
+from offramp_p4.native.state.searches import EntrySearch, SearchEntry
 from offramp_p4.state import Exact, Match
 
 
-def make_search(context: Context, words: int, key: KeyFormat) -> Search | None:
+def make_search(context: SwitchContext, words: int, key: KeyFormat) -> EntrySearch | None:
     """The search of a table whose words begin at ``words``; None for a table without keys."""
     if key.search == "none":
         return None
@@ -28,7 +28,7 @@ def make_search(context: Context, words: int, key: KeyFormat) -> Search | None:
 class ExactSearch:
     """Finds an entry by hash of its whole key."""
 
-    def __init__(self, context: Context, words: int, key: KeyFormat) -> None:
+    def __init__(self, context: SwitchContext, words: int, key: KeyFormat) -> None:
         self._context, self._base, self._key = context, words, key
         self._hash = HashTable(context, words, key.words)
 
@@ -41,11 +41,11 @@ class ExactSearch:
         """Room for more numbers."""
         del capacity
 
-    def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+    def add(self, entries: Sequence[SearchEntry], numbers: Words) -> None:
         """Find these entries, too."""
         self._hash.insert(self._rows([e.keys for e in entries]), numbers)
 
-    def remove(self, entry: Entry, number: int) -> None:
+    def remove(self, entry: SearchEntry, number: int) -> None:
         """Remove an entry from the index."""
         del number
         self._hash.remove(self._rows([entry.keys]))

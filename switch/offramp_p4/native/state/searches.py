@@ -12,14 +12,14 @@ from offramp_p4.native.state.context import Bytes, Words, line_zeros
 from offramp_p4.state import Match
 
 
-class Entry(Protocol):
+class SearchEntry(Protocol):
     """An entry as a search needs it."""
 
     keys: tuple[Match, ...]
     priority: int
 
 
-class Search(Protocol):
+class EntrySearch(Protocol):
     """Finds entries by number, from 1.
 
     What takes long is done beside the packets: where :attr:`wants_time`, :meth:`prepare` builds something anew while
@@ -32,10 +32,10 @@ class Search(Protocol):
     def grow(self, capacity: int) -> None:
         """Room for numbers up to ``capacity``; all entries stay."""
 
-    def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+    def add(self, entries: Sequence[SearchEntry], numbers: Words) -> None:
         """Find these entries, too, which follow all others in the order of insertion."""
 
-    def remove(self, entry: Entry, number: int) -> None:
+    def remove(self, entry: SearchEntry, number: int) -> None:
         """Remove an entry from the index."""
 
     @property
@@ -52,7 +52,7 @@ class Search(Protocol):
         """Use the structure that :meth:`prepare` has built."""
 
 
-class BatchSearch(Search, Protocol):
+class BatchSearch(EntrySearch, Protocol):
     """A search over rows of words as entries, which can list all of them."""
 
     @property

@@ -15,7 +15,7 @@ from offramp_p4.native.counts import HIT
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
 from offramp_p4.native.state.changes import LARGE, MARGIN, Changes
-from offramp_p4.native.state.context import Context, Words, line_zeros
+from offramp_p4.native.state.context import SwitchContext, Words, line_zeros
 from offramp_p4.native.state.numbers import signed_word
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.search import make_search
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class NativeTable(TableState):
     """A table. Changes are noted, and made for machine code when :meth:`sync` is called before packets run."""
 
-    def __init__(self, table: ir.Table, profile: ActionProfileState | None, changes: Changes) -> None:
+    def __init__(self, table: ir.MatchTable, profile: ActionProfileState | None, changes: Changes) -> None:
         self._changes = changes
         self._nothing_new()
         self._stale = True
@@ -46,7 +46,7 @@ class NativeTable(TableState):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def attach(self, context: Context, plan: TablePlan, actions: Actions) -> None:
+    def attach(self, context: SwitchContext, plan: TablePlan, actions: Actions) -> None:
         """Be found where ``plan`` says."""
         self._context, self._plan, self._actions = context, plan, actions
         self._base = plan.words
@@ -117,7 +117,7 @@ class NativeTable(TableState):
     def sync(self) -> None:
         """Make all changes since the last call; to be called under the lock of changes."""
         row = self._actions.encode(self.default)
-        self._context.hold(self._base + at.Table.default, np.frombuffer(row, np.uint8))
+        self._context.hold(self._base + at.TableRecord.default, np.frombuffer(row, np.uint8))
         if self._search is None:
             return
         if self._stale:
@@ -164,17 +164,17 @@ class NativeTable(TableState):
     def collect(self) -> None:
         """Add what machine code has counted since the last call."""
         words = self._context.words
-        self.hits += int(words[self._base + at.Table.hits])
-        self.misses += int(words[self._base + at.Table.misses])
-        words[[self._base + at.Table.hits, self._base + at.Table.misses]] = 0
+        self.hits += int(words[self._base + at.TableRecord.hits])
+        self.misses += int(words[self._base + at.TableRecord.misses])
+        words[[self._base + at.TableRecord.hits, self._base + at.TableRecord.misses]] = 0
         if self._with_registers:
             self._collect_registers()
-        touches = int(words[self._base + at.Table.touches])
+        touches = int(words[self._base + at.TableRecord.touches])
         if not touches:
             return
-        words[self._base + at.Table.touches] = 0
+        words[self._base + at.TableRecord.touches] = 0
         numbers = self._touched[:touches]
-        counts, now_us = self._counts[numbers - 1].tolist(), int(words[at.Context.now_us])
+        counts, now_us = self._counts[numbers - 1].tolist(), int(words[at.SwitchMemory.now_us])
         self._counts[numbers - 1] = 0
         for number, (packets, volume) in zip(numbers.tolist(), counts, strict=True):
             entry = self._by_number[number - 1]
@@ -192,28 +192,28 @@ class NativeTable(TableState):
         """Whether packets change state that other packets read: direct meters or registers."""
         return self._metered or self._with_registers
 
-    def count_in(self, context: Context) -> None:
+    def count_in(self, context: SwitchContext) -> None:
         """Have packets of another core counted in that core's context."""
         if self._search is None or not self._counted:
             return
-        for place, array in ((at.Table.counts, self._counts), (at.Table.touched, self._touched)):
+        for place, array in ((at.TableRecord.counts, self._counts), (at.TableRecord.touched, self._touched)):
             word = self._base + offset(place)
             held = context.held(word)
             if held is None or len(held) != len(array):
                 context.hold(word, np.zeros_like(array))
 
-    def absorb(self, context: Context) -> None:
+    def absorb(self, context: SwitchContext) -> None:
         """Take over what another core's packets have counted, for :meth:`collect`."""
-        touches = int(context.words[self._base + at.Table.touches])
+        touches = int(context.words[self._base + at.TableRecord.touches])
         if not touches:
             return
-        context.words[self._base + at.Table.touches] = 0
-        counts = context.held(self._base + offset(at.Table.counts))
-        numbers = context.held(self._base + offset(at.Table.touched))[:touches]
+        context.words[self._base + at.TableRecord.touches] = 0
+        counts = context.held(self._base + offset(at.TableRecord.counts))
+        numbers = context.held(self._base + offset(at.TableRecord.touched))[:touches]
         fresh = numbers[self._counts[numbers - 1, 0] == 0]
-        before = int(self._context.words[self._base + at.Table.touches])
+        before = int(self._context.words[self._base + at.TableRecord.touches])
         self._touched[before : before + len(fresh)] = fresh
-        self._context.words[self._base + at.Table.touches] = before + len(fresh)
+        self._context.words[self._base + at.TableRecord.touches] = before + len(fresh)
         self._counts[numbers - 1] += counts[numbers - 1]
         counts[numbers - 1] = 0
 
@@ -247,10 +247,10 @@ class NativeTable(TableState):
 
     def _publish(self) -> None:
         for word, array in (
-            (offset(at.Table.rows), self._rows),
-            (offset(at.Table.counts), self._counts),
-            (offset(at.Table.touched), self._touched),
-            (offset(at.Table.meters), self._meters),
+            (offset(at.TableRecord.rows), self._rows),
+            (offset(at.TableRecord.counts), self._counts),
+            (offset(at.TableRecord.touched), self._touched),
+            (offset(at.TableRecord.meters), self._meters),
         ):
             self._context.hold(self._base + word, array)
         if self._plan.registers is not None:

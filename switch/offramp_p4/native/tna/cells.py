@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from offramp_base.native.subset import Field
+from offramp_base.native.subset import PacketScalar
 from offramp_p4 import ir
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.runtime import program as engine
 from offramp_p4.native.runtime.tna import program as names
 from offramp_p4.native.shape import offsets
@@ -14,7 +14,7 @@ from offramp_p4.tna.blocks import Gress
 from offramp_p4.tna.metadata import READ, SIGNATURES, TYPES
 from offramp_p4.types import Structure, Type, strip
 
-_FIELDS: tuple[Field, ...] = (
+_FIELDS: tuple[PacketScalar, ...] = (
     engine.CURSOR,
     engine.LENGTH,
     engine.GROWTH,
@@ -25,7 +25,7 @@ _FIELDS: tuple[Field, ...] = (
 )
 
 
-class Cells:
+class GressCells:
     """Places of one gress's headers and metadata, and of what its externs ask for.
 
     Attributes:
@@ -33,7 +33,7 @@ class Cells:
         bases: offset of each role: headers, user, intrinsic, tm, parser, deparser, port.
     """
 
-    def __init__(self, program: ir.Program, layout: Layout, gress: Gress, direction: str) -> None:
+    def __init__(self, program: ir.Program, layout: ByteLayout, gress: Gress, direction: str) -> None:
         self._program, self.direction = program, direction
         head = layout.reserve(names.HEAD_BYTES)
         assert head == 0

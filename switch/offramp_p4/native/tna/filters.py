@@ -17,10 +17,10 @@ from offramp_p4.native.shape import bits_of
 from offramp_p4.tna.filters import value_width
 
 if TYPE_CHECKING:
-    from offramp_p4.native.tna.target import TnaTarget
+    from offramp_p4.native.tna.target import NativeTnaTarget
 
 
-def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeTnaTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Lpf", "execute"): lambda g, e: _run(target, g, e, filtered, 0, None),
@@ -28,12 +28,14 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _wred(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _wred(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     i = instance(e)
     return _run(target, g, e, drops, number(i, "no_drop_value"), number(i, "drop_value"))
 
 
-def _run(target: TnaTarget, g: Emitter, e: ir.ExternCall, function: Any, otherwise: int, true: int | None) -> Value:
+def _run(
+    target: NativeTnaTarget, g: Emitter, e: ir.ExternCall, function: Any, otherwise: int, true: int | None
+) -> Value:
     """Write the call of a function on the cell at an index, whose result is the value or picks ``true``."""
     i = instance(e)
     value_width(e)

@@ -24,10 +24,10 @@ from offramp_p4.tna.symmetric import pairs_of
 from offramp_p4.types import Bits, Header, Varbit, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.tna.target import TnaTarget
+    from offramp_p4.native.tna.target import NativeTnaTarget
 
 
-def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeTnaTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Hash", "get"): lambda g, e: _get(target, g, e),
@@ -60,12 +60,14 @@ def numbers(g: Emitter, data: ir.Expr) -> list[Value]:
     return values
 
 
-def _get(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _get(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     i = instance(e)
     return g.resize(_hash(target, g, i, argument(e, 0)), width_of(i))
 
 
-def _hash(target: TnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInstance) -> Value:
+def _hash(
+    target: NativeTnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInstance
+) -> Value:
     """The hash of data as a word."""
     if width_of(i) > 64:
         raise Unsupported(i.pos, f"Hash {i.name} with results of more than 64 bits")
@@ -80,7 +82,7 @@ def _hash(target: TnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr, *o
     return g.call(linear_hash, g.pointer(table), room, (size + 7) // 8)
 
 
-def selector_hash(target: TnaTarget, g: Emitter, table: ir.Table) -> Value:
+def selector_hash(target: NativeTnaTarget, g: Emitter, table: ir.MatchTable) -> Value:
     """The hash over the ``selector`` keys of a table; 0 without an action selector."""
     selection = selector_keys(table)
     return i64(0) if selection is None else _hash(target, g, *selection)
@@ -116,13 +118,13 @@ def _funnel_shift(g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _port(target: TnaTarget, expr: ir.Expr) -> bool:
+def _port(target: NativeTnaTarget, expr: ir.Expr) -> bool:
     """Whether ``expr`` is ucast_egress_port."""
     cells = target.cells
     return "tm" in cells.bases and target.layout.static(expr) == cells.field("tm", "ucast_egress_port")[0]
 
 
-def _invalidate(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _invalidate(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """A field without a value reads 0; the unicast port without one means no unicast copy."""
     field = argument(e, 0)
     header = isinstance(strip(field.type), Header)
@@ -137,7 +139,7 @@ def _invalidate(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _is_validated(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _is_validated(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     field = argument(e, 0)
     if _port(target, field):
         number = g.value(field)

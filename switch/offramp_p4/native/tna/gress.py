@@ -11,12 +11,12 @@ from offramp_p4.native import calls
 from offramp_p4.native.codec import pack
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE, FAULT, FAULTED, LENGTH
 from offramp_p4.native.runtime.tna import program as names
 from offramp_p4.native.shape import aligned, bits_of, number_type
 from offramp_p4.native.tna.cells import intrinsic_type
-from offramp_p4.native.tna.target import TnaTarget
+from offramp_p4.native.tna.target import NativeTnaTarget
 from offramp_p4.tna.metadata import UNSET_PORT, unset_types
 from offramp_p4.tna.ports import CHECK_SEQUENCE_BYTES
 from offramp_p4.tna.thread import ERROR_BITS, MASK48, NO_MATCH, reads
@@ -25,7 +25,7 @@ KIND: Final = ll.FunctionType(I32, [PTR, PTR, I64, I64, I64])
 """Type of a gress: context, packet memory, lengths of frame and packet in bytes, and the channel."""
 
 
-def write_gress(g: Emitter, target: TnaTarget) -> Value:
+def write_gress(g: Emitter, target: NativeTnaTarget) -> Value:
     """Write the function that runs a gress (``run_ingress`` without the number of the pipe)."""
     parsers = [calls.block(g, parser) for parser in target.gress.parsers]
     control, deparser = calls.block(g, target.gress.control), calls.block(g, target.gress.deparser)
@@ -46,12 +46,12 @@ def write_gress(g: Emitter, target: TnaTarget) -> Value:
     return function
 
 
-def _start(g: Emitter, target: TnaTarget, function: Value, *, ingress: bool) -> None:
+def _start(g: Emitter, target: NativeTnaTarget, function: Value, *, ingress: bool) -> None:
     """A fresh packet's memory."""
     g.clear(g.memory, aligned(g.layout.size, 8))
     set_field(g, LENGTH.name, function.args[2])
     set_field(g, names.WIRE_LENGTH.name, g.b.add(function.args[3], i64(CHECK_SEQUENCE_BYTES)))
-    time = g.b.and_(g.b.mul(g.word(Context.now_us), i64(1000)), i64(MASK48))
+    time = g.b.and_(g.b.mul(g.word(SwitchMemory.now_us), i64(1000)), i64(MASK48))
     _write_field(g, target, "parser", "global_tstamp", time)
     for name, value in unset_types(target.cells.structure("deparser")).items():
         _write_field(g, target, "deparser", name, i64(value))
@@ -59,14 +59,14 @@ def _start(g: Emitter, target: TnaTarget, function: Value, *, ingress: bool) -> 
         _write_field(g, target, "tm", "ucast_egress_port", i64(UNSET_PORT))
 
 
-def _write_field(g: Emitter, target: TnaTarget, role: str, name: str, word: Value) -> None:
+def _write_field(g: Emitter, target: NativeTnaTarget, role: str, name: str, word: Value) -> None:
     at, t = target.cells.field(role, name)
     bits = bits_of(t)
     assert bits is not None
     g.store(g.resize(word, bits.width), g.cell(at), t)
 
 
-def _parse(g: Emitter, target: TnaTarget, parsers: list[Value], channel: Value) -> None:
+def _parse(g: Emitter, target: NativeTnaTarget, parsers: list[Value], channel: Value) -> None:
     """Run the parser of the channel; an error other than ``reject`` becomes a bit of ``parser_err``."""
     result, end = g.allocate(I32), g.block("parsed")
     blocks = [g.block("parser") for _ in parsers]
@@ -90,7 +90,7 @@ def _parse(g: Emitter, target: TnaTarget, parsers: list[Value], channel: Value) 
         _write_field(g, target, "parser", "parser_err", bits)
 
 
-def _check_error(g: Emitter, target: TnaTarget, *, ingress: bool) -> None:
+def _check_error(g: Emitter, target: NativeTnaTarget, *, ingress: bool) -> None:
     """Ingress drops packets with an error unless it looks at them; those without a match it always drops."""
     at, t = target.cells.field("parser", "parser_err")
     error = g.resize(g.load(g.cell(at), t), 64)
@@ -100,7 +100,7 @@ def _check_error(g: Emitter, target: TnaTarget, *, ingress: bool) -> None:
         g.leave_if(g.b.icmp_unsigned("!=", deadly, i64(0)), FAULTED)
 
 
-def _leave_results(g: Emitter, target: TnaTarget, *, ingress: bool) -> None:
+def _leave_results(g: Emitter, target: NativeTnaTarget, *, ingress: bool) -> None:
     """Copy the fields that the chip reads to places that are the same in every program."""
     wanted = [("deparser", names.DROP)]
     if ingress:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, const, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Architecture, Module, Way
+from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.layout import Layout
-from offramp_p4.native.records import Record
+from offramp_p4.native.layout import ByteLayout
+from offramp_p4.native.records import RecordFormat
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime.batch import gather
 from offramp_p4.native.runtime.timed import advance, no_hint, receive, receive_batch
@@ -22,7 +22,7 @@ from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.tna.gress import write_gress, write_headers
 from offramp_p4.native.tna.objects import NativeTofino
 from offramp_p4.native.tna.plan import TnaPlan
-from offramp_p4.native.tna.target import TnaTarget, port_metadata_bytes
+from offramp_p4.native.tna.target import NativeTnaTarget, port_metadata_bytes
 from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
 
@@ -38,30 +38,30 @@ _PASSES: Final[dict[str, Any]] = {
 """Functions that take a packet through its passes, by the names under which the run-time system calls them."""
 
 
-def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
+def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Module:
     """Translate a program."""
     assert isinstance(objects, NativeTofino)
     pipelines = pipes(program)
     for pipe in pipelines:
         one_access.check(pipe)
-    plan, digests = TnaPlan(program, objects), list[Record]()
+    plan, digests = TnaPlan(program, objects), list[RecordFormat]()
     module = ll.Module(program.file)
     tags, supplied, fields = AliasTags(module), dict(_PASSES), dict[str, tuple[int, int]]()
-    library = Library(module, tags, fields, supplied)
+    library = RuntimeLibrary(module, tags, fields, supplied)
     size = 0
     for direction in ("ingress", "egress"):
         functions = []
         for number, pipe in enumerate(pipelines):
-            layout, gress = Layout(program), getattr(pipe, direction)
-            target = TnaTarget(program, layout, gress, direction, plan, objects, digests)
+            layout, gress = ByteLayout(program), getattr(pipe, direction)
+            target = NativeTnaTarget(program, layout, gress, direction, plan, objects, digests)
             fields.update(target.cells.fields)
             g = Emitter(program, module, layout, target, library, f"p4.{direction}{number}")
             functions.append(write_gress(g, target))
             size = max(size, aligned(layout.size, 64))
         supplied[f"run_{direction}"] = _dispatch(g, direction, functions)
-    supplied["deliver"] = hold if way is Way.QUEUED else leave
+    supplied["deliver"] = hold if way is PacketMode.QUEUED else leave
     write_headers(g, program, port_metadata_bytes(program), supplied)
-    for entry in (receive, receive_batch, advance, gather) if way is Way.QUEUED else (run_batch, gather):
+    for entry in (receive, receive_batch, advance, gather) if way is PacketMode.QUEUED else (run_batch, gather):
         library.function(entry, exported=True)
     return Module(str(module), plan, size, digests, [])
 
@@ -80,4 +80,4 @@ def _dispatch(g: Emitter, direction: str, functions: list[Value]) -> Value:
     return run
 
 
-ARCHITECTURE: Final = Architecture(NativeTofino, translate)
+ARCHITECTURE: Final = NativeArchitecture(NativeTofino, translate)

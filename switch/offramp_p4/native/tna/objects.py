@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from offramp_base.native.records import offset
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Chip
-from offramp_p4.native.plan import Plan
+from offramp_p4.native.architecture import SwitchProperties
+from offramp_p4.native.plan import ContextPlan
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.tna.filters import Filter
 from offramp_p4.native.shape import container
-from offramp_p4.native.state.context import Context, Words
+from offramp_p4.native.state.context import SwitchContext, Words
 from offramp_p4.native.state.numbers import Numbers, signed_word
 from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.state.profile import NativeProfile
@@ -98,7 +98,7 @@ class NativeTofino(NativeState, TofinoObjects):
         self._trees = NativeTrees()
         return self._trees
 
-    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+    def attach(self, context: SwitchContext, plan: ContextPlan, chip: SwitchProperties) -> None:
         """Put everything where ``plan`` says."""
         assert isinstance(plan, TnaPlan)
         super().attach(context, plan, chip)
@@ -121,7 +121,7 @@ class NativeTofino(NativeState, TofinoObjects):
 
     def check_ports(self, ports: npt.NDArray[np.int32]) -> None:
         """Check the ports that packets come in at."""
-        fields = at.Context(self._context.words)
+        fields = at.SwitchMemory(self._context.words)
         known = (ports >= 0) & (ports < fields.chip_ports)
         if not known.all() and not (known := known | ((ports == fields.cpu_port) & (ports >= 0))).all():
             raise no_port(int(ports[~known][0]), fields.chip_ports)
@@ -130,16 +130,16 @@ class NativeTofino(NativeState, TofinoObjects):
         """Check the port at which one packet comes in."""
         self.check_ports(np.array([port], np.int32))
 
-    def _attach_ports(self, chip: Chip) -> None:
+    def _attach_ports(self, chip: SwitchProperties) -> None:
         count = len(pipes(self._program))
         words, own = self._context.words, {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(count)}
         loops = own | set(chip.recirculation_ports)
         flags = np.zeros(max(loops) + 1, np.uint8)
         flags[list(loops)] = 1
-        self._context.hold(offset(at.Context.loops), flags)
-        words[at.Context.loop_count] = len(flags)
-        words[at.Context.chip_ports] = PORTS_PER_PIPE * count
-        words[at.Context.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
+        self._context.hold(offset(at.SwitchMemory.loops), flags)
+        words[at.SwitchMemory.loop_count] = len(flags)
+        words[at.SwitchMemory.chip_ports] = PORTS_PER_PIPE * count
+        words[at.SwitchMemory.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
 
     def sync(self) -> None:
         """Show machine code all changes since the last call; no packet runs meanwhile."""
@@ -151,15 +151,15 @@ class NativeTofino(NativeState, TofinoObjects):
             data.changed = False
             size = port_metadata_bytes(self._program)
             rows = [data.get(port, b"").ljust(size, b"\0")[:size] for port in range(max(data, default=-1) + 1)]
-            self._context.hold(offset(at.Context.port_data), np.frombuffer(b"".join(rows) or bytes(1), np.uint8))
-            self._context.words[at.Context.port_data_count] = len(rows)
+            self._context.hold(offset(at.SwitchMemory.port_data), np.frombuffer(b"".join(rows) or bytes(1), np.uint8))
+            self._context.words[at.SwitchMemory.port_data_count] = len(rows)
 
     def collect(self) -> None:
         """Tell the packet generator also what has woken it."""
         super().collect()
-        if self.generator is not None and self._context.words[at.Context.triggers.used]:
-            triggers = self._context.buffer(at.Context.triggers).view(np.int64).reshape(-1, 3).tolist()
-            self._context.empty(at.Context.triggers)
+        if self.generator is not None and self._context.words[at.SwitchMemory.triggers.used]:
+            triggers = self._context.buffer(at.SwitchMemory.triggers).view(np.int64).reshape(-1, 3).tolist()
+            self._context.empty(at.SwitchMemory.triggers)
             for port, head, now_us in triggers:
                 self.generator.recirculated(port, head, now_us)
 
@@ -167,8 +167,8 @@ class NativeTofino(NativeState, TofinoObjects):
         patterns = [] if self.generator is None else self.generator.patterns
         if patterns != self._patterns:
             self._patterns = patterns
-            self._context.hold(offset(at.Context.patterns), np.array(patterns or [(0, 0, 0)], np.int64))
-            self._context.words[at.Context.pattern_count] = len(patterns)
+            self._context.hold(offset(at.SwitchMemory.patterns), np.array(patterns or [(0, 0, 0)], np.int64))
+            self._context.words[at.SwitchMemory.pattern_count] = len(patterns)
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""

@@ -19,10 +19,10 @@ from offramp_p4.tna.parsing import STACK, is_scaled
 from offramp_p4.types import Bits, Header, Struct, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.tna.target import TnaTarget
+    from offramp_p4.native.tna.target import NativeTnaTarget
 
 
-def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeTnaTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
 
     def current(g: Emitter, e: ir.ExternCall) -> Value:
@@ -45,7 +45,7 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def aggregates(target: TnaTarget) -> dict[tuple[str, str], AggregateBuilder]:
+def aggregates(target: NativeTnaTarget) -> dict[tuple[str, str], AggregateBuilder]:
     """The builders of those whose results are no scalars."""
     return {("", "port_metadata_unpack"): lambda g, e, into: _unpack(target, g, e, into)}
 
@@ -60,7 +60,7 @@ def _given(g: Emitter, e: ir.ExternCall) -> Value:
     return _scaled(g, e, value) if is_scaled(e) else g.value(value)
 
 
-def _push(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _push(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """Put the counter on its stack, of whose values the lowest is lost if it is full, and set it."""
     value = g.resize(_given(g, e), 8)
     cells = _stack(target, g, e)
@@ -70,7 +70,7 @@ def _push(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _pop(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _pop(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """Take the counter's value from its stack: 0 if that is empty."""
     cells = _stack(target, g, e)
     for upper, lower in pairwise(cells):
@@ -79,7 +79,7 @@ def _pop(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _stack(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> list[Value]:
+def _stack(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> list[Value]:
     """The places of the counter and of what is below it."""
     i = instance(e)
     return [g.cell(target.cell(i)), *(g.cell(target.cell((i, depth))) for depth in range(STACK))]
@@ -107,7 +107,7 @@ def _set_priority(g: Emitter, e: ir.ExternCall) -> Value:
     return None  # it decides what a congested input drops, and inputs here never are
 
 
-def _unpack(target: TnaTarget, g: Emitter, e: ir.ExternCall, into: Value) -> None:
+def _unpack(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall, into: Value) -> None:
     """The port metadata as a value of the type asked for, its first field in the first bits."""
     t, size = strip(e.type_args[0]), target.port_metadata_bytes
     width = widths.width(t)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offramp_p4 import ir
-from offramp_p4.native.plan import Column, Plan
+from offramp_p4.native.plan import Column, ContextPlan
 from offramp_p4.native.shape import container
 from offramp_p4.tna.filter_state import FilterState
 from offramp_p4.tna.objects import TofinoObjects
-from offramp_p4.tna.symmetric import Pair
+from offramp_p4.tna.symmetric import FieldPair
 
 
-class TnaPlan(Plan):
+class TnaPlan(ContextPlan):
     """Indices of words in the context; hashes and logs get theirs as the program is translated.
 
     Attributes:
@@ -35,10 +35,10 @@ class TnaPlan(Plan):
             if instance.extern == "DirectRegister":
                 self.tables[table] = replace(self.tables[table], registers=self.take(1))
         self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
-        self.hashes: dict[tuple[ir.ExternInstance, int, tuple[Pair, ...]], int] = {}
+        self.hashes: dict[tuple[ir.ExternInstance, int, tuple[FieldPair, ...]], int] = {}
         self.logs: dict[ir.ExternInstance, int] = {}
 
-    def hash(self, instance: ir.ExternInstance, bits: int, pairs: tuple[Pair, ...]) -> int:
+    def hash(self, instance: ir.ExternInstance, bits: int, pairs: tuple[FieldPair, ...]) -> int:
         """The word of a hash."""
         key = (instance, bits, pairs)
         if key not in self.hashes:

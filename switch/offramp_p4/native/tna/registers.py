@@ -22,14 +22,14 @@ from offramp_p4.tna.register_calls import AluCall, RegisterCalls, state_of
 from offramp_p4.types import Struct, Type, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.tna.target import TnaTarget
+    from offramp_p4.native.tna.target import NativeTnaTarget
     from offramp_p4.tna.objects import TofinoRegister
 
 
 class NativeRegisters(RegisterCalls["Emitter", Value]):
     """The builders of these externs on the native engine."""
 
-    def __init__(self, target: TnaTarget) -> None:
+    def __init__(self, target: NativeTnaTarget) -> None:
         self._target = target
 
     def aggregates(self) -> dict[tuple[str, str], AggregateBuilder]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Field
+from offramp_base.native.subset import PacketScalar
 from offramp_p4 import constructor, ir
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
@@ -16,7 +16,7 @@ from offramp_p4.native import codec, lvalues
 from offramp_p4.native.core import set_field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.records import record
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.tna.program import (
     MIRROR,
     MIRROR_BYTES,
@@ -32,10 +32,10 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.tna.target import TnaTarget
+    from offramp_p4.native.tna.target import NativeTnaTarget
 
 
-def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeTnaTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Mirror", "emit"): lambda g, e: _mirror(target, g, e),
@@ -44,7 +44,7 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _selected(target: TnaTarget, g: Emitter, e: ir.ExternCall, field: str) -> AbstractContextManager[None]:
+def _selected(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall, field: str) -> AbstractContextManager[None]:
     """The condition that the metadata selects this object, if it was made for one value of it."""
     i = instance(e)
     if target.cells.direction == "egress" and field != "mirror_type":
@@ -56,7 +56,7 @@ def _selected(target: TnaTarget, g: Emitter, e: ir.ExternCall, field: str) -> Ab
     return g.when(g.b.icmp_unsigned("==", kind, const(kind.type, constructor.number(i, field))))
 
 
-def _write(g: Emitter, e: ir.ExternCall, position: int, limit: int, place: int, size: Field) -> None:
+def _write(g: Emitter, e: ir.ExternCall, position: int, limit: int, place: int, size: PacketScalar) -> None:
     """Write an argument as bytes to a place of the packet's memory; of an invalid header there are none."""
     if position >= len(e.args):
         set_field(g, size.name, i64(0))
@@ -73,7 +73,7 @@ def _write(g: Emitter, e: ir.ExternCall, position: int, limit: int, place: int, 
     set_field(g, size.name, count)
 
 
-def _mirror(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _mirror(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     with _selected(target, g, e, "mirror_type"):
         _write(g, e, 1, MIRROR_BYTES, MIRROR_DATA, MIRROR_SIZE)
         set_field(g, MIRROR.name, i64(1))
@@ -81,17 +81,17 @@ def _mirror(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _resubmit(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _resubmit(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     with _selected(target, g, e, "resubmit_type"):
         _write(g, e, 0, target.port_metadata_bytes, RESUBMIT_DATA, RESUBMIT_SIZE)
         set_field(g, RESUBMIT.name, i64(1))
     return None
 
 
-def _digest(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _digest(target: NativeTnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     with _selected(target, g, e, "digest_type"):
         values = (g.temporary(data), data.type)
-        words = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
+        words = record(g, offset(SwitchMemory.digests), len(target.digests), instance(e).name, values)
         target.digests.append(words)
     return None

@@ -12,11 +12,11 @@ from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.tna.replication import EXCLUSION_SHIFT
-from offramp_p4.native.state.context import Context, Words
+from offramp_p4.native.state.context import SwitchContext, Words
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.state import Replica
-from offramp_p4.tna.replication import Node, TofinoReplication, Tree
+from offramp_p4.tna.replication import MulticastNode, MulticastTree, TofinoReplication
 
 
 class NativeTrees(TofinoReplication):
@@ -25,11 +25,12 @@ class NativeTrees(TofinoReplication):
     def __init__(self) -> None:
         super().__init__(WatchedDict(), WatchedDict(), WatchedDict(), WatchedDict(), WatchedDict())
 
-    def attach(self, context: Context) -> None:
+    def attach(self, context: SwitchContext) -> None:
         """Be found in the context."""
         self._context = context
         self._groups, self._sessions, self._prunings = (
-            HashTable(context, offset(base), 1) for base in (at.Context.groups, at.Context.sessions, at.Context.pruned)
+            HashTable(context, offset(base), 1)
+            for base in (at.SwitchMemory.groups, at.SwitchMemory.sessions, at.SwitchMemory.pruned)
         )
 
     def sync(self) -> None:
@@ -49,14 +50,14 @@ class NativeTrees(TofinoReplication):
         trees = {group: _tree(replicas) for group, replicas in self.multicast.items()} | self.trees
         self._memory: list[Words] = []
         rows = [(len(choices := self._choices(tree)), self._keep(choices)) for tree in trees.values()]
-        self._context.hold(offset(at.Context.groups) + offset(at.Table.rows), _words(rows))
+        self._context.hold(offset(at.SwitchMemory.groups) + offset(at.TableRecord.rows), _words(rows))
         _fill(self._groups, trees)
 
-    def _choices(self, tree: Tree) -> list[tuple[int, int]]:
+    def _choices(self, tree: MulticastTree) -> list[tuple[int, int]]:
         groups = [*((node,) for node in tree.nodes), *(nodes for nodes in tree.ecmp if nodes)]
         return [(len(nodes), self._keep([self._row(node) for node in nodes])) for nodes in groups]
 
-    def _row(self, node: Node) -> tuple[int, int, int, int]:
+    def _row(self, node: MulticastNode) -> tuple[int, int, int, int]:
         lags = [self.lags.get(lag, ()) for lag in node.lags]
         members = [(len(ports), self._keep([ports])) for ports in [*((p,) for p in node.ports), *lags] if ports]
         return node.rid, -1 if node.xid is None else node.xid, len(members), self._keep(members)
@@ -73,13 +74,13 @@ class NativeTrees(TofinoReplication):
             self._pairs.append(_words([(r.port, r.instance) for r in session.replicas]))
             most = max(0, session.packet_length)
             rows.append((len(session.replicas), address(self._pairs[-1]), most, session.class_of_service))
-        self._context.hold(offset(at.Context.sessions) + offset(at.Table.rows), _words(rows))
+        self._context.hold(offset(at.SwitchMemory.sessions) + offset(at.TableRecord.rows), _words(rows))
         _fill(self._sessions, self.clones)
 
 
-def _tree(replicas: Iterable[Replica]) -> Tree:
+def _tree(replicas: Iterable[Replica]) -> MulticastTree:
     """A group without exclusion ids."""
-    return Tree(tuple(Node(r.instance, (r.port,)) for r in replicas))
+    return MulticastTree(tuple(MulticastNode(r.instance, (r.port,)) for r in replicas))
 
 
 def _words(rows: Sequence[Sequence[int]]) -> Words:

@@ -14,17 +14,17 @@ from offramp_p4.engine.core import argument
 from offramp_p4.native import counts, lvalues
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.runtime.context import Meter, Table
+from offramp_p4.native.runtime.context import Meter, TableRecord
 from offramp_p4.native.runtime.meters import execute_meter
 from offramp_p4.native.runtime.program import LENGTH
 from offramp_p4.native.shape import bits_of
 from offramp_p4.state.table import supports_timeout
 
 if TYPE_CHECKING:
-    from offramp_p4.native.v1model.target import V1Target
+    from offramp_p4.native.v1model.target import NativeV1Target
 
 
-def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeV1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("register", "read"): lambda g, e: _read(target, g, e),
@@ -50,14 +50,14 @@ def _instance(e: ir.ExternCall) -> ir.ExternInstance:
     return e.target
 
 
-def _cell(target: V1Target, g: Emitter, name: str, index: Value) -> tuple[Value, int]:
+def _cell(target: NativeV1Target, g: Emitter, name: str, index: Value) -> tuple[Value, int]:
     """The address of a register's cell, and its width."""
     column = target.plan.columns[name]
     row = g.at(g.pointer(column.word), g.b.mul(index, i64(column.stride)))
     return g.at(row, column.offset), column.width
 
 
-def _read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _read(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     state, result = target.objects.of[_instance(e)], argument(e, 0)
     into = lvalues.lvalue(g, result)
     index, fits = lvalues.index_of(g, argument(e, 1), state.size)
@@ -70,7 +70,7 @@ def _read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _write(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _write(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     state = target.objects.of[_instance(e)]
     index, fits = lvalues.index_of(g, argument(e, 0), state.size)
     number = g.value(argument(e, 1))
@@ -80,7 +80,7 @@ def _write(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _count(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _count(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     instance = _instance(e)
     index, fits = lvalues.index_of(g, argument(e, 0), target.objects.of[instance].size)
     with _inside(g, fits):
@@ -90,7 +90,7 @@ def _count(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _execute(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _execute(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     instance, result = _instance(e), argument(e, 1)
     state = target.objects.of[instance]
     into = lvalues.lvalue(g, result)
@@ -108,7 +108,7 @@ def _colour(g: Emitter, kind: str, meters: Value, index: Value) -> Value:
     return g.call(execute_meter, g.context, meter, i64(1) if kind == "packets" else field(g, LENGTH.name))
 
 
-def _direct_read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _direct_read(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     result = argument(e, 0)
     bits = bits_of(result.type)
     assert bits is not None
@@ -117,7 +117,7 @@ def _direct_read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
+def on_hit(target: NativeV1Target, g: Emitter, table: ir.MatchTable, entry: Value) -> None:
     """Write what the direct counter and the direct meter of ``table`` do when ``entry`` has matched."""
     words, index = target.plan.tables[table].words, g.b.sub(entry, i64(1))
     if isinstance(table.properties.get("counters"), ir.ExternInstance) or supports_timeout(table):
@@ -125,11 +125,11 @@ def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
     meter = table.properties.get("meters")
     if isinstance(meter, ir.ExternInstance):
         kind = target.objects.of[meter].kind
-        colour = _colour(g, kind, g.pointer(words + offset(Table.meters)), index)
+        colour = _colour(g, kind, g.pointer(words + offset(TableRecord.meters)), index)
         g.store_number(colour, g.cell(target.cells.colour), 64)
 
 
-def on_miss(target: V1Target, g: Emitter, table: ir.Table) -> None:
+def on_miss(target: NativeV1Target, g: Emitter, table: ir.MatchTable) -> None:
     """Write what the direct counter of ``table`` does on a miss: it counts in the default entry, which is the first."""
     if isinstance(table.properties.get("counters"), ir.ExternInstance):
         counts.count_entry(g, target.plan.tables[table].words, i64(1), field(g, LENGTH.name))

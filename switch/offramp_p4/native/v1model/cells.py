@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Field
+from offramp_base.native.subset import PacketScalar
 from offramp_p4 import ir
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.runtime import program
 from offramp_p4.native.shape import bits_of, container, offsets
 from offramp_p4.standard_metadata import standard_metadata
@@ -45,7 +45,7 @@ _STANDARD: Final = (
 )
 
 
-class Cells:
+class V1Cells:
     """The architecture's places for headers, metadata, and what the externs of a pass ask for.
 
     Attributes:
@@ -55,7 +55,7 @@ class Cells:
         headers_end, end: the offsets after the headers, and after all metadata.
     """
 
-    def __init__(self, layout: Layout, parser: ir.ParserInstance) -> None:
+    def __init__(self, layout: ByteLayout, parser: ir.ParserInstance) -> None:
         headers, user, self._standard_type = standard_metadata(parser)
         self.fields: dict[str, tuple[int, int]] = {}
         for field in (*_ENGINE, *_ARCHITECTURE):
@@ -77,5 +77,5 @@ class Cells:
         assert bits is not None
         return offsets(self._standard_type)[index], bits.width
 
-    def _own(self, layout: Layout, field: Field) -> None:
+    def _own(self, layout: ByteLayout, field: PacketScalar) -> None:
         self.fields[field.name] = (layout.reserve(8), 8)

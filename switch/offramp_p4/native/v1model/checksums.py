@@ -15,7 +15,7 @@ from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.packing import packed
 from offramp_p4.native.runtime import checksums as algorithms
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH
 from offramp_p4.native.shape import bits_of
 from offramp_p4.source import Unsupported
@@ -23,7 +23,7 @@ from offramp_p4.types import INT, Bits, Enum, Header, strip
 from offramp_p4.v1model.objects import enum_member
 
 if TYPE_CHECKING:
-    from offramp_p4.native.v1model.target import V1Target
+    from offramp_p4.native.v1model.target import NativeV1Target
 
 _ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
     "crc32": algorithms.crc32,
@@ -37,7 +37,7 @@ _ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
 }
 
 
-def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeV1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     del target
     return {
@@ -72,7 +72,7 @@ def _digest(g: Emitter, algorithm: Callable[..., int], data: ir.Expr, *, payload
     rest = None
     if payload:
         start = field(g, CURSOR.name)
-        rest = (g.at(g.pointer(Context.frame), start), g.b.sub(field(g, LENGTH.name), start))
+        rest = (g.at(g.pointer(SwitchMemory.frame), start), g.b.sub(field(g, LENGTH.name), start))
     filled = packed(g, data, rest)
     return g.call(algorithm, g.context, filled.address, filled.size)
 
@@ -127,7 +127,7 @@ def _get(g: Emitter, e: ir.ExternCall) -> Value:
     return g.resize(_digest(g, algorithms.csum16, argument(e, 0)), 16)
 
 
-def selector_hash(g: Emitter, table: ir.Table) -> Value:
+def selector_hash(g: Emitter, table: ir.MatchTable) -> Value:
     """The hash over the ``selector`` keys of ``table``; 0 without an action selector."""
     instance = table.properties.get("implementation")
     if not isinstance(instance, ir.ExternInstance) or instance.extern != "action_selector":

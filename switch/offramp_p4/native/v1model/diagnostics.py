@@ -11,20 +11,20 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.records import Record, record
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.records import RecordFormat, record
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import bits_of
 from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:
-    from offramp_p4.native.v1model.target import V1Target
+    from offramp_p4.native.v1model.target import NativeV1Target
 
 CHECK_MARK = "\0"  # before the text of a record: it is about a failed check
 
 
-def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeV1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("", "log_msg"): lambda g, e: _log(target, g, e),
@@ -40,7 +40,7 @@ class Reporting(Protocol):
         events: how to read the records in the buffer of this name.
     """
 
-    events: list[Record]
+    events: list[RecordFormat]
 
 
 def checks(target: Reporting) -> dict[tuple[str, str], Builder]:
@@ -48,20 +48,20 @@ def checks(target: Reporting) -> dict[tuple[str, str], Builder]:
     return {("", name): lambda g, e: _check(target, g, e) for name in ("assert", "assume")}
 
 
-def _log(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _log(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     message = argument(e, 0)
     if not isinstance(message, ir.Const) or not isinstance(message.value, str):
         raise Unsupported(e.pos, "log_msg of a text that is not a constant")
     values = (g.temporary(argument(e, 1)), argument(e, 1).type) if len(e.args) > 1 else None
-    with g.when(g.b.icmp_unsigned("!=", g.word(Context.logging), i64(0)), likely=False):
-        target.events.append(record(g, offset(Context.events), len(target.events), message.value, values))
+    with g.when(g.b.icmp_unsigned("!=", g.word(SwitchMemory.logging), i64(0)), likely=False):
+        target.events.append(record(g, offset(SwitchMemory.events), len(target.events), message.value, values))
     return None
 
 
 def _check(target: Reporting, g: Emitter, e: ir.ExternCall) -> Value:
     with g.when(g.b.not_(g.value(argument(e, 0))), likely=False):
         text = f"{CHECK_MARK}{e.pos}: {e.method} failed"
-        target.events.append(record(g, offset(Context.events), len(target.events), text))
+        target.events.append(record(g, offset(SwitchMemory.events), len(target.events), text))
         g.leave(CHECK_FAILED)
     return None
 

@@ -11,7 +11,7 @@ from offramp_base.native.llvm import Value, const
 from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.shape import offsets, shape
 from offramp_p4.types import Structure, Type, strip
 
@@ -34,7 +34,7 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
     return lists
 
 
-def spans(layout: Layout, data: ir.Expr) -> list[Span]:
+def spans(layout: ByteLayout, data: ir.Expr) -> list[Span]:
     """The bytes of the places in ``data`` (of ``clone3`` and its kin); what is not a fixed place is not kept."""
     merged = []
     for part in data.parts if isinstance(data, ir.Compose) else [data]:

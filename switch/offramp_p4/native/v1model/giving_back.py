@@ -16,12 +16,12 @@ from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.engine.parsers import may_repeat
 from offramp_p4.engine.placement import Span
 from offramp_p4.native.codec import leaves
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.shape import element_offset, offsets
 from offramp_p4.types import Header, Stack, Structure, Type, Union, Varbit, strip
 
 
-def gives_back(layout: Layout, parser: ir.ParserInstance, deparser: ir.ControlInstance) -> bool:
+def gives_back(layout: ByteLayout, parser: ir.ParserInstance, deparser: ir.ControlInstance) -> bool:
     """Whether a program is one of these, if it :func:`restores_metadata` only."""
     emitted = _emitted(layout, deparser)
     return emitted is not None and _reads_in_order(layout, parser, emitted)
@@ -32,7 +32,7 @@ def restores_metadata(restored: Iterable[Span], metadata: Span) -> bool:
     return all(metadata[0] <= at and end <= metadata[1] for at, end in restored)
 
 
-def _emitted(layout: Layout, deparser: ir.ControlInstance) -> list[int] | None:
+def _emitted(layout: ByteLayout, deparser: ir.ControlInstance) -> list[int] | None:
     """Offsets of the headers that a deparser emits, in this order; None if it does more than that."""
     if deparser.locals:
         return None
@@ -82,7 +82,7 @@ def _headers(t: Type, base: int) -> Iterator[int | None]:
         yield None
 
 
-def _reads_in_order(layout: Layout, parser: ir.ParserInstance, emitted: list[int]) -> bool:
+def _reads_in_order(layout: ByteLayout, parser: ir.ParserInstance, emitted: list[int]) -> bool:
     """Whether each way through the parser extracts headers in this order, and nothing else is done."""
     if parser.locals or may_repeat(parser):
         return False
@@ -107,7 +107,7 @@ def _reads_in_order(layout: Layout, parser: ir.ParserInstance, emitted: list[int
     return True
 
 
-def _looks_at_headers(parser: ir.ParserInstance, state: ir.State) -> bool:
+def _looks_at_headers(parser: ir.ParserInstance, state: ir.ParserState) -> bool:
     """Whether only headers, and bytes of the frame, decide which state follows."""
     headers = parser.params[1]
     for node in walk.nodes([*state.select, *(case.keys for case in state.cases)]):

@@ -8,17 +8,17 @@ from itertools import chain
 from typing import Any, Final
 
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
-from offramp_p4.native.architecture import Architecture, Module, Way
-from offramp_p4.native.emitter import Emitter, Watch
+from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
+from offramp_p4.native.emitter import Emitter, WriteWatch
 from offramp_p4.native.foresight import Foresight
-from offramp_p4.native.layout import Layout
+from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.near import copy_near, same_bytes
 from offramp_p4.native.next_pass import indexed_places, reaches
-from offramp_p4.native.plan import Plan
+from offramp_p4.native.plan import ContextPlan
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import foresee, gather, run_batch, run_burst
@@ -34,10 +34,10 @@ from offramp_p4.native.runtime.queued import (
 from offramp_p4.native.runtime.timed import advance, receive, receive_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState, V1Objects
-from offramp_p4.native.v1model.cells import Cells
+from offramp_p4.native.v1model.cells import V1Cells
 from offramp_p4.native.v1model.fields import by_list
 from offramp_p4.native.v1model.giving_back import gives_back, restores_metadata
-from offramp_p4.native.v1model.target import V1Target
+from offramp_p4.native.v1model.target import NativeV1Target
 from offramp_p4.source import Unsupported
 from offramp_p4.state import RegisterState
 from offramp_p4.v1model.blocks import blocks_of
@@ -46,23 +46,23 @@ from offramp_p4.v1model.metadata import UNLIMITED
 assert RULES
 
 _ENTRIES: Final = {
-    Way.BATCH: (run_batch, gather),
-    Way.QUEUED: (receive, receive_batch, advance, gather),
-    Way.BURST: (run_burst,),
+    PacketMode.BATCH: (run_batch, gather),
+    PacketMode.QUEUED: (receive, receive_batch, advance, gather),
+    PacketMode.BURST: (run_burst,),
 }
 _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 
 
-def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
+def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Module:
     """Translate a program."""
     assert isinstance(objects, V1Objects)
     blocks = list(blocks_of(program).values())
     parser = blocks[0]
     assert isinstance(parser, ir.ParserInstance)
-    layout = Layout(program)
-    cells = Cells(layout, parser)
-    plan = Plan(program, objects)
-    target = V1Target(plan, objects, cells, parser)
+    layout = ByteLayout(program)
+    cells = V1Cells(layout, parser)
+    plan = ContextPlan(program, objects)
+    target = NativeV1Target(plan, objects, cells, parser)
     bases = {"h": cells.headers, "m": cells.user, "s": cells.standard, "p": None}
     for block, signature in zip(blocks, ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
         if len(block.params) != len(signature):
@@ -70,22 +70,22 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
         layout.place_block(block, [bases[kind] for kind in signature])
     module = ll.Module(program.file)
     supplied: dict[str, Any] = {
-        "deliver": hold if way is Way.QUEUED else leave,
-        "deliver_only": hold_or_leave if way is Way.QUEUED else leave,
-        "send": send_head if way is Way.BURST else send_whole,
+        "deliver": hold if way is PacketMode.QUEUED else leave,
+        "deliver_only": hold_or_leave if way is PacketMode.QUEUED else leave,
+        "send": send_head if way is PacketMode.BURST else send_whole,
         "hint": foresee,
         "arrive": pass_first,
         "come_back": pass_recirculated,
         "depart": pass_egress,
         "go_on": pass_waiting,
     }
-    library = Library(module, AliasTags(module), cells.fields, supplied)
+    library = RuntimeLibrary(module, AliasTags(module), cells.fields, supplied)
     g = Emitter(program, module, layout, target, library)
     deparser = blocks[-1]
     assert isinstance(deparser, ir.ControlInstance)
     known = gives_back(layout, parser, deparser)
     if known:
-        g.watched = Watch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
+        g.watched = WriteWatch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
     foresight = Foresight(g, program.tables, parser)
     columns = {i: plan.columns[state.name] for i, state in objects.of.items() if isinstance(state, RegisterState)}
     places = indexed_places(g, columns)
@@ -108,7 +108,7 @@ _Write = Callable[..., None]
 """Writes a supplied function: its name, the types of its parameters, its body, what it returns."""
 
 
-def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any], *, known: bool) -> int:
+def _supply(g: Emitter, target: NativeV1Target, supplied: dict[str, Any], *, known: bool) -> int:
     """Write what the run-time system knows of the layout; returns the bytes of a packet's memory.
 
     ``known``: the deparser gives back what the parser has read.
@@ -127,7 +127,7 @@ def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any], *, known: bo
     return size
 
 
-def _write_memory(g: Emitter, cells: Cells, write: _Write, size: int) -> None:
+def _write_memory(g: Emitter, cells: V1Cells, write: _Write, size: int) -> None:
     def unlimited(m: Value) -> None:
         at, bytes_ = cells.fields[names.TRUNCATE.name]
         g.store_number(i64(UNLIMITED), g.at(m, at), 8 * bytes_)
@@ -147,7 +147,7 @@ def _write_memory(g: Emitter, cells: Cells, write: _Write, size: int) -> None:
     write("reset_metadata", [PTR], lambda m: g.clear(g.at(m, cells.user), cells.end - cells.user))
 
 
-def _write_headers(g: Emitter, cells: Cells, write: _Write, *, known: bool) -> None:
+def _write_headers(g: Emitter, cells: V1Cells, write: _Write, *, known: bool) -> None:
     def same_headers(m: Value, kept: Value) -> None:
         at = cells.headers
         g.b.ret(same_bytes(g, g.at(m, at), g.at(kept, at), cells.headers_end - at))
@@ -162,7 +162,7 @@ def _write_headers(g: Emitter, cells: Cells, write: _Write, *, known: bool) -> N
     write("duplicate_headers", [PTR, PTR], duplicate_headers)
 
 
-def _write_fields(g: Emitter, target: V1Target, write: _Write) -> None:
+def _write_fields(g: Emitter, target: NativeV1Target, write: _Write) -> None:
     def transfer_fields(into: Value, m: Value, number: Value) -> None:
         def move(kept: list[Span]) -> None:
             for at, end in kept:
@@ -196,4 +196,4 @@ def _packed_size(kept: list[Span]) -> int:
     return aligned(sum(end - at for at, end in kept), 8)
 
 
-ARCHITECTURE: Final = Architecture(V1Objects, translate, frozenset(Way))
+ARCHITECTURE: Final = NativeArchitecture(V1Objects, translate, frozenset(PacketMode))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Field
+from offramp_base.native.subset import PacketScalar
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.records import record
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import (
     CLONE,
     CLONE_FIELDS,
@@ -32,13 +32,13 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum, Structure, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.v1model.target import V1Target
+    from offramp_p4.native.v1model.target import NativeV1Target
 
 
-def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+def builders(target: NativeV1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
 
-    def again(flag: Field, fields: Field) -> Builder:
+    def again(flag: PacketScalar, fields: PacketScalar) -> Builder:
         return lambda g, e: _again(target, g, e, flag, fields)
 
     resubmit, recirculate = again(RESUBMIT, RESUBMIT_FIELDS), again(RECIRCULATE, RECIRCULATE_FIELDS)
@@ -56,17 +56,17 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _mark_to_drop(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _mark_to_drop(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     base = g.cell(target.cells.standard)
     if e.args:
         base = lvalues.lvalue(g, argument(e, 0)).address
-    for name, word in ((EGRESS_SPEC.name, g.word(Context.drop_port)), (GROUP.name, i64(0))):
+    for name, word in ((EGRESS_SPEC.name, g.word(SwitchMemory.drop_port)), (GROUP.name, i64(0))):
         at, width = target.cells.standard_field(name)
         g.store_number(g.resize(word, width), g.at(base, at), width)
     return None
 
 
-def _field_list(target: V1Target, g: Emitter, e: ir.ExternCall, position: int) -> Value:
+def _field_list(target: NativeV1Target, g: Emitter, e: ir.ExternCall, position: int) -> Value:
     """The number of the field list to preserve; 0 is the empty one."""
     if position >= len(e.args):
         return i64(0)
@@ -79,7 +79,7 @@ def _field_list(target: V1Target, g: Emitter, e: ir.ExternCall, position: int) -
     return i64(number)
 
 
-def _clone(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _clone(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     kind = argument(e, 0)
     if not isinstance(kind, ir.Const) or not isinstance(kind.type, Enum):
         raise Unsupported(e.pos, "a clone type that is not a constant")
@@ -91,7 +91,7 @@ def _clone(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _again(target: V1Target, g: Emitter, e: ir.ExternCall, flag: Field, fields: Field) -> Value:
+def _again(target: NativeV1Target, g: Emitter, e: ir.ExternCall, flag: PacketScalar, fields: PacketScalar) -> Value:
     number = _field_list(target, g, e, 0)
     target.comes_again = True
     set_field(g, flag.name, i64(1))
@@ -105,10 +105,10 @@ def _truncate(g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _digest(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _digest(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 1)
     t = strip(data.type)
     name = t.name if isinstance(t, Structure) else f"digest_{len(target.digests)}"
     values = (g.temporary(data), data.type)
-    target.digests.append(record(g, offset(Context.digests), len(target.digests), name, values))
+    target.digests.append(record(g, offset(SwitchMemory.digests), len(target.digests), name, values))
     return None

@@ -22,7 +22,7 @@ _MEMIF: Final = f"memif:PATH[,client][,{'=…][,'.join(_MEMIF_OPTIONS)}=…]"
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DpdkDevice:
     """A device as DPDK names it."""
 
     name: str
@@ -35,7 +35,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Memif(Device):
+class Memif(DpdkDevice):
     """A memif interface; the path of its socket is not among the arguments.
 
     Attributes:
@@ -55,7 +55,7 @@ def is_device(link: str) -> bool:
     return link.startswith((MEMIF, DPDK))
 
 
-def parse_device(link: str, port: int) -> Device:
+def parse_device(link: str, port: int) -> DpdkDevice:
     """The device that a link names; ``port`` makes names of devices unique.
 
     Raises:
@@ -67,7 +67,7 @@ def parse_device(link: str, port: int) -> Device:
         return _memif(link, where, options.split(",") if options else [], port)
     if not _PCI.fullmatch(where) and not re.fullmatch(r"net_[a-z0-9_]+", where):
         raise OfframpError(f"link {link!r}: expected a device such as dpdk:net_null0 or dpdk:0000:18:00.0")
-    return Device(where, options)
+    return DpdkDevice(where, options)
 
 
 def _memif(link: str, path: str, options: list[str], port: int) -> Memif:

@@ -20,16 +20,16 @@ _LONG: Final = ctypes.c_int64
 _AT: Final = ctypes.c_void_p
 
 
-class Layout(ctypes.Structure):
+class ContextLayout(ctypes.Structure):
     """Words of a context: see ``offramp_layout``."""
 
     _fields_ = tuple((name, _LONG) for name in ("now_us", "out_data", "out_used", "index_data", "index_used"))
 
 
-class Program(ctypes.Structure):
+class WorkerProgram(ctypes.Structure):
     """The machine code that a worker runs: see ``offramp_program``."""
 
-    _fields_ = (*((name, _LONG) for name in ("run", "whole", "context", "epoch_ns")), ("layout", Layout))
+    _fields_ = (*((name, _LONG) for name in ("run", "whole", "context", "epoch_ns")), ("layout", ContextLayout))
 
 
 class PortStats(ctypes.Structure):
@@ -38,7 +38,7 @@ class PortStats(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("received", "sent", "dropped", "missed", "up"))
 
 
-class WorkerStats(ctypes.Structure):
+class DpdkWorkerStats(ctypes.Structure):
     """Counts of a worker: see ``offramp_worker_stats``."""
 
     _fields_ = tuple(
@@ -54,9 +54,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "port_stats_of": (_INT, _INT, ctypes.POINTER(PortStats)),
     "workers": (_INT, _INT, _INT),
     "assign": (None, _INT, _INT),
-    "program_of": (None, _INT, ctypes.POINTER(Program)),
+    "program_of": (None, _INT, ctypes.POINTER(WorkerProgram)),
     "run_workers": (None,),
-    "worker_stats_of": (_INT, _INT, ctypes.POINTER(WorkerStats)),
+    "worker_stats_of": (_INT, _INT, ctypes.POINTER(DpdkWorkerStats)),
     "end_workers": (None,),
     "pause": (None,),
     "resume": (None,),
@@ -67,7 +67,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
 """Result and parameters by name, without ``offramp_``."""
 
 
-class Library:
+class DpdkLibrary:
     """The functions by their names without ``offramp_``; the GIL is released while one runs.
 
     Raises:
@@ -113,10 +113,10 @@ class Library:
 
 
 @cache
-def ports_library() -> Library:
+def ports_library() -> DpdkLibrary:
     """The library, loaded once.
 
     Raises:
         OfframpError: it cannot be built or loaded.
     """
-    return Library()
+    return DpdkLibrary()

@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.dpdk.devices import Memif, parse_device
-from offramp_p4.ports.dpdk.library import Library, PortStats
+from offramp_p4.ports.dpdk.library import DpdkLibrary, PortStats
 from offramp_p4.ports.dpdk.memif import MemifGuard
 from offramp_p4.ports.unix import refuse_others
 
@@ -32,7 +32,7 @@ class DpdkPort:
         OfframpError: not a link of this kind, no such device, or the driver refuses.
     """
 
-    def __init__(self, library: Library, link: str, number: int, cores: int) -> None:
+    def __init__(self, library: DpdkLibrary, link: str, number: int, cores: int) -> None:
         self.name, self.stats = link, LinkStats()
         self._library, self._number, self._up, self._refused = library, number, False, 0
         device = parse_device(link, number)

@@ -14,7 +14,7 @@ from offramp_base.native.records import offset
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.native.cores import one_core
 from offramp_p4.native.runtime import context as at
-from offramp_p4.ports.dpdk.library import Layout, Library, Program, WorkerStats
+from offramp_p4.ports.dpdk.library import ContextLayout, DpdkLibrary, DpdkWorkerStats, WorkerProgram
 
 if TYPE_CHECKING:
     from offramp_p4.native.switch import NativeSwitch
@@ -25,12 +25,12 @@ _MOST: Final = 256
 """Frames for other ports that are taken at once."""
 _ROOM: Final = 2048
 _LOG: Final = logging.getLogger(__name__)
-_LAYOUT: Final = Layout(
-    at.Context.now_us,
-    offset(at.Context.out),
-    offset(at.Context.out) + at.Buffer.used,
-    offset(at.Context.index),
-    offset(at.Context.index) + at.Buffer.used,
+_LAYOUT: Final = ContextLayout(
+    at.SwitchMemory.now_us,
+    offset(at.SwitchMemory.out),
+    offset(at.SwitchMemory.out) + at.Buffer.used,
+    offset(at.SwitchMemory.index),
+    offset(at.SwitchMemory.index) + at.Buffer.used,
 )
 
 
@@ -47,7 +47,7 @@ class Workers:
         OfframpError: there is no memory for them.
     """
 
-    def __init__(self, library: Library, ports: Iterable[int], count: int, spread: str = BY_PORT) -> None:
+    def __init__(self, library: DpdkLibrary, ports: Iterable[int], count: int, spread: str = BY_PORT) -> None:
         self.switch: NativeSwitch | None = None
         self.count = count
         self._library, self._ports, self._spread = library, list(ports), spread
@@ -84,7 +84,7 @@ class Workers:
             self._leave()
             self.switch = switch
             for i, context in enumerate(cores.contexts):
-                program = Program(cores.run, cores.whole, context.pointer, epoch_ns, _LAYOUT)
+                program = WorkerProgram(cores.run, cores.whole, context.pointer, epoch_ns, _LAYOUT)
                 self._library.program_of(i, ctypes.byref(program))
         finally:
             self._library.resume()
@@ -92,7 +92,7 @@ class Workers:
     def _leave(self) -> None:
         """Run nothing; the threads pause or have ended."""
         for i in range(self._used):
-            self._library.program_of(i, ctypes.byref(Program()))
+            self._library.program_of(i, ctypes.byref(WorkerProgram()))
         if self.switch is not None:
             self.switch.gather_cores()
             self.switch = None
@@ -107,9 +107,9 @@ class Workers:
         count = self._library.exceptions(self._rows.ctypes.data, _ROOM, *arrays, _MOST)
         return PacketBatch(self._numbers[:count].copy(), self._lengths[:count].copy(), self._rows[:count].copy())
 
-    def stats(self) -> list[WorkerStats]:
+    def stats(self) -> list[DpdkWorkerStats]:
         """Counts of each thread since it began."""
-        counts = [WorkerStats() for _ in range(self._used)]
+        counts = [DpdkWorkerStats() for _ in range(self._used)]
         for i, each in enumerate(counts):
             self._library.worker_stats_of(i, ctypes.byref(each))
         return counts

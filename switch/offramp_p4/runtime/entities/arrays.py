@@ -38,7 +38,7 @@ class CounterHandler:
                 yield v1.Entity(counter_entry=entry)
 
 
-class Word:
+class P4DataWord:
     """A scalar and how it travels in P4Data (section 8.5.2)."""
 
     def __init__(self, spec: Any, type_info: Any, width: int, what: str) -> None:
@@ -76,7 +76,7 @@ class Word:
         return v1.P4Data(**{self._field: encode(value)})
 
 
-class Register:
+class P4RuntimeRegister:
     """One register and how its cells travel in P4Data: a word, or a struct of equal words, the first one highest."""
 
     def __init__(self, state: RegisterState, spec: Any, type_info: Any) -> None:
@@ -86,7 +86,7 @@ class Register:
         members = type_info.structs[spec.struct.name].members if self._struct else []
         specs = [m.type_spec for m in members] or [spec]
         width = state.width.width // len(specs)
-        self._words = [Word(s, type_info, width, self.what) for s in specs]
+        self._words = [P4DataWord(s, type_info, width, self.what) for s in specs]
 
     def decode(self, data: Any) -> int:
         """The unsigned bit pattern in a P4Data.
@@ -118,7 +118,7 @@ class Register:
 class RegisterHandler:
     """RegisterEntry: the cells of registers."""
 
-    def __init__(self, registers: ById[Register]) -> None:
+    def __init__(self, registers: ById[P4RuntimeRegister]) -> None:
         self._registers = registers
 
     def write(self, kind: int, entry: Any) -> None:

@@ -10,14 +10,14 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import ById, invalid, modify_only
 from offramp_p4.runtime.entities.meters import meter_config, no_colours, rates
-from offramp_p4.runtime.entities.table import Table
+from offramp_p4.runtime.entities.table import P4RuntimeTable
 from offramp_p4.state import MeterCell
 
 
 class DirectCounterHandler:
     """DirectCounterEntry: the counter of each entry of a table."""
 
-    def __init__(self, tables: ById[Table]) -> None:
+    def __init__(self, tables: ById[P4RuntimeTable]) -> None:
         self._tables = tables
 
     def write(self, kind: int, entry: Any) -> None:
@@ -42,7 +42,7 @@ class DirectCounterHandler:
 class DirectMeterHandler:
     """DirectMeterEntry: the meter of each entry of a table."""
 
-    def __init__(self, tables: ById[Table]) -> None:
+    def __init__(self, tables: ById[P4RuntimeTable]) -> None:
         self._tables = tables
 
     def write(self, kind: int, entry: Any) -> None:
@@ -69,7 +69,7 @@ class DirectMeterHandler:
                 yield v1.Entity(direct_meter_entry=meter_entry)
 
 
-def _tables(tables: ById[Table], key: Any, attribute: str, word: str) -> Iterator[Table]:
+def _tables(tables: ById[P4RuntimeTable], key: Any, attribute: str, word: str) -> Iterator[P4RuntimeTable]:
     """The tables that have a resource, of those that a key names."""
     for _, table in tables.select(key.table_id):
         if getattr(table, attribute):

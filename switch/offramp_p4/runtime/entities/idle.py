@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from offramp_base.p4rt.schema import v1
-from offramp_p4.runtime.entities.table import Table, set_metadata
+from offramp_p4.runtime.entities.table import P4RuntimeTable, set_metadata
 from offramp_p4.state import TableEntry
 
 
@@ -18,11 +18,11 @@ class IdleTimers:
     """The time at which each entry with a time-out may be reported, on the tables' clock, in nanoseconds."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Table, TableEntry]] = []
+        self._heap: list[tuple[int, int, P4RuntimeTable, TableEntry]] = []
         self._armed: dict[int, tuple[int, int]] = {}  # by id of the entry: number of the timer, start of its period
         self._numbers = count()
 
-    def arm(self, table: Table, entry: TableEntry) -> None:
+    def arm(self, table: P4RuntimeTable, entry: TableEntry) -> None:
         """Watch an entry from now on, if it has a time-out."""
         self.disarm(entry)
         if entry.idle_timeout_ns:
@@ -57,17 +57,17 @@ class IdleTimers:
         for entries in idle.values():
             yield v1.IdleTimeoutNotification(table_entry=entries, timestamp=time.time_ns())
 
-    def _start(self, table: Table, entry: TableEntry, now_ns: int) -> None:
+    def _start(self, table: P4RuntimeTable, entry: TableEntry, now_ns: int) -> None:
         number = next(self._numbers)
         self._armed[id(entry)] = number, now_ns
         heapq.heappush(self._heap, (now_ns + entry.idle_timeout_ns, number, table, entry))
 
-    def _is_current(self, item: tuple[int, int, Table, TableEntry]) -> bool:
+    def _is_current(self, item: tuple[int, int, P4RuntimeTable, TableEntry]) -> bool:
         armed = self._armed.get(id(item[3]))
         return armed is not None and armed[0] == item[1]
 
 
-def _notice(table: Table, entry: TableEntry) -> Any:
+def _notice(table: P4RuntimeTable, entry: TableEntry) -> Any:
     message = table.key_message(entry)
     set_metadata(message, entry.metadata)
     message.idle_timeout_ns = entry.idle_timeout_ns

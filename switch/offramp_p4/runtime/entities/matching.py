@@ -11,7 +11,7 @@ from offramp_base.p4rt.schema import config, v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode, encode, prefix_mask
 from offramp_p4.runtime.entities.base import invalid
-from offramp_p4.runtime.translation import Codec, Plain
+from offramp_p4.runtime.translation import Plain, TranslationCodec
 from offramp_p4.state import (
     ANY,
     ActionData,
@@ -24,7 +24,7 @@ from offramp_p4.state import (
 )
 
 _F = v1.FieldMatch
-CodecOf = Callable[[Any], Codec]
+CodecOf = Callable[[Any], TranslationCodec]
 """The codec of a MatchField, Param or Metadata of P4Info."""
 _KINDS = {value: name.lower() for name, value in config.MatchField.MatchType.items()}
 
@@ -117,7 +117,7 @@ _SINGLE: dict[str, Callable[[int], Match]] = {"exact": Exact, "optional": Option
 _DECODERS = {"lpm": _lpm, "ternary": _ternary, "range": _range}
 
 
-def _encode(key: Match, number: int, codec: Codec) -> Any:
+def _encode(key: Match, number: int, codec: TranslationCodec) -> Any:
     match key:
         case Exact(value):
             return _F(field_id=number, exact=_F.Exact(value=codec.encode(value)))
@@ -137,7 +137,7 @@ class ActionCodec:
     """The actions of a program."""
 
     def __init__(self, info: Any, codec_of: CodecOf) -> None:
-        self._by_id: dict[int, tuple[str, dict[int, tuple[int, Codec, str]]]] = {
+        self._by_id: dict[int, tuple[str, dict[int, tuple[int, TranslationCodec, str]]]] = {
             action.preamble.id: (
                 action.preamble.name,
                 {p.id: (i, codec_of(p), p.name) for i, p in enumerate(action.params)},

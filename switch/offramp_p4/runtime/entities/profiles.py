@@ -10,19 +10,19 @@ from typing import Any
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import DELETE, INSERT, ById, invalid
-from offramp_p4.runtime.entities.selectors import HIDDEN, Selector
-from offramp_p4.runtime.entities.tables import Table
-from offramp_p4.state import Group, Member
+from offramp_p4.runtime.entities.selectors import HIDDEN, ActionSelector
+from offramp_p4.runtime.entities.tables import P4RuntimeTable
+from offramp_p4.state import GroupAction, MemberAction
 
 
 @dataclass
-class Profile:
+class ActionProfile:
     """An action profile or selector and the tables that use it."""
 
-    selector: Selector
-    tables: list[Table]
+    selector: ActionSelector
+    tables: list[P4RuntimeTable]
 
-    def check_unused(self, action: Member | Group, what: str) -> None:
+    def check_unused(self, action: MemberAction | GroupAction, what: str) -> None:
         """Whether no table entry names a member or group.
 
         Raises:
@@ -35,7 +35,7 @@ class Profile:
 class MemberHandler:
     """ActionProfileMember."""
 
-    def __init__(self, profiles: ById[Profile]) -> None:
+    def __init__(self, profiles: ById[ActionProfile]) -> None:
         self._profiles = profiles
 
     def write(self, kind: int, entry: Any) -> None:
@@ -43,7 +43,7 @@ class MemberHandler:
         profile = self._profiles.get(entry.action_profile_id)
         state, what = profile.selector.state, f"{profile.selector.what}: member {entry.member_id}"
         if kind == DELETE:
-            profile.check_unused(Member(entry.member_id), what)
+            profile.check_unused(MemberAction(entry.member_id), what)
             if any(b.member == entry.member_id for _, group in profile.selector.groups.values() for b in group):
                 raise RpcError(Code.FAILED_PRECONDITION, f"{what} is in a group")
             state.delete_member(entry.member_id)
@@ -76,14 +76,14 @@ class MemberHandler:
 class GroupHandler:
     """ActionProfileGroup; a member's weight is how often the selector's buckets hold it."""
 
-    def __init__(self, profiles: ById[Profile]) -> None:
+    def __init__(self, profiles: ById[ActionProfile]) -> None:
         self._profiles = profiles
 
     def write(self, kind: int, entry: Any) -> None:
         """Apply one update."""
         profile = self._profiles.get(entry.action_profile_id)
         if kind == DELETE:
-            profile.check_unused(Group(entry.group_id), f"{profile.selector.what}: group {entry.group_id}")
+            profile.check_unused(GroupAction(entry.group_id), f"{profile.selector.what}: group {entry.group_id}")
             profile.selector.delete_group(entry.group_id)
             return
         profile.selector.put_group(entry, new=kind == INSERT)

@@ -11,7 +11,7 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode
 from offramp_p4.runtime.entities.base import DELETE, INSERT, copied, invalid
-from offramp_p4.runtime.environment import Links
+from offramp_p4.runtime.environment import PortLinks
 from offramp_p4.state import CloneSession, Replica, ReplicationEngine
 
 # v1model: mcast_grp and egress_rid have 16 bits, clone sessions of bmv2 15 (the rest is in use inside it).
@@ -30,7 +30,7 @@ class ReplicationHandler:
     Of each replica the first choice whose link is up is used; without any, none.
     """
 
-    def __init__(self, engine: ReplicationEngine, links: Links) -> None:
+    def __init__(self, engine: ReplicationEngine, links: PortLinks) -> None:
         self._engine, self._links = engine, links
         self._groups: dict[int, tuple[Any, list[Choice]]] = {}
         self._sessions: dict[int, tuple[Any, list[Choice]]] = {}
@@ -110,7 +110,7 @@ def _has_backups(choices: list[Choice]) -> bool:
     return any(len(choice) > 1 for choice in choices)
 
 
-def _first_up(choice: Choice, links: Links) -> Replica | None:
+def _first_up(choice: Choice, links: PortLinks) -> Replica | None:
     # Without backups a replica is sent whatever its link: it is lost there, as a unicast packet is.
     return choice[0] if len(choice) == 1 else next((r for r in choice if links.up(r.port)), None)
 

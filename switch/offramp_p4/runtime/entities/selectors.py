@@ -13,8 +13,8 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode
 from offramp_p4.runtime.entities.base import copied, invalid
-from offramp_p4.runtime.environment import Links
-from offramp_p4.state import ActionData, ActionProfileState, Group, Member
+from offramp_p4.runtime.environment import PortLinks
+from offramp_p4.state import ActionData, ActionProfileState, GroupAction, MemberAction
 
 HIDDEN = 1 << 32
 """Members and groups of one-shots have ids that no uint32 of a controller reaches."""
@@ -32,7 +32,7 @@ class Bucket:
     watch: int | None
 
 
-class Selector:
+class ActionSelector:
     """The members and groups of one action profile, and what the data plane gets of them.
 
     Attributes:
@@ -40,10 +40,10 @@ class Selector:
         uses: number of table entries that name a member or group.
     """
 
-    def __init__(self, info: Any, state: ActionProfileState, links: Links) -> None:
+    def __init__(self, info: Any, state: ActionProfileState, links: PortLinks) -> None:
         self.info, self.state, self.what = info, state, f"action profile {state.name}"
         self.groups: dict[int, tuple[Any, list[Bucket]]] = {}
-        self.uses: Counter[Member | Group] = Counter()
+        self.uses: Counter[MemberAction | GroupAction] = Counter()
         self._links = links
         self._one_shots: dict[int, tuple[Any, list[Bucket]]] = {}
         self._free_groups, self._free_members = _Ids(), _Ids()
@@ -90,7 +90,7 @@ class Selector:
 
     # --- one-shots -----------------------------------------------------------------------------------------
 
-    def insert_one_shot(self, message: Any, actions: list[ActionData]) -> Group:
+    def insert_one_shot(self, message: Any, actions: list[ActionData]) -> GroupAction:
         """A group of its own for one table entry.
 
         Raises:
@@ -123,14 +123,14 @@ class Selector:
             raise
         self._one_shots[number] = copied(message), buckets
         self._realise(number, buckets)
-        return Group(number)
+        return GroupAction(number)
 
-    def one_shot(self, group: Group) -> Any | None:
+    def one_shot(self, group: GroupAction) -> Any | None:
         """The ActionProfileActionSet behind a group; None if it is a group of the controller."""
         shot = self._one_shots.get(group.id)
         return None if shot is None else shot[0]
 
-    def release(self, group: Group) -> None:
+    def release(self, group: GroupAction) -> None:
         """Forget the one-shot of a table entry that has gone."""
         members = [b.member for b in self._one_shots.pop(group.id)[1]]
         self.state.drop(group.id, members)

@@ -11,13 +11,13 @@ from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import invalid
 from offramp_p4.runtime.entities.matching import ActionCodec, CodecOf, KeyCodec, ScopedActions
 from offramp_p4.runtime.entities.meters import meter_config
-from offramp_p4.runtime.entities.selectors import Selector
-from offramp_p4.state import ActionData, Group, Member, TableEntry, TableState
+from offramp_p4.runtime.entities.selectors import ActionSelector
+from offramp_p4.state import ActionData, GroupAction, MemberAction, TableEntry, TableState
 
-Action = ActionData | Member | Group
+Action = ActionData | MemberAction | GroupAction
 
 
-class Table:
+class P4RuntimeTable:
     """One table as the control plane sees it."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Table:
         p4info: Any,
         codec_of: CodecOf,
         clock: Callable[[], int],
-        selector: Selector | None = None,
+        selector: ActionSelector | None = None,
     ) -> None:
         self.info = info
         self.state = state
@@ -109,9 +109,9 @@ class Table:
         if selector.has_one_shots:
             raise invalid(f"{self.what}: its entries use action sets, so they cannot use members and groups")
         if kind == "action_profile_member_id":
-            use: Member | Group = Member(action.action_profile_member_id)
+            use: MemberAction | GroupAction = MemberAction(action.action_profile_member_id)
         else:
-            use = Group(action.action_profile_group_id)
+            use = GroupAction(action.action_profile_group_id)
         selector.uses[use] += 1
         return use
 
@@ -119,7 +119,7 @@ class Table:
         """An entry with this action is no more."""
         if self.selector is None or isinstance(action, ActionData):
             return
-        if isinstance(action, Group) and self.selector.one_shot(action) is not None:
+        if isinstance(action, GroupAction) and self.selector.one_shot(action) is not None:
             self.selector.release(action)
             return
         self.selector.uses[action] -= 1
@@ -129,9 +129,9 @@ class Table:
     def encode_action(self, action: Action) -> Any:
         """An entry's action as a TableAction."""
         match action:
-            case Member(identifier):
+            case MemberAction(identifier):
                 return v1.TableAction(action_profile_member_id=identifier)
-            case Group(identifier):
+            case GroupAction(identifier):
                 one_shot = self.selector.one_shot(action) if self.selector is not None else None
                 if one_shot is not None:
                     return v1.TableAction(action_profile_action_set=one_shot)

@@ -11,16 +11,16 @@ from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import DELETE, INSERT, MODIFY, ById, invalid
 from offramp_p4.runtime.entities.idle import IdleTimers
 from offramp_p4.runtime.entities.meters import Rates, no_colours, rates
-from offramp_p4.runtime.entities.table import Table, metadata
+from offramp_p4.runtime.entities.table import P4RuntimeTable, metadata
 from offramp_p4.state import MeterCell, StateError, TableEntry
 
-__all__ = ["Table", "TableHandler"]
+__all__ = ["P4RuntimeTable", "TableHandler"]
 
 
 class TableHandler:
     """TableEntry; ``timers`` watch the entries with a time-out."""
 
-    def __init__(self, tables: ById[Table], timers: IdleTimers) -> None:
+    def __init__(self, tables: ById[P4RuntimeTable], timers: IdleTimers) -> None:
         self._tables = tables
         self._timers = timers
 
@@ -41,7 +41,7 @@ class TableHandler:
         elif kind == MODIFY:
             self._modify(table, entry)
 
-    def _insert(self, table: Table, entry: Any) -> None:
+    def _insert(self, table: P4RuntimeTable, entry: Any) -> None:
         if not table.state.keys:
             raise invalid(f"{table.what} has no key, so it has no entries but the default one")
         _check_timeout(table, entry)
@@ -56,7 +56,7 @@ class TableHandler:
             raise
         self._timers.arm(table, added)
 
-    def _modify(self, table: Table, entry: Any) -> None:
+    def _modify(self, table: P4RuntimeTable, entry: Any) -> None:
         known, new_rates = table.find(entry), _check_direct(table, entry)
         _check_timeout(table, entry)
         if entry.HasField("action"):
@@ -74,7 +74,7 @@ class TableHandler:
             self._timers.arm(table, known)
         _write_direct(known, entry, new_rates)
 
-    def _delete(self, table: Table, entry: Any) -> None:
+    def _delete(self, table: P4RuntimeTable, entry: Any) -> None:
         keys, priority = table.keys.decode(entry.match), table.priority(entry)
         known = table.state.get(keys, priority)
         table.state.delete(keys, priority)
@@ -93,7 +93,7 @@ class TableHandler:
                 yield v1.Entity(table_entry=table.message(match, wanted))
 
 
-def _write_default(table: Table, kind: int, entry: Any) -> None:
+def _write_default(table: P4RuntimeTable, kind: int, entry: Any) -> None:
     if kind != MODIFY:
         raise invalid(f"{table.what}: the default entry can only be modified")
     table.check_default(entry)
@@ -114,14 +114,14 @@ def _write_default(table: Table, kind: int, entry: Any) -> None:
     _write_direct(table.state.default_entry, entry, new_rates)
 
 
-def _check_timeout(table: Table, entry: Any) -> None:
+def _check_timeout(table: P4RuntimeTable, entry: Any) -> None:
     if entry.idle_timeout_ns and not table.has_timeout:
         raise invalid(f"{table.what} has no idle time-out")
     if entry.idle_timeout_ns < 0:
         raise invalid(f"{table.what}: the idle time-out {entry.idle_timeout_ns} is negative")
 
 
-def _check_direct(table: Table, entry: Any) -> Rates:
+def _check_direct(table: P4RuntimeTable, entry: Any) -> Rates:
     """The rates of the direct meter; whether the table has the resources of a message.
 
     Raises:

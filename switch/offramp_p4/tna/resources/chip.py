@@ -8,7 +8,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class ChipLimits:
     """Limits of one chip; all but ``stages`` and ``containers`` are of one stage.
 
     Attributes:
@@ -39,8 +39,8 @@ class Chip:
         return sum(width * count for width, count in self.containers.items())
 
 
-TOFINO: Final = Chip("Tofino", 12, {8: 64, 16: 96, 32: 64})
-TOFINO2: Final = Chip("Tofino 2", 20, {8: 64, 16: 96, 32: 64})
+TOFINO: Final = ChipLimits("Tofino", 12, {8: 64, 16: 96, 32: 64})
+TOFINO2: Final = ChipLimits("Tofino 2", 20, {8: 64, 16: 96, 32: 64})
 
 SRAM_ROWS: Final = 1024
 SRAM_BITS: Final = 128

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp_p4.tna.resources.fields import Field
+    from offramp_p4.tna.resources.fields import VariableField
     from offramp_p4.tna.resources.graph import LogicalTable
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
+class TableDependency:
     """``before`` must stand ``stages`` (0 or 1) in front of ``after``; ``cause`` says why in words."""
 
     before: LogicalTable
@@ -24,7 +24,7 @@ class Dependency:
     cause: str
 
 
-def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
+def dependencies(tables: Sequence[LogicalTable]) -> list[TableDependency]:
     """All dependencies between tables of one gress, given in program order."""
     ordered = []
     for i, after in enumerate(tables):
@@ -35,23 +35,23 @@ def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
     return ordered
 
 
-def _between(a: LogicalTable, b: LogicalTable) -> Dependency | None:
+def _between(a: LogicalTable, b: LogicalTable) -> TableDependency | None:
     if a.excludes(b):
         return None
     written = a.writes_before(b)
     if shared := written & (b.matches | b.conditions):
-        return Dependency(a, b, 1, "match", _named(shared, "matches on"))
+        return TableDependency(a, b, 1, "match", _named(shared, "matches on"))
     if shared := written & b.reads:
-        return Dependency(a, b, 1, "action", _named(shared, "computes with"))
+        return TableDependency(a, b, 1, "action", _named(shared, "computes with"))
     if shared := written & b.writes:
-        return Dependency(a, b, 1, "action", _named(shared, "also writes"))
+        return TableDependency(a, b, 1, "action", _named(shared, "also writes"))
     if a in b.decided_by:
-        return Dependency(a, b, 0, "control", "runs by its result")
+        return TableDependency(a, b, 0, "control", "runs by its result")
     if (a.matches | a.reads) & b.writes:
-        return Dependency(a, b, 0, "reverse", "writes what it reads")
+        return TableDependency(a, b, 0, "reverse", "writes what it reads")
     return None
 
 
-def _named(fields: set[Field], verb: str) -> str:
+def _named(fields: set[VariableField], verb: str) -> str:
     names = sorted(f.name for f in fields)
     return f"{verb} {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")

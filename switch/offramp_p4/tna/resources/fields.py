@@ -10,7 +10,7 @@ from offramp_p4.types import Bits, Enum, Header, Stack, Structure, Type, strip
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class VariableField:
     """A scalar of a variable, by its path in it; ``name`` and ``bits`` describe it."""
 
     root: int
@@ -23,7 +23,7 @@ class Field:
         return self.name
 
 
-Fields = frozenset[Field]
+Fields = frozenset[VariableField]
 NONE: Fields = frozenset()
 
 
@@ -50,11 +50,11 @@ class FieldPath:
             return parts | {self.validity()} if isinstance(t, Header) else parts
         if isinstance(t, Stack):
             return frozenset(x for i in range(t.size) for x in self.part(i, str(i), t.element).leaves())
-        return frozenset({Field(self.root, self.path, self.name, _width(t), self.header)}) if t.slots else NONE
+        return frozenset({VariableField(self.root, self.path, self.name, _width(t), self.header)}) if t.slots else NONE
 
-    def validity(self) -> Field:
+    def validity(self) -> VariableField:
         """Whether a header is there."""
-        return Field(self.root, (*self.path, -1), f"{self.name}.$valid", 1)
+        return VariableField(self.root, (*self.path, -1), f"{self.name}.$valid", 1)
 
 
 def _width(t: Type) -> int:
@@ -63,7 +63,7 @@ def _width(t: Type) -> int:
     return t.width if isinstance(t, Bits) else 1
 
 
-class Scope:
+class InlineScope:
     """The fields that parameters stand for where a control or an action is inlined."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Scope:
     ) -> None:
         self._paths, self._values = paths or {}, values or {}
 
-    def bind(self, params: list[ir.Var], args: list[ir.Arg]) -> Scope:
+    def bind(self, params: list[ir.Var], args: list[ir.Arg]) -> InlineScope:
         """The scope inside a call."""
         paths, values = dict(self._paths), dict(self._values)
         for param, arg in zip(params, args, strict=False):
@@ -80,11 +80,11 @@ class Scope:
                 paths[param] = place
             elif arg.expr is not None:
                 values[param] = self.reads(arg.expr)
-        return Scope(paths, values)
+        return InlineScope(paths, values)
 
-    def data(self, params: list[ir.Var]) -> Scope:
+    def data(self, params: list[ir.Var]) -> InlineScope:
         """The scope inside an action whose parameters come from the entry: they are no fields."""
-        return Scope(self._paths, {**self._values, **dict.fromkeys(params, NONE)})
+        return InlineScope(self._paths, {**self._values, **dict.fromkeys(params, NONE)})
 
     def place(self, e: ir.Expr) -> FieldPath | None:
         """The place that an expression is, or None."""

@@ -15,7 +15,7 @@ from offramp_p4.engine.walk import nodes
 from offramp_p4.source import NOWHERE, Pos
 from offramp_p4.tna.register_calls import ACTIONS
 from offramp_p4.tna.register_of import register_of
-from offramp_p4.tna.resources.fields import NONE, Field, FieldPath, Fields, Scope
+from offramp_p4.tna.resources.fields import NONE, FieldPath, Fields, InlineScope, VariableField
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ class LogicalTable:
     pos: Pos
     gress: str
     branch: Branch
-    table: ir.Table | None = None
-    matches: set[Field] = field(default_factory=set)
-    conditions: set[Field] = field(default_factory=set)
-    reads: set[Field] = field(default_factory=set)
-    writes: set[Field] = field(default_factory=set)
+    table: ir.MatchTable | None = None
+    matches: set[VariableField] = field(default_factory=set)
+    conditions: set[VariableField] = field(default_factory=set)
+    reads: set[VariableField] = field(default_factory=set)
+    writes: set[VariableField] = field(default_factory=set)
     registers: list[ir.ExternInstance] = field(default_factory=list)
     counters: list[ir.ExternInstance] = field(default_factory=list)
     meters: list[ir.ExternInstance] = field(default_factory=list)
     indices: set[Fields] = field(default_factory=set)
     decided_by: Outcomes = field(default_factory=dict)
-    writes_by_action: dict[ir.Action, set[Field]] = field(default_factory=dict)
+    writes_by_action: dict[ir.Action, set[VariableField]] = field(default_factory=dict)
     gateway: bool = False
 
-    def writes_before(self, other: LogicalTable) -> set[Field]:
+    def writes_before(self, other: LogicalTable) -> set[VariableField]:
         """Fields that this table may have written when ``other`` runs."""
         if other.decided_by.get(self) is None:
             return self.writes
@@ -82,7 +82,7 @@ class LogicalTable:
 class _Context:
     """The position of the walk: scope, branches, and what decides whether it is reached."""
 
-    scope: Scope
+    scope: InlineScope
     branch: Branch = ()
     conditions: Fields = NONE
     decided_by: Outcomes = field(default_factory=dict)
@@ -91,25 +91,25 @@ class _Context:
         decided = {**self.decided_by, **decided_by}
         return _Context(self.scope, (*self.branch, (fork, way)), self.conditions | conditions, decided)
 
-    def inside(self, scope: Scope) -> _Context:
+    def inside(self, scope: InlineScope) -> _Context:
         return _Context(scope, self.branch, self.conditions, self.decided_by)
 
 
 def logical_tables(control: ir.ControlInstance, gress: str) -> list[LogicalTable]:
     """The logical tables of a control, earlier ones first."""
-    walk = _Walk(gress)
-    walk.control(control, _Context(Scope()))
+    walk = _LogicalTableWalk(gress)
+    walk.control(control, _Context(InlineScope()))
     return walk.tables
 
 
-class _Walk:
+class _LogicalTableWalk:
     def __init__(self, gress: str) -> None:
         self.gress = gress
         self.tables: list[LogicalTable] = []
         self._forks = 0
         self._run: LogicalTable | None = None  # the action that statements are added to
         self._run_branch: Branch = ()
-        self._copies: dict[Field, Fields] = {}  # fields that the run has only copied, and from where
+        self._copies: dict[VariableField, Fields] = {}  # fields that the run has only copied, and from where
         self._depth = 0
 
     def control(self, control: ir.ControlInstance, at: _Context) -> None:
@@ -175,11 +175,11 @@ class _Walk:
 
     # --- tables
 
-    def _apply(self, table: ir.Table, at: _Context, pos: Pos) -> LogicalTable:
+    def _apply(self, table: ir.MatchTable, at: _Context, pos: Pos) -> LogicalTable:
         self._end_run()
         node = self._new(table.name, table.pos if table.pos != NOWHERE else pos, at, table)
         node.matches |= {f for key in table.keys for f in at.scope.reads(key.expr)}
-        everything: set[Field] = set()
+        everything: set[VariableField] = set()
         for choice in [*table.actions, table.default.action]:
             scope = at.scope.bind(choice.action.params[: len(choice.bound)], choice.bound).data(choice.data_params)
             self._action(choice.action.body, scope, node)
@@ -189,7 +189,7 @@ class _Walk:
         node.writes = everything
         return node
 
-    def _action(self, s: ir.Stmt | None, scope: Scope, node: LogicalTable) -> None:
+    def _action(self, s: ir.Stmt | None, scope: InlineScope, node: LogicalTable) -> None:
         """The body of a table's action: all of it happens in the table's stage."""
         match s:
             case ir.Block(body=body):
@@ -213,7 +213,7 @@ class _Walk:
             case ir.Eval(expr=expr):
                 self._calls(expr, scope, node)
 
-    def _calls(self, e: object, scope: Scope, node: LogicalTable) -> None:
+    def _calls(self, e: object, scope: InlineScope, node: LogicalTable) -> None:
         """The externs that an expression calls."""
         for inner in nodes(e):
             if isinstance(inner, ir.ExternCall):
@@ -253,10 +253,10 @@ class _Walk:
 
     def _results(self, e: ir.Expr, at: _Context) -> Fields:
         """Fields for the results of calls within a condition, each computed first, as in p4c."""
-        out: set[Field] = set()
+        out: set[VariableField] = set()
         for inner in _calls_in(e):
             self._depth += 1
-            temporary = Field(-self._depth, (), f"the result of {_described(inner)}", 32)
+            temporary = VariableField(-self._depth, (), f"the result of {_described(inner)}", 32)
             self._compute(inner, frozenset({temporary}), at, inner.pos)
             out.add(temporary)
         return frozenset(out)
@@ -275,7 +275,7 @@ class _Walk:
         self._run = None
         self._copies = {}
 
-    def _new(self, name: str, pos: Pos, at: _Context, table: ir.Table | None) -> LogicalTable:
+    def _new(self, name: str, pos: Pos, at: _Context, table: ir.MatchTable | None) -> LogicalTable:
         node = LogicalTable(name, pos, self.gress, at.branch, table)
         node.conditions |= at.conditions
         node.decided_by |= at.decided_by
@@ -284,7 +284,7 @@ class _Walk:
         return node
 
 
-def _use(call: ir.ExternCall, scope: Scope, node: LogicalTable) -> None:
+def _use(call: ir.ExternCall, scope: InlineScope, node: LogicalTable) -> None:
     """Add the resources of a call of an extern to a table."""
     target = call.target if isinstance(call.target, ir.ExternInstance) else None
     arguments = frozenset(f for a in call.args for f in scope.reads(a.expr))
@@ -314,7 +314,7 @@ def _use(call: ir.ExternCall, scope: Scope, node: LogicalTable) -> None:
         node.reads |= arguments
 
 
-def _inputs(apply: ir.Function, scope: Scope) -> Fields:
+def _inputs(apply: ir.UserFunction, scope: InlineScope) -> Fields:
     """The fields of the packet that a stateful ALU computes with."""
     own = {id(v) for v in apply.params}
     own |= {id(n.var) for n in nodes(apply.body) if isinstance(n, ir.Declare)}
@@ -333,12 +333,12 @@ def _outermost(node: object) -> Iterator[ir.Expr]:
             yield from (a.expr for a in n.args if a.expr is not None)
 
 
-def _actions(table: ir.Table) -> list[ir.Action]:
+def _actions(table: ir.MatchTable) -> list[ir.Action]:
     return [choice.action for choice in [*table.actions, table.default.action]]
 
 
 def _cases(
-    table: ir.Table, cases: list[tuple[list[ir.Action] | None, ir.Stmt]]
+    table: ir.MatchTable, cases: list[tuple[list[ir.Action] | None, ir.Stmt]]
 ) -> list[tuple[ir.Stmt | None, frozenset[ir.Action]]]:
     """The bodies of a switch, each with the actions that lead to it."""
     named = frozenset(a for label, _ in cases for a in label or ())
@@ -346,7 +346,7 @@ def _cases(
     return [(body, rest if label is None else frozenset(label)) for label, body in cases]
 
 
-def _hit_and_miss(table: ir.Table) -> tuple[frozenset[ir.Action], frozenset[ir.Action]]:
+def _hit_and_miss(table: ir.MatchTable) -> tuple[frozenset[ir.Action], frozenset[ir.Action]]:
     """The actions that a hit may run, and those that a miss may: the control plane can change the default."""
     hit = frozenset(c.action for c in table.actions if "defaultonly" not in c.annotations)
     miss = {table.default.action.action}

@@ -28,7 +28,7 @@ _RANGE_FACTOR: Final = 2  # a range key is matched as an encoding of its nibbles
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class MemoryBlocks:
     """Memory blocks; ``tied`` ones, of indexed arrays, cannot be spread over several stages."""
 
     srams: int = 0
@@ -36,8 +36,8 @@ class Blocks:
     map_rams: int = 0
     tied: bool = False
 
-    def __add__(self, other: Blocks) -> Blocks:
-        return Blocks(
+    def __add__(self, other: MemoryBlocks) -> MemoryBlocks:
+        return MemoryBlocks(
             self.srams + other.srams,
             self.tcams + other.tcams,
             self.map_rams + other.map_rams,
@@ -45,9 +45,9 @@ class Blocks:
         )
 
 
-def blocks(node: LogicalTable) -> Blocks:
+def blocks(node: LogicalTable) -> MemoryBlocks:
     """All memory of a logical table."""
-    total = Blocks()
+    total = MemoryBlocks()
     if node.table is not None and node.table.keys:
         total += _entries(node.table)
     for register in node.registers:
@@ -59,7 +59,7 @@ def blocks(node: LogicalTable) -> Blocks:
     return total
 
 
-def register_rows(register: ir.ExternInstance, table: ir.Table | None = None) -> int:
+def register_rows(register: ir.ExternInstance, table: ir.MatchTable | None = None) -> int:
     """Rows of 128 bits of a register array, whose words are packed in them."""
     if register.extern == "ActionSelector":
         largest, groups = group_limits(register)
@@ -70,25 +70,25 @@ def register_rows(register: ir.ExternInstance, table: ir.Table | None = None) ->
     return ceil(_size(register, table) * width / SRAM_BITS)
 
 
-def _array(i: ir.ExternInstance, rows: int) -> Blocks:
+def _array(i: ir.ExternInstance, rows: int) -> MemoryBlocks:
     """An array with a spare block, for the write of the packet before. Direct ones spread with their entries."""
     count = ceil(rows / SRAM_ROWS) + 1
-    return Blocks(srams=count, map_rams=count, tied="size" in i.params)
+    return MemoryBlocks(srams=count, map_rams=count, tied="size" in i.params)
 
 
-def _size(instance: ir.ExternInstance, table: ir.Table | None) -> int:
+def _size(instance: ir.ExternInstance, table: ir.MatchTable | None) -> int:
     if "size" in instance.params:
         return number(instance, "size")
     return _table_size(table) if table is not None else 1
 
 
-def _table_size(table: ir.Table) -> int:
+def _table_size(table: ir.MatchTable) -> int:
     if table.const_entries:
         return len(table.entries)
     return table.size if table.size is not None else DEFAULT_SIZE
 
 
-def _entries(table: ir.Table) -> Blocks:
+def _entries(table: ir.MatchTable) -> MemoryBlocks:
     size = _table_size(table)
     data = max((sum(key_width(p.type) for p in a.data_params) for a in table.actions), default=0)
     if isinstance(table.properties.get("implementation"), ir.ExternInstance):
@@ -98,10 +98,12 @@ def _entries(table: ir.Table) -> Blocks:
     if any(k.match_kind in ("ternary", "lpm", "range") for k in table.keys):
         ranges = sum(key_width(k.expr.type) for k in table.keys if k.match_kind == "range")
         width = ceil((key + (_RANGE_FACTOR - 1) * ranges + _VERSION_BITS) / TCAM_BITS)
-        return Blocks(_with_data(size, code, data, floor=8), width * ceil(size / TCAM_ROWS))
+        return MemoryBlocks(_with_data(size, code, data, floor=8), width * ceil(size / TCAM_ROWS))
     if table.const_entries and size <= 8 and key <= 12:
-        return Blocks(_with_data(size, 0, data, floor=0) if data > _IMMEDIATE_BITS else 0)  # a gateway can hold them
-    return Blocks(_with_data(size, key - min(_HASHED_BITS, key) + _VERSION_BITS + code, data, floor=0))
+        return MemoryBlocks(
+            _with_data(size, 0, data, floor=0) if data > _IMMEDIATE_BITS else 0
+        )  # a gateway can hold them
+    return MemoryBlocks(_with_data(size, key - min(_HASHED_BITS, key) + _VERSION_BITS + code, data, floor=0))
 
 
 def _with_data(size: int, bits: int, data: int, floor: int) -> int:

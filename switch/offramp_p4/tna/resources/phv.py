@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from offramp_p4.tna.resources.chip import Chip
-    from offramp_p4.tna.resources.fields import Field
+    from offramp_p4.tna.resources.chip import ChipLimits
+    from offramp_p4.tna.resources.fields import VariableField
     from offramp_p4.tna.resources.graph import LogicalTable
 
 
@@ -32,7 +32,7 @@ class HeaderVector:
         return sum(width * count for width, count in self.containers.items())
 
 
-def header_vector(tables: Iterable[LogicalTable], chip: Chip) -> HeaderVector:
+def header_vector(tables: Iterable[LogicalTable], chip: ChipLimits) -> HeaderVector:
     """The containers that the fields of these tables take, wide ones for wide fields while there are any."""
     fields = {f for t in tables for f in [*t.matches, *t.conditions, *t.reads, *t.writes] if f.root >= 0}
     octets = sum(_header_octets(fs) for fs in _by_header(fields))
@@ -41,16 +41,16 @@ def header_vector(tables: Iterable[LogicalTable], chip: Chip) -> HeaderVector:
     return HeaderVector(sum(f.bits for f in fields), _containers(octets, chip))
 
 
-def _by_header(fields: set[Field]) -> list[list[Field]]:
+def _by_header(fields: set[VariableField]) -> list[list[VariableField]]:
     inside = sorted((f for f in fields if f.header), key=lambda f: (f.root, f.path[:-1], f.path))
     return [list(group) for _, group in groupby(inside, key=lambda f: (f.root, f.path[:-1]))]
 
 
-def _header_octets(fields: list[Field]) -> int:
+def _header_octets(fields: list[VariableField]) -> int:
     return -(-sum(f.bits for f in fields) // 8)
 
 
-def _containers(octets: int, chip: Chip) -> dict[int, int]:
+def _containers(octets: int, chip: ChipLimits) -> dict[int, int]:
     used = {}
     for width in sorted(chip.containers, reverse=True):
         used[width] = min(chip.containers[width], octets * 8 // width)

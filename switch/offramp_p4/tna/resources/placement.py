@@ -10,20 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from offramp_p4.tna.resources.memory import Blocks, blocks
+from offramp_p4.tna.resources.memory import MemoryBlocks, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from offramp_p4 import ir
-    from offramp_p4.tna.resources.chip import Chip
-    from offramp_p4.tna.resources.dependencies import Dependency
-    from offramp_p4.tna.resources.fields import Field, Fields
+    from offramp_p4.tna.resources.chip import ChipLimits
+    from offramp_p4.tna.resources.dependencies import TableDependency
+    from offramp_p4.tna.resources.fields import Fields, VariableField
     from offramp_p4.tna.resources.graph import LogicalTable
 
 
 @dataclass(slots=True)
-class Stage:
+class StageUsage:
     """Tables of a stage and the resources that they use."""
 
     tables: list[LogicalTable] = field(default_factory=list)
@@ -33,8 +33,8 @@ class Stage:
     tcams: int = 0
     map_rams: int = 0
     gateways: int = 0
-    exact: set[Field] = field(default_factory=set)
-    ternary: set[Field] = field(default_factory=set)
+    exact: set[VariableField] = field(default_factory=set)
+    ternary: set[VariableField] = field(default_factory=set)
     indices: set[Fields] = field(default_factory=set)
 
     @property
@@ -44,7 +44,7 @@ class Stage:
 
 
 @dataclass(slots=True)
-class Placed:
+class PlacedTable:
     """The place of a table: its first and last stage, the stage its dependencies allow, and what held it back."""
 
     first: int
@@ -54,30 +54,30 @@ class Placed:
 
 
 @dataclass(slots=True)
-class Placement:
+class TablePlacement:
     """The outcome; ``oversized`` are tables that no stage can hold, with what they need."""
 
-    stages: list[Stage]
-    where: dict[LogicalTable, Placed]
+    stages: list[StageUsage]
+    where: dict[LogicalTable, PlacedTable]
     oversized: list[tuple[LogicalTable, str]]
 
 
-def place(tables: Sequence[LogicalTable], needs: Sequence[Dependency], chip: Chip) -> Placement:
+def place(tables: Sequence[LogicalTable], needs: Sequence[TableDependency], chip: ChipLimits) -> TablePlacement:
     """Place all tables; as many stages as it takes."""
     return _Placer(tables, needs, chip).run()
 
 
 class _Placer:
-    def __init__(self, tables: Sequence[LogicalTable], needs: Sequence[Dependency], chip: Chip) -> None:
+    def __init__(self, tables: Sequence[LogicalTable], needs: Sequence[TableDependency], chip: ChipLimits) -> None:
         self.tables, self.chip = tables, chip
-        self.before: dict[LogicalTable, list[Dependency]] = {t: [] for t in tables}
+        self.before: dict[LogicalTable, list[TableDependency]] = {t: [] for t in tables}
         for need in needs:
             self.before[need.after].append(need)
         self.height = _heights(tables, needs)
         self.order = {t: i for i, t in enumerate(tables)}
-        self.out = Placement([], {}, [])
+        self.out = TablePlacement([], {}, [])
 
-    def run(self) -> Placement:
+    def run(self) -> TablePlacement:
         left = _clusters(self.tables)
         while left:
             ready = [c for c in left if all(n.before in self.out.where or n.before in c for n in self._needs(c))]
@@ -87,34 +87,34 @@ class _Placer:
             self._place(chosen)
         return self.out
 
-    def _needs(self, cluster: list[LogicalTable]) -> list[Dependency]:
+    def _needs(self, cluster: list[LogicalTable]) -> list[TableDependency]:
         return [n for t in cluster for n in self.before[t]]
 
     def _place(self, cluster: list[LogicalTable]) -> None:
         where = self.out.where
         earliest = max((where[n.before].last + n.stages for n in self._needs(cluster) if n.before in where), default=0)
-        need = sum((blocks(t) for t in cluster[:1]), Blocks())
+        need = sum((blocks(t) for t in cluster[:1]), MemoryBlocks())
         for t in cluster[1:]:
             need += _entries_only(t)
         limit, at = "", earliest
-        too_large = self._refusal(Stage(), cluster, need)
+        too_large = self._refusal(StageUsage(), cluster, need)
         if too_large:
             self.out.oversized.append((cluster[0], too_large))
         while not too_large and (reason := self._refusal(self._stage(at), cluster, need)):
             limit, at = limit or reason, at + 1
         last = self._fill(at, cluster, need)
         for t in cluster:
-            where[t] = Placed(at, last, earliest, limit if at > earliest else "")
+            where[t] = PlacedTable(at, last, earliest, limit if at > earliest else "")
 
-    def _stage(self, at: int) -> Stage:
+    def _stage(self, at: int) -> StageUsage:
         while len(self.out.stages) <= at:
-            self.out.stages.append(Stage())
+            self.out.stages.append(StageUsage())
         return self.out.stages[at]
 
-    def _refusal(self, stage: Stage, cluster: list[LogicalTable], need: Blocks) -> str:
+    def _refusal(self, stage: StageUsage, cluster: list[LogicalTable], need: MemoryBlocks) -> str:
         """The resource that the stage lacks; empty: none."""
         chip = self.chip
-        after = Stage(
+        after = StageUsage(
             [*stage.tables, *cluster],
             stage.stateful | {x for t in cluster for x in [*t.registers, *t.meters]},
             stage.counters | {x for t in cluster for x in t.counters},
@@ -139,7 +139,7 @@ class _Placer:
         ]
         return next((name for lacking, name in checks if lacking), "")
 
-    def _fill(self, at: int, cluster: list[LogicalTable], need: Blocks) -> int:
+    def _fill(self, at: int, cluster: list[LogicalTable], need: MemoryBlocks) -> int:
         """Take the stage, and the next ones for entries that do not fit; returns the last one."""
         srams, tcams = need.srams, need.tcams
         stage = self._stage(at)
@@ -163,7 +163,7 @@ class _Placer:
             at += 1
 
 
-def _entries_only(t: LogicalTable) -> Blocks:
+def _entries_only(t: LogicalTable) -> MemoryBlocks:
     """The blocks of a table but for the registers that it shares with the first of its cluster."""
     kept, t.registers = t.registers, []
     try:
@@ -176,19 +176,19 @@ def _is_ternary(t: LogicalTable) -> bool:
     return t.table is not None and any(k.match_kind in ("ternary", "lpm", "range") for k in t.table.keys)
 
 
-def _searched(t: LogicalTable) -> set[Field]:
+def _searched(t: LogicalTable) -> set[VariableField]:
     """Fields that the exact-match crossbar carries for a table: gateways search there, too."""
     return t.conditions | (set() if _is_ternary(t) else t.matches)
 
 
-def _octets(fields: set[Field]) -> int:
+def _octets(fields: set[VariableField]) -> int:
     return sum(-(-f.bits // 8) for f in fields)
 
 
-def _heights(tables: Sequence[LogicalTable], needs: Sequence[Dependency]) -> dict[LogicalTable, int]:
+def _heights(tables: Sequence[LogicalTable], needs: Sequence[TableDependency]) -> dict[LogicalTable, int]:
     """Stages of the longest chain behind each table."""
     height = dict.fromkeys(tables, 0)
-    behind: dict[LogicalTable, list[Dependency]] = {t: [] for t in tables}
+    behind: dict[LogicalTable, list[TableDependency]] = {t: [] for t in tables}
     for need in needs:
         behind[need.before].append(need)
     for t in reversed(tables):

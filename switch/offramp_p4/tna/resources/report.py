@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4.tna.blocks import pipes
-from offramp_p4.tna.resources.chip import TOFINO, TOFINO2, Chip
-from offramp_p4.tna.resources.dependencies import Dependency, dependencies
+from offramp_p4.tna.resources.chip import TOFINO, TOFINO2, ChipLimits
+from offramp_p4.tna.resources.dependencies import TableDependency, dependencies
 from offramp_p4.tna.resources.graph import LogicalTable, logical_tables
 from offramp_p4.tna.resources.phv import HeaderVector, header_vector
-from offramp_p4.tna.resources.placement import Placement, Stage, place
+from offramp_p4.tna.resources.placement import StageUsage, TablePlacement, place
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class CriticalTable:
     """One table of the critical chain: its stage, and why it stands no earlier."""
 
     stage: int
@@ -39,9 +39,9 @@ class ResourceReport:
     """
 
     pipe: str
-    chip: Chip
-    stages: list[Stage]
-    chain: list[Link]
+    chip: ChipLimits
+    stages: list[StageUsage]
+    chain: list[CriticalTable]
     phv: HeaderVector
     problems: list[str]
     cautions: list[str]
@@ -79,7 +79,7 @@ class ResourceReport:
         }
 
 
-def estimate(program: ir.Program, chip: Chip | None = None) -> list[ResourceReport]:
+def estimate(program: ir.Program, chip: ChipLimits | None = None) -> list[ResourceReport]:
     """A report for each pipe of a TNA program.
 
     Raises:
@@ -95,7 +95,7 @@ def estimate(program: ir.Program, chip: Chip | None = None) -> list[ResourceRepo
     return [_report(pipe, wanted) for pipe in pipelines]
 
 
-def _report(pipe: Pipe, chip: Chip) -> ResourceReport:
+def _report(pipe: Pipe, chip: ChipLimits) -> ResourceReport:
     sides = [logical_tables(pipe.ingress.control, "ingress"), logical_tables(pipe.egress.control, "egress")]
     needs = [need for side in sides for need in dependencies(side)]
     tables = [t for side in sides for t in side]
@@ -105,7 +105,7 @@ def _report(pipe: Pipe, chip: Chip) -> ResourceReport:
     return ResourceReport(pipe.name, chip, placement.stages, chain, phv, problems, _cautions(phv, chip))
 
 
-def _problems(placement: Placement, chip: Chip) -> list[str]:
+def _problems(placement: TablePlacement, chip: ChipLimits) -> list[str]:
     out = []
     used = len(placement.stages)
     if used > chip.stages:
@@ -115,33 +115,33 @@ def _problems(placement: Placement, chip: Chip) -> list[str]:
     return out
 
 
-def _cautions(phv: HeaderVector, chip: Chip) -> list[str]:
+def _cautions(phv: HeaderVector, chip: ChipLimits) -> list[str]:
     if phv.bits <= chip.phv_bits:
         return []
     return [f"the stages use {phv.bits} bits of fields, the packet header vector of a {chip.name} has {chip.phv_bits}"]
 
 
-def _chain(placement: Placement, needs: list[Dependency]) -> list[Link]:
+def _chain(placement: TablePlacement, needs: list[TableDependency]) -> list[CriticalTable]:
     """The chain of links that puts a table in the last stage."""
     if not placement.where:
         return []
-    before: dict[LogicalTable, list[Dependency]] = {}
+    before: dict[LogicalTable, list[TableDependency]] = {}
     for need in needs:
         before.setdefault(need.after, []).append(need)
     where = placement.where
     table: LogicalTable | None = max(where, key=lambda t: where[t].last)
-    links: list[Link] = []
+    links: list[CriticalTable] = []
     while table is not None:
         here = where[table]
         binding = next(
             (n for n in before.get(table, []) if where[n.before].last + n.stages == here.earliest and n.stages), None
         ) or next((n for n in before.get(table, []) if where[n.before].last + n.stages == here.earliest), None)
-        links.append(Link(here.last, table.name, f"{table.pos.file}:{table.pos.line}", _reason(here, binding)))
+        links.append(CriticalTable(here.last, table.name, f"{table.pos.file}:{table.pos.line}", _reason(here, binding)))
         table = binding.before if binding is not None and here.earliest > 0 else None
     return links[::-1]
 
 
-def _reason(here: Any, binding: Dependency | None) -> str:
+def _reason(here: Any, binding: TableDependency | None) -> str:
     parts = []
     if binding is not None and here.earliest > 0:
         parts.append(f"{binding.kind} dependency on {binding.before.name}: {binding.cause}")
@@ -153,7 +153,7 @@ def _reason(here: Any, binding: Dependency | None) -> str:
     return "; ".join(parts) or "nothing holds it back"
 
 
-def _stage(number: int, stage: Stage) -> dict[str, Any]:
+def _stage(number: int, stage: StageUsage) -> dict[str, Any]:
     return {
         "stage": number,
         "tables": [t.name for t in stage.tables],

@@ -11,21 +11,21 @@ from offramp_p4.state import CounterState, MeterCell, MeterState, RegisterState
 from offramp_p4.state.match import Exact
 from offramp_p4.tna.filter_state import FilterState, configure
 from offramp_p4_tools.bfrt import common
-from offramp_p4_tools.bfrt.fields import Field, TableSpec
-from offramp_p4_tools.bfrt.stores.base import Store
-from offramp_p4_tools.bfrt.values import Data, Key, Value, only
+from offramp_p4_tools.bfrt.fields import BfrtField, TableSpec
+from offramp_p4_tools.bfrt.stores.base import TableStore
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value, only
 
 _BYTES_PER_KBIT: Final = 125
 
 
-class _Array(Store):
+class _Array(TableStore):
     """Entries 0 to ``spec.size`` - 1; an added entry is a changed one."""
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Set an entry, as entries of an array always exist."""
         self.modify(key, data)
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change the fields that are given."""
         self._write(self._index(key), data.values)
 
@@ -42,9 +42,9 @@ class _Array(Store):
         for index in range(self.spec.size):
             self._clear(index)
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """An entry."""
-        return Data(None, self._read(self._index(key)))
+        return EntryData(None, self._read(self._index(key)))
 
     def keys(self) -> Iterator[Key]:
         """All indices."""
@@ -150,14 +150,14 @@ class FilterStore(_Array):
         self._state.reset_cell(index)
 
 
-class ParameterStore(Store):
+class ParameterStore(TableStore):
     """A register parameter: a default entry and nothing else."""
 
     def __init__(self, spec: TableSpec, state: RegisterState) -> None:
         super().__init__(spec)
         self._state = state
 
-    def set_default(self, data: Data) -> None:
+    def set_default(self, data: EntryData) -> None:
         """Change the parameter."""
         if "value" not in data.values:
             raise self.wrong("value is missing")
@@ -167,9 +167,9 @@ class ParameterStore(Store):
         """Give the parameter the value that the program gives it."""
         self._state.write(0, self._state.initial & self._state.width.mask)
 
-    def get_default(self) -> Data:
+    def get_default(self) -> EntryData:
         """The parameter."""
-        return Data(None, {"value": self._state.read(0)})
+        return EntryData(None, {"value": self._state.read(0)})
 
     def clear(self) -> None:
         """Clear the array, like :meth:`reset_default`."""
@@ -190,7 +190,7 @@ def _number(value: Value) -> int:
     return int(one)
 
 
-def split_register(fields: tuple[Field, ...], word: int) -> dict[str, Value]:
+def split_register(fields: tuple[BfrtField, ...], word: int) -> dict[str, Value]:
     """The fields of a register's value: one, or a pair whose first word is the high half."""
     if len(fields) == 1:
         return {fields[0].name: [word]}
@@ -198,7 +198,7 @@ def split_register(fields: tuple[Field, ...], word: int) -> dict[str, Value]:
     return {high.name: [word >> low.width], low.name: [word & (1 << low.width) - 1]}
 
 
-def join_register(fields: tuple[Field, ...], word: int, values: Mapping[str, Value]) -> int:
+def join_register(fields: tuple[BfrtField, ...], word: int, values: Mapping[str, Value]) -> int:
     """The value of a register whose fields are changed."""
     parts = [value[0] for value in split_register(fields, word).values() if isinstance(value, list)]
     for position, known in enumerate(fields):
@@ -207,7 +207,7 @@ def join_register(fields: tuple[Field, ...], word: int, values: Mapping[str, Val
     return int(parts[0]) if len(parts) == 1 else int(parts[0]) << fields[1].width | int(parts[1])
 
 
-def read_rates(fields: tuple[Field, ...], cell: MeterCell | None) -> dict[str, Value]:
+def read_rates(fields: tuple[BfrtField, ...], cell: MeterCell | None) -> dict[str, Value]:
     """The rates of a meter in BF-RT's units."""
     unit = _BYTES_PER_KBIT if "KBPS" in fields[0].name else 1
     if cell is None or not cell.rates:
@@ -216,7 +216,7 @@ def read_rates(fields: tuple[Field, ...], cell: MeterCell | None) -> dict[str, V
     return {f.name: round(value / unit) for f, value in zip(fields, (cir, pir, cburst, pburst), strict=True)}
 
 
-def write_rates(fields: tuple[Field, ...], cell: MeterCell, values: Mapping[str, Value], now_us: int) -> None:
+def write_rates(fields: tuple[BfrtField, ...], cell: MeterCell, values: Mapping[str, Value], now_us: int) -> None:
     """Change the rates of a meter that are given; its buckets are full then."""
     unit = _BYTES_PER_KBIT if "KBPS" in fields[0].name else 1
     now = {**read_rates(fields, cell), **{n: v for n, v in values.items() if n in {f.name for f in fields}}}
@@ -244,6 +244,6 @@ def filter_options(now: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def first_filter(fields: tuple[Field, ...]) -> dict[str, Value]:
+def first_filter(fields: tuple[BfrtField, ...]) -> dict[str, Value]:
     """The fields of a filter that has not been configured."""
     return {f.name: f.choices[1] if f.choices else 0 for f in fields}

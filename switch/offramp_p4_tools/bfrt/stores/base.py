@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import invalid
 from offramp_p4_tools.bfrt.fields import TableSpec
-from offramp_p4_tools.bfrt.values import Data, Key, Value
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value
 
 
-class Store:
+class TableStore:
     """One table; what a kind of table does not offer is refused with UNIMPLEMENTED.
 
     All methods raise :class:`~offramp_base.p4rt.status.RpcError` or :class:`~offramp_p4.state.StateError`, and have
@@ -24,7 +24,7 @@ class Store:
         self._counts = [f.name for f in spec.data if f.name.startswith("$COUNTER_SPEC")]
         self._synced: dict[Key, dict[str, Value]] = {}
 
-    def seen(self, key: Key, data: Data, *, from_hw: bool) -> Data:
+    def seen(self, key: Key, data: EntryData, *, from_hw: bool) -> EntryData:
         """An entry as a client sees it: its counts are those of the last operation that brought them up to date.
 
         A read ``from_hw`` is one too.
@@ -35,9 +35,9 @@ class Store:
             self._synced[key] = {name: data.values[name] for name in self._counts if name in data.values}
             return data
         known = self._synced.get(key, {})
-        return Data(data.action, {**data.values, **{name: known.get(name, 0) for name in self._counts}})
+        return EntryData(data.action, {**data.values, **{name: known.get(name, 0) for name in self._counts}})
 
-    def written(self, key: Key, data: Data) -> None:
+    def written(self, key: Key, data: EntryData) -> None:
         """A client has written an entry, and knows the counts that it gave."""
         counts = {name: data.values[name] for name in self._counts if name in data.values}
         if counts:
@@ -56,15 +56,15 @@ class Store:
         for key in self.keys():
             self.seen(key, self.get(key), from_hw=True)
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Add an entry."""
         raise self.refusal("no entries can be added")
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change the given fields of an entry."""
         raise self.refusal("no entries can be changed")
 
-    def change_lists(self, key: Key, data: Data, *, remove: bool) -> None:
+    def change_lists(self, key: Key, data: EntryData, *, remove: bool) -> None:
         """Add to the lists of an entry, or remove from them."""
         raise self.refusal("its entries have no lists")
 
@@ -80,7 +80,7 @@ class Store:
         """Remove all entries, or reset those that always exist."""
         raise self.refusal("it cannot be cleared")
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """An entry."""
         raise self.refusal("it cannot be read")
 
@@ -92,7 +92,7 @@ class Store:
         """Number of entries."""
         return sum(1 for _ in self.keys())
 
-    def set_default(self, data: Data) -> None:
+    def set_default(self, data: EntryData) -> None:
         """Change the default entry."""
         raise self.refusal("it has no default entry")
 
@@ -100,7 +100,7 @@ class Store:
         """Bring the program's default entry back."""
         raise self.refusal("it has no default entry")
 
-    def get_default(self) -> Data | None:
+    def get_default(self) -> EntryData | None:
         """The default entry; None if there is none."""
         raise self.refusal("it has no default entry")
 

@@ -8,16 +8,16 @@ from typing import Any, cast
 
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.state import CloneSession, Replica
-from offramp_p4.tna.replication import Node, Request, TofinoReplication, Tree
+from offramp_p4.tna.replication import MulticastNode, MulticastTree, ReplicationRequest, TofinoReplication
 from offramp_p4_tools.bfrt.fields import TableSpec
-from offramp_p4_tools.bfrt.stores.base import Store
-from offramp_p4_tools.bfrt.values import Data, Key, Value, exists, not_found, numbers, only
+from offramp_p4_tools.bfrt.stores.base import TableStore
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value, exists, not_found, numbers, only
 
 Check = Callable[[Mapping[str, Value]], None]
 """Raises if an entry with these values may not be."""
 
 
-class Records(Store):
+class Records(TableStore):
     """Entries that are kept; ``changed`` is called after each change.
 
     Args:
@@ -33,10 +33,10 @@ class Records(Store):
         leaving: Callable[[Key], None] = lambda _: None,
     ) -> None:
         super().__init__(spec)
-        self.entries: dict[Key, Data] = {}
+        self.entries: dict[Key, EntryData] = {}
         self._changed, self._check, self._leaving = changed, check, leaving
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Add an entry; fields that are not given have their defaults."""
         if key in self.entries:
             raise exists(self.spec)
@@ -44,12 +44,12 @@ class Records(Store):
             raise RpcError(Code.RESOURCE_EXHAUSTED, f"table {self.spec.name} holds at most {self.spec.size} entries")
         self._put(key, data.action, self._complete(data))
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change the fields that are given."""
         old = self._find(key)
         self._put(key, data.action or old.action, {**old.values, **data.values})
 
-    def change_lists(self, key: Key, data: Data, *, remove: bool) -> None:
+    def change_lists(self, key: Key, data: EntryData, *, remove: bool) -> None:
         """Add to the lists of an entry, or remove from them."""
         old = self._find(key)
         now = dict(old.values)
@@ -72,7 +72,7 @@ class Records(Store):
         for key in list(self.entries):
             self.delete(key)
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """An entry."""
         return self._find(key)
 
@@ -86,10 +86,10 @@ class Records(Store):
 
     def _put(self, key: Key, action: Any, values: Mapping[str, Value]) -> None:
         self._check(values)
-        self.entries[key] = Data(action, values)
+        self.entries[key] = EntryData(action, values)
         self._changed()
 
-    def _complete(self, data: Data) -> dict[str, Value]:
+    def _complete(self, data: EntryData) -> dict[str, Value]:
         values: dict[str, Value] = {}
         for f in self.spec.fields(data.action).values():
             if f.mandatory and not f.repeated and f.name not in data.values:  # a list that is missing is empty
@@ -98,7 +98,7 @@ class Records(Store):
                 values[f.name] = data.values.get(f.name, _first(f))
         return values
 
-    def _find(self, key: Key) -> Data:
+    def _find(self, key: Key) -> EntryData:
         if key not in self.entries:
             raise not_found(self.spec)
         return self.entries[key]
@@ -131,11 +131,11 @@ def _session(pre: TofinoReplication, values: Mapping[str, Any]) -> CloneSession:
         replicas.append(Replica(values["$ucast_egress_port"], values["$mcast_rid"]))
     for which in ("a", "b"):
         if values[f"$mcast_grp_{which}_valid"]:
-            replicas += pre.copies(values[f"$mcast_grp_{which}"], Request(rid=values["$mcast_rid"]))
+            replicas += pre.copies(values[f"$mcast_grp_{which}"], ReplicationRequest(rid=values["$mcast_rid"]))
     return CloneSession(tuple(replicas), values["$ingress_cos"], values["$max_pkt_len"])
 
 
-class Replication:
+class ReplicationTables:
     """The tables ``$pre``, and the trees that follow from them together."""
 
     def __init__(
@@ -178,7 +178,9 @@ class Replication:
                 values = cast("Mapping[str, Any]", data.values)
                 kept = [at for at, node in enumerate(values["$MULTICAST_NODE_ID"]) if node != number]
                 lists = {n: v for n, v in values.items() if n.startswith("$MULTICAST_NODE") and v}
-                store.entries[owner] = Data(None, {**values, **{n: [v[at] for at in kept] for n, v in lists.items()}})
+                store.entries[owner] = EntryData(
+                    None, {**values, **{n: [v[at] for at in kept] for n, v in lists.items()}}
+                )
 
     def _check_unused(self, key: Key) -> None:
         number = only(key)
@@ -198,7 +200,7 @@ class Replication:
                 tuple(_node(nodes[n], xid) for n in dict(self.ecmp.by_number())[e]["$MULTICAST_NODE_ID"])
                 for e, xid in _members(group, "ECMP")
             )
-            trees[number] = Tree(single, ecmp)
+            trees[number] = MulticastTree(single, ecmp)
         _replace(pre.trees, trees)
         self._changed()
 
@@ -211,8 +213,8 @@ def _members(group: Mapping[str, Any], prefix: str) -> Iterator[tuple[int, int |
     return ((number, xid if on else None) for number, on, xid in zip(ids, valid, xids, strict=True))
 
 
-def _node(values: Mapping[str, Any], xid: int | None) -> Node:
-    return Node(values["$MULTICAST_RID"], tuple(values["$DEV_PORT"]), tuple(values["$MULTICAST_LAG_ID"]), xid)
+def _node(values: Mapping[str, Any], xid: int | None) -> MulticastNode:
+    return MulticastNode(values["$MULTICAST_RID"], tuple(values["$DEV_PORT"]), tuple(values["$MULTICAST_LAG_ID"]), xid)
 
 
 def _replace(state: dict[int, Any], now: dict[int, Any]) -> None:

@@ -11,8 +11,8 @@ from offramp_p4.state.match import Exact
 from offramp_p4.tna.generator import APPS, App, PacketGenerator, Trigger
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT
 from offramp_p4_tools.bfrt.fields import TableSpec
-from offramp_p4_tools.bfrt.stores.base import Store
-from offramp_p4_tools.bfrt.values import Data, Key, Value, numbers, only
+from offramp_p4_tools.bfrt.stores.base import TableStore
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value, numbers, only
 
 _FIELDS: Final = {
     "timer_nanosec": "timer_ns",
@@ -34,14 +34,14 @@ _NEEDED: Final = {
 }
 
 
-class AppStore(Store):
+class AppStore(TableStore):
     """``pktgen.app_cfg``: an entry with an action says all that an application does, one without changes the rest."""
 
     def __init__(self, spec: TableSpec, generator: PacketGenerator, now_us: Callable[[], int]) -> None:
         super().__init__(spec)
         self._generator, self._now_us = generator, now_us
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Configure an application, set its counts, start or stop it."""
         number, values, generator = only(key), data.values, self._generator
         if any(values.get(name) for name in ("ibg_jitter", "ipg_jitter")):
@@ -57,7 +57,7 @@ class AppStore(Store):
         if "app_enable" in values:
             generator.enable(number, enabled=bool(values["app_enable"]), now_ns=self._now_us() * 1000)
 
-    def _app(self, data: Data) -> App:
+    def _app(self, data: EntryData) -> App:
         assert data.action is not None
         values = cast("dict[str, Any]", data.values)
         for name in _NEEDED.get(data.action.name, ()):
@@ -67,7 +67,7 @@ class AppStore(Store):
         settings |= {attribute: values[name] + 1 for name, attribute in _LESS_ONE.items() if name in values}
         return App(Trigger(data.action.name), **settings)
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """An application; counts are of all pipes."""
         number, generator = only(key), self._generator
         app, counts = generator.app(number), generator.counts(number)
@@ -77,7 +77,7 @@ class AppStore(Store):
         values |= {name: getattr(app, attribute) - 1 for name, attribute in _LESS_ONE.items()}
         values |= {name: sum(getattr(c, attribute) for c in counts) for name, attribute in _COUNTERS.items()}
         values |= {"app_enable": generator.enabled(number), "ibg_jitter": 0, "ipg_jitter": 0}
-        return Data(action, {name: value for name, value in values.items() if name in wanted})
+        return EntryData(action, {name: value for name, value in values.items() if name in wanted})
 
     def keys(self) -> Iterator[Key]:
         """All applications."""
@@ -96,14 +96,14 @@ class AppStore(Store):
             self.reset(key)
 
 
-class BufferStore(Store):
+class BufferStore(TableStore):
     """``pktgen.pkt_buffer``: parts of the buffer, by offset and length."""
 
     def __init__(self, spec: TableSpec, generator: PacketGenerator) -> None:
         super().__init__(spec)
         self._generator = generator
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Fill a part."""
         offset, size = numbers(key)
         content = bytes(cast("list[int]", data.values.get("buffer", [])))
@@ -111,11 +111,11 @@ class BufferStore(Store):
             raise self.wrong(f"{len(content)} bytes given, the key says {size}")
         self._generator.fill(offset, content)
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """A part."""
         offset, size = numbers(key)
         self._generator.check_part(offset, size)
-        return Data(None, {"buffer": list(self._generator.buffer[offset : offset + size])})
+        return EntryData(None, {"buffer": list(self._generator.buffer[offset : offset + size])})
 
     def keys(self) -> Iterator[Key]:
         """There are no entries to list."""
@@ -126,14 +126,14 @@ class BufferStore(Store):
         self._generator.buffer[:] = bytes(len(self._generator.buffer))
 
 
-class GeneratorPortStore(Store):
+class GeneratorPortStore(TableStore):
     """``pktgen.port_cfg``: which ports let generated packets in, compare those that recirculate, trigger when down."""
 
     def __init__(self, spec: TableSpec, generator: PacketGenerator, recirculating: frozenset[int]) -> None:
         super().__init__(spec)
         self._generator, self._recirculating = generator, recirculating
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change the packet generator's settings of a port."""
         port, generator = self._port(key), self._generator
         if "recirculation_enable" in data.values and data.values["recirculation_enable"] != self._loops(port):
@@ -149,7 +149,7 @@ class GeneratorPortStore(Store):
         if data.values.get("clear_port_down_enable"):
             generator.watch(port)
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """The packet generator's settings of a port."""
         port = self._port(key)
         values: dict[str, Value] = {
@@ -158,7 +158,7 @@ class GeneratorPortStore(Store):
             "pattern_matching_enable": port in self._generator.matching,
             "clear_port_down_enable": False,
         }
-        return Data(None, values)
+        return EntryData(None, values)
 
     def keys(self) -> Iterator[Key]:
         """Port 68 of each pipe."""

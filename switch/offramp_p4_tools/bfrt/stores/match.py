@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, cast
 
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4.state import ActionData, Group, Member, MeterCell, TableEntry, TableState
+from offramp_p4.state import ActionData, GroupAction, MemberAction, MeterCell, TableEntry, TableState
 from offramp_p4.state.match import Exact, Match
 from offramp_p4.tna.filter_state import configure, new_cell
 from offramp_p4_tools.bfrt import common
@@ -20,19 +20,19 @@ from offramp_p4_tools.bfrt.stores.arrays import (
     split_register,
     write_rates,
 )
-from offramp_p4_tools.bfrt.stores.base import Store
+from offramp_p4_tools.bfrt.stores.base import TableStore
 from offramp_p4_tools.bfrt.stores.idle import IdleTable
 from offramp_p4_tools.bfrt.stores.sharing import action_data, data_of
-from offramp_p4_tools.bfrt.values import Data, Key, Value, not_found
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value, not_found
 
 _TOP: Final = (1 << 31) - 1
 """The priority that BF-RT calls 0: the smallest number wins there, the greatest here."""
 DEFAULT_HANDLE: Final = 1
 """The handle of the default entry."""
-Action = ActionData | Member | Group
+Action = ActionData | MemberAction | GroupAction
 
 
-class MatchStore(Store):
+class MatchStore(TableStore):
     """One match table.
 
     Args:
@@ -57,7 +57,7 @@ class MatchStore(Store):
         self._filters: dict[int, dict[str, Value]] = {}  # by id of the entry
         self._rates = tuple(f for f in spec.data if f.name.startswith("$METER_SPEC"))
         self.idle = IdleTable(state) if common.HIT_STATE in spec.data else None
-        self.default_member: Member | None = None
+        self.default_member: MemberAction | None = None
         self._handles: dict[int, int] = {}  # by id of the entry
         self._last_handle = DEFAULT_HANDLE
 
@@ -128,7 +128,7 @@ class MatchStore(Store):
 
     # --- entries
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Add an entry."""
         keys, priority = self._split(key)
         entry = TableEntry(keys, self._action(data), priority)
@@ -141,7 +141,7 @@ class MatchStore(Store):
         if self.idle is not None:
             self.idle.start(known, self._now_us())
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change an entry's action, or the resources that are given, or both."""
         known = self.find(key)
         self._check(data)
@@ -171,7 +171,7 @@ class MatchStore(Store):
         for entry in removed:
             self._forget(entry)
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """An entry."""
         return self._data(self.find(key))
 
@@ -190,16 +190,16 @@ class MatchStore(Store):
 
     # --- the default entry
 
-    def set_default(self, data: Data) -> None:
+    def set_default(self, data: EntryData) -> None:
         """Change the action of a miss, or its resources."""
         self._check(data)
         if data.action is not None or self._names_action(data):
             if self.spec.const_default:
                 raise RpcError(Code.PERMISSION_DENIED, f"table {self.spec.name}: the default action is const")
             action = self._action(data)
-            if isinstance(action, Group):
+            if isinstance(action, GroupAction):
                 raise self.refusal("a group cannot be the default")
-            self.default_member = action if isinstance(action, Member) else None
+            self.default_member = action if isinstance(action, MemberAction) else None
             self.state.set_default(self._resolved(action))
         self._set_resources(self.state.default_entry, data)
 
@@ -210,10 +210,10 @@ class MatchStore(Store):
 
     def member_changed(self, number: int) -> None:
         """A member of the table's action profile has another action: a miss that runs it follows."""
-        if self.default_member == Member(number):
+        if self.default_member == MemberAction(number):
             self.state.set_default(self._resolved(self.default_member))
 
-    def _resolved(self, action: ActionData | Member) -> ActionData:
+    def _resolved(self, action: ActionData | MemberAction) -> ActionData:
         if isinstance(action, ActionData):
             return action
         assert self.state.profile is not None, "the table has members"
@@ -222,28 +222,28 @@ class MatchStore(Store):
             raise RpcError(Code.NOT_FOUND, f"table {self.spec.name}: there is no member {action.id}")
         return member
 
-    def get_default(self) -> Data | None:
+    def get_default(self) -> EntryData | None:
         """The default entry; that of the program, in a table with an action profile, does not show."""
         if self.default_member is not None:
-            return Data(
+            return EntryData(
                 None, {"$ACTION_MEMBER_ID": self.default_member.id, **self._resources(self.state.default_entry)}
             )
         if self.spec.actions is None:
             return None
         default = data_of(self.spec, self.state.default)
-        return Data(default.action, {**default.values, **self._resources(self.state.default_entry)})
+        return EntryData(default.action, {**default.values, **self._resources(self.state.default_entry)})
 
     # --- what an entry does, and what it has
 
-    def _names_action(self, data: Data) -> bool:
+    def _names_action(self, data: EntryData) -> bool:
         members = {f.name for f in common.MEMBER_OR_GROUP}
         return data.action is not None or bool(members & data.values.keys())
 
-    def _parameters(self, data: Data) -> Data:
+    def _parameters(self, data: EntryData) -> EntryData:
         names = {p.name for p in data.action.params} if data.action is not None else set()
-        return Data(data.action, {n: v for n, v in data.values.items() if n in names})
+        return EntryData(data.action, {n: v for n, v in data.values.items() if n in names})
 
-    def _action(self, data: Data, old: Action | None = None) -> Action:
+    def _action(self, data: EntryData, old: Action | None = None) -> Action:
         if self.spec.actions is not None:
             before = old if isinstance(old, ActionData) else None
             return action_data(self.spec, self._parameters(data), before)
@@ -251,21 +251,21 @@ class MatchStore(Store):
         if (member is None) == (group is None):
             raise self.wrong("an entry needs a member or a group")
         if member is not None:
-            return Member(cast("int", member))
+            return MemberAction(cast("int", member))
         if self.state.profile is not None and self.state.profile.groups.get(cast("int", group)) == ():
             raise self.wrong(f"group {group} has no member that takes packets")
-        return Group(cast("int", group))
+        return GroupAction(cast("int", group))
 
-    def _data(self, entry: TableEntry) -> Data:
+    def _data(self, entry: TableEntry) -> EntryData:
         values = self._resources(entry)
         match entry.action:
-            case Member(number):
-                return Data(None, {"$ACTION_MEMBER_ID": number, **values})
-            case Group(number):
-                return Data(None, {"$SELECTOR_GROUP_ID": number, **values})
+            case MemberAction(number):
+                return EntryData(None, {"$ACTION_MEMBER_ID": number, **values})
+            case GroupAction(number):
+                return EntryData(None, {"$SELECTOR_GROUP_ID": number, **values})
             case action:
                 action_data = data_of(self.spec, action)
-                return Data(action_data.action, {**action_data.values, **values})
+                return EntryData(action_data.action, {**action_data.values, **values})
 
     def _resources(self, entry: TableEntry) -> dict[str, Value]:
         values: dict[str, Value] = {}
@@ -283,12 +283,12 @@ class MatchStore(Store):
             values |= self.idle.values(entry, self._now_us())
         return values
 
-    def _check(self, data: Data) -> None:
+    def _check(self, data: EntryData) -> None:
         wanted = data.values.get("$ENTRY_TTL")
         if self.idle is not None and wanted is not None:
             self.idle.check(self.spec.name, cast("int", wanted))
 
-    def _set_resources(self, entry: TableEntry, data: Data) -> None:
+    def _set_resources(self, entry: TableEntry, data: EntryData) -> None:
         values = data.values
         if "$COUNTER_SPEC_PKTS" in values:
             entry.packets = cast("int", values["$COUNTER_SPEC_PKTS"])

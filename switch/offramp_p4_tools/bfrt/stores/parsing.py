@@ -9,11 +9,11 @@ from typing import cast
 from offramp_p4.state import ValueSetState
 from offramp_p4.state.match import ANY, Exact, Match, Ternary
 from offramp_p4_tools.bfrt.fields import TableSpec
-from offramp_p4_tools.bfrt.stores.base import Store
-from offramp_p4_tools.bfrt.values import Data, Key, exists, not_found, only
+from offramp_p4_tools.bfrt.stores.base import TableStore
+from offramp_p4_tools.bfrt.values import EntryData, Key, exists, not_found, only
 
 
-class ValueSetStore(Store):
+class ValueSetStore(TableStore):
     """The members of a parser value set, which have no data."""
 
     def __init__(self, spec: TableSpec, state: ValueSetState) -> None:
@@ -26,7 +26,7 @@ class ValueSetStore(Store):
             (Ternary(p.value & p.mask, p.mask) if p.mask else ANY) if isinstance(p, Ternary) else p for p in key
         )
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Add a member."""
         del data  # there is none
         member = cast("tuple[Match, ...]", self.canonical(key))
@@ -43,10 +43,10 @@ class ValueSetStore(Store):
         """Remove all members."""
         self._state.set([])
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """A member; it has no data."""
         self._find(key)
-        return Data()
+        return EntryData()
 
     def keys(self) -> Iterator[Key]:
         """All members."""
@@ -59,18 +59,18 @@ class ValueSetStore(Store):
         return wanted
 
 
-class PortMetadataStore(Store):
+class PortMetadataStore(TableStore):
     """Port metadata, which a parser finds behind the intrinsic metadata; every port has it, zeros at first."""
 
     def __init__(self, spec: TableSpec, state: MutableMapping[int, bytes], octets: int) -> None:
         super().__init__(spec)
         self._state, self._octets = state, octets
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Set the fields of a port, like :meth:`modify`."""
         self.modify(key, data)
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change the fields that are given."""
         port = only(key)
         now = {**self.get(key).values, **data.values}
@@ -87,7 +87,7 @@ class PortMetadataStore(Store):
         """Zeros for all ports."""
         self._state.clear()
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """The metadata of a port."""
         port = only(key)
         number = int.from_bytes(self._state.get(port, b"").ljust(self._octets, b"\0"), "big")
@@ -95,7 +95,7 @@ class PortMetadataStore(Store):
         for f in self.spec.data:
             left -= f.width
             values[f.name] = number >> left & (1 << f.width) - 1
-        return Data(None, values)
+        return EntryData(None, values)
 
     def keys(self) -> Iterator[Key]:
         """The ports whose metadata was written."""

@@ -10,9 +10,9 @@ from offramp_p4.ports.panel import FrontPanel
 from offramp_p4.state.match import Exact
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT
 from offramp_p4_tools.bfrt.fields import TableSpec
-from offramp_p4_tools.bfrt.stores.base import Store
+from offramp_p4_tools.bfrt.stores.base import TableStore
 from offramp_p4_tools.bfrt.stores.chip import Records
-from offramp_p4_tools.bfrt.values import Data, Key, Value, not_found, only
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value, not_found, only
 
 _CPU_PORT: Final = 64
 """Default port of the CPU, in the first pipe as on a Tofino."""
@@ -39,12 +39,12 @@ class PortStore(Records):
         self._up: dict[int, bool] = {}
         for number in sorted(panel.ports):
             values: dict[str, Value] = {"$PORT_ENABLE": panel.enabled(number), "$SPEED": "BF_SPEED_100G"}
-            self.insert((Exact(number),), Data(None, values))
+            self.insert((Exact(number),), EntryData(None, values))
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Change the fields that are given; another protocol may have enabled or disabled the port since."""
         now = {"$PORT_ENABLE": self.get(key).values["$PORT_ENABLE"]}
-        super().modify(key, Data(data.action, {**now, **data.values}))
+        super().modify(key, EntryData(data.action, {**now, **data.values}))
 
     def delete(self, key: Key) -> None:
         """Remove a port; frames pass it no more."""
@@ -60,7 +60,7 @@ class PortStore(Records):
         if number in self._panel.ports and self._panel.enabled(number) != on:
             self._panel.enable({number: on})
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """A port, with whether its link is up; another protocol may have disabled it."""
         number = only(key)
         data = super().get(key)
@@ -75,7 +75,7 @@ class PortStore(Records):
             "$PORT_UP": self._is_up(number, data),
             "$PORT_NAME": port_name(number),
         }
-        return Data(None, {**data.values, **status})
+        return EntryData(None, {**data.values, **status})
 
     def links_changed(self) -> None:
         """Tell whose link has come up or gone down."""
@@ -85,11 +85,11 @@ class PortStore(Records):
             if (up := now.get(number, False)) != before.get(number, False):
                 self._moved(number, up)
 
-    def _is_up(self, number: int, data: Data) -> bool:
+    def _is_up(self, number: int, data: EntryData) -> bool:
         attached = number in self._panel.ports or not self._panel.ports
         return self._enabled(number, data) and self._panel.links.up(number) and attached
 
-    def _enabled(self, number: int, data: Data) -> bool:
+    def _enabled(self, number: int, data: EntryData) -> bool:
         return self._panel.enabled(number) if number in self._panel.ports else bool(data.values["$PORT_ENABLE"])
 
 
@@ -104,7 +104,7 @@ def port_name(number: int) -> str:
     return f"{connector(number)}/{number % _CHANNELS}"
 
 
-class PortStatStore(Store):
+class PortStatStore(TableStore):
     """``$PORT_STAT``: frames of each attached port; the other counts of a MAC are not kept."""
 
     def __init__(self, spec: TableSpec, panel: FrontPanel) -> None:
@@ -112,7 +112,7 @@ class PortStatStore(Store):
         self._panel = panel
         self._cleared: dict[int, tuple[int, int, int]] = {}
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """The counts of a port since they were cleared."""
         number = only(key)
         if number not in self._panel.ports:
@@ -127,13 +127,13 @@ class PortStatStore(Store):
             "$FramesTransmittedAll": sent + dropped,
             "$FramesTransmittedwithError": dropped,
         }
-        return Data(None, values)
+        return EntryData(None, values)
 
     def keys(self) -> Iterator[Key]:
         """The attached ports."""
         return ((Exact(number),) for number in sorted(self._panel.ports))
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Set the counts to 0; all of them at once, and no other value."""
         if any(data.values.values()):
             raise self.wrong("a port's counts can only be set to 0")
@@ -156,19 +156,19 @@ class PortStatStore(Store):
         return stats.received, stats.sent, stats.dropped
 
 
-class PortLookup(Store):
+class PortLookup(TableStore):
     """Maps a connector and channel, or a name, to a port."""
 
     def __init__(self, spec: TableSpec, ports: PortStore) -> None:
         super().__init__(spec)
         self._ports = ports
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """The port."""
         for (part,) in self._ports.keys():  # noqa: SIM118 (it is not a mapping)
             number = cast("Exact", part).value
             if key == self._key(number):
-                return Data(None, {"$DEV_PORT": number})
+                return EntryData(None, {"$DEV_PORT": number})
         raise not_found(self.spec)
 
     def keys(self) -> Iterator[Key]:
@@ -181,7 +181,7 @@ class PortLookup(Store):
         return Exact(connector(number)), Exact(number % _CHANNELS)
 
 
-class DeviceStore(Store):
+class DeviceStore(TableStore):
     """``device_configuration``: pipes, stages and ports, as a default entry."""
 
     def __init__(self, spec: TableSpec, panel: FrontPanel, pipes: int) -> None:
@@ -189,7 +189,7 @@ class DeviceStore(Store):
         self._writable: dict[str, Value] = {f.name: cast("Value", f.default) for f in spec.data if not f.read_only}
         self._panel, self._pipes = panel, pipes
 
-    def get_default(self) -> Data:
+    def get_default(self) -> EntryData:
         """The properties of the device."""
         cpu = _CPU_PORT if self._panel.cpu_port is None else self._panel.cpu_port
         recirculation = [PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(self._pipes)]
@@ -206,9 +206,9 @@ class DeviceStore(Store):
             "recirc_port_list": recirculation,
             "intr_based_link_monitoring": False,
         }
-        return Data(None, {**status, **self._writable})
+        return EntryData(None, {**status, **self._writable})
 
-    def set_default(self, data: Data) -> None:
+    def set_default(self, data: EntryData) -> None:
         """Change the writable fields; they are kept, and have no effect."""
         self._writable |= data.values
 

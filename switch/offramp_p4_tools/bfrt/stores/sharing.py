@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4.state import ActionData, ActionProfileState, Group, Member
+from offramp_p4.state import ActionData, ActionProfileState, GroupAction, MemberAction
 from offramp_p4.state.match import Exact
 from offramp_p4_tools.bfrt.fields import TableSpec
-from offramp_p4_tools.bfrt.stores.base import Store
-from offramp_p4_tools.bfrt.values import Data, Key, Value, exists, not_found, numbers, only
+from offramp_p4_tools.bfrt.stores.base import TableStore
+from offramp_p4_tools.bfrt.values import EntryData, Key, Value, exists, not_found, numbers, only
 
 
-def action_data(spec: TableSpec, data: Data, old: ActionData | None = None) -> ActionData:
+def action_data(spec: TableSpec, data: EntryData, old: ActionData | None = None) -> ActionData:
     """The action of an entry; parameters that are not given stay as in ``old``, if it runs the same action.
 
     Raises:
@@ -33,14 +33,14 @@ def action_data(spec: TableSpec, data: Data, old: ActionData | None = None) -> A
     return ActionData(data.action.name, tuple(args[p.name] for p in data.action.params))
 
 
-def data_of(spec: TableSpec, action: ActionData) -> Data:
+def data_of(spec: TableSpec, action: ActionData) -> EntryData:
     """An action as data of an entry."""
     action_spec = next((a for a in spec.actions or () if a.name == action.action), None)
     names = () if action_spec is None else (p.name for p in action_spec.params)
-    return Data(action_spec, dict(zip(names, action.args, strict=False)))
+    return EntryData(action_spec, dict(zip(names, action.args, strict=False)))
 
 
-class ProfileStore(Store):
+class ProfileStore(TableStore):
     """The members of an action profile.
 
     Attributes:
@@ -52,11 +52,11 @@ class ProfileStore(Store):
         self._state = state
         self.changed: list[Callable[[int], None]] = []
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Add a member."""
         self._state.insert_member(only(key), action_data(self.spec, data))
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Give a member another action."""
         number = only(key)
         self._state.modify_member(number, action_data(self.spec, data, self._state.members.get(number)))
@@ -66,7 +66,7 @@ class ProfileStore(Store):
     def delete(self, key: Key) -> None:
         """Remove a member that neither a group nor an entry uses."""
         number = only(key)
-        if any(entry.action == Member(number) for table in self._state.tables for entry in table.entries):
+        if any(entry.action == MemberAction(number) for table in self._state.tables for entry in table.entries):
             raise self.wrong(f"an entry uses member {number}")
         self._state.delete_member(number)
 
@@ -75,7 +75,7 @@ class ProfileStore(Store):
         for number in list(self._state.members):
             self.delete((Exact(number),))
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """A member."""
         action = self._state.members.get(only(key))
         if action is None:
@@ -96,7 +96,7 @@ class _Group:
     most: int
 
 
-class SelectorStore(Store):
+class SelectorStore(TableStore):
     """The groups of a selector; a member that is switched off takes no packets, one that stands there twice more."""
 
     def __init__(self, spec: TableSpec, state: ActionProfileState) -> None:
@@ -105,7 +105,7 @@ class SelectorStore(Store):
         self._groups: dict[int, _Group] = {}
         self._most = next(cast("int", f.default) for f in spec.data if f.name == "$MAX_GROUP_SIZE")
 
-    def insert(self, key: Key, data: Data) -> None:
+    def insert(self, key: Key, data: EntryData) -> None:
         """Add a group."""
         number = only(key)
         if number in self._state.groups:
@@ -114,12 +114,12 @@ class SelectorStore(Store):
             raise RpcError(Code.RESOURCE_EXHAUSTED, f"table {self.spec.name} holds at most {self.spec.size} groups")
         self._set(number, self._changed(_Group([], [], self._most), data))
 
-    def modify(self, key: Key, data: Data) -> None:
+    def modify(self, key: Key, data: EntryData) -> None:
         """Replace the members of a group."""
         number = only(key)
         self._set(number, self._changed(self._find(key), data))
 
-    def change_lists(self, key: Key, data: Data, *, remove: bool) -> None:
+    def change_lists(self, key: Key, data: EntryData, *, remove: bool) -> None:
         """Add members to a group or remove them."""
         number, old = only(key), self._find(key)
         added = self._changed(_Group([], [], old.most), data)
@@ -146,7 +146,7 @@ class SelectorStore(Store):
         for number in list(self._state.groups):
             self.delete((Exact(number),))
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """A group."""
         group = self._find(key)
         values: dict[str, Value] = {
@@ -154,14 +154,14 @@ class SelectorStore(Store):
             "$ACTION_MEMBER_STATUS": list(group.active),
             "$MAX_GROUP_SIZE": group.most,
         }
-        return Data(None, values)
+        return EntryData(None, values)
 
     def keys(self) -> Iterator[Key]:
         """The ids of all groups."""
         return iter([(Exact(number),) for number in self._state.groups])
 
     def _used(self, number: int) -> bool:
-        return any(entry.action == Group(number) for table in self._state.tables for entry in table.entries)
+        return any(entry.action == GroupAction(number) for table in self._state.tables for entry in table.entries)
 
     def _find(self, key: Key) -> _Group:
         number = only(key)
@@ -173,7 +173,7 @@ class SelectorStore(Store):
             return known
         return _Group(list(members), [True] * len(members), max(self._most, len(members)))
 
-    def _changed(self, old: _Group, data: Data) -> _Group:
+    def _changed(self, old: _Group, data: EntryData) -> _Group:
         values = data.values
         members = cast("list[int]", values.get("$ACTION_MEMBER_ID", old.members))
         active = values.get("$ACTION_MEMBER_STATUS")
@@ -204,20 +204,20 @@ def _active(group: _Group) -> list[int]:
     return [m for m, active in zip(group.members, group.active, strict=True) if active]
 
 
-class GetMemberStore(Store):
+class GetMemberStore(TableStore):
     """The member that a selector picks for a hash."""
 
     def __init__(self, spec: TableSpec, state: ActionProfileState) -> None:
         super().__init__(spec)
         self._state = state
 
-    def get(self, key: Key) -> Data:
+    def get(self, key: Key) -> EntryData:
         """The member of a group for a hash."""
         group, hashed = numbers(key)
         members = self._state.taking_packets(group)
         if not members:
             raise not_found(self.spec)
-        return Data(None, {"$ACTION_MEMBER_ID": members[hashed % len(members)]})
+        return EntryData(None, {"$ACTION_MEMBER_ID": members[hashed % len(members)]})
 
     def keys(self) -> Iterator[Key]:
         """There are no entries to list."""

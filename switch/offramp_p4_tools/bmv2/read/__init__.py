@@ -9,7 +9,7 @@ from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError
 from offramp_p4.source import Pos, Unsupported
 from offramp_p4_tools.bmv2.read.kinds import reader_of
-from offramp_p4_tools.bmv2.read.nodes import JsonError, Node
+from offramp_p4_tools.bmv2.read.nodes import JsonError, JsonNode
 from offramp_p4_tools.bmv2.read.translated import translated_types
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Pro
         OfframpError: one line that says what is refused, and where in the document.
     """
     try:
-        program = reader_of(Node(parse_json(text, _DEEPEST), ""))(file, p4info).read()
+        program = reader_of(JsonNode(parse_json(text, _DEEPEST), ""))(file, p4info).read()
     except RecursionError:
         raise OfframpError(f"{file}: the document is nested too deeply") from None
     except Unsupported as error:

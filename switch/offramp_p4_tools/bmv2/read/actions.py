@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from offramp_p4 import ir
 from offramp_p4.types import Bits
 from offramp_p4_tools.bmv2.read.expressions import unwrapped
-from offramp_p4_tools.bmv2.read.flow import Flow, Step, branch
-from offramp_p4_tools.bmv2.read.nodes import MAX_BITS, Node
+from offramp_p4_tools.bmv2.read.flow import FlowGraph, FlowStep, branch
+from offramp_p4_tools.bmv2.read.nodes import MAX_BITS, JsonNode
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.read.primitives import Primitives
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _JUMPS: Final = {"_jump", "_jump_if_zero"}
 
 
-def read_action(node: Node, primitives: Primitives) -> ir.Action:
+def read_action(node: JsonNode, primitives: Primitives) -> ir.Action:
     """An action of the document."""
     params = [ir.Var(p["name"].text, Bits(p["bitwidth"].number(0, MAX_BITS))) for p in node.each("runtime_data")]
     primitives.x.locals = params
@@ -27,48 +27,48 @@ def read_action(node: Node, primitives: Primitives) -> ir.Action:
     return ir.Action(node["name"].text, params, ir.Block(body))
 
 
-def _body(calls: list[Node], primitives: Primitives) -> list[ir.Stmt]:
+def _body(calls: list[JsonNode], primitives: Primitives) -> list[ir.Stmt]:
     starts = {0}
     for i, node in enumerate(calls):
         if node["op"].text in _JUMPS:
             starts |= {i + 1, _target(node, len(calls))}
     if len(starts - {len(calls)}) <= 1 and not any(n["op"].text in _JUMPS for n in calls):
         return _straight(calls, primitives)
-    flow = Flow()
+    flow = FlowGraph()
     order = sorted(starts | {len(calls)})
     for start, end in pairwise(order):
         flow.steps[str(start)] = _step(calls, start, end, primitives)
     return flow.statements("0")
 
 
-def _step(calls: list[Node], start: int, end: int, primitives: Primitives) -> Step:
+def _step(calls: list[JsonNode], start: int, end: int, primitives: Primitives) -> FlowStep:
     def name(i: int) -> str | None:
         return None if i == len(calls) else str(i)
 
     last = calls[end - 1]
     if last["op"].text not in _JUMPS:
-        return Step(_straight(calls[start:end], primitives, ends=end == len(calls)), [name(end)])
+        return FlowStep(_straight(calls[start:end], primitives, ends=end == len(calls)), [name(end)])
     before = calls[start : end - 1]
     target = _target(last, len(calls))
     if last["op"].text == "_jump":
-        return Step(_straight(before, primitives, ends=target == len(calls)), [name(target)])
+        return FlowStep(_straight(before, primitives, ends=target == len(calls)), [name(target)])
     body = _straight(before, primitives, ends=False)
     x = primitives.x
     x.before = []
     test = (
         x.boolean(last["parameters"][0]) if x.kind(last["parameters"][0]) == "bool" else x.truth(last["parameters"][0])
     )
-    return Step([*body, *x.before], [name(end), name(target)], branch(test))
+    return FlowStep([*body, *x.before], [name(end), name(target)], branch(test))
 
 
-def _target(node: Node, length: int) -> int:
+def _target(node: JsonNode, length: int) -> int:
     parameters = node["parameters"]
     offset = unwrapped(parameters[len(parameters) - 1])["value"]
     target = offset.hex
     return target if 0 <= target <= length else offset.fail(f"a jump to {target} in an action of {length} primitives")
 
 
-def _straight(calls: list[Node], primitives: Primitives, *, ends: bool = True) -> list[ir.Stmt]:
+def _straight(calls: list[JsonNode], primitives: Primitives, *, ends: bool = True) -> list[ir.Stmt]:
     """Calls without jumps; bmv2 marks a packet for ``exit`` and still runs the rest of the action."""
     out: list[ir.Stmt] = []
     exits = False

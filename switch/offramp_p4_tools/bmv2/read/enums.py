@@ -10,7 +10,7 @@ from offramp_p4.types import VOID, Enum, Type
 from offramp_p4.v1model.hashing import ALGORITHMS
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.read.nodes import Node
+    from offramp_p4_tools.bmv2.read.nodes import JsonNode
 
 
 _PARAMETERS: Final = {
@@ -54,7 +54,7 @@ def member(enum: Enum, name: str) -> ir.Const:
     return ir.Const(enum.members[name], type=enum)
 
 
-def algorithm(node: Node) -> ir.Const:
+def algorithm(node: JsonNode) -> ir.Const:
     """The hash algorithm that a document names."""
     return member(HASHES, node.choice(*HASHES.members))
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from offramp_p4 import ir
 from offramp_p4.types import BOOL, VOID, Bits, Header, Stack, Type, Union, Varbit, strip
 from offramp_p4_tools.bmv2.read.layout import member
-from offramp_p4_tools.bmv2.read.nodes import Node
+from offramp_p4_tools.bmv2.read.nodes import JsonNode
 from offramp_p4_tools.bmv2.read.numbers import MAX_WIDTH, bits_of, convert, exact_type, join, number
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.read.layout import Layout
+    from offramp_p4_tools.bmv2.read.layout import DocumentLayout
 
 Kind = Literal["number", "bool", "header", "union", "stack", "varbit"]
 _MODULAR: Final = {"+", "-", "*", "&", "|", "^"}
@@ -27,7 +27,7 @@ _BOOLEAN: Final = {"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "valid"
 _HEADERS: Final = {"dereference_stack", "dereference_header_stack", "access_union_header"}
 
 
-class Expressions:
+class ExpressionReader:
     """Reads expressions.
 
     Attributes:
@@ -36,7 +36,7 @@ class Expressions:
         packet: the parser's packet, for ``lookahead``.
     """
 
-    def __init__(self, layout: Layout, registers: dict[str, ir.ExternInstance]) -> None:
+    def __init__(self, layout: DocumentLayout, registers: dict[str, ir.ExternInstance]) -> None:
         self.layout = layout
         self.registers = registers
         self.locals: list[ir.Var] = []
@@ -45,7 +45,7 @@ class Expressions:
 
     # --- kinds --------------------------------------------------------------------------------------------------
 
-    def kind(self, node: Node) -> Kind:
+    def kind(self, node: JsonNode) -> Kind:
         """The kind of an expression's value."""
         node = unwrapped(node)
         word = node["type"].text
@@ -63,7 +63,7 @@ class Expressions:
 
     # --- places -------------------------------------------------------------------------------------------------
 
-    def place(self, node: Node) -> ir.Expr:
+    def place(self, node: JsonNode) -> ir.Expr:
         """The l-value of an expression: a field, or a whole header, union or stack."""
         node = unwrapped(node)
         word, value = node["type"].text, node["value"]
@@ -81,7 +81,7 @@ class Expressions:
             return self._computed_place(value)
         return node.fail(f"a {word[:80]} cannot be stored to")
 
-    def _last(self, names: Node) -> ir.Expr:
+    def _last(self, names: JsonNode) -> ir.Expr:
         """A field of the last element of a stack."""
         stack = self.layout.stack(names[0])
         t = strip(stack.type)
@@ -94,7 +94,7 @@ class Expressions:
             place = member(place, kind.index[names[i].text])
         return place
 
-    def _computed_place(self, value: Node) -> ir.Expr:
+    def _computed_place(self, value: JsonNode) -> ir.Expr:
         op = value["op"].text
         if op in {"dereference_stack", "dereference_header_stack", "dereference_union_stack"}:
             stack = self.place(value["left"])
@@ -112,17 +112,17 @@ class Expressions:
 
     # --- numbers ------------------------------------------------------------------------------------------------
 
-    def stored(self, node: Node, t: Type) -> ir.Expr:
+    def stored(self, node: JsonNode, t: Type) -> ir.Expr:
         """A value for a field of type ``t``."""
         t = strip(t)
         assert isinstance(t, Bits)
         return convert(self.modulo(node, t.width), t)
 
-    def unsigned(self, node: Node, width: int) -> ir.Expr:
+    def unsigned(self, node: JsonNode, width: int) -> ir.Expr:
         """The value modulo 2^width, or exactly where it fits."""
         return convert(self.modulo(node, width), Bits(width))
 
-    def modulo(self, node: Node, width: int) -> ir.Expr:
+    def modulo(self, node: JsonNode, width: int) -> ir.Expr:
         """The value modulo 2^width, as ``bit<width>``."""
         node, to = unwrapped(node), Bits(width)
         if node["type"].text != "expression":
@@ -145,7 +145,7 @@ class Expressions:
             return ir.Mux(self.boolean(value["cond"]), *ways, type=to)
         return convert(self.exact(node), to)
 
-    def exact(self, node: Node) -> ir.Expr:
+    def exact(self, node: JsonNode) -> ir.Expr:
         """The value, in a type that has it."""
         node = unwrapped(node)
         word, value = node["type"].text, node["value"]
@@ -169,13 +169,13 @@ class Expressions:
             node.fail(f"a {word[:80]} is not a number")
         return self._field(node)
 
-    def _field(self, node: Node) -> ir.Expr:
+    def _field(self, node: JsonNode) -> ir.Expr:
         place = self.place(node) if node["type"].text != "field" else self.layout.field(node["value"])
         if not isinstance(strip(place.type), Bits):
             node.fail(f"a {place.type} is not a number")
         return place
 
-    def _operation(self, value: Node) -> ir.Expr:
+    def _operation(self, value: JsonNode) -> ir.Expr:
         op = value["op"].text
         if op == "b2d":
             return ir.Cast(self.boolean(value["right"]), type=Bits(1))
@@ -204,7 +204,7 @@ class Expressions:
             value["op"].fail(f"'{op[:80]}' gives no number")
         return self._binary(op, value)
 
-    def _binary(self, op: str, value: Node) -> ir.Expr:
+    def _binary(self, op: str, value: JsonNode) -> ir.Expr:
         left = number(0) if op in {"+", "-"} and "left" not in value else self.exact(value["left"])
         if op in {"<<", ">>"}:
             amount = self._amount(value["right"])
@@ -219,17 +219,17 @@ class Expressions:
             value.fail(f"a number of more than {MAX_WIDTH} bits")
         return ir.Binary(op, convert(left, t), convert(right, t), type=t)
 
-    def _amount(self, node: Node) -> ir.Expr:
+    def _amount(self, node: JsonNode) -> ir.Expr:
         amount = self.exact(node)
         if bits_of(amount).signed:
             node.fail("a shift by a signed number")
         return amount
 
-    def _width(self, node: Node) -> int:
+    def _width(self, node: JsonNode) -> int:
         width = unwrapped(node)["value"].hex
         return width if 1 <= width <= MAX_WIDTH else node.fail(f"a width of {width} bits")
 
-    def _saturated(self, value: Node, *, signed: bool) -> ir.Expr:
+    def _saturated(self, value: JsonNode, *, signed: bool) -> ir.Expr:
         width = self._width(value["right"])
         to, inner = Bits(width, signed), unwrapped(value["left"])
         if inner["type"].text == "expression" and inner["value"]["op"].text in {"+", "-"}:
@@ -245,7 +245,7 @@ class Expressions:
         below = ir.Binary("<", exact, number(low, t), type=BOOL)
         return convert(ir.Mux(above, number(high, t), ir.Mux(below, number(low, t), exact, type=t), type=t), to)
 
-    def lookahead(self, value: Node) -> ir.Expr:
+    def lookahead(self, value: JsonNode) -> ir.Expr:
         """Bits of the packet that come ``value[0]`` bits later."""
         offset, width = value[0].number(0, MAX_WIDTH), value[1].number(1, MAX_WIDTH)
         if self.packet is None:
@@ -254,7 +254,7 @@ class Expressions:
         looked = ir.ExternCall("packet_in", "lookahead", self.packet, [whole], [], type=whole)
         return ir.Slice(looked, width - 1, 0, type=Bits(width)) if offset else looked
 
-    def _register(self, value: Node) -> ir.Expr:
+    def _register(self, value: JsonNode) -> ir.Expr:
         array = self.registers.get(value[0].text) or value[0].fail(f"there is no register array '{value[0].text[:80]}'")
         t = array.type_args[0]
         result = ir.VarRef(ir.Var("cell", t), type=t)
@@ -265,7 +265,7 @@ class Expressions:
 
     # --- conditions ---------------------------------------------------------------------------------------------
 
-    def boolean(self, node: Node) -> ir.Expr:
+    def boolean(self, node: JsonNode) -> ir.Expr:
         """A condition."""
         node = unwrapped(node)
         if node["type"].text == "bool":
@@ -290,7 +290,7 @@ class Expressions:
             )
         return self.truth(value["right"]) if op == "d2b" else self._comparison(op, value)
 
-    def truth(self, node: Node) -> ir.Expr:
+    def truth(self, node: JsonNode) -> ir.Expr:
         """Whether a number is not 0."""
         e = self.exact(node)
         if isinstance(e, ir.Cast) and e.operand.type == BOOL:
@@ -298,7 +298,7 @@ class Expressions:
         t = bits_of(e)
         return ir.Cast(e, type=BOOL) if t == Bits(1) else ir.Binary("!=", e, number(0, t), type=BOOL)
 
-    def _comparison(self, op: str, value: Node) -> ir.Expr:
+    def _comparison(self, op: str, value: JsonNode) -> ir.Expr:
         kinds = {self.kind(value["left"]), self.kind(value["right"])}
         if len(kinds) != 1:
             value.fail(f"compares a {' with a '.join(sorted(kinds))}")
@@ -317,14 +317,14 @@ class Expressions:
         return ir.Binary(op, convert(left, t), convert(right, t), type=BOOL)
 
 
-def unwrapped(node: Node) -> Node:
+def unwrapped(node: JsonNode) -> JsonNode:
     """An expression without the expressions around it that only hold it."""
     while node["type"].text == "expression" and "op" not in node["value"]:
         node = node["value"]
     return node
 
 
-def _all_ones(node: Node) -> int | None:
+def _all_ones(node: JsonNode) -> int | None:
     """Number of ones that a constant consists of; None for any other constant."""
     node = unwrapped(node)
     if node["type"].text != "hexstr":

@@ -24,7 +24,7 @@ Build = Callable[[Sequence[ir.Stmt]], list[ir.Stmt]]
 
 
 @dataclass(eq=False, slots=True)
-class Step:
+class FlowStep:
     """Statements, then a branch to the step of one of ``ways``; None is the end.
 
     ``build`` takes a statement for each of ``ways`` and makes the branch between them of these.
@@ -36,10 +36,10 @@ class Step:
 
 
 @dataclass(slots=True)
-class Flow:
+class FlowGraph:
     """Steps by name, and their order as structured statements."""
 
-    steps: dict[str, Step] = field(default_factory=dict)
+    steps: dict[str, FlowStep] = field(default_factory=dict)
 
     def cycle(self, start: str | None) -> str | None:
         """A step that is reached again, or None."""
@@ -52,7 +52,7 @@ class Flow:
         order, cycle = ordered({name: step.ways for name, step in self.steps.items()}, start)
         if cycle is not None:
             return self._stepped(start, list(self.steps), loops=True)
-        nested = _Nested(self.steps, order)
+        nested = _NestedStatements(self.steps, order)
         try:
             return nested.statements(start, None)
         except _TooLongError:
@@ -84,10 +84,10 @@ class _TooLongError(Exception):
     pass
 
 
-class _Nested:
+class _NestedStatements:
     """Statements of a graph without cycles."""
 
-    def __init__(self, steps: dict[str, Step], order: list[str]) -> None:
+    def __init__(self, steps: dict[str, FlowStep], order: list[str]) -> None:
         self._steps = steps
         self._left = _REPEATS * len(order) + 16
         self._rank = {name: i for i, name in enumerate(order)}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, Node
+from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, JsonNode
 from offramp_p4_tools.bmv2.read.pna import PnaReader
 from offramp_p4_tools.bmv2.read.program import ProgramReader
 from offramp_p4_tools.bmv2.read.psa import PsaReader
@@ -18,7 +18,7 @@ _BY_PARSER: Final[dict[str, Callable[..., ProgramReader]]] = {"ingress_parser": 
 """Readers by the name of a parser that only documents of their architecture contain."""
 
 
-def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:
+def reader_of(document: JsonNode) -> Callable[[str, Any | None], ProgramReader]:
     """The reader of a document's architecture, which takes the name of its file and its P4Info."""
     if not isinstance(document.value, dict):
         document.fail("expected an object")
@@ -30,7 +30,7 @@ def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:
     return partial(V1modelReader, document)
 
 
-def _check_version(document: Node) -> None:
+def _check_version(document: JsonNode) -> None:
     if "__meta__" in document and "version" in document["__meta__"]:
         version = document["__meta__"]["version"]
         major = version[0].number(0, MAX_SIZE)

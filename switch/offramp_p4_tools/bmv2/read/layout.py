@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from offramp_p4 import ir
-from offramp_p4.types import BOOL, Bits, Field, Header, Stack, Struct, Structure, Type, Union, Varbit, strip
-from offramp_p4_tools.bmv2.read.nodes import Node
+from offramp_p4.types import BOOL, Bits, Header, Stack, Struct, StructField, Structure, Type, Union, Varbit, strip
+from offramp_p4_tools.bmv2.read.nodes import JsonNode
 
 MAX_WIDTH: Final = 1 << 16
 """Bits of a field; cells of all headers together."""
@@ -19,7 +19,7 @@ _PLAIN_BITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
+class ArchitectureMetadata:
     """The metadata of an architecture, as documents have them.
 
     Attributes:
@@ -34,7 +34,7 @@ class Architecture:
     required: bool = True
 
 
-class Layout:
+class DocumentLayout:
     """Places by the document's names.
 
     Attributes:
@@ -42,7 +42,7 @@ class Layout:
         standard: the metadata of the architecture by header instance.
     """
 
-    def __init__(self, document: Node, architecture: Architecture) -> None:
+    def __init__(self, document: JsonNode, architecture: ArchitectureMetadata) -> None:
         self._types = {t["name"].text: t for t in document.each("header_types")}
         self._headers: dict[str, ir.Expr] = {}
         self._stacks: dict[str, ir.Expr] = {}
@@ -56,7 +56,7 @@ class Layout:
 
     # --- what stands in the document --------------------------------------------------------------------------
 
-    def _read_standard(self, document: Node, architecture: Architecture) -> dict[str, ir.Var]:
+    def _read_standard(self, document: JsonNode, architecture: ArchitectureMetadata) -> dict[str, ir.Var]:
         instances = {h["name"].text: h for h in document.each("headers")}
         types = {name: dict(fields) for name, fields in architecture.fields.items()}
         missing = next((name for name in types if name not in instances), None)
@@ -76,17 +76,19 @@ class Layout:
                 if owner and not place.startswith("_padding"):
                     types[owner][place] = _as_declared(types[owner].get(place), f[1].number(1, MAX_WIDTH))
         return {
-            name: ir.Var(name, Struct(f"{name}_t", fields=[Field(f, _number(t)) for f, t in fields.items()]), "inout")
+            name: ir.Var(
+                name, Struct(f"{name}_t", fields=[StructField(f, _number(t)) for f, t in fields.items()]), "inout"
+            )
             for name, fields in types.items()
         }
 
-    def _type(self, instance: Node) -> Node:
+    def _type(self, instance: JsonNode) -> JsonNode:
         name = instance["header_type"]
         return self._types.get(name.text) or name.fail(f"there is no header type '{name.text[:80]}'")
 
-    def _read_instances(self, document: Node) -> None:
+    def _read_instances(self, document: JsonNode) -> None:
         names: dict[int, str] = {}
-        headers: dict[str, Node] = {}
+        headers: dict[str, JsonNode] = {}
         for h in document.each("headers"):
             if h["name"].text in headers:
                 h.fail(f"header '{h['name'].text[:80]}' is there twice")
@@ -100,28 +102,28 @@ class Layout:
         self._members(stacks, "header_ids", names, inner)
         self._members(union_stacks, "header_union_ids", union_names, inner)
         self._members(unions, "header_ids", names, inner)
-        fields: list[Field] = []
-        metadata: list[Field] = []
+        fields: list[StructField] = []
+        metadata: list[StructField] = []
         for name, h in headers.items():
             if "metadata" in h and h["metadata"].flag:
                 if name not in self.standard:
-                    metadata.append(Field(name, self._struct(h)))
+                    metadata.append(StructField(name, self._struct(h)))
             elif name not in inner:
-                fields.append(Field(name, self._header(h)))
+                fields.append(StructField(name, self._header(h)))
         union_types = {t["name"].text: t for t in document.each("header_union_types")}
         made_unions = {name: self._union(u, union_types, headers, names) for name, u in unions.items()}
-        fields += [Field(name, t) for name, t in made_unions.items() if name not in inner]
+        fields += [StructField(name, t) for name, t in made_unions.items() if name not in inner]
         for name, s in stacks.items():
             members = [headers[names[i.number(0, 1 << 31)]] for i in s["header_ids"]]
             kinds = {self._header(m) for m in members}
             if len(kinds) != 1 or len(members) > _MAX_STACK:
                 s.fail(f"expected 1 to {_MAX_STACK} headers of one type")
-            fields.append(Field(name, Stack(kinds.pop(), len(members))))
+            fields.append(StructField(name, Stack(kinds.pop(), len(members))))
         for name, s in union_stacks.items():
             elements = [made_unions[union_names[i.number(0, 1 << 31)]] for i in s["header_union_ids"]]
             if len(set(elements)) != 1 or len(elements) > _MAX_STACK:
                 s.fail(f"expected 1 to {_MAX_STACK} unions of one type")
-            fields.append(Field(name, Stack(elements[0], len(elements))))
+            fields.append(StructField(name, Stack(elements[0], len(elements))))
         self.headers = ir.Var("hdr", Struct("headers", fields=fields), "inout")
         self.metadata = ir.Var("meta", Struct("metadata", fields=metadata), "inout")
         if self.headers.type.slots + self.metadata.type.slots > MAX_WIDTH:
@@ -129,7 +131,7 @@ class Layout:
         self._place(inner)
 
     def _members(
-        self, owners: dict[str, Node], key: str, names: dict[int, str], inner: dict[str, tuple[str, int]]
+        self, owners: dict[str, JsonNode], key: str, names: dict[int, str], inner: dict[str, tuple[str, int]]
     ) -> None:
         for owner, node in owners.items():
             for i, number in enumerate(node[key]):
@@ -140,17 +142,17 @@ class Layout:
                     number.fail(f"'{name[:80]}' is a part of something else already")
                 inner[name] = (owner, i)
 
-    def _header(self, instance: Node) -> Header:
+    def _header(self, instance: JsonNode) -> Header:
         node = self._type(instance)
         name = node["name"].text
         if name not in self._header_types:
-            fields = [Field(f[0].text, self._field(f, node)) for f in node["fields"]]
+            fields = [StructField(f[0].text, self._field(f, node)) for f in node["fields"]]
             if len({f.name for f in fields}) != len(fields):
                 node.fail("a field is there twice")
             self._header_types[name] = Header(name, fields=fields)
         return self._header_types[name]
 
-    def _field(self, f: Node, header: Node) -> Type:
+    def _field(self, f: JsonNode, header: JsonNode) -> Type:
         if f[1].value == "*":
             others = sum(o[1].number(0, MAX_WIDTH) for o in header["fields"] if o[1].value != "*")
             most = 8 * header["max_length"].number(1, MAX_WIDTH // 8) if "max_length" in header else MAX_WIDTH // 8
@@ -158,7 +160,7 @@ class Layout:
         width = f[1].number(0, MAX_WIDTH)
         return Bits(width, signed=len(f) > 2 and f[2].value not in (0, False) and f[2].flag and width > 1)
 
-    def _struct(self, instance: Node) -> Struct:
+    def _struct(self, instance: JsonNode) -> Struct:
         """The type of metadata; one for all metadata of a type, which may be assigned to each other."""
         node = self._type(instance)
         if node["name"].text in self._structs:
@@ -168,13 +170,15 @@ class Layout:
             if f[0].text.startswith("_padding"):
                 continue
             t = self._field(f, node)
-            fields.append(Field(f[0].text, t))
+            fields.append(StructField(f[0].text, t))
         if len({f.name for f in fields}) != len(fields):
             node.fail("a field is there twice")
         struct = self._structs[node["name"].text] = Struct(node["name"].text, fields=fields)
         return struct
 
-    def _union(self, u: Node, types: dict[str, Node], headers: dict[str, Node], names: dict[int, str]) -> Union:
+    def _union(
+        self, u: JsonNode, types: dict[str, JsonNode], headers: dict[str, JsonNode], names: dict[int, str]
+    ) -> Union:
         name = u["union_type"].text
         node = types.get(name) or u["union_type"].fail(f"there is no union type '{name[:80]}'")
         ids = list(u["header_ids"])
@@ -183,7 +187,7 @@ class Layout:
             u.fail(f"has {len(ids)} headers, its type {len(words)}")
         members = [self._header(headers[names[i.number(0, 1 << 31)]]) for i in ids]
         known = self._union_types.setdefault(
-            name, Union(name, fields=[Field(w, m) for w, m in zip(words, members, strict=True)])
+            name, Union(name, fields=[StructField(w, m) for w, m in zip(words, members, strict=True)])
         )
         if [f.type for f in known.fields] != members:
             u.fail("its headers are not of the types that its union type names")
@@ -214,19 +218,19 @@ class Layout:
             place
         )
 
-    def header(self, name: Node) -> ir.Expr:
+    def header(self, name: JsonNode) -> ir.Expr:
         """The header of a name."""
         return self._headers.get(name.text) or name.fail(f"there is no header '{name.text[:80]}'")
 
-    def stack(self, name: Node) -> ir.Expr:
+    def stack(self, name: JsonNode) -> ir.Expr:
         """The stack of a name."""
         return self._stacks.get(name.text) or name.fail(f"there is no header stack '{name.text[:80]}'")
 
-    def union(self, name: Node) -> ir.Expr:
+    def union(self, name: JsonNode) -> ir.Expr:
         """The header union of a name."""
         return self._unions.get(name.text) or name.fail(f"there is no header union '{name.text[:80]}'")
 
-    def field(self, pair: Node) -> ir.Expr:
+    def field(self, pair: JsonNode) -> ir.Expr:
         """The field of a pair of names; ``$valid$`` is whether the header is valid, as a bit."""
         if len(pair) != 2:
             pair.fail("expected a header and a field")

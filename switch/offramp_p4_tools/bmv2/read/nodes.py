@@ -22,7 +22,7 @@ class JsonError(OfframpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A value of the document at ``path``, such as ``pipelines[0].tables[3].key``."""
 
     value: Any
@@ -32,26 +32,26 @@ class Node:
         """Raise the error for this part."""
         raise JsonError(f"{self.path or 'the document'}: {message}")
 
-    def __getitem__(self, key: str | int) -> Node:
+    def __getitem__(self, key: str | int) -> JsonNode:
         if isinstance(key, int):
             if not isinstance(self.value, list) or not 0 <= key < len(self.value):
                 self.fail(f"expected a list with more than {key} elements")
-            return Node(self.value[key], f"{self.path}[{key}]")
+            return JsonNode(self.value[key], f"{self.path}[{key}]")
         if not isinstance(self.value, dict):
             self.fail("expected an object")
         if key not in self.value:
             self.fail(f"'{key}' is missing")
-        return Node(self.value[key], f"{self.path}.{key}" if self.path else key)
+        return JsonNode(self.value[key], f"{self.path}.{key}" if self.path else key)
 
     def __contains__(self, key: str) -> bool:
         """Whether there is something other than null under ``key``."""
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[JsonNode]:
         if not isinstance(self.value, list):
             self.fail("expected a list")
         for i, item in enumerate(self.value):
-            yield Node(item, f"{self.path}[{i}]")
+            yield JsonNode(item, f"{self.path}[{i}]")
 
     def __len__(self) -> int:
         return len(self.value) if isinstance(self.value, list) else self.fail("expected a list")
@@ -59,11 +59,11 @@ class Node:
     def __bool__(self) -> bool:
         return True
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> JsonNode | None:
         """The node under ``key``; None where it is missing or null."""
-        return Node(self.value[key], self[key].path) if key in self else None
+        return JsonNode(self.value[key], self[key].path) if key in self else None
 
-    def each(self, key: str) -> Iterator[Node]:
+    def each(self, key: str) -> Iterator[JsonNode]:
         """The elements of the list under ``key``; none where it is missing."""
         return iter(self[key]) if key in self else iter(())
 

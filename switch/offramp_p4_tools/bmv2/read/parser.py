@@ -8,15 +8,15 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
-from offramp_p4.types import ERROR, Bits, Extern, Field, Header, Stack, Struct, Type, Union, Varbit, strip
+from offramp_p4.types import ERROR, Bits, ExternType, Header, Stack, Struct, StructField, Type, Union, Varbit, strip
 from offramp_p4_tools.bmv2.read.enums import call
 from offramp_p4_tools.bmv2.read.expressions import unwrapped
 from offramp_p4_tools.bmv2.read.layout import member
-from offramp_p4_tools.bmv2.read.nodes import Node
+from offramp_p4_tools.bmv2.read.nodes import JsonNode
 from offramp_p4_tools.bmv2.read.numbers import bits_of, convert, number
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.read.expressions import Expressions
+    from offramp_p4_tools.bmv2.read.expressions import ExpressionReader
     from offramp_p4_tools.bmv2.read.primitives import Primitives
 
 _ENDS: Final = frozenset({"start", "accept", "reject"})
@@ -31,7 +31,7 @@ class Errors:
         none: the number of NoError.
     """
 
-    def __init__(self, document: Node) -> None:
+    def __init__(self, document: JsonNode) -> None:
         names = {e[1].number(0, MAX_ERROR): e[0].text for e in document.each("errors")}
         core = (
             "NoError",
@@ -58,19 +58,19 @@ class ParserReader:
     """Reads parsers."""
 
     def __init__(
-        self, document: Node, primitives: Primitives, value_sets: Mapping[str, ir.ValueSet], errors: Errors
+        self, document: JsonNode, primitives: Primitives, value_sets: Mapping[str, ir.ValueSet], errors: Errors
     ) -> None:
         self.document, self.value_sets, self.errors = document, value_sets, errors
         self.primitives = primitives
-        self.x: Expressions = primitives.x
-        self.packet = ir.Var("packet", Extern("packet_in"))
+        self.x: ExpressionReader = primitives.x
+        self.packet = ir.Var("packet", ExternType("packet_in"))
         self._shapes: dict[str, set[tuple[int, ...]]] = {}
         self.x.packet = self.packet
         self._find_shapes()
         self.x.packet = None
 
     def read(
-        self, name: str, node: Node | None, params: list[ir.Var], before: Sequence[ir.Stmt] = ()
+        self, name: str, node: JsonNode | None, params: list[ir.Var], before: Sequence[ir.Stmt] = ()
     ) -> ir.ParserInstance:
         """The parser ``node``, which runs ``before`` first; without one every packet is accepted.
 
@@ -80,7 +80,7 @@ class ParserReader:
             params: its parameters behind the packet.
             before: statements in front of its first state.
         """
-        states: dict[str, ir.State] = {}
+        states: dict[str, ir.ParserState] = {}
         start = "accept"
         self.x.packet = self.packet
         if node is not None:
@@ -93,7 +93,7 @@ class ParserReader:
             if "init_state" in node:
                 start = self._target(node["init_state"], names)
         self.x.packet = None
-        states["start"] = ir.State("start", list(before), [], [ir.SelectCase([], start)])
+        states["start"] = ir.ParserState("start", list(before), [], [ir.SelectCase([], start)])
         return ir.ParserInstance(name, name, [self.packet, *params], [], states)
 
     def _find_shapes(self) -> None:
@@ -106,12 +106,12 @@ class ParserReader:
                 for name in names:
                     self._shapes.setdefault(name, set()).add(widths)
 
-    def _target(self, node: Node, names: dict[str, str]) -> str:
+    def _target(self, node: JsonNode, names: dict[str, str]) -> str:
         if node.value is None:
             return "accept"
         return names.get(node.text) or node.fail(f"there is no state '{node.text[:80]}'")
 
-    def _state(self, node: Node, names: dict[str, str]) -> ir.State:
+    def _state(self, node: JsonNode, names: dict[str, str]) -> ir.ParserState:
         body: list[ir.Stmt] = []
         for op in node.each("parser_ops"):
             self.x.before = []
@@ -129,14 +129,14 @@ class ParserReader:
         else:
             cases.append(ir.SelectCase([ir.KeyAny()], "accept"))
         if not keys:
-            return ir.State(names[node["name"].text], body, [], [ir.SelectCase([], cases[-1].target)])
-        return ir.State(names[node["name"].text], body, [reduce(_concatenated, keys)] if joined else keys, cases)
+            return ir.ParserState(names[node["name"].text], body, [], [ir.SelectCase([], cases[-1].target)])
+        return ir.ParserState(names[node["name"].text], body, [reduce(_concatenated, keys)] if joined else keys, cases)
 
-    def _key(self, node: Node) -> ir.Expr:
+    def _key(self, node: JsonNode) -> ir.Expr:
         e = self.x.exact(node)
         return convert(e, Bits(bits_of(e).width))
 
-    def _case(self, t: Node, keys: list[ir.Expr], *, joined: bool) -> list[ir.Key]:
+    def _case(self, t: JsonNode, keys: list[ir.Expr], *, joined: bool) -> list[ir.Key]:
         """The keys of a transition: one for all keys of the state together where they are ``joined``."""
         word = t["type"].text if "type" in t else "default" if t["value"].value == "default" else "hexstr"
         if word == "default" or not keys:
@@ -162,7 +162,7 @@ class ParserReader:
         out = [_key_of(*part) for part in reversed(parts)]
         return out if len(out) > 1 or not isinstance(out[0], ir.KeyAny) else [ir.KeyAny()]
 
-    def _value_set(self, t: Node, keys: list[ir.Expr]) -> ir.ValueSet:
+    def _value_set(self, t: JsonNode, keys: list[ir.Expr]) -> ir.ValueSet:
         name = t["value"].text
         value_set = self.value_sets.get(name) or t["value"].fail(f"there is no parse value set '{name[:80]}'")
         if "mask" in t and t["mask"].hex != (1 << t["mask"].hex.bit_length()) - 1:
@@ -174,13 +174,13 @@ class ParserReader:
                 f"'{name[:80]}' has values of {width} bits, the keys of its state {sum(w.width for w in widths)}"
             )
         if len(widths) > 1 and width is not None and len(self._shapes[name]) == 1:
-            value_set.element = Struct(name, fields=[Field(f"f{i}", w) for i, w in enumerate(widths)])
+            value_set.element = Struct(name, fields=[StructField(f"f{i}", w) for i, w in enumerate(widths)])
             value_set.match_kinds = ["exact"] * len(widths)
         return value_set
 
     # --- operations ---------------------------------------------------------------------------------------------
 
-    def _operation(self, op: Node) -> list[ir.Stmt]:
+    def _operation(self, op: JsonNode) -> list[ir.Stmt]:
         word = op["op"].choice("extract", "extract_VL", "set", "verify", "shift", "advance", "primitive")
         p = op["parameters"]
         if word in {"extract", "extract_VL"}:
@@ -194,13 +194,13 @@ class ParserReader:
         amount = number(8 * p[0].number(0, 1 << 16), Bits(32)) if word == "shift" else self.x.unsigned(p[0], 32)
         return [call("advance", ("in", amount), of=self.packet, extern="packet_in", types=[])]
 
-    def _extract(self, p: Node, *, variable: bool) -> list[ir.Stmt]:
+    def _extract(self, p: JsonNode, *, variable: bool) -> list[ir.Stmt]:
         word = p[0]["type"].choice("regular", "stack", "union_stack")
         place: ir.Expr
         if word == "regular":
             place = self.x.layout.header(p[0]["value"])
         else:
-            names = p[0]["value"] if word == "union_stack" else Node([p[0]["value"].value], p[0].path)
+            names = p[0]["value"] if word == "union_stack" else JsonNode([p[0]["value"].value], p[0].path)
             place = self._next(names)
         t = strip(place.type)
         if not isinstance(t, Header) or variable != any(isinstance(f.type, Varbit) for f in t.fields):
@@ -209,7 +209,7 @@ class ParserReader:
         types: list[Type] = [t]
         return [call("extract", ("out", place), *more, of=self.packet, extern="packet_in", types=types)]
 
-    def _next(self, names: Node) -> ir.Expr:
+    def _next(self, names: JsonNode) -> ir.Expr:
         stack = self.x.layout.stack(names[0])
         t = strip(stack.type)
         assert isinstance(t, Stack)
@@ -221,7 +221,7 @@ class ParserReader:
             place = member(place, union.index[names[1].text])
         return place
 
-    def _verify(self, p: Node) -> list[ir.Stmt]:
+    def _verify(self, p: JsonNode) -> list[ir.Stmt]:
         code = self.x.exact(unwrapped(p[1]))
         if not isinstance(code, ir.Const) or not 0 <= int(code.value) <= MAX_ERROR:
             p[1].fail("expected the number of an error")
@@ -236,7 +236,7 @@ def _free(word: str, taken: Collection[str]) -> str:
     return word
 
 
-def _is_value_set(transition: Node) -> bool:
+def _is_value_set(transition: JsonNode) -> bool:
     return "type" in transition and transition["type"].text == "parse_vset"
 
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Final
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4_tools.bmv2.read.enums import call
-from offramp_p4_tools.bmv2.read.nodes import Node
+from offramp_p4_tools.bmv2.read.nodes import JsonNode
 from offramp_p4_tools.bmv2.read.numbers import bits_of, convert
-from offramp_p4_tools.bmv2.read.portable_externs import INDEX, PortableExterns
+from offramp_p4_tools.bmv2.read.portable_externs import INDEX, PortableExternReader
 from offramp_p4_tools.bmv2.read.portable_primitives import PortablePrimitives
 from offramp_p4_tools.bmv2.read.portable_types import metadata
 from offramp_p4_tools.bmv2.read.program import ProgramReader
@@ -31,7 +31,7 @@ class PortableReader(ProgramReader):
     kind: ClassVar[str]
     primitives: PortablePrimitives
 
-    def __init__(self, document: Node, file: str, p4info: Any | None) -> None:
+    def __init__(self, document: JsonNode, file: str, p4info: Any | None) -> None:
         super().__init__(document, file, p4info, metadata(self.kind))
         if self.errors.none:
             document["errors"].fail(f"NoError is {self.errors.none}, and not 0")
@@ -39,13 +39,13 @@ class PortableReader(ProgramReader):
             item.fail("not supported: programs of PSA and PNA compute checksums in their blocks")
 
     def _externs(self) -> dict[tuple[str, str], ir.ExternInstance]:
-        self._objects = PortableExterns(self.document, self.kind)
+        self._objects = PortableExternReader(self.document, self.kind)
         return self._objects.objects
 
     def _primitives(self) -> PortablePrimitives:
         return PortablePrimitives(self.x, self.document, self.externs, self.kind, self.p4info)
 
-    def _profile(self, name: str, size: int, algorithm: Node | None) -> ir.ExternInstance:
+    def _profile(self, name: str, size: int, algorithm: JsonNode | None) -> ir.ExternInstance:
         most = ir.Const(size, type=INDEX)
         if algorithm is None:
             return ir.ExternInstance("ActionProfile", name, [], [most], ["size"])
@@ -56,7 +56,7 @@ class PortableReader(ProgramReader):
         ]
         return ir.ExternInstance("ActionSelector", name, [], args, ["algo", "size", "outputWidth"])
 
-    def parser_nodes(self) -> dict[str, Node]:
+    def parser_nodes(self) -> dict[str, JsonNode]:
         """The parsers by their names."""
         return {p["name"].text: p for p in self.document.each("parsers")}
 

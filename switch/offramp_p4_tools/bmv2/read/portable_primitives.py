@@ -10,14 +10,14 @@ from offramp_p4 import ir
 from offramp_p4.types import BOOL, Bits
 from offramp_p4_tools.bmv2.read.enums import call, called
 from offramp_p4_tools.bmv2.read.expressions import unwrapped
-from offramp_p4_tools.bmv2.read.nodes import Node
+from offramp_p4_tools.bmv2.read.nodes import JsonNode
 from offramp_p4_tools.bmv2.read.numbers import bits_of, convert, number
 from offramp_p4_tools.bmv2.read.portable_externs import INDEX, Objects
 from offramp_p4_tools.bmv2.read.portable_types import enum
 from offramp_p4_tools.bmv2.read.primitives import Primitives, Rule, compose, with_word
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.read.expressions import Expressions
+    from offramp_p4_tools.bmv2.read.expressions import ExpressionReader
 
 _SUM: Final = Bits(16)
 
@@ -33,14 +33,14 @@ class PortablePrimitives(Primitives):
     rules: ClassVar[Mapping[str, Rule]]
 
     def __init__(
-        self, expressions: Expressions, document: Node, externs: Objects, kind: str, p4info: Any | None
+        self, expressions: ExpressionReader, document: JsonNode, externs: Objects, kind: str, p4info: Any | None
     ) -> None:
         super().__init__(expressions, document)
         self.externs, self.undeclared = externs, Objects()
         self._colour = enum(kind, "MeterColor")
         self._digest_names = _digest_names(p4info)
 
-    def extern(self, node: Node, kind: str) -> ir.ExternInstance:
+    def extern(self, node: JsonNode, kind: str) -> ir.ExternInstance:
         """The object that a parameter names."""
         name = unwrapped(node)["value"]
         return self.externs.get((kind, name.text)) or name.fail(f"there is no {kind} '{name.text[:80]}'")
@@ -59,12 +59,12 @@ class PortablePrimitives(Primitives):
 
     # --- counters, meters, registers ---------------------------------------------------------------------------
 
-    def count(self, p: Node) -> list[ir.Stmt]:
+    def count(self, p: JsonNode) -> list[ir.Stmt]:
         """``count`` of a counter."""
         i = self.extern(p[0], "Counter")
         return [call("count", ("in", self.x.unsigned(p[1], INDEX.width)), of=i, extern="Counter")]
 
-    def execute(self, p: Node) -> list[ir.Stmt]:
+    def execute(self, p: JsonNode) -> list[ir.Stmt]:
         """``execute`` of a meter; its colours are those of P4's enum."""
         i, index, place = self.extern(p[0], "Meter"), self.x.unsigned(p[1], INDEX.width), self.number_place(p[2])
         return [self._within(index, i, self._set(place, self.colour(i, ("in", index))))]
@@ -82,13 +82,13 @@ class PortablePrimitives(Primitives):
             result = ir.Mux(test, number(int(ways[name].value), t), result, type=t)
         return result
 
-    def read(self, p: Node) -> list[ir.Stmt]:
+    def read(self, p: JsonNode) -> list[ir.Stmt]:
         """``register_read``."""
         place, i, index = self.number_place(p[0]), self.extern(p[1], "register"), self.x.unsigned(p[2], INDEX.width)
         value = called(i.type_args[0], "read", ("in", index), of=i, extern="Register")
         return [self._within(index, i, self._set(place, value))]
 
-    def write(self, p: Node) -> list[ir.Stmt]:
+    def write(self, p: JsonNode) -> list[ir.Stmt]:
         """``register_write``."""
         i = self.extern(p[0], "register")
         value = self.x.stored(p[2], i.type_args[0])
@@ -96,12 +96,12 @@ class PortablePrimitives(Primitives):
 
     # --- functions ---------------------------------------------------------------------------------------------
 
-    def get_hash(self, p: Node) -> list[ir.Stmt]:
+    def get_hash(self, p: JsonNode) -> list[ir.Stmt]:
         """``get_hash`` of all that an algorithm gives."""
         i, place, data = self.extern(p[0], "Hash"), self.number_place(p[1]), self._fields(p[2])
         return [self._set(place, self._hashed(i, place, ("in", data)))]
 
-    def get_hash_mod(self, p: Node) -> list[ir.Stmt]:
+    def get_hash_mod(self, p: JsonNode) -> list[ir.Stmt]:
         """``get_hash`` within a range."""
         i, place, data = self.extern(p[0], "Hash"), self.number_place(p[1]), self._fields(p[3])
         base, most = (self.x.unsigned(p[at], 64) for at in (2, 4))
@@ -110,7 +110,7 @@ class PortablePrimitives(Primitives):
     def _hashed(self, i: ir.ExternInstance, place: ir.Expr, *args: tuple[ir.Direction, ir.Expr]) -> ir.Expr:
         return called(Bits(bits_of(place).width), "get_hash", *args, of=i, extern="Hash")
 
-    def _fields(self, node: Node) -> ir.Expr:
+    def _fields(self, node: JsonNode) -> ir.Expr:
         node["type"].choice("field_list")
         value = node["value"]
         parts = [value] if isinstance(value.value, dict) else list(value)  # of one field p4c makes no list
@@ -118,34 +118,34 @@ class PortablePrimitives(Primitives):
             part["type"].choice("field")  # another has no width
         return compose([self.x.layout.field(part["value"]) for part in parts])
 
-    def sum_up(self, p: Node, method: str) -> list[ir.Stmt]:
+    def sum_up(self, p: JsonNode, method: str) -> list[ir.Stmt]:
         """``add`` and ``subtract`` of an Internet checksum."""
         i = self.extern(p[0], "InternetChecksum")
         return [call(method, ("in", self._fields(p[1])), of=i, extern="InternetChecksum")]
 
-    def sum_state(self, p: Node, method: str) -> list[ir.Stmt]:
+    def sum_state(self, p: JsonNode, method: str) -> list[ir.Stmt]:
         """``clear`` and ``set_state`` of an Internet checksum."""
         i = self.extern(p[0], "InternetChecksum")
         args: list[tuple[ir.Direction, ir.Expr]] = [("in", self.x.stored(p[1], _SUM))] if len(p) > 1 else []
         return [call(method, *args, of=i, extern="InternetChecksum", types=[])]
 
-    def sum_result(self, p: Node, method: str) -> list[ir.Stmt]:
+    def sum_result(self, p: JsonNode, method: str) -> list[ir.Stmt]:
         """``get`` and ``get_state`` of an Internet checksum."""
         return [self._set(self.number_place(p[1]), self._sum(p[0], method))]
 
-    def sum_verify(self, p: Node) -> list[ir.Stmt]:
+    def sum_verify(self, p: JsonNode) -> list[ir.Stmt]:
         """``get_verify``: whether a field is what the checksum says."""
         same = ir.Binary("==", self._sum(p[0], "get"), self.x.unsigned(p[2], _SUM.width), type=BOOL)
         return [self._set(self.number_place(p[1]), ir.Cast(same, type=Bits(1)))]
 
-    def _sum(self, node: Node, method: str) -> ir.Expr:
+    def _sum(self, node: JsonNode, method: str) -> ir.Expr:
         return called(_SUM, method, of=self.extern(node, "InternetChecksum"), extern="InternetChecksum", types=[])
 
-    def random(self, p: Node) -> list[ir.Stmt]:
+    def random(self, p: JsonNode) -> list[ir.Stmt]:
         """``read`` of an object for random numbers."""
         return [self._drawn(self.extern(p[0], "Random"), self.number_place(p[1]))]
 
-    def random_between(self, p: Node) -> list[ir.Stmt]:
+    def random_between(self, p: JsonNode) -> list[ir.Stmt]:
         """``modify_field_rng_uniform``, which compilers write for such an object."""
         place, bounds = self.number_place(p[0]), [self.x.exact(p[i]) for i in (1, 2)]
         low, high = (b if isinstance(b, ir.Const) else p.fail("random numbers with computed bounds") for b in bounds)
@@ -166,11 +166,11 @@ class PortablePrimitives(Primitives):
 
     # --- packets -----------------------------------------------------------------------------------------------
 
-    def digest(self, p: Node) -> list[ir.Stmt]:
+    def digest(self, p: JsonNode) -> list[ir.Stmt]:
         """``generate_digest`` with a learn list, possibly preceded by a receiver; list 0 means none."""
         return self._digest(p[len(p) - 1])
 
-    def _digest(self, node: Node) -> list[ir.Stmt]:
+    def _digest(self, node: JsonNode) -> list[ir.Stmt]:
         node = unwrapped(node)
         if node["type"].text == "expression" and node["value"]["op"].choice("?"):
             ways = [ir.Block(self._digest(node["value"][side])) for side in ("left", "right")]
@@ -183,11 +183,11 @@ class PortablePrimitives(Primitives):
         digest = self.undeclared.setdefault(("Digest", name), ir.ExternInstance("Digest", name, [data.type], [], []))
         return [call("pack", ("in", data), of=digest, extern="Digest", types=[])]
 
-    def send(self, p: Node) -> list[ir.Stmt]:
+    def send(self, p: JsonNode) -> list[ir.Stmt]:
         """``send_to_port`` of a card."""
         return [call("send_to_port", ("in", self.x.unsigned(p[0], 32)), types=[])]
 
-    def drop(self, p: Node) -> list[ir.Stmt]:
+    def drop(self, p: JsonNode) -> list[ir.Stmt]:
         """``drop_packet`` of a card."""
         del p
         return [call("drop_packet", types=[])]

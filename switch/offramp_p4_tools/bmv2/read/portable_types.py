@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from offramp_p4.types import Enum, Struct, Type
-from offramp_p4_tools.bmv2.read.layout import Architecture
+from offramp_p4_tools.bmv2.read.layout import ArchitectureMetadata
 
 _SHELLS: Final = {
     "psa": """
@@ -61,11 +61,11 @@ def declared(kind: str) -> Mapping[str, Type]:
 
 
 @cache
-def metadata(kind: str) -> Architecture:
+def metadata(kind: str) -> ArchitectureMetadata:
     """The metadata of an architecture by the names that bmv2 has for them: those of their types without ``_t``."""
     structs = {name.removesuffix("_t"): t for name, t in declared(kind).items() if isinstance(t, Struct)}
     fields = {name: {f.name: f.type for f in t.fields} for name, t in structs.items()}
-    return Architecture(fields, required=False)
+    return ArchitectureMetadata(fields, required=False)
 
 
 def enum(kind: str, name: str) -> Enum:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from offramp_p4 import ir
-from offramp_p4.types import Bits, Extern, Header, Struct, Type
+from offramp_p4.types import Bits, ExternType, Header, Struct, Type
 from offramp_p4_tools.bmv2.read.actions import read_action
 from offramp_p4_tools.bmv2.read.enums import call
-from offramp_p4_tools.bmv2.read.expressions import Expressions
-from offramp_p4_tools.bmv2.read.layout import Architecture, Layout
-from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, Node
+from offramp_p4_tools.bmv2.read.expressions import ExpressionReader
+from offramp_p4_tools.bmv2.read.layout import ArchitectureMetadata, DocumentLayout
+from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, JsonNode
 from offramp_p4_tools.bmv2.read.parser import Errors, ParserReader
 from offramp_p4_tools.bmv2.read.primitives import Primitives
 from offramp_p4_tools.bmv2.read.tables import PipelineReader
@@ -30,18 +30,18 @@ class ProgramReader(ABC):
         architecture: the metadata of the architecture.
     """
 
-    def __init__(self, document: Node, file: str, p4info: Any | None, architecture: Architecture) -> None:
+    def __init__(self, document: JsonNode, file: str, p4info: Any | None, architecture: ArchitectureMetadata) -> None:
         self.document, self.file, self.p4info = document, file, p4info
         self._visible: Mapping[str, Sequence[str]] | None = None
         if p4info is not None and p4info.tables:
             self._visible = {
                 t.preamble.name: [f.MatchType.Name(f.match_type).lower() for f in t.match_fields] for t in p4info.tables
             }
-        self.layout = Layout(document, architecture)
+        self.layout = DocumentLayout(document, architecture)
         self.errors = Errors(document)
         self.externs = self._externs()
         registers = {name: i for (kind, name), i in self.externs.items() if kind == "register"}
-        self.x = Expressions(self.layout, registers)
+        self.x = ExpressionReader(self.layout, registers)
         self.primitives = self._primitives()
         self.value_sets = {
             v["name"].text: ir.ValueSet(
@@ -66,7 +66,7 @@ class ProgramReader(ABC):
         """The reader of the architecture's primitives."""
 
     @abstractmethod
-    def _profile(self, name: str, size: int, algorithm: Node | None) -> ir.ExternInstance:
+    def _profile(self, name: str, size: int, algorithm: JsonNode | None) -> ir.ExternInstance:
         """An action profile, or an action selector with its algorithm."""
 
     @abstractmethod
@@ -95,10 +95,10 @@ class ProgramReader(ABC):
             for name in names
         ]  # fmt: skip
 
-    def _named(self, nodes: Mapping[str, Node], kind: str, name: str) -> Node:
+    def _named(self, nodes: Mapping[str, JsonNode], kind: str, name: str) -> JsonNode:
         return nodes.get(name) or self.document[f"{kind}s"].fail(f"there is no {kind} '{name}'")
 
-    def emits(self, node: Node, packet: ir.Var) -> list[ir.Stmt]:
+    def emits(self, node: JsonNode, packet: ir.Var) -> list[ir.Stmt]:
         """The headers that a deparser emits."""
         body: list[ir.Stmt] = []
         for name in node["order"]:
@@ -141,7 +141,7 @@ def emit(header: ir.Expr, packet: ir.Var) -> ir.Stmt:
 
 def packet_out() -> ir.Var:
     """The packet that a deparser writes to."""
-    return ir.Var("packet", Extern("packet_out"))
+    return ir.Var("packet", ExternType("packet_out"))
 
 
 def control(name: str, params: list[ir.Var], body: list[ir.Stmt]) -> ir.ControlInstance:
@@ -149,11 +149,11 @@ def control(name: str, params: list[ir.Var], body: list[ir.Stmt]) -> ir.ControlI
     return ir.ControlInstance(name, name, params, [], ir.Block(body))
 
 
-def direct(node: Node) -> bool:
+def direct(node: JsonNode) -> bool:
     """Whether an array belongs to the entries of a table."""
     return "is_direct" in node and node["is_direct"].flag
 
 
-def size(node: Node) -> ir.Expr:
+def size(node: JsonNode) -> ir.Expr:
     """The size of an array."""
     return ir.Const(node["size"].number(0, MAX_SIZE), type=Bits(32))

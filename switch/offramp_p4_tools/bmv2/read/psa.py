@@ -14,7 +14,7 @@ from typing import Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.types import Field, Struct, strip
+from offramp_p4.types import Struct, StructField, strip
 from offramp_p4_tools.bmv2.read.layout import member
 from offramp_p4_tools.bmv2.read.portable import PortableReader
 from offramp_p4_tools.bmv2.read.portable_types import declared
@@ -89,7 +89,7 @@ class PsaReader(PortableReader):
         """Give ingress's deparser and egress's parser ``normal_meta``, with the metadata that both sides use."""
         before, behind = (dict(self._used(blocks)) for blocks in (ingress, egress))
         kept = [place for key, place in before.items() if key in behind]
-        t = Struct("normal_metadata_t", fields=[Field(f"f{i}", place.type) for i, place in enumerate(kept)])
+        t = Struct("normal_metadata_t", fields=[StructField(f"f{i}", place.type) for i, place in enumerate(kept)])
         sent, brought = (ir.Var("normal_meta", t, direction) for direction in ("out", "in"))
         deparser, parser = ingress[2], egress[0]
         deparser.params.insert(3, sent)

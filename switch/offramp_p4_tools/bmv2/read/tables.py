@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 from offramp_p4 import ir
 from offramp_p4.state.match import prefix_mask
 from offramp_p4.types import BOOL, VOID, Bits, Structure, Type, strip
-from offramp_p4_tools.bmv2.read.flow import Build, Flow, Step, branch
-from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, Node
+from offramp_p4_tools.bmv2.read.flow import Build, FlowGraph, FlowStep, branch
+from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, JsonNode
 from offramp_p4_tools.bmv2.read.numbers import bits_of, convert, number
 from offramp_p4_tools.bmv2.words import SELECTORS
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.read.expressions import Expressions
+    from offramp_p4_tools.bmv2.read.expressions import ExpressionReader
 
 _HIDDEN: Final = "tbl_"
 """Prefix of the names of tables that compilers make for statements."""
 _OUTCOMES: Final = ("__HIT__", "__MISS__")
-MakeProfile = Callable[[str, int, "Node | None"], ir.ExternInstance]
+MakeProfile = Callable[[str, int, "JsonNode | None"], ir.ExternInstance]
 """Makes the architecture's action profile of a name, a size and, if it is a selector, an algorithm."""
 
 
@@ -33,8 +33,8 @@ class PipelineReader:
 
     def __init__(
         self,
-        node: Node,
-        expressions: Expressions,
+        node: JsonNode,
+        expressions: ExpressionReader,
         actions: Mapping[int, ir.Action],
         externs: Mapping[tuple[str, str], ir.ExternInstance],
         visible: Mapping[str, Sequence[str]] | None,
@@ -44,7 +44,7 @@ class PipelineReader:
         self.node, self.x, self.actions, self.externs = node, expressions, actions, externs
         self.profiles: dict[str, tuple[ir.ExternInstance, list[ir.TableKey]]] = {}
         self._visible = visible
-        self.tables: dict[str, ir.Table] = {}
+        self.tables: dict[str, ir.MatchTable] = {}
         self._hidden: dict[str, ir.Action] = {}
         for p in node.each("action_profiles"):
             self._profile(p["name"].text, p, p["max_size"])
@@ -59,7 +59,7 @@ class PipelineReader:
 
     # --- tables -------------------------------------------------------------------------------------------------
 
-    def _is_hidden(self, t: Node) -> bool:
+    def _is_hidden(self, t: JsonNode) -> bool:
         """Whether a table only stands for statements: compilers write these as tables without keys."""
         name = t["name"].text
         word = name.rpartition(".")[2]
@@ -69,17 +69,17 @@ class PipelineReader:
         plain = len(t["key"]) == 0 and len(self._action_list(t)) == 1 and constant and "entries" not in t
         return plain and not known and not self._action_list(t)[0].params
 
-    def _action_list(self, t: Node) -> list[ir.Action]:
+    def _action_list(self, t: JsonNode) -> list[ir.Action]:
         if "action_ids" in t:
             return [self._action(i) for i in t["action_ids"]]
         by_name = {a.name: a for a in self.actions.values()}
         return [by_name.get(n.text) or n.fail(f"there is no action '{n.text[:80]}'") for n in t["actions"]]
 
-    def _action(self, node: Node) -> ir.Action:
+    def _action(self, node: JsonNode) -> ir.Action:
         action = self.actions.get(node.number(0, MAX_SIZE))
         return action or node.fail(f"there is no action with id {node.value}")
 
-    def _table(self, t: Node) -> ir.Table:
+    def _table(self, t: JsonNode) -> ir.MatchTable:
         name = t["name"].text
         actions = {a.name: ir.TableAction(a, []) for a in self._action_list(t)}
         if len(actions) != len(self._action_list(t)):
@@ -99,18 +99,18 @@ class PipelineReader:
         default, constant = self._default(t, actions)
         entries = [self._entry(e, keys, actions) for e in t.each("entries")]
         size = t["max_size"].number(0, MAX_SIZE) if "max_size" in t else None
-        return ir.Table(
+        return ir.MatchTable(
             name, keys, list(actions.values()), default, constant, entries, bool(entries), size, properties,
             largest_priority_wins=False,
         )  # fmt: skip
 
-    def _key(self, k: Node, kind: str | None) -> ir.TableKey:
+    def _key(self, k: JsonNode, kind: str | None) -> ir.TableKey:
         word = k["match_type"].choice("exact", "lpm", "ternary", "range", "valid", "optional")
         if word == "valid":
             target = ir.Cast(ir.IsValid(self.x.layout.header(k["target"]), type=BOOL), type=Bits(1))
             return ir.TableKey(target, "exact", k["name"].text if "name" in k else f"{k['target'].text}.$valid$")
         e: ir.Expr = convert(
-            self.x.exact(Node({"type": "field", "value": k["target"].value}, k.path)), self._unsigned(k)
+            self.x.exact(JsonNode({"type": "field", "value": k["target"].value}, k.path)), self._unsigned(k)
         )
         if "mask" in k:
             bits = bits_of(e)
@@ -120,11 +120,11 @@ class PipelineReader:
             word = kind
         return ir.TableKey(e, word, name, declared=_declared(e))
 
-    def _unsigned(self, k: Node) -> Bits:
-        field = self.x.exact(Node({"type": "field", "value": k["target"].value}, k.path))
+    def _unsigned(self, k: JsonNode) -> Bits:
+        field = self.x.exact(JsonNode({"type": "field", "value": k["target"].value}, k.path))
         return Bits(bits_of(field).width)
 
-    def _implementation(self, t: Node, properties: dict[str, ir.ExternInstance | ir.Expr]) -> list[ir.TableKey]:
+    def _implementation(self, t: JsonNode, properties: dict[str, ir.ExternInstance | ir.Expr]) -> list[ir.TableKey]:
         kind = t["type"].choice("simple", "indirect", "indirect_ws") if "type" in t else "simple"
         if kind == "simple":
             return []
@@ -142,7 +142,7 @@ class PipelineReader:
         properties["implementation"] = instance
         return keys if kind == "indirect_ws" else []
 
-    def _profile(self, name: str, p: Node, size: Node) -> None:
+    def _profile(self, name: str, p: JsonNode, size: JsonNode) -> None:
         if name in self.profiles:
             p.fail(f"action profile '{name[:80]}' is there twice")
         most = size.number(0, MAX_SIZE)
@@ -154,7 +154,7 @@ class PipelineReader:
         keys = [ir.TableKey(self.x.exact(i), "selector", f"selector_{n}") for n, i in enumerate(selector["input"])]
         self.profiles[name] = instance, keys
 
-    def _default(self, t: Node, actions: dict[str, ir.TableAction]) -> tuple[ir.ActionChoice, bool]:
+    def _default(self, t: JsonNode, actions: dict[str, ir.TableAction]) -> tuple[ir.ActionChoice, bool]:
         if "default_entry" not in t:
             nothing = actions.get("NoAction") or ir.TableAction(ir.Action("NoAction", [], ir.Block([])), [])
             return ir.ActionChoice(nothing, []), False
@@ -162,7 +162,7 @@ class PipelineReader:
         constant = "action_entry_const" in entry and entry["action_entry_const"].flag
         return self._choice(entry, actions), constant
 
-    def _choice(self, node: Node, actions: dict[str, ir.TableAction]) -> ir.ActionChoice:
+    def _choice(self, node: JsonNode, actions: dict[str, ir.TableAction]) -> ir.ActionChoice:
         action = self._action(node["action_id"])
         choice = actions.get(action.name)
         if choice is None or choice.action is not action:
@@ -178,7 +178,7 @@ class PipelineReader:
             values.append(ir.Const(value.hex, type=param.type))
         return ir.ActionChoice(choice, values)
 
-    def _entry(self, node: Node, keys: list[ir.TableKey], actions: dict[str, ir.TableAction]) -> ir.Entry:
+    def _entry(self, node: JsonNode, keys: list[ir.TableKey], actions: dict[str, ir.TableAction]) -> ir.InitialEntry:
         match_key = node["match_key"]
         wanted = [k for k in keys if k.match_kind != "selector"]
         if len(match_key) != len(wanted):
@@ -188,25 +188,25 @@ class PipelineReader:
         if choice.action not in actions.values():
             node["action_entry"].fail(f"the table has no action {choice.action.action.name}")
         priority = node["priority"].number(0, MAX_SIZE) if "priority" in node else None
-        return ir.Entry(matches, choice, priority)
+        return ir.InitialEntry(matches, choice, priority)
 
     # --- the graph ----------------------------------------------------------------------------------------------
 
     def statements(self) -> list[ir.Stmt]:
         """The statements of the pipeline."""
-        flow = Flow()
+        flow = FlowGraph()
         for t in self.node.each("tables"):
             self._add(flow, t, self._table_step(t))
         for c in self.node.each("conditionals"):
             ways = [self._next(c["true_next"]), self._next(c["false_next"])]
             self.x.before = []
             test = self.x.boolean(c["expression"])
-            self._add(flow, c, Step(self.x.before, ways, branch(test)))
+            self._add(flow, c, FlowStep(self.x.before, ways, branch(test)))
         for a in self.node.each("action_calls"):
             action = self._action(a["action_id"])
             if action.params:
                 a.fail(f"action {action.name} has parameters")
-            self._add(flow, a, Step([action.body], [self._next(a["next_node"])]))
+            self._add(flow, a, FlowStep([action.body], [self._next(a["next_node"])]))
         for name, step in flow.steps.items():
             unknown = next((way for way in step.ways if way is not None and way not in flow.steps), None)
             if unknown is not None:
@@ -219,36 +219,36 @@ class PipelineReader:
             self.node.fail(f"'{again[:80]}' comes after itself: the graph has a cycle")
         return flow.statements(start)
 
-    def _add(self, flow: Flow, node: Node, step: Step) -> None:
+    def _add(self, flow: FlowGraph, node: JsonNode, step: FlowStep) -> None:
         name = node["name"].text
         if name in flow.steps:
             node["name"].fail(f"'{name[:80]}' is there twice")
         flow.steps[name] = step
 
-    def _next(self, node: Node) -> str | None:
+    def _next(self, node: JsonNode) -> str | None:
         return None if node.value is None else node.text
 
-    def _table_step(self, t: Node) -> Step:
+    def _table_step(self, t: JsonNode) -> FlowStep:
         name, following = t["name"].text, t["next_tables"]
         if not isinstance(following.value, dict):
             following.fail("expected an object")
         if name in self._hidden:
             action = self._hidden[name]
-            return Step([action.body], [self._next(following[action.name])])
+            return FlowStep([action.body], [self._next(following[action.name])])
         table = self.tables[name]
         if any(word in following.value for word in _OUTCOMES):
             ways = [self._next(following[w]) if w in following.value else None for w in _OUTCOMES]
             if ways[0] == ways[1]:
-                return Step([ir.Eval(_apply(table))], ways[:1])
-            return Step([], ways, branch(ir.TableApply(table, "hit", type=BOOL)))
+                return FlowStep([ir.Eval(_apply(table))], ways[:1])
+            return FlowStep([], ways, branch(ir.TableApply(table, "hit", type=BOOL)))
         by_action = {a.action.name: self._next(following[a.action.name]) for a in table.actions}
         default = table.default.action.action.name
         other = self._next(t["base_default_next"]) if "base_default_next" in t else None
         other = by_action.get(default, other)
         ways = [*by_action.values(), other]
         if len(set(ways)) == 1:
-            return Step([ir.Eval(_apply(table))], ways[:1])
-        return Step([], ways, _switch(table, list(by_action)))
+            return FlowStep([ir.Eval(_apply(table))], ways[:1])
+        return FlowStep([], ways, _switch(table, list(by_action)))
 
 
 def _declared(e: ir.Expr) -> Type | None:
@@ -257,11 +257,11 @@ def _declared(e: ir.Expr) -> Type | None:
     return t.fields[e.index].type if isinstance(t, Structure) and isinstance(e, ir.Member) else None
 
 
-def _apply(table: ir.Table) -> ir.TableApply:
+def _apply(table: ir.MatchTable) -> ir.TableApply:
     return ir.TableApply(table, "", type=VOID)
 
 
-def _switch(table: ir.Table, names: list[str]) -> Build:
+def _switch(table: ir.MatchTable, names: list[str]) -> Build:
     def build(ways: Sequence[ir.Stmt]) -> list[ir.Stmt]:
         actions = {a.action.name: a.action for a in table.actions}
         cases: list[tuple[list[ir.Action] | None, ir.Stmt]] = [
@@ -272,7 +272,7 @@ def _switch(table: ir.Table, names: list[str]) -> Build:
     return build
 
 
-def _match(g: Node, key: ir.TableKey) -> ir.Key:
+def _match(g: JsonNode, key: ir.TableKey) -> ir.Key:
     bits = bits_of(key.expr)
     word = g["match_type"].choice("exact", "lpm", "ternary", "range", "valid", "optional")
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from offramp_p4 import ir
 from offramp_p4.types import BOOL, Bits, Type
 from offramp_p4_tools.bmv2.read.enums import COUNTERS, METERS, algorithm, call, member
-from offramp_p4_tools.bmv2.read.nodes import Node
+from offramp_p4_tools.bmv2.read.nodes import JsonNode
 from offramp_p4_tools.bmv2.read.numbers import bits_of, number
 from offramp_p4_tools.bmv2.read.program import ProgramReader, control, direct, packet_out, size
 from offramp_p4_tools.bmv2.read.v1model_metadata import STANDARD, V1MODEL
@@ -25,7 +25,7 @@ class V1modelReader(ProgramReader):
 
     primitives: V1modelPrimitives
 
-    def __init__(self, document: Node, file: str, p4info: Any | None) -> None:
+    def __init__(self, document: JsonNode, file: str, p4info: Any | None) -> None:
         for key in _UNREAD:
             for item in document.each(key):
                 item.fail("not supported: simple_switch has no such externs")
@@ -50,7 +50,7 @@ class V1modelReader(ProgramReader):
         )
         return self.program(main, blocks, readers)
 
-    def _only(self, key: str) -> Node | None:
+    def _only(self, key: str) -> JsonNode | None:
         """The only element that a list may have."""
         nodes = list(self.document.each(key))
         if len(nodes) > 1:
@@ -77,7 +77,7 @@ class V1modelReader(ProgramReader):
     def _primitives(self) -> V1modelPrimitives:
         return V1modelPrimitives(self.x, self.document, self.externs)
 
-    def _profile(self, name: str, size: int, algorithm_: Node | None) -> ir.ExternInstance:
+    def _profile(self, name: str, size: int, algorithm_: JsonNode | None) -> ir.ExternInstance:
         most = ir.Const(size, type=Bits(32))
         if algorithm_ is None:
             return ir.ExternInstance("action_profile", name, [], [most], ["size"])
@@ -91,7 +91,7 @@ class V1modelReader(ProgramReader):
     def _externs(self) -> dict[tuple[str, str], ir.ExternInstance]:
         out: dict[tuple[str, str], ir.ExternInstance] = {}
 
-        def add(kind: str, node: Node, types: list[Type], args: list[ir.Expr]) -> None:
+        def add(kind: str, node: JsonNode, types: list[Type], args: list[ir.Expr]) -> None:
             name = node["name"].text
             if (kind, name) in out:
                 node["name"].fail(f"'{name[:80]}' is there twice")
@@ -119,7 +119,7 @@ class V1modelReader(ProgramReader):
             add("register", r, [Bits(r["bitwidth"].number(1, 1 << 16))], [size(r)])
         return out
 
-    def _read_meters(self, tables: list[ir.Table]) -> None:
+    def _read_meters(self, tables: list[ir.MatchTable]) -> None:
         """Let the actions of tables with a direct meter begin with the colour, which bmv2 stores by itself."""
         metered: dict[ir.Action, set[ir.ExternInstance | None]] = {}
         for table in tables:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_p4.types import Bits
-from offramp_p4_tools.bmv2.read.layout import Architecture
+from offramp_p4_tools.bmv2.read.layout import ArchitectureMetadata
 
 STANDARD: Final = "standard_metadata"
 _WIDTHS: Final = {
@@ -28,6 +28,6 @@ _WIDTHS: Final = {
     "priority": 3,
 }
 """Metadata that the engines read and write, with v1model's widths; a document may have other widths."""
-V1MODEL: Final = Architecture(
+V1MODEL: Final = ArchitectureMetadata(
     {STANDARD: {name: Bits(width) for name, width in _WIDTHS.items()}}, ("intrinsic_metadata", "queueing_metadata")
 )

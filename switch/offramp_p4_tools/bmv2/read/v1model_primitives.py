@@ -10,13 +10,13 @@ from offramp_p4 import ir
 from offramp_p4.types import STRING, Bits, strip
 from offramp_p4_tools.bmv2.read.enums import CLONES, algorithm, call, member
 from offramp_p4_tools.bmv2.read.expressions import unwrapped
-from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, Node
+from offramp_p4_tools.bmv2.read.nodes import MAX_SIZE, JsonNode
 from offramp_p4_tools.bmv2.read.numbers import bits_of, convert, number
 from offramp_p4_tools.bmv2.read.primitives import Primitives, Rule, compose, with_word
 from offramp_p4_tools.bmv2.read.v1model_metadata import STANDARD
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.read.expressions import Expressions
+    from offramp_p4_tools.bmv2.read.expressions import ExpressionReader
 
 
 class V1modelPrimitives(Primitives):
@@ -29,7 +29,7 @@ class V1modelPrimitives(Primitives):
     rules: ClassVar[Mapping[str, Rule]]
 
     def __init__(
-        self, expressions: Expressions, document: Node, externs: Mapping[tuple[str, str], ir.ExternInstance]
+        self, expressions: ExpressionReader, document: JsonNode, externs: Mapping[tuple[str, str], ir.ExternInstance]
     ) -> None:
         super().__init__(expressions, document)
         self.externs = externs
@@ -38,21 +38,21 @@ class V1modelPrimitives(Primitives):
 
     # --- externs ------------------------------------------------------------------------------------------------
 
-    def extern(self, node: Node, kind: str) -> ir.ExternInstance:
+    def extern(self, node: JsonNode, kind: str) -> ir.ExternInstance:
         """The counter, meter or register array of a parameter."""
         name = unwrapped(node)["value"].text
         return self.externs.get((kind, name)) or node.fail(f"there is no {kind} array '{name[:80]}'")
 
-    def count(self, p: Node) -> list[ir.Stmt]:
+    def count(self, p: JsonNode) -> list[ir.Stmt]:
         """``count``."""
         return [call("count", ("in", self.x.unsigned(p[1], 32)), of=self.extern(p[0], "counter"), extern="counter")]
 
-    def execute_meter(self, p: Node) -> list[ir.Stmt]:
+    def execute_meter(self, p: JsonNode) -> list[ir.Stmt]:
         """``execute_meter``."""
         args: list[tuple[ir.Direction, ir.Expr]] = [("in", self.x.unsigned(p[1], 32)), ("out", self.number_place(p[2]))]
         return [call("execute_meter", *args, of=self.extern(p[0], "meter"), extern="meter")]
 
-    def register_read(self, p: Node) -> list[ir.Stmt]:
+    def register_read(self, p: JsonNode) -> list[ir.Stmt]:
         """``register_read``; a cell of another type than the field goes through a variable."""
         place, array, index = self.number_place(p[0]), self.extern(p[1], "register"), self.x.unsigned(p[2], 32)
         cell = array.type_args[0]
@@ -64,19 +64,19 @@ class V1modelPrimitives(Primitives):
         read = call("read", ("out", between), ("in", index), of=array, extern="register")
         return [keep, read, ir.Assign(place, convert(between, bits_of(place)))]
 
-    def register_write(self, p: Node) -> list[ir.Stmt]:
+    def register_write(self, p: JsonNode) -> list[ir.Stmt]:
         """``register_write``."""
         array = self.extern(p[0], "register")
         value = self.x.stored(p[2], array.type_args[0])
         return [call("write", ("in", self.x.unsigned(p[1], 32)), ("in", value), of=array, extern="register")]
 
-    def random(self, p: Node) -> list[ir.Stmt]:
+    def random(self, p: JsonNode) -> list[ir.Stmt]:
         """``modify_field_rng_uniform``."""
         place = self.number_place(p[0])
         low, high = (self.x.stored(p[i], place.type) for i in (1, 2))
         return [call("random", ("out", place), ("in", low), ("in", high))]
 
-    def hash(self, p: Node) -> list[ir.Stmt]:
+    def hash(self, p: JsonNode) -> list[ir.Stmt]:
         """``modify_field_with_hash_based_offset``."""
         place = self.number_place(p[0])
         data, algo, payload = self.calculation(p[2])
@@ -93,7 +93,7 @@ class V1modelPrimitives(Primitives):
             else [ir.Declare(wide.var, None), *statements, ir.Assign(place, convert(wide, bits_of(place)))]
         )
 
-    def calculation(self, node: Node) -> tuple[ir.Expr, ir.Const, bool]:
+    def calculation(self, node: JsonNode) -> tuple[ir.Expr, ir.Const, bool]:
         """Data and algorithm of a calculation, and whether the payload is part of it."""
         name = (node["value"] if isinstance(node.value, dict) else node).text
         entry = self._calculations.get(name) or node.fail(f"there is no calculation '{name[:80]}'")
@@ -113,23 +113,23 @@ class V1modelPrimitives(Primitives):
 
     # --- packets ------------------------------------------------------------------------------------------------
 
-    def drop(self, p: Node) -> list[ir.Stmt]:
+    def drop(self, p: JsonNode) -> list[ir.Stmt]:
         """``drop`` and ``mark_to_drop``."""
         del p
         standard = self.x.layout.standard[STANDARD]
         return [call("mark_to_drop", ("inout", ir.VarRef(standard, type=standard.type)))]
 
-    def clone(self, p: Node, kind: str) -> list[ir.Stmt]:
+    def clone(self, p: JsonNode, kind: str) -> list[ir.Stmt]:
         """The clones of ingress and egress."""
         args: list[tuple[ir.Direction, ir.Expr]] = [("in", member(CLONES, kind)), ("in", self.x.unsigned(p[0], 32))]
         fields = self.fields(p, 1)
         return [call("clone3", *args, ("in", compose(fields))) if fields else call("clone", *args)]
 
-    def again(self, p: Node, method: str) -> list[ir.Stmt]:
+    def again(self, p: JsonNode, method: str) -> list[ir.Stmt]:
         """``resubmit`` and ``recirculate``."""
         return [call(method, ("in", compose(self.fields(p, 0))))]
 
-    def fields(self, p: Node, position: int) -> list[ir.Expr]:
+    def fields(self, p: JsonNode, position: int) -> list[ir.Expr]:
         """The fields of the list that a parameter names; 0 is the empty one."""
         if len(p) <= position:
             return []
@@ -140,17 +140,17 @@ class V1modelPrimitives(Primitives):
         field_list = self._field_lists.get(number_) or node.fail(f"there is no field list {number_}")
         return [self.x.place(e) for e in field_list["elements"] if e["type"].text != "hexstr"]
 
-    def digest(self, p: Node) -> list[ir.Stmt]:
+    def digest(self, p: JsonNode) -> list[ir.Stmt]:
         """``generate_digest``."""
         data = self.learned(p[1])
         receiver = self.x.unsigned(p[0], 32)
         return [call("digest", ("in", receiver), ("in", data), types=[data.type])]
 
-    def truncate(self, p: Node) -> list[ir.Stmt]:
+    def truncate(self, p: JsonNode) -> list[ir.Stmt]:
         """``truncate``."""
         return [call("truncate", ("in", self.x.unsigned(p[0], 32)))]
 
-    def log(self, p: Node) -> list[ir.Stmt]:
+    def log(self, p: JsonNode) -> list[ir.Stmt]:
         """``log_msg``."""
         text = ir.Const(p[0]["value"].text, type=STRING)
         listed = len(p) > 1 and p[1]["value"].value != {}  # p4c writes an object where there is nothing to say

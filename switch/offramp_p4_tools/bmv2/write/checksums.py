@@ -10,14 +10,14 @@ from offramp_p4.engine.core import argument
 from offramp_p4.source import Pos, Unsupported
 from offramp_p4.types import BOOL
 from offramp_p4_tools.bmv2.write.places import FieldAt, Json, header_names
-from offramp_p4_tools.bmv2.write.statements import Statements
+from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
     from offramp_p4_tools.bmv2.write.v1model_externs import V1modelExterns
 
 
-class _Lists(Statements):
+class _Lists(StatementWriter):
     """Statements of a control that bmv2 has no code for."""
 
     what: str

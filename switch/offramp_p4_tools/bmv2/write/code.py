@@ -28,7 +28,7 @@ class Primitive:
 
 
 @dataclass(slots=True)
-class Mark:
+class LabelPosition:
     """The position of a label in the code."""
 
     label: Label
@@ -57,7 +57,7 @@ class Apply:
     ``ways`` has the keys ``__HIT__`` and ``__MISS__``, or names of actions; None stands for what it does not name.
     """
 
-    table: ir.Table
+    table: ir.MatchTable
     ways: dict[str | None, Label]
 
 
@@ -70,16 +70,16 @@ class Select:
 
 
 @dataclass(slots=True)
-class Region:
+class LoopRegion:
     """Code with a loop, which stays in one action; nothing outside jumps into it."""
 
     body: list[Instruction]
 
 
-Instruction = Primitive | Mark | Jump | Branch | Apply | Select | Region
+Instruction = Primitive | LabelPosition | Jump | Branch | Apply | Select | LoopRegion
 
 
-class Code:
+class InstructionList:
     """Instructions in order; labels are unique to it."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Code:
 
     def mark(self, label: Label) -> None:
         """Put a label here."""
-        self.add(Mark(label))
+        self.add(LabelPosition(label))
 
     def jump(self, label: Label) -> None:
         """Append a jump, unless nothing reaches it."""
@@ -105,37 +105,37 @@ class Code:
 
 
 @dataclass(slots=True)
-class Block:
+class BasicBlock:
     """Primitives that run one after another, and what comes then: a jump, a branch, a table or a select."""
 
     label: Label
-    body: list[Primitive | Region] = field(default_factory=list)
+    body: list[Primitive | LoopRegion] = field(default_factory=list)
     end: Jump | Branch | Apply | Select | None = None
     then: Label = END  # of a branch whose condition holds
 
 
-def blocks(code: Code) -> dict[Label, Block]:
+def blocks(code: InstructionList) -> dict[Label, BasicBlock]:
     """The basic blocks of code that starts at the first; every label that is jumped to has one, except END."""
     wanted = set(_targets(code.body))
-    start = current = Block(code.label())
+    start = current = BasicBlock(code.label())
     out = {start.label: start}
     for instruction in code.body:
-        if isinstance(instruction, Mark):
+        if isinstance(instruction, LabelPosition):
             if current.end is None:
                 if instruction.label not in wanted:
                     continue
                 current.end = Jump(instruction.label)
-            out[instruction.label] = current = Block(instruction.label)
+            out[instruction.label] = current = BasicBlock(instruction.label)
             continue
         if current.end is not None:
-            current = Block(code.label())  # nothing reaches it
-        if isinstance(instruction, Primitive | Region):
+            current = BasicBlock(code.label())  # nothing reaches it
+        if isinstance(instruction, Primitive | LoopRegion):
             current.body.append(instruction)
             continue
         current.end = instruction
         if isinstance(instruction, Branch):
             current.then = code.label()
-            out[current.then] = current = Block(current.then)
+            out[current.then] = current = BasicBlock(current.then)
     for block in out.values():
         if block.end is None:
             block.end = Jump(END)
@@ -153,11 +153,11 @@ def _targets(body: list[Instruction]) -> Iterator[Label]:
             yield from instruction.ways.values()
         elif isinstance(instruction, Select):
             yield from (label for _, label in instruction.transitions)
-        elif isinstance(instruction, Region):
+        elif isinstance(instruction, LoopRegion):
             yield from _targets(instruction.body)
 
 
-def _threaded(out: dict[Label, Block], start: Label) -> dict[Label, Block]:
+def _threaded(out: dict[Label, BasicBlock], start: Label) -> dict[Label, BasicBlock]:
     """The blocks that can be reached, without those that only jump; the first stays first."""
 
     def final(label: Label) -> Label:
@@ -170,7 +170,7 @@ def _threaded(out: dict[Label, Block], start: Label) -> dict[Label, Block]:
             label = end.label
         return label
 
-    kept: dict[Label, Block] = {}
+    kept: dict[Label, BasicBlock] = {}
     todo = [final(start)]
     while todo:
         label = todo.pop()
@@ -190,7 +190,7 @@ def _threaded(out: dict[Label, Block], start: Label) -> dict[Label, Block]:
     return kept
 
 
-def successors(block: Block) -> list[Label]:
+def successors(block: BasicBlock) -> list[Label]:
     """Labels of the blocks that may follow a block."""
     end = block.end
     if isinstance(end, Jump):

@@ -15,22 +15,22 @@ from offramp_p4_tools.bmv2.graphs import ordered
 from offramp_p4_tools.bmv2.write.code import (
     END,
     Apply,
-    Block,
+    BasicBlock,
     Branch,
-    Code,
     Instruction,
+    InstructionList,
     Jump,
     Label,
-    Mark,
+    LabelPosition,
+    LoopRegion,
     Primitive,
-    Region,
     blocks,
 )
 from offramp_p4_tools.bmv2.write.expressions import hexstr
 from offramp_p4_tools.bmv2.write.jumps import jump_code
 from offramp_p4_tools.bmv2.write.places import FieldAt, Json, operation
-from offramp_p4_tools.bmv2.write.statements import Statements
-from offramp_p4_tools.bmv2.write.tables import Tables
+from offramp_p4_tools.bmv2.write.statements import StatementWriter
+from offramp_p4_tools.bmv2.write.tables import PipelineTables
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
@@ -41,7 +41,7 @@ def write_pipeline(
     control: ir.ControlInstance,
     name: str,
     number: int,
-    before: Callable[[Statements], None] | None = None,
+    before: Callable[[StatementWriter], None] | None = None,
 ) -> Json:
     """The JSON of a control with tables; ``before`` writes what comes first."""
     s = ControlStatements(document)
@@ -52,10 +52,10 @@ def write_pipeline(
     return _Graph(document, s, code_blocks, name, number).json
 
 
-class ControlStatements(Statements):
+class ControlStatements(StatementWriter):
     """Statements of a control that may apply tables."""
 
-    def apply(self, table: ir.Table, ways: dict[str | None, Label]) -> None:
+    def apply(self, table: ir.MatchTable, ways: dict[str | None, Label]) -> None:
         """Write the application of a table, its keys before it."""
         for key, variable in self.document.key_variables(table):
             self._assign(ir.Assign(variable, key.expr, pos=key.expr.pos))
@@ -83,12 +83,12 @@ class ControlStatements(Statements):
             self.code = outer
         self._leave(loop)
 
-    def _leave(self, loop: Code) -> None:
+    def _leave(self, loop: InstructionList) -> None:
         """Append a loop, and the jumps out of it behind it."""
-        inside = {i.label for i in loop.body if isinstance(i, Mark)}
+        inside = {i.label for i in loop.body if isinstance(i, LabelPosition)}
         targets = sorted({i.label for i in loop.body if isinstance(i, Jump) and i.label not in inside})
         if not targets:
-            self.code.add(Region(loop.body))
+            self.code.add(LoopRegion(loop.body))
             return
         way = self.document.places.temporary(Bits(8), "way")
         assert isinstance(way, FieldAt)
@@ -99,7 +99,7 @@ class ControlStatements(Statements):
                 body += [Primitive("assign", [way.json, hexstr(targets.index(i.label) + 1)], _NOWHERE), Jump(end)]
             else:
                 body.append(i)
-        self.code.add(Region([*body, Mark(end)]))
+        self.code.add(LoopRegion([*body, LabelPosition(end)]))
         for number, target in enumerate(targets, 1):
             skip = self.code.label()
             self.code.add(Branch(operation("==", way.json, hexstr(number)), skip, _NOWHERE))
@@ -107,10 +107,10 @@ class ControlStatements(Statements):
             self.code.mark(skip)
 
 
-class _Loop(Code):
+class _Loop(InstructionList):
     """Code of a loop; its labels are those of the code around it."""
 
-    def __init__(self, outer: Code) -> None:
+    def __init__(self, outer: InstructionList) -> None:
         super().__init__()
         self._labels = outer._labels
 
@@ -118,7 +118,7 @@ class _Loop(Code):
 _NOWHERE = Pos("", 0, 0)
 
 
-def _tables(root: object) -> Iterator[ir.Table]:
+def _tables(root: object) -> Iterator[ir.MatchTable]:
     for node in walk.nodes(root, into_declarations=True):
         if isinstance(node, ir.TableApply | ir.SwitchAction):
             yield node.table
@@ -130,10 +130,10 @@ class _Graph:
     """The nodes of one pipeline."""
 
     def __init__(
-        self, document: Document, s: ControlStatements, code_blocks: dict[Label, Block], name: str, number: int
+        self, document: Document, s: ControlStatements, code_blocks: dict[Label, BasicBlock], name: str, number: int
     ) -> None:
         self.document, self._s = document, s
-        self._tables = Tables(document)
+        self._tables = PipelineTables(document)
         self._nodes: dict[Label, str] = {}
         self._blocks = code_blocks
         self.conditionals: list[Json] = []
@@ -156,13 +156,13 @@ class _Graph:
             "conditionals": self.conditionals,
         }
 
-    def _sites(self) -> dict[ir.Table, list[Block]]:
+    def _sites(self) -> dict[ir.MatchTable, list[BasicBlock]]:
         """Blocks at which each table is applied; if there are several, a field of the table tells them apart."""
-        sites: dict[ir.Table, list[Block]] = {}
+        sites: dict[ir.MatchTable, list[BasicBlock]] = {}
         for block in self._blocks.values():
             if isinstance(block.end, Apply):
                 sites.setdefault(block.end.table, []).append(block)
-        self._site_fields: dict[ir.Table, FieldAt] = {}
+        self._site_fields: dict[ir.MatchTable, FieldAt] = {}
         for table, where in sites.items():
             if len(where) > 1:
                 field = self.document.places.temporary(Bits(8), "site")
@@ -172,7 +172,7 @@ class _Graph:
                     block.body.append(Primitive("assign", [field.json, hexstr(number)], table.pos))
         return sites
 
-    def _refuse_cycles(self, first: str | None, table: ir.Table | None) -> None:
+    def _refuse_cycles(self, first: str | None, table: ir.MatchTable | None) -> None:
         following: dict[str | None, list[str | None]] = {
             t["name"]: [*t["next_tables"].values(), t["base_default_next"]] for t in self.tables
         }
@@ -183,7 +183,7 @@ class _Graph:
             pos = _NOWHERE if table is None else table.pos
             raise Unsupported(pos, "a table applied more than once for one packet, in bmv2's JSON")
 
-    def _first(self, block: Block) -> str:
+    def _first(self, block: BasicBlock) -> str:
         if block.body:
             return self.document.node_name("tbl_act")
         if isinstance(block.end, Branch):
@@ -194,7 +194,7 @@ class _Graph:
     def _next(self, label: Label) -> str | None:
         return None if label == END else self._nodes[label]
 
-    def _write(self, block: Block) -> None:
+    def _write(self, block: BasicBlock) -> None:
         name = self._nodes[block.label]
         if block.body:
             following = self._ending(block)
@@ -205,7 +205,7 @@ class _Graph:
         elif isinstance(block.end, Branch):
             self._conditional(name, block)
 
-    def _ending(self, block: Block) -> str | None:
+    def _ending(self, block: BasicBlock) -> str | None:
         end = block.end
         if isinstance(end, Jump):
             return self._next(end.label)
@@ -214,7 +214,7 @@ class _Graph:
         assert isinstance(end, Apply)
         return end.table.name
 
-    def _conditional(self, name: str, block: Block) -> None:
+    def _conditional(self, name: str, block: BasicBlock) -> None:
         assert isinstance(block.end, Branch)
         self._add_conditional(
             name, block.end.condition, self._next(block.then), self._next(block.end.otherwise), block.end.pos
@@ -230,11 +230,11 @@ class _Graph:
         }
         self.conditionals.append(entry | self.document.source_info(pos))
 
-    def _hidden(self, name: str, block: Block, following: str | None) -> Json:
+    def _hidden(self, name: str, block: BasicBlock, following: str | None) -> Json:
         body: list[Instruction] = []
         for item in block.body:
-            body += item.body if isinstance(item, Region) else [item]
-        code = Code()
+            body += item.body if isinstance(item, LoopRegion) else [item]
+        code = InstructionList()
         code.body = body
         number, action = self.document.hidden_action(jump_code(code))
         pos = next((i.pos for i in body if isinstance(i, Primitive) and i.pos.line), _NOWHERE)
@@ -256,7 +256,7 @@ class _Graph:
             "default_entry": {"action_id": number, "action_const": True, "action_data": [], "action_entry_const": True},
         }
 
-    def _apply_at_sites(self, table: ir.Table, sites: list[Block]) -> None:
+    def _apply_at_sites(self, table: ir.MatchTable, sites: list[BasicBlock]) -> None:
         ways: list[dict[str | None, Label]] = []
         for block in sites:
             assert isinstance(block.end, Apply)
@@ -275,7 +275,7 @@ class _Graph:
         other = following["__MISS__"] if outcomes else self._dispatch(table, [w.get(None, END) for w in ways])
         self.tables.append(self._tables.json(table, following, other))
 
-    def _dispatch(self, table: ir.Table, labels: list[Label]) -> str | None:
+    def _dispatch(self, table: ir.MatchTable, labels: list[Label]) -> str | None:
         """The node that goes where the site of an application says."""
         nodes = [self._next(label) for label in labels]
         result = nodes[-1]

@@ -13,14 +13,14 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.source import NOWHERE, Pos, Unsupported
 from offramp_p4.types import BOOL, Bits
-from offramp_p4_tools.bmv2.write.code import Jump, Mark, Primitive
+from offramp_p4_tools.bmv2.write.code import Jump, LabelPosition, Primitive
 from offramp_p4_tools.bmv2.write.expressions import hexstr, parameter
 from offramp_p4_tools.bmv2.write.places import FieldAt, Json, header_names, operation
-from offramp_p4_tools.bmv2.write.statements import Statements
+from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
-    from offramp_p4_tools.bmv2.write.portable_externs import PortableExterns
+    from offramp_p4_tools.bmv2.write.portable_externs import PortableExternWriter
 
 _HARMLESS: Final = frozenset({"_InternetChecksum_get", "_InternetChecksum_get_state", "_Hash_get_hash",
                               "_Hash_get_hash_mod", "register_read", "modify_field_rng_uniform"})  # fmt: skip
@@ -32,7 +32,7 @@ _VALIDITY: Final = frozenset({"add_header", "remove_header", "assign_header", "a
 
 
 def write_deparser(
-    document: Document, externs: PortableExterns, control: ir.ControlInstance, name: str, number: int
+    document: Document, externs: PortableExternWriter, control: ir.ControlInstance, name: str, number: int
 ) -> Json:
     """The JSON of a deparser."""
     s = DeparserStatements(document)
@@ -49,7 +49,7 @@ def write_deparser(
     }
 
 
-class DeparserStatements(Statements):
+class DeparserStatements(StatementWriter):
     """Statements of a deparser.
 
     Attributes:
@@ -121,10 +121,10 @@ class DeparserStatements(Statements):
                 out.append(instruction)
             elif isinstance(instruction, Jump):
                 rest = body[i + 1 :]
-                marks = [m.label for m in rest if isinstance(m, Mark)]
+                marks = [m.label for m in rest if isinstance(m, LabelPosition)]
                 if len(marks) != len(rest) and marks[:1] != [instruction.label]:
                     raise Unsupported(pos, "a jump in a deparser, in bmv2's JSON")
-            elif not isinstance(instruction, Mark):
+            elif not isinstance(instruction, LabelPosition):
                 raise Unsupported(pos, "a loop, a switch or an index known at run time in a deparser, in bmv2's JSON")
         return out
 

@@ -15,7 +15,7 @@ from offramp_p4.state.table import DEFAULT_SIZE
 from offramp_p4.types import Bits, Enum, bit_width, strip
 from offramp_p4.v1model.objects import enum_member
 from offramp_p4_tools.bmv2.write.code import Primitive
-from offramp_p4_tools.bmv2.write.expressions import Expressions, is_place, valid_field
+from offramp_p4_tools.bmv2.write.expressions import ExpressionWriter, is_place, valid_field
 from offramp_p4_tools.bmv2.write.jumps import jump_code
 from offramp_p4_tools.bmv2.write.places import (
     SCALARS,
@@ -23,24 +23,24 @@ from offramp_p4_tools.bmv2.write.places import (
     FieldAt,
     HeaderAt,
     Json,
-    Places,
     RuntimeData,
+    VariablePlaces,
     bits_of,
     header_fields,
 )
-from offramp_p4_tools.bmv2.write.statements import Statements
+from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 if TYPE_CHECKING:
     from offramp_p4.engine.walk import Block
     from offramp_p4.source import Pos
     from offramp_p4.types import Structure
-    from offramp_p4_tools.bmv2.write.externs import Externs
+    from offramp_p4_tools.bmv2.write.externs import ExternWriter
 
 VERSION: Final = (2, 24)
 
 
 @dataclass(slots=True)
-class Parts:
+class ArchitectureJson:
     """The JSON of an architecture's blocks.
 
     Attributes:
@@ -63,14 +63,14 @@ class Document(ABC):
         externs: calls of externs, and what they declare.
     """
 
-    externs: Externs
+    externs: ExternWriter
 
     def __init__(self, program: ir.Program, standard: Mapping[str, Structure]) -> None:
         self.program = program
         self.standard = {
             name: [[f.name, bits_of(f.type).width, False] for f in fields.fields] for name, fields in standard.items()
         }
-        self.places = Places(standard)
+        self.places = VariablePlaces(standard)
         self.variables = Bindings(self.places)
         self.actions: list[Json] = []
         self._ids: Counter[str] = Counter()
@@ -80,7 +80,7 @@ class Document(ABC):
         self._sites = Counter(c.target for b in walk.blocks(program.main) for c in walk.applies_in(b))
 
     @abstractmethod
-    def parts(self) -> Parts:
+    def parts(self) -> ArchitectureJson:
         """Write the blocks."""
 
     @abstractmethod
@@ -135,9 +135,9 @@ class Document(ABC):
 
     # --- keys and actions -------------------------------------------------------------------------------------
 
-    def key_variables(self, table: ir.Table) -> list[tuple[ir.TableKey, ir.Expr]]:
+    def key_variables(self, table: ir.MatchTable) -> list[tuple[ir.TableKey, ir.Expr]]:
         """The keys that are not fields, each with the variable to compute it into before the look-up."""
-        x = Expressions(self.variables)
+        x = ExpressionWriter(self.variables)
         out: list[tuple[ir.TableKey, ir.Expr]] = []
         for key in table.keys:
             if key in self._key_fields:
@@ -175,7 +175,7 @@ class Document(ABC):
         return self._action_ids[key]
 
     def _write_action(self, choice: ir.TableAction) -> int:
-        s = Statements(self)
+        s = StatementWriter(self)
         s.in_action = True
         data = choice.data_params
         for i, param in enumerate(data):
@@ -267,13 +267,13 @@ class Document(ABC):
         width = bit_width(strip(value_set.element))
         return {"name": value_set.name, "id": number, "compressed_bitwidth": width, "max_size": value_set.size}
 
-    def bound(self) -> dict[str, ir.Table]:
+    def bound(self) -> dict[str, ir.MatchTable]:
         """The tables of direct counters and meters, by the names of these."""
         return {
             p.name: t for t in self.program.tables for p in t.properties.values() if isinstance(p, ir.ExternInstance)
         }
 
-    def direct_meter(self, i: ir.ExternInstance, table: ir.Table, kind: str) -> Json:
+    def direct_meter(self, i: ir.ExternInstance, table: ir.MatchTable, kind: str) -> Json:
         """The JSON of a table's direct meters, without its name; ``kind`` is the unit that they measure."""
         place = self.variables[self.colour(i)]
         assert isinstance(place, FieldAt)

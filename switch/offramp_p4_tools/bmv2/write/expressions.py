@@ -9,12 +9,12 @@ from offramp_p4 import ir
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, Bits, Stack, Type, strip
 from offramp_p4_tools.bmv2.write.places import (
-    Group,
     HeaderAt,
     Json,
     Place,
     StackAt,
     UnionAt,
+    ValueGroup,
     bits_of,
     operation,
 )
@@ -68,7 +68,7 @@ def parameter(value: Json) -> Json:
     return value
 
 
-class Expressions:
+class ExpressionWriter:
     """Turns expressions without effects into bmv2's."""
 
     def __init__(self, variables: Bindings) -> None:
@@ -98,13 +98,13 @@ class Expressions:
             return base.member(e.index)
         if isinstance(base, UnionAt):
             return base.members[e.index]
-        assert isinstance(base, Group)
+        assert isinstance(base, ValueGroup)
         return base.parts[e.index]
 
     def _element(self, e: ir.Element) -> Place:
         base = self.place(e.base)
         if isinstance(e.index, ir.Const) and isinstance(e.index.value, int):
-            parts = base.elements if isinstance(base, StackAt) else base.parts if isinstance(base, Group) else ()
+            parts = base.elements if isinstance(base, StackAt) else base.parts if isinstance(base, ValueGroup) else ()
             if not 0 <= e.index.value < len(parts):
                 raise Unsupported(e.pos, "an index out of range in bmv2's JSON")
             return parts[e.index.value]
@@ -187,7 +187,7 @@ class Expressions:
         return self._place_leaves(self.place(e)) if is_place(e) else [self.value(e)]
 
     def _place_leaves(self, place: Place) -> list[Json | HeaderAt | UnionAt]:
-        if isinstance(place, Group):
+        if isinstance(place, ValueGroup):
             return [leaf for part in place.parts for leaf in self._place_leaves(part)]
         if isinstance(place, StackAt):
             return list(place.elements)

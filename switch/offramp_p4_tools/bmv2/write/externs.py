@@ -13,25 +13,25 @@ from offramp_p4.types import BOOL, VOID, Enum, Structure, Type, Varbit, strip
 from offramp_p4_tools.bmv2.write.expressions import hexstr, is_place
 from offramp_p4_tools.bmv2.write.places import (
     FieldAt,
-    Group,
     HeaderAt,
     Json,
     Place,
     StackAt,
     UnionAt,
+    ValueGroup,
     bits_of,
     operation,
 )
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
-    from offramp_p4_tools.bmv2.write.statements import Statements
+    from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
-Rule = Callable[[Any, "Statements", ir.ExternCall], ir.Expr | None]
+Rule = Callable[[Any, "StatementWriter", ir.ExternCall], ir.Expr | None]
 """Writes a call of an extern for a writer of externs; returns the variable with its result, if there is one."""
 
 
-class Externs:
+class ExternWriter:
     """Writes calls of externs, and declares what they need: calculations, lists of fields.
 
     Attributes:
@@ -46,7 +46,7 @@ class Externs:
         self.learn_lists: list[Json] = []
         self.field_lists: list[Json] = []
 
-    def call(self, s: Statements, e: ir.ExternCall) -> ir.Expr | None:
+    def call(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr | None:
         """Write a call; returns the variable with its result.
 
         Raises:
@@ -59,7 +59,7 @@ class Externs:
             )
         return rule(self, s, e)
 
-    def into(self, s: Statements, place: ir.Expr, write: Callable[[Json], None]) -> None:
+    def into(self, s: StatementWriter, place: ir.Expr, write: Callable[[Json], None]) -> None:
         """Let ``write`` fill a field, then move it where bmv2's primitive could not write itself."""
         place = s.pure_place(place)
         at = None if isinstance(place, ir.Slice) else s.expressions.place(place)
@@ -72,7 +72,7 @@ class Externs:
         write(at.json)
         s.run(ir.Assign(place, variable, pos=place.pos))
 
-    def learn_list(self, s: Statements, data: ir.Expr, name: str | None = None) -> int:
+    def learn_list(self, s: StatementWriter, data: ir.Expr, name: str | None = None) -> int:
         """Declare a list of fields that a digest takes, with the values that they have now; returns its number."""
         data = s.saved(s.pure(data))
         t, number = strip(data.type), len(self.learn_lists) + 1
@@ -81,7 +81,7 @@ class Externs:
         self.learn_lists.append({"id": number, "name": name, "elements": fields})
         return number
 
-    def inputs(self, s: Statements, data: ir.Expr) -> list[Json]:
+    def inputs(self, s: StatementWriter, data: ir.Expr) -> list[Json]:
         """The input of a calculation: fields, headers and constants."""
         if isinstance(data, ir.Compose):
             return [item for part in data.parts for item in self.inputs(s, part)]
@@ -92,8 +92,8 @@ class Externs:
             return self._place_inputs(s, s.expressions.place(s.pure_place(data)), data)
         return self._place_inputs(s, s.expressions.place(s.saved(data)), data)
 
-    def _place_inputs(self, s: Statements, place: Place, data: ir.Expr) -> list[Json]:
-        if isinstance(place, Group):
+    def _place_inputs(self, s: StatementWriter, place: Place, data: ir.Expr) -> list[Json]:
+        if isinstance(place, ValueGroup):
             return [item for part in place.parts for item in self._place_inputs(s, part, data)]
         if isinstance(place, StackAt):
             return [item for part in place.elements for item in self._place_inputs(s, part, data)]
@@ -105,11 +105,11 @@ class Externs:
             return [place.json] if packed_width(place.type) else []
         return self._place_inputs(s, s.expressions.place(s.saved(data)), data)
 
-    def check(self, s: Statements, e: ir.ExternCall) -> None:
+    def check(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``assert`` and ``assume``."""
         s.primitive(e.method, operation("b2d", None, s.expressions.boolean(s.pure(argument(e, 0)))), pos=e.pos)
 
-    def static_assert(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def static_assert(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``static_assert``, which has held when the program was read."""
         del s
         return ir.Const(1, type=BOOL, pos=e.pos)
@@ -117,7 +117,7 @@ class Externs:
 
 def scalars(place: Place) -> list[FieldAt]:
     """The fields of a place that lie in one."""
-    if isinstance(place, Group):
+    if isinstance(place, ValueGroup):
         return [leaf for part in place.parts for leaf in scalars(part)]
     if isinstance(place, HeaderAt):
         return [leaf for i in range(len(place.type.fields)) for leaf in scalars(place.member(i))]
@@ -133,8 +133,8 @@ def packed_width(t: Type) -> int:
 
 
 _SHARED: Final[dict[tuple[str, str], Rule]] = {
-    ("", "assert"): Externs.check,
-    ("", "assume"): Externs.check,
-    ("", "static_assert"): Externs.static_assert,
+    ("", "assert"): ExternWriter.check,
+    ("", "assume"): ExternWriter.check,
+    ("", "static_assert"): ExternWriter.static_assert,
 }
-Externs.rules = _SHARED
+ExternWriter.rules = _SHARED

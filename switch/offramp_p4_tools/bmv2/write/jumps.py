@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from offramp_p4.source import NOWHERE, Unsupported
-from offramp_p4_tools.bmv2.write.code import Apply, Branch, Code, Jump, Label, Mark, Primitive
+from offramp_p4_tools.bmv2.write.code import Apply, Branch, InstructionList, Jump, Label, LabelPosition, Primitive
 from offramp_p4_tools.bmv2.write.expressions import hexstr, parameter
 from offramp_p4_tools.bmv2.write.places import operation
 
 
-def jump_code(code: Code) -> list[Primitive]:
+def jump_code(code: InstructionList) -> list[Primitive]:
     """Straight code without tables as the primitives of one action, jumps by their index.
 
     Labels that are not in ``code``, END among them, are where the action ends.
@@ -17,7 +17,7 @@ def jump_code(code: Code) -> list[Primitive]:
     at: dict[Label, int] = {}
     length = 0
     for instruction in code.body:
-        if isinstance(instruction, Mark):
+        if isinstance(instruction, LabelPosition):
             at[instruction.label] = length
         else:
             length += 1

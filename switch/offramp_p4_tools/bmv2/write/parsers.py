@@ -11,10 +11,10 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.source import NOWHERE, Unsupported
 from offramp_p4.types import BOOL, ERROR, Bits, Header, bit_width, strip
-from offramp_p4_tools.bmv2.write.code import END, Block, Branch, Jump, Label, Primitive, Select, blocks
+from offramp_p4_tools.bmv2.write.code import END, BasicBlock, Branch, Jump, Label, Primitive, Select, blocks
 from offramp_p4_tools.bmv2.write.expressions import digits, hexstr, is_place
-from offramp_p4_tools.bmv2.write.places import FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of
-from offramp_p4_tools.bmv2.write.statements import Statements
+from offramp_p4_tools.bmv2.write.places import FieldAt, HeaderAt, Json, Place, StackAt, UnionAt, ValueGroup, bits_of
+from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
@@ -28,7 +28,7 @@ def write_parser(
     parser: ir.ParserInstance,
     name: str,
     number: int,
-    before: Callable[[Statements], None] | None = None,
+    before: Callable[[StatementWriter], None] | None = None,
 ) -> Json:
     """The JSON of a parser; ``before`` writes the statements that come first."""
     s = ParserStatements(document)
@@ -42,7 +42,7 @@ def write_parser(
     return {"name": name, "id": number, "init_state": first, "parse_states": states}
 
 
-def _state(s: ParserStatements, block: Block, names: dict[Label, str | None], number: int) -> Json:
+def _state(s: ParserStatements, block: BasicBlock, names: dict[Label, str | None], number: int) -> Json:
     keys: list[Json] = []
     end = block.end
     if isinstance(end, Branch):
@@ -81,7 +81,7 @@ def _transition(kind: str, value: str | None, mask: str | None = None) -> Json:
     return {"type": kind, "value": value, "mask": mask}
 
 
-class ParserStatements(Statements):
+class ParserStatements(StatementWriter):
     """Statements of states, with the externs of ``packet_in``."""
 
     def __init__(self, document: Document) -> None:
@@ -127,7 +127,7 @@ class ParserStatements(Statements):
 
     # --- transitions ----------------------------------------------------------------------------------------
 
-    def _go(self, state: ir.State, labels: dict[str, Label]) -> None:
+    def _go(self, state: ir.ParserState, labels: dict[str, Label]) -> None:
         if not state.select:
             self.code.jump(labels[state.cases[0].target])
             return
@@ -146,7 +146,7 @@ class ParserStatements(Statements):
         self.code.add(Primitive("verify", [{"type": "bool", "value": False}, self._error("NoMatch", state)], state.pos))
         self.code.jump(END)
 
-    def _error(self, name: str, at: ir.State) -> Json:
+    def _error(self, name: str, at: ir.ParserState) -> Json:
         errors = self.document.program.errors
         if name not in errors:
             raise Unsupported(at.pos, f"a program without error.{name}")
@@ -253,7 +253,7 @@ class ParserStatements(Statements):
         if isinstance(place, HeaderAt):
             self.primitive("add_header", place.json, pos=e.pos)
             parts: list[Place] = [place.member(i) for i in range(len(place.type.fields))]
-        elif isinstance(place, Group):
+        elif isinstance(place, ValueGroup):
             parts = list(place.parts)
         else:
             raise Unsupported(e.pos, f"lookahead of {e.type_args[0]} in bmv2's JSON")

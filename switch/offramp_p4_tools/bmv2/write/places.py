@@ -79,7 +79,7 @@ class HeaderAt:
         return {"type": "header", "value": self.name} if self.name is not None else self.chosen or {}
 
     def member(self, index: int) -> Place:
-        """Field ``index``; a struct in a header gives a :class:`Group`."""
+        """Field ``index``; a struct in a header gives a :class:`ValueGroup`."""
         before = sum(len(leaves(f.type, f.name)) for f in self.type.fields[:index])
         f = self.type.fields[index]
         return self._part(f.type, f.name, before)
@@ -91,7 +91,7 @@ class HeaderAt:
             for f in t.fields:
                 parts.append(self._part(f.type, f"{name}.{f.name}", at))
                 at += len(leaves(f.type, ""))
-            return Group(tuple(parts), t)
+            return ValueGroup(tuple(parts), t)
         return FieldAt(self.name, name, t) if self.name is not None else ComputedField(self.json, at, t)
 
 
@@ -142,7 +142,7 @@ class StackAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ValueGroup:
     """A struct, a tuple or an array of values: places side by side."""
 
     parts: tuple[Place, ...]
@@ -150,7 +150,7 @@ class Group:
 
 
 Leaf = FieldAt | ComputedField | RuntimeData
-Place = Leaf | HeaderAt | UnionAt | StackAt | Group
+Place = Leaf | HeaderAt | UnionAt | StackAt | ValueGroup
 
 
 def operation(op: str, left: Any, right: Any, **more: Any) -> Json:
@@ -181,7 +181,7 @@ def leaves(t: Type, name: str) -> list[tuple[str, Type]]:
     return [(name, t)]
 
 
-class Places:
+class VariablePlaces:
     """Gives every variable its place, and collects what the JSON must declare for it.
 
     Args:
@@ -207,11 +207,13 @@ class Places:
         if isinstance(t, Union):
             return self._union(t, name)
         if isinstance(t, Structure):
-            return Group(tuple(self.make(f.type, f"{name}.{f.name}" if name else f.name, pos) for f in t.fields), t)
+            return ValueGroup(
+                tuple(self.make(f.type, f"{name}.{f.name}" if name else f.name, pos) for f in t.fields), t
+            )
         if isinstance(t, Tuple):
-            return Group(tuple(self.make(x, f"{name}.{i}", pos) for i, x in enumerate(t.types)), t)
+            return ValueGroup(tuple(self.make(x, f"{name}.{i}", pos) for i, x in enumerate(t.types)), t)
         if isinstance(t, Stack) and not t.first:
-            return Group(tuple(self.make(t.element, f"{name}.{i}", pos) for i in range(t.size)), t)
+            return ValueGroup(tuple(self.make(t.element, f"{name}.{i}", pos) for i in range(t.size)), t)
         if isinstance(t, Stack):
             return self._stack(t, name)
         return self._scalar(t, name, pos)
@@ -312,7 +314,7 @@ def header_fields(t: Header, pos: Pos = NOWHERE) -> Json:
 class Bindings:
     """The place of each variable: given ones, and new ones for the rest."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: VariablePlaces) -> None:
         self._places = places
         self._of: dict[ir.Var, Place] = {}
 
@@ -335,7 +337,7 @@ def header_names(place: Place, pos: Pos) -> list[str]:
     if isinstance(place, HeaderAt) and place.name is not None:
         return [place.name]
     parts: tuple[Place, ...] | None = None
-    if isinstance(place, Group):
+    if isinstance(place, ValueGroup):
         parts = place.parts
     elif isinstance(place, StackAt):
         parts = place.elements

@@ -10,12 +10,12 @@ from offramp_p4 import ir
 from offramp_p4.source import Unsupported
 from offramp_p4_tools.bmv2.write.controls import write_pipeline
 from offramp_p4_tools.bmv2.write.deparsers import write_deparser
-from offramp_p4_tools.bmv2.write.document import Parts
+from offramp_p4_tools.bmv2.write.document import ArchitectureJson
 from offramp_p4_tools.bmv2.write.parsers import write_parser
 from offramp_p4_tools.bmv2.write.portable import Block, PortableDocument
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.write.statements import Statements
+    from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 _OUTPUT: Final = "pna_main_output_metadata"
 _BLOCKS: Final = {
@@ -51,17 +51,17 @@ class PnaDocument(PortableDocument):
                 if role in places:
                     self.variables.bind(param, places[role])
 
-    def parts(self) -> Parts:
+    def parts(self) -> ArchitectureJson:
         """Write the blocks."""
         parser, control, deparser = self._parser, self._control, self._deparser
         assert isinstance(parser, ir.ParserInstance)
         assert isinstance(control, ir.ControlInstance)
         assert isinstance(deparser, ir.ControlInstance)
 
-        def sums(block: Block) -> Callable[[Statements], None]:
+        def sums(block: Block) -> Callable[[StatementWriter], None]:
             return lambda s: self.externs.clear_sums(s, block)
 
-        return Parts(
+        return ArchitectureJson(
             [write_parser(self, parser, "main_parser", 0, sums(parser))],
             [write_deparser(self, self.externs, deparser, "main_deparser", 0)],
             [write_pipeline(self, control, "main_control", 0, sums(control))],

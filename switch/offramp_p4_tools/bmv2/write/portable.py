@@ -13,8 +13,8 @@ from offramp_p4.v1model.objects import register_width
 from offramp_p4_tools.bmv2.words import COUNTER_TYPES, DEFAULT_HASH, HASHES
 from offramp_p4_tools.bmv2.write.document import Document
 from offramp_p4_tools.bmv2.write.expressions import digits
-from offramp_p4_tools.bmv2.write.places import FieldAt, Group, Json
-from offramp_p4_tools.bmv2.write.portable_externs import PortableExterns
+from offramp_p4_tools.bmv2.write.places import FieldAt, Json, ValueGroup
+from offramp_p4_tools.bmv2.write.portable_externs import PortableExternWriter
 
 Block = ir.ParserInstance | ir.ControlInstance
 
@@ -39,9 +39,10 @@ class PortableDocument(Document):
                 if name.startswith(prefix) and isinstance(t, Structure):
                     structs[name] = t
         super().__init__(program, structs)
-        self.externs: PortableExterns = PortableExterns(self)
+        self.externs: PortableExternWriter = PortableExternWriter(self)
         self.own = {
-            name: Group(tuple(FieldAt(name, f.name, strip(f.type)) for f in t.fields), t) for name, t in structs.items()
+            name: ValueGroup(tuple(FieldAt(name, f.name, strip(f.type)) for f in t.fields), t)
+            for name, t in structs.items()
         }
         for block, names in blocks:
             for param, name in zip(block.params, names, strict=True):

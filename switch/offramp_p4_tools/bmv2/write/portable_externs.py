@@ -14,45 +14,45 @@ from offramp_p4.portable.functions import RECIRCULATE
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, Bits, Structure, Varbit, strip
 from offramp_p4_tools.bmv2.write.expressions import hexstr, is_place
-from offramp_p4_tools.bmv2.write.externs import Externs, Rule, packed_width
+from offramp_p4_tools.bmv2.write.externs import ExternWriter, Rule, packed_width
 from offramp_p4_tools.bmv2.write.places import (
     ComputedField,
     FieldAt,
-    Group,
     HeaderAt,
     Json,
     Place,
     StackAt,
     UnionAt,
+    ValueGroup,
     operation,
 )
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.write.statements import Statements
+    from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 _WORD: Final = 16
 """Bits that an Internet checksum adds up at a time."""
 _SUM: Final = "InternetChecksum"
 
 
-class PortableExterns(Externs):
+class PortableExternWriter(ExternWriter):
     """Writes calls of the externs of PSA and PNA."""
 
     rules: ClassVar[Mapping[tuple[str, str], Rule]]
 
     # --- counters, meters, registers ------------------------------------------------------------------------
 
-    def count(self, s: Statements, e: ir.ExternCall) -> None:
+    def count(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``count`` of a counter."""
         _only(e, 1)
         s.primitive("_Counter_count", extern(instance(e)), s.expressions.value(s.pure(argument(e, 0))), pos=e.pos)
 
-    def count_entry(self, s: Statements, e: ir.ExternCall) -> None:
+    def count_entry(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``count`` of a direct counter: bmv2 counts every hit unasked."""
         del s
         _only(e, 0)
 
-    def execute(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def execute(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``execute`` of a meter; beyond the last one bmv2 leaves the colour as it is, which must be green then."""
         _only(e, 1)
         i, index = instance(e), s.pure(argument(e, 0))
@@ -61,7 +61,7 @@ class PortableExterns(Externs):
             s, e, green, lambda to: s.primitive("_Meter_execute", extern(i), s.expressions.value(index), to, pos=e.pos)
         )
 
-    def execute_entry(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def execute_entry(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``execute`` of a direct meter: bmv2 has left the colour in a field of ours."""
         _only(e, 0)
         result = s.variable(e.type, "color", e.pos)
@@ -69,7 +69,7 @@ class PortableExterns(Externs):
         s.run(ir.Assign(result, colour, pos=e.pos))
         return result
 
-    def read(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def read(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``read`` of a register; a cell that is not there reads 0."""
         i, index = instance(e), s.pure(argument(e, 0))
         array: Json = {"type": "register_array", "value": i.name}
@@ -78,13 +78,15 @@ class PortableExterns(Externs):
             s, e, nothing, lambda to: s.primitive("register_read", to, array, s.expressions.value(index), pos=e.pos)
         )
 
-    def write(self, s: Statements, e: ir.ExternCall) -> None:
+    def write(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``write`` of a register."""
         index_and_value = [s.pure(argument(e, i)) for i in range(2)]
         array: Json = {"type": "register_array", "value": instance(e).name}
         s.primitive("register_write", array, *(s.expressions.value(v) for v in index_and_value), pos=e.pos)
 
-    def _result(self, s: Statements, e: ir.ExternCall, first: ir.Expr | None, write: Callable[[Json], None]) -> ir.Expr:
+    def _result(
+        self, s: StatementWriter, e: ir.ExternCall, first: ir.Expr | None, write: Callable[[Json], None]
+    ) -> ir.Expr:
         """A variable that ``write`` fills; it holds ``first`` before."""
         result = s.variable(e.type, e.method, e.pos)
         place = s.expressions.place(result)
@@ -97,7 +99,7 @@ class PortableExterns(Externs):
 
     # --- functions ------------------------------------------------------------------------------------------
 
-    def get_hash(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def get_hash(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``get_hash``, of all that the algorithm gives or within a range."""
         name = extern(instance(e))
         if len(e.args) == 1:
@@ -114,7 +116,7 @@ class PortableExterns(Externs):
             s, e, None, lambda to: s.primitive("_Hash_get_hash_mod", name, to, low, fields, top, pos=e.pos)
         )
 
-    def _field_list(self, s: Statements, data: ir.Expr, unit: int = 1) -> Json:
+    def _field_list(self, s: StatementWriter, data: ir.Expr, unit: int = 1) -> Json:
         """Data as fields and nothing else, with zeros behind them up to a multiple of ``unit`` bits."""
         fields = [f for part in _leaves(s.pure(data)) for f in _fields(self._place(s, part), data)]
         more = -sum(packed_width(f.type) for f in fields) % unit
@@ -122,7 +124,7 @@ class PortableExterns(Externs):
             fields += _fields(self._place(s, ir.Const(0, type=Bits(more), pos=data.pos)), data)
         return {"type": "field_list", "value": [f.json for f in fields]}
 
-    def _place(self, s: Statements, part: ir.Expr) -> Place:
+    def _place(self, s: StatementWriter, part: ir.Expr) -> Place:
         """The place of a value; a value without a place, or with one known at run time only, is saved in a variable."""
         if is_place(part):
             place = s.expressions.place(s.pure_place(part))
@@ -130,7 +132,7 @@ class PortableExterns(Externs):
                 return place
         return s.expressions.place(s.saved(part))
 
-    def clear_sums(self, s: Statements, block: ir.ParserInstance | ir.ControlInstance) -> None:
+    def clear_sums(self, s: StatementWriter, block: ir.ParserInstance | ir.ControlInstance) -> None:
         """Set the checksums of a block to 0 first: bmv2 keeps their values from the packet before."""
         for i in self._sums(block):
             s.primitive("_InternetChecksum_clear", extern(i), pos=i.pos)
@@ -140,27 +142,27 @@ class PortableExterns(Externs):
         calls = (n for n in nodes if isinstance(n, ir.ExternCall))
         return list(dict.fromkeys(instance(e) for e in calls if e.extern == _SUM))
 
-    def sum_up(self, s: Statements, e: ir.ExternCall) -> None:
+    def sum_up(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``add`` and ``subtract`` of an Internet checksum."""
         fields = self._field_list(s, argument(e, 0), _WORD)
         s.primitive(f"_InternetChecksum_{e.method}", extern(instance(e)), fields, pos=e.pos)
 
-    def sum_state(self, s: Statements, e: ir.ExternCall) -> None:
+    def sum_state(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``clear`` and ``set_state`` of an Internet checksum."""
         arguments = [s.expressions.value(s.pure(argument(e, i))) for i in range(len(e.args))]
         s.primitive(f"_InternetChecksum_{e.method}", extern(instance(e)), *arguments, pos=e.pos)
 
-    def sum_result(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def sum_result(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``get`` and ``get_state`` of an Internet checksum."""
         name = extern(instance(e))
         return self._result(s, e, None, lambda to: s.primitive(f"_InternetChecksum_{e.method}", name, to, pos=e.pos))
 
-    def random(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def random(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``read`` of random numbers."""
         low, high = (hexstr(constructor.number(instance(e), name)) for name in ("min", "max"))
         return self._result(s, e, None, lambda to: s.primitive("modify_field_rng_uniform", to, low, high, pos=e.pos))
 
-    def select(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def select(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """``SelectByDirection``, given whether the packet comes from the network."""
         direction, from_net, from_host = (s.pure(argument(e, i)) for i in range(3))
         if strip(direction.type) != BOOL:
@@ -169,15 +171,15 @@ class PortableExterns(Externs):
 
     # --- packets --------------------------------------------------------------------------------------------
 
-    def digest(self, s: Statements, e: ir.ExternCall) -> None:
+    def digest(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``pack`` of a digest, as p4c writes it: psa_switch has none."""
         s.primitive("generate_digest", hexstr(self.learn_list(s, argument(e, 0), instance(e).name)), pos=e.pos)
 
-    def send(self, s: Statements, e: ir.ExternCall) -> None:
+    def send(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``send_to_port`` of a card, and ``drop_packet``."""
         s.primitive(e.method, *(s.expressions.value(s.pure(a.expr)) for a in e.args if a.expr is not None), pos=e.pos)
 
-    def flag(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
+    def flag(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
         """The value of a function by which a deparser asks for the packet's path, such as ``psa_clone_i2e``."""
         del s
         word = e.method.removeprefix("psa_")
@@ -228,7 +230,7 @@ def _fields(place: Place, data: ir.Expr) -> list[FieldAt]:
     parts: Sequence[Place] = ()
     if isinstance(place, HeaderAt):
         parts = [place.member(i) for i in range(len(place.type.fields))]
-    elif isinstance(place, Group):
+    elif isinstance(place, ValueGroup):
         parts = place.parts
     elif isinstance(place, StackAt):
         parts = place.elements
@@ -254,27 +256,27 @@ def _and(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 _OWN: Final[dict[tuple[str, str], Rule]] = {
-    ("Counter", "count"): PortableExterns.count,
-    ("DirectCounter", "count"): PortableExterns.count_entry,
-    ("Meter", "execute"): PortableExterns.execute,
-    ("DirectMeter", "execute"): PortableExterns.execute_entry,
-    ("Register", "read"): PortableExterns.read,
-    ("Register", "write"): PortableExterns.write,
-    ("Hash", "get_hash"): PortableExterns.get_hash,
-    (_SUM, "clear"): PortableExterns.sum_state,
-    (_SUM, "set_state"): PortableExterns.sum_state,
-    (_SUM, "add"): PortableExterns.sum_up,
-    (_SUM, "subtract"): PortableExterns.sum_up,
-    (_SUM, "get"): PortableExterns.sum_result,
-    (_SUM, "get_state"): PortableExterns.sum_result,
-    ("Random", "read"): PortableExterns.random,
-    ("Digest", "pack"): PortableExterns.digest,
-    ("", "send_to_port"): PortableExterns.send,
-    ("", "drop_packet"): PortableExterns.send,
-    ("", "SelectByDirection"): PortableExterns.select,
+    ("Counter", "count"): PortableExternWriter.count,
+    ("DirectCounter", "count"): PortableExternWriter.count_entry,
+    ("Meter", "execute"): PortableExternWriter.execute,
+    ("DirectMeter", "execute"): PortableExternWriter.execute_entry,
+    ("Register", "read"): PortableExternWriter.read,
+    ("Register", "write"): PortableExternWriter.write,
+    ("Hash", "get_hash"): PortableExternWriter.get_hash,
+    (_SUM, "clear"): PortableExternWriter.sum_state,
+    (_SUM, "set_state"): PortableExternWriter.sum_state,
+    (_SUM, "add"): PortableExternWriter.sum_up,
+    (_SUM, "subtract"): PortableExternWriter.sum_up,
+    (_SUM, "get"): PortableExternWriter.sum_result,
+    (_SUM, "get_state"): PortableExternWriter.sum_result,
+    ("Random", "read"): PortableExternWriter.random,
+    ("Digest", "pack"): PortableExternWriter.digest,
+    ("", "send_to_port"): PortableExternWriter.send,
+    ("", "drop_packet"): PortableExternWriter.send,
+    ("", "SelectByDirection"): PortableExternWriter.select,
     **dict.fromkeys(
         [("", f"psa_{word}") for word in ("clone_i2e", "clone_e2e", "resubmit", "normal", "recirculate")],
-        PortableExterns.flag,
+        PortableExternWriter.flag,
     ),
 }
-PortableExterns.rules = {**Externs.rules, **_OWN}
+PortableExternWriter.rules = {**ExternWriter.rules, **_OWN}

@@ -18,13 +18,13 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Structure, strip
 from offramp_p4_tools.bmv2.write.controls import write_pipeline
 from offramp_p4_tools.bmv2.write.deparsers import write_deparser
-from offramp_p4_tools.bmv2.write.document import Parts
+from offramp_p4_tools.bmv2.write.document import ArchitectureJson
 from offramp_p4_tools.bmv2.write.parsers import write_parser
-from offramp_p4_tools.bmv2.write.places import Group, HeaderAt, Place, StackAt, UnionAt
+from offramp_p4_tools.bmv2.write.places import HeaderAt, Place, StackAt, UnionAt, ValueGroup
 from offramp_p4_tools.bmv2.write.portable import Block, PortableDocument
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.bmv2.write.statements import Statements
+    from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 _METADATA: Final = {"parser_in": "parser_input", "in": "input", "out": "output", "deparser_in": "deparser_input"}
 _LOST: Final = {"clone_i2e", "new_resubmit", "resubmit", "recirculate", "clone_e2e", "new_clone_e2e"}
@@ -79,10 +79,10 @@ class PsaDocument(PortableDocument):
             raise Unsupported(param.pos, "a header in normal_meta, which psa_switch does not keep, in bmv2's JSON")
         return self._places[key]
 
-    def _beginning(self, way: str, block: Block) -> Callable[[Statements], None]:
+    def _beginning(self, way: str, block: Block) -> Callable[[StatementWriter], None]:
         """Statements in front of a parser or control: psa_switch leaves some state as the packet before has left it."""
 
-        def write(s: Statements) -> None:
+        def write(s: StatementWriter) -> None:
             self.externs.clear_sums(s, block)
             if not isinstance(block, ir.ParserInstance):
                 return
@@ -94,9 +94,9 @@ class PsaDocument(PortableDocument):
 
         return write
 
-    def parts(self) -> Parts:
+    def parts(self) -> ArchitectureJson:
         """Write the blocks."""
-        parts = Parts([], [], [])
+        parts = ArchitectureJson([], [], [])
         for number, (way, blocks) in enumerate(self._halves.items()):
             parser, control, deparser = (block for block, _ in blocks)
             assert isinstance(parser, ir.ParserInstance)
@@ -110,7 +110,7 @@ class PsaDocument(PortableDocument):
 
 def _headers(place: Place) -> Iterator[HeaderAt | StackAt | UnionAt]:
     """The headers, stacks and unions in a place."""
-    if isinstance(place, Group):
+    if isinstance(place, ValueGroup):
         for part in place.parts:
             yield from _headers(part)
     elif isinstance(place, HeaderAt | StackAt | UnionAt):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from offramp_p4 import ir
 from offramp_p4.source import NOWHERE, Pos, Unsupported
 from offramp_p4.types import BOOL, VOID, Bits, Header, Stack, Type, Union, Varbit, strip
-from offramp_p4_tools.bmv2.write.code import END, Branch, Code, Label, Primitive
+from offramp_p4_tools.bmv2.write.code import END, Branch, InstructionList, Label, Primitive
 from offramp_p4_tools.bmv2.write.effects import (
     EFFECTS,
     children,
@@ -23,14 +23,14 @@ from offramp_p4_tools.bmv2.write.effects import (
     root,
     with_children,
 )
-from offramp_p4_tools.bmv2.write.expressions import Expressions, hexstr, is_place, parameter, within
-from offramp_p4_tools.bmv2.write.places import Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of, operation
+from offramp_p4_tools.bmv2.write.expressions import ExpressionWriter, hexstr, is_place, parameter, within
+from offramp_p4_tools.bmv2.write.places import HeaderAt, Json, Place, StackAt, UnionAt, ValueGroup, bits_of, operation
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
 
 
-class Statements:
+class StatementWriter:
     """Writes statements to :attr:`code`.
 
     Attributes:
@@ -38,10 +38,10 @@ class Statements:
         expressions: expressions for operands without effects.
     """
 
-    def __init__(self, document: Document, code: Code | None = None) -> None:
+    def __init__(self, document: Document, code: InstructionList | None = None) -> None:
         self.document = document
-        self.code = code or Code()
-        self.expressions = Expressions(document.variables)
+        self.code = code or InstructionList()
+        self.expressions = ExpressionWriter(document.variables)
         self.exit_label: Label = END
         self.in_action = False
         self._returns: list[tuple[Label, Place | None]] = []
@@ -88,7 +88,7 @@ class Statements:
 
     def clear(self, place: Place, pos: Pos) -> None:
         """Headers become invalid, numbers 0."""
-        if isinstance(place, Group):
+        if isinstance(place, ValueGroup):
             for part in place.parts:
                 self.clear(part, pos)
         elif isinstance(place, UnionAt):
@@ -141,7 +141,7 @@ class Statements:
             self.clear(place, pos)
         elif isinstance(value, ir.Compose):
             self._store_parts(place, value, pos)
-        elif isinstance(place, Group):
+        elif isinstance(place, ValueGroup):
             source = self.expressions.place(value)
             self.copy(place, source, pos)
         elif isinstance(place, HeaderAt | UnionAt | StackAt) or isinstance(strip(place.type), Varbit):
@@ -160,15 +160,15 @@ class Statements:
         elif isinstance(place, UnionAt):
             parts = place.members
         else:
-            assert isinstance(place, Group)
+            assert isinstance(place, ValueGroup)
             parts = place.parts
         for at, inner in zip(parts, value.parts, strict=True):
             self.store(at, inner, pos)
 
     def copy(self, to: Place, start: Place, pos: Pos) -> None:
         """Write a copy from place to place."""
-        if isinstance(to, Group):
-            assert isinstance(start, Group)
+        if isinstance(to, ValueGroup):
+            assert isinstance(start, ValueGroup)
             for a, b in zip(to.parts, start.parts, strict=True):
                 self.copy(a, b, pos)
             return
@@ -456,7 +456,7 @@ class Statements:
             raise Unsupported(target.pos, "a parser that is applied in a control, in bmv2's JSON")
         self._called(ir.Block([*target.locals, target.body]), None, copies)
 
-    def apply(self, table: ir.Table, ways: dict[str | None, Label]) -> None:
+    def apply(self, table: ir.MatchTable, ways: dict[str | None, Label]) -> None:
         """Write the application of a table; without ``ways`` the code continues after it."""
         del ways
         raise Unsupported(table.pos, f"table {table.name} applied outside of ingress and egress, in bmv2's JSON")

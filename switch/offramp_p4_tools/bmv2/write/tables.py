@@ -23,7 +23,7 @@ _KIND: Final = {"optional": "ternary"}
 """Match kinds in bmv2's JSON for those that bmv2 does not know."""
 
 
-class Tables:
+class PipelineTables:
     """The tables of one pipeline.
 
     Attributes:
@@ -35,7 +35,7 @@ class Tables:
         self.profiles: list[Json] = []
         self._profile_names: set[str] = set()
 
-    def json(self, table: ir.Table, following: dict[str, str | None], other: str | None) -> Json:
+    def json(self, table: ir.MatchTable, following: dict[str, str | None], other: str | None) -> Json:
         """A table, with the nodes that follow it by action or by hit and miss."""
         choices = {self.document.action(a): a.action.name for a in table.actions}
         choices.setdefault(self.document.action(table.default.action), table.default.action.action.name)
@@ -79,7 +79,7 @@ class Tables:
             raise Unsupported(key.expr.pos, f"match kind {kind} in bmv2's JSON")
         return {"match_type": kind, "name": key.name, "target": self.document.key_field(key), "mask": None}
 
-    def _profile(self, profile: ir.ExternInstance, table: ir.Table) -> None:
+    def _profile(self, profile: ir.ExternInstance, table: ir.MatchTable) -> None:
         if profile.name in self._profile_names:
             return
         self._profile_names.add(profile.name)
@@ -96,7 +96,7 @@ class Tables:
         data = [digits(constant(e)) for e in choice.data]
         return {"action_id": self.document.action(choice.action), "action_data": data}
 
-    def _entries(self, table: ir.Table) -> list[Json]:
+    def _entries(self, table: ir.MatchTable) -> list[Json]:
         keys = [k for k in table.keys if k.match_kind != "selector"]
         ranks = source_ranks(table)
         out: list[Json] = []

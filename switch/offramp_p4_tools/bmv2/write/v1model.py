@@ -13,9 +13,9 @@ from offramp_p4.v1model.blocks import blocks_of
 from offramp_p4.v1model.objects import constant, enum_member, register_width
 from offramp_p4_tools.bmv2.write.checksums import Checksums, Deparser
 from offramp_p4_tools.bmv2.write.controls import write_pipeline
-from offramp_p4_tools.bmv2.write.document import Document, Parts
+from offramp_p4_tools.bmv2.write.document import ArchitectureJson, Document
 from offramp_p4_tools.bmv2.write.parsers import write_parser
-from offramp_p4_tools.bmv2.write.places import FieldAt, Group, Json
+from offramp_p4_tools.bmv2.write.places import FieldAt, Json, ValueGroup
 from offramp_p4_tools.bmv2.write.v1model_externs import STANDARD, V1modelExterns
 
 _ALIASES: Final = ("ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority")
@@ -35,10 +35,10 @@ class V1modelDocument(Document):
         parameters = {
             "h": self.places.make(headers, "", parser.pos),
             "m": self.places.make(metadata, "userMetadata", parser.pos),
-            "s": Group(fields, standard),
+            "s": ValueGroup(fields, standard),
         }
         group = parameters["m"]
-        kept = group if isinstance(group, Group) else Group((group,), Tuple((strip(metadata),)))
+        kept = group if isinstance(group, ValueGroup) else ValueGroup((group,), Tuple((strip(metadata),)))
         self.externs: V1modelExterns = V1modelExterns(self, kept)
         for block, signature in zip(self._blocks.values(), ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
             assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
@@ -53,7 +53,7 @@ class V1modelDocument(Document):
         del pos
         return FieldAt(STANDARD, "packet_length", Bits(32))
 
-    def parts(self) -> Parts:
+    def parts(self) -> ArchitectureJson:
         """Write the blocks."""
         parser, verify, ingress, egress, compute, deparser = self._blocks.values()
         assert isinstance(parser, ir.ParserInstance)
@@ -67,7 +67,7 @@ class V1modelDocument(Document):
         checksums.write(verify, update=False)  # type: ignore[arg-type]
         checksums.write(compute, update=True)  # type: ignore[arg-type]
         order = Deparser(self).write(deparser)  # type: ignore[arg-type]
-        return Parts(
+        return ArchitectureJson(
             parsers, [{"name": "deparser", "id": 0, "order": order}], pipelines, checksums.json, self._aliases()
         )
 

@@ -12,12 +12,12 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum
 from offramp_p4.v1model.fields import field_lists
 from offramp_p4_tools.bmv2.write.expressions import hexstr, is_place, parameter
-from offramp_p4_tools.bmv2.write.externs import Externs, Rule, scalars
-from offramp_p4_tools.bmv2.write.places import FieldAt, Group, Json, Place
+from offramp_p4_tools.bmv2.write.externs import ExternWriter, Rule, scalars
+from offramp_p4_tools.bmv2.write.places import FieldAt, Json, Place, ValueGroup
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.write.document import Document
-    from offramp_p4_tools.bmv2.write.statements import Statements
+    from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
 STANDARD: Final = "standard_metadata"
 _ARRAYS: Final = {
@@ -28,7 +28,7 @@ _ARRAYS: Final = {
 }
 
 
-class V1modelExterns(Externs):
+class V1modelExterns(ExternWriter):
     """Writes calls of v1model's externs.
 
     Args:
@@ -38,14 +38,14 @@ class V1modelExterns(Externs):
 
     rules: ClassVar[Mapping[tuple[str, str], Rule]]
 
-    def __init__(self, document: Document, metadata: Group) -> None:
+    def __init__(self, document: Document, metadata: ValueGroup) -> None:
         super().__init__(document)
         self._metadata = metadata
         self._numbered: dict[int, int] = {}
 
     # --- arrays ---------------------------------------------------------------------------------------------
 
-    def array(self, s: Statements, e: ir.ExternCall) -> None:
+    def array(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """Registers, counters and meters."""
         assert isinstance(e.target, ir.ExternInstance)
         name: Json = {"type": f"{e.extern}_array", "value": e.target.name}
@@ -60,23 +60,23 @@ class V1modelExterns(Externs):
             arguments = [s.pure(argument(e, i)) for i in range(len(e.args))]
             s.primitive(op, name, *(x.value(v) for v in arguments), pos=e.pos)
 
-    def direct_meter(self, s: Statements, e: ir.ExternCall) -> None:
+    def direct_meter(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``direct_meter.read``: bmv2 has left the colour in a field of ours."""
         assert isinstance(e.target, ir.ExternInstance)
         result = argument(e, 0)
         colour = ir.VarRef(self.document.colour(e.target), type=result.type, pos=e.pos)
         s.run(ir.Assign(result, colour, pos=e.pos))
 
-    def nothing(self, s: Statements, e: ir.ExternCall) -> None:
+    def nothing(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """Writes nothing: bmv2 counts every hit by itself."""
 
     # --- packets --------------------------------------------------------------------------------------------
 
-    def drop(self, s: Statements, e: ir.ExternCall) -> None:
+    def drop(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``mark_to_drop``, with or without the metadata."""
         s.primitive("mark_to_drop", {"type": "header", "value": STANDARD}, pos=e.pos)
 
-    def clone(self, s: Statements, e: ir.ExternCall) -> None:
+    def clone(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``clone`` and its kin."""
         kind = argument(e, 0)
         if not isinstance(kind, ir.Const) or not isinstance(kind.type, Enum):
@@ -85,12 +85,12 @@ class V1modelExterns(Externs):
         session = s.expressions.value(s.pure(argument(e, 1)))
         s.primitive(f"clone_{side}_pkt_to_egress", session, hexstr(self._fields(s, e, 2)), pos=e.pos)
 
-    def again(self, s: Statements, e: ir.ExternCall) -> None:
+    def again(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``resubmit`` and ``recirculate``."""
         op = e.method.removesuffix("_preserving_field_list")
         s.primitive(op, hexstr(self._fields(s, e, 0)), pos=e.pos)
 
-    def _fields(self, s: Statements, e: ir.ExternCall, position: int) -> int:
+    def _fields(self, s: StatementWriter, e: ir.ExternCall, position: int) -> int:
         """The number of the list of fields that a copy keeps; never 0, which bmv2 takes as "do not resubmit"."""
         if position >= len(e.args):
             return self._field_list([])
@@ -112,7 +112,7 @@ class V1modelExterns(Externs):
         cells = {i for first, end in field_lists(metadata.type, 0).get(number, ()) for i in range(first, end)}
 
         def visit(place: Place, at: int) -> None:
-            if isinstance(place, Group):
+            if isinstance(place, ValueGroup):
                 for part in place.parts:
                     visit(part, at)
                     at += part.type.slots
@@ -122,7 +122,7 @@ class V1modelExterns(Externs):
         visit(metadata, 0)
         return out
 
-    def _leaves(self, s: Statements, data: ir.Expr) -> list[FieldAt]:
+    def _leaves(self, s: StatementWriter, data: ir.Expr) -> list[FieldAt]:
         if isinstance(data, ir.Compose):
             return [leaf for part in data.parts for leaf in self._leaves(s, part)]
         return scalars(s.expressions.place(data)) if is_place(data) else []
@@ -135,11 +135,11 @@ class V1modelExterns(Externs):
         self.field_lists.append({"id": number, "name": f"fl_{number}", "elements": elements})
         return number
 
-    def truncate(self, s: Statements, e: ir.ExternCall) -> None:
+    def truncate(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``truncate``."""
         s.primitive("truncate", s.expressions.value(s.pure(argument(e, 0))), pos=e.pos)
 
-    def digest(self, s: Statements, e: ir.ExternCall) -> None:
+    def digest(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``digest``: copies of the present values, in variables that bmv2 reads at the end of ingress."""
         number = self.learn_list(s, argument(e, 1))
         receiver = s.expressions.value(s.pure(argument(e, 0)))
@@ -147,7 +147,7 @@ class V1modelExterns(Externs):
 
     # --- functions ------------------------------------------------------------------------------------------
 
-    def hash(self, s: Statements, e: ir.ExternCall) -> None:
+    def hash(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``hash``."""
         result, algorithm, base, data, top = (argument(e, i) for i in range(5))
         bounds = [s.pure(base), s.pure(top)]
@@ -156,7 +156,7 @@ class V1modelExterns(Externs):
         op = "modify_field_with_hash_based_offset"
         self.into(s, result, lambda to: s.primitive(op, to, start, calculation, size, pos=e.pos))
 
-    def calculation(self, s: Statements, algorithm: ir.Expr, data: ir.Expr, *, payload: bool = False) -> str:
+    def calculation(self, s: StatementWriter, algorithm: ir.Expr, data: ir.Expr, *, payload: bool = False) -> str:
         """Declare a calculation over ``data``; returns its name."""
         if not isinstance(algorithm, ir.Const) or not isinstance(algorithm.type, Enum):
             raise Unsupported(algorithm.pos, "a hash algorithm that is not a constant")
@@ -168,12 +168,12 @@ class V1modelExterns(Externs):
         self.calculations.append({"name": name, "id": len(self.calculations), "algo": algo, "input": inputs})
         return name
 
-    def random(self, s: Statements, e: ir.ExternCall) -> None:
+    def random(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``random``."""
         low, high = (s.expressions.value(s.pure(argument(e, i))) for i in (1, 2))
         self.into(s, argument(e, 0), lambda to: s.primitive("modify_field_rng_uniform", to, low, high, pos=e.pos))
 
-    def log(self, s: Statements, e: ir.ExternCall) -> None:
+    def log(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``log_msg``."""
         message = argument(e, 0)
         if not isinstance(message, ir.Const) or not isinstance(message.value, str):
@@ -209,4 +209,4 @@ _OWN: Final[dict[tuple[str, str], Rule]] = {
     ("", "random"): V1modelExterns.random,
     ("", "log_msg"): V1modelExterns.log,
 }
-V1modelExterns.rules = {**Externs.rules, **_OWN}
+V1modelExterns.rules = {**ExternWriter.rules, **_OWN}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from offramp_p4.state import Exact
-from offramp_p4_tools.dropin.thrift.services import Refused
+from offramp_p4_tools.dropin.thrift.services import RequestRefused
 from offramp_p4_tools.dropin.thrift.tables import read_rates, shown_rates
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Arrays:
         """Set the cells from ``start_index`` to before ``end_index``."""
         register = _named(self.switch.registers, register_array_name, "register")
         if not 0 <= start_index <= end_index <= register.size:
-            raise Refused(_INDEX, f"register {register.name}: {start_index} to {end_index} is not a part of it")
+            raise RequestRefused(_INDEX, f"register {register.name}: {start_index} to {end_index} is not a part of it")
         wrapped = register.width.wrap(value)
         register.values[start_index:end_index] = [wrapped] * (end_index - start_index)
 
@@ -129,19 +129,19 @@ class Arrays:
             out.append(Exact(number & ((1 << width) - 1)))
             number >>= width
         if number:
-            raise Refused(_INDEX, f"value set {name}: the value is longer than {sum(value_set.widths)} bits")
+            raise RequestRefused(_INDEX, f"value set {name}: the value is longer than {sum(value_set.widths)} bits")
         return value_set, tuple(reversed(out))
 
 
 def _named(things: Mapping[str, _T], name: str, kind: str) -> _T:
     if name not in things:
-        raise Refused(_NAME, f"no {kind} {name}")
+        raise RequestRefused(_NAME, f"no {kind} {name}")
     return things[name]
 
 
 def _checked(thing: _T, index: int) -> _T:
     if not 0 <= index < thing.size:  # type: ignore[attr-defined]
-        raise Refused(_INDEX, f"{thing.name}: no index {index}")  # type: ignore[attr-defined]
+        raise RequestRefused(_INDEX, f"{thing.name}: no index {index}")  # type: ignore[attr-defined]
     return thing
 
 

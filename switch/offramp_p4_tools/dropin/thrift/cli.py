@@ -10,9 +10,9 @@ from typing import IO, Any, Final
 
 from offramp_base.errors import OfframpError
 from offramp_p4_tools.dropin.thrift.catalogue import InputError, read_catalogue
-from offramp_p4_tools.dropin.thrift.client import Client
-from offramp_p4_tools.dropin.thrift.commands import COMMANDS, Session
-from offramp_p4_tools.dropin.thrift.services import Refused
+from offramp_p4_tools.dropin.thrift.client import ThriftClient
+from offramp_p4_tools.dropin.thrift.commands import COMMANDS, CommandSession
+from offramp_p4_tools.dropin.thrift.services import RequestRefused
 from offramp_p4_tools.dropin.words import read_words
 
 PROMPT: Final = "RuntimeCmd: "
@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None, program: str = "simple_switch_CLI")
             sys.stdout.write(f"usage: {program} [--thrift-port PORT] [--thrift-ip IP] [--json FILE] < COMMANDS\n")
             return 0
         port = line.number("--thrift-port")
-        with Client(line.last("--thrift-ip") or "127.0.0.1", 9090 if port is None else port) as client:
+        with ThriftClient(line.last("--thrift-ip") or "127.0.0.1", 9090 if port is None else port) as client:
             run(client, sys.stdin, sys.stdout, json=line.last("--json"))
     except OfframpError as error:
         sys.stderr.write(f"{error}\n")
@@ -58,7 +58,7 @@ def main(words: Sequence[str] | None = None, program: str = "simple_switch_CLI")
     return 0
 
 
-def run(client: Client, commands: IO[str], out: IO[str], *, json: str | None = None) -> None:
+def run(client: ThriftClient, commands: IO[str], out: IO[str], *, json: str | None = None) -> None:
     """Carry out commands, one for each line, until they end.
 
     Raises:
@@ -66,7 +66,7 @@ def run(client: Client, commands: IO[str], out: IO[str], *, json: str | None = N
     """
     out.write("Obtaining JSON from switch...\n")
     text = Path(json).read_text() if json is not None else client.call("standard", "bm_get_config")
-    session = Session(client, read_catalogue(text), out)
+    session = CommandSession(client, read_catalogue(text), out)
     out.write("Done\nControl utility for runtime P4 table manipulation\n")
     out.write(PROMPT)
     out.flush()
@@ -81,7 +81,7 @@ def run(client: Client, commands: IO[str], out: IO[str], *, json: str | None = N
     out.write("\n")
 
 
-def _command(session: Session, word: str, args: list[str], out: IO[str]) -> None:
+def _command(session: CommandSession, word: str, args: list[str], out: IO[str]) -> None:
     if word in {"help", "?"}:
         out.write("\n".join(sorted(COMMANDS)) + "\n")
         return
@@ -93,7 +93,7 @@ def _command(session: Session, word: str, args: list[str], out: IO[str]) -> None
         command(session, args)
     except InputError as error:
         out.write(f"Error: {error}\n")
-    except Refused as refusal:
+    except RequestRefused as refusal:
         kind, names = _refusal(str(refusal))
         out.write(f"Invalid {kind} operation ({names.get(refusal.code, refusal.code)})\n")
 

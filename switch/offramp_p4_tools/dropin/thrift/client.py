@@ -7,13 +7,20 @@ import socket
 from typing import Any, Final, Self
 
 from offramp_base.errors import OfframpError
-from offramp_p4_tools.dropin.thrift.protocol import CALL, EXCEPTION, Message, Reader, ThriftError, Writer
-from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, Refused
+from offramp_p4_tools.dropin.thrift.protocol import (
+    CALL,
+    EXCEPTION,
+    ThriftError,
+    ThriftMessage,
+    ThriftReader,
+    ThriftWriter,
+)
+from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, RequestRefused
 
 TIMEOUT_S: Final = 30.0
 
 
-class Client:
+class ThriftClient:
     """A connection; a context manager.
 
     Raises:
@@ -45,12 +52,12 @@ class Client:
         if any(field == "cxt_id" for _, field, _ in method.arguments):
             arguments["cxt_id"] = 0
         self._sequence += 1
-        writer = Writer(STRUCTS)
-        writer.message(Message(f"{service}:{name}", CALL, self._sequence))
+        writer = ThriftWriter(STRUCTS)
+        writer.message(ThriftMessage(f"{service}:{name}", CALL, self._sequence))
         writer.fields(method.arguments, arguments)
         try:
             self._socket.sendall(writer.data)
-            reader = Reader(STRUCTS, self._take)
+            reader = ThriftReader(STRUCTS, self._take)
             head = reader.message()
         except OSError as error:
             raise OfframpError(f"{self._where}: {error.strerror or error}") from None
@@ -60,7 +67,7 @@ class Client:
         result = () if method.result == "void" else ((0, "success", method.result),)
         answer = reader.fields((*result, (1, "ouch", "Code")))
         if "ouch" in answer:
-            raise Refused(answer["ouch"].get("code", 0), f"{name}: refused")
+            raise RequestRefused(answer["ouch"].get("code", 0), f"{name}: refused")
         return answer.get("success")
 
     def _take(self, size: int) -> bytes:

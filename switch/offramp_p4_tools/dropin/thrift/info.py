@@ -8,17 +8,17 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4.ir import CompiledProgram
-from offramp_p4_tools.dropin.thrift.services import Refused
+from offramp_p4_tools.dropin.thrift.services import RequestRefused
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.pipeline import Pipeline
-    from offramp_p4.serve import Running
+    from offramp_p4.serve import RunningSwitch
 
 
 class Info:
     """The methods of the switch itself."""
 
-    def __init__(self, running: Running, pipeline: Pipeline, port: int) -> None:
+    def __init__(self, running: RunningSwitch, pipeline: Pipeline, port: int) -> None:
         self._running, self._pipeline, self._port = running, pipeline, port
         self._document: str | None = None
 
@@ -41,11 +41,11 @@ class Info:
     def bm_load_new_config(self, config_str: str) -> None:
         """Refuse to load a configuration: the program is swapped by P4Runtime."""
         del config_str
-        raise Refused(1, "the program is swapped by P4Runtime")
+        raise RequestRefused(1, "the program is swapped by P4Runtime")
 
     def bm_swap_configs(self) -> None:
         """Refuse to swap configurations: the program is swapped by P4Runtime."""
-        raise Refused(1, "the program is swapped by P4Runtime")
+        raise RequestRefused(1, "the program is swapped by P4Runtime")
 
     def bm_mgmt_get_info(self) -> Any:
         """The device and the port of this server."""
@@ -71,7 +71,7 @@ class Info:
         """The id of an object in the document."""
         kinds = {0: "tables", 1: "action_profiles", 2: "counter_arrays", 3: "meter_arrays", 4: "register_arrays"}
         if resource_type not in kinds:
-            raise Refused(0, f"resource type {resource_type}")
+            raise RequestRefused(0, f"resource type {resource_type}")
         import json
 
         document = json.loads(self.bm_get_config())
@@ -79,7 +79,7 @@ class Info:
         for thing in (thing for one in lists for thing in one.get(kinds[resource_type], ())):
             if thing["name"] == resource_name:
                 return int(thing["id"])
-        raise Refused(1, f"there is no {resource_name}")
+        raise RequestRefused(1, f"there is no {resource_name}")
 
     def get_time_elapsed_us(self) -> int:
         """Since the switch was started."""

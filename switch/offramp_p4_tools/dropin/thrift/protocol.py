@@ -32,7 +32,7 @@ class ThriftError(OfframpError):
 
 
 @dataclass(frozen=True)
-class Message:
+class ThriftMessage:
     """The head of a message; ``name`` is ``service:method``."""
 
     name: str
@@ -40,14 +40,14 @@ class Message:
     sequence: int
 
 
-class Writer:
+class ThriftWriter:
     """Writes values."""
 
     def __init__(self, structs: Mapping[str, Fields]) -> None:
         self._structs = structs
         self.data = bytearray()
 
-    def message(self, head: Message) -> None:
+    def message(self, head: ThriftMessage) -> None:
         """The head of a message."""
         self._pack(">I", _VERSION | head.kind)
         self._bytes(head.name.encode())
@@ -108,7 +108,7 @@ class Writer:
             raise ThriftError(f"Thrift: {error}") from None
 
 
-class Reader:
+class ThriftReader:
     """Reads values from ``take``, which gives as many bytes as asked or raises.
 
     A message has at most :data:`MAX_MESSAGE` bytes; lengths are checked before anything is allocated.
@@ -119,7 +119,7 @@ class Reader:
         self._take = take
         self._left = MAX_MESSAGE
 
-    def message(self) -> Message:
+    def message(self) -> ThriftMessage:
         """The head of a message.
 
         Raises:
@@ -129,7 +129,7 @@ class Reader:
         if first & 0xFFFF0000 != _VERSION or first & 0xFF not in {CALL, REPLY, EXCEPTION}:
             raise ThriftError("Thrift: the first bytes are no message of the strict binary protocol")
         name = self._bytes(256).decode("utf-8", "replace")
-        return Message(name, first & 0xFF, self._unpack(">i"))
+        return ThriftMessage(name, first & 0xFF, self._unpack(">i"))
 
     def fields(self, fields: Fields, depth: int = 0) -> dict[str, Any]:
         """A struct; unknown fields, and those of another type, are skipped."""

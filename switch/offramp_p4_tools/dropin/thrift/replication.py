@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.state import CloneSession, Replica
-from offramp_p4_tools.dropin.thrift.services import Refused
+from offramp_p4_tools.dropin.thrift.services import RequestRefused
 
 if TYPE_CHECKING:
     from offramp_p4.engines import AnySwitch
@@ -26,7 +26,7 @@ class _Node:
 
 
 @dataclass
-class Replication:
+class ReplicationMethods:
     """The methods of multicast and mirroring."""
 
     switch: AnySwitch
@@ -40,7 +40,7 @@ class Replication:
     def bm_mc_mgrp_create(self, mgrp: int) -> int:
         """Make an empty group; its handle is its number."""
         if not 0 <= mgrp < _MOST:
-            raise Refused(_GROUP_ID, f"multicast group {mgrp}")
+            raise RequestRefused(_GROUP_ID, f"multicast group {mgrp}")
         self._groups[mgrp] = []
         self._replicate()
         return mgrp
@@ -53,7 +53,7 @@ class Replication:
     def bm_mc_node_create(self, rid: int, port_map: str, lag_map: str = "") -> int:
         """Make a node of ports; its handle."""
         if len(self._nodes) >= _MOST or not 0 <= rid < _MOST:
-            raise Refused(_ERROR, f"node with replication id {rid}")
+            raise RequestRefused(_ERROR, f"node with replication id {rid}")
         handle = next(i for i in count() if i not in self._nodes)
         self._nodes[handle] = _Node(rid, _ports(port_map, lag_map))
         return handle
@@ -63,7 +63,7 @@ class Replication:
         self._node(l1_handle)
         group = self._group(mgrp_handle)
         if l1_handle in group:
-            raise Refused(_ERROR, f"node {l1_handle} is in group {mgrp_handle}")
+            raise RequestRefused(_ERROR, f"node {l1_handle} is in group {mgrp_handle}")
         group.append(l1_handle)
         self._replicate()
 
@@ -71,7 +71,7 @@ class Replication:
         """Take a node out of a group."""
         group = self._group(mgrp_handle)
         if l1_handle not in group:
-            raise Refused(_NODE, f"node {l1_handle} is not in group {mgrp_handle}")
+            raise RequestRefused(_NODE, f"node {l1_handle} is not in group {mgrp_handle}")
         group.remove(l1_handle)
         self._replicate()
 
@@ -103,12 +103,12 @@ class Replication:
 
     def _group(self, handle: int) -> list[int]:
         if handle not in self._groups:
-            raise Refused(_GROUP, f"no multicast group {handle}")
+            raise RequestRefused(_GROUP, f"no multicast group {handle}")
         return self._groups[handle]
 
     def _node(self, handle: int) -> _Node:
         if handle not in self._nodes:
-            raise Refused(_NODE, f"no multicast node {handle}")
+            raise RequestRefused(_NODE, f"no multicast node {handle}")
         return self._nodes[handle]
 
     def _replicate(self) -> None:
@@ -136,12 +136,12 @@ class Replication:
         """Remove a session."""
         self._sessions.pop(mirror_id, None)
         if self.switch.pre.clones.pop(mirror_id, None) is None:
-            raise Refused(_NO_SESSION, f"no mirroring session {mirror_id}")
+            raise RequestRefused(_NO_SESSION, f"no mirroring session {mirror_id}")
 
     def mirroring_session_get(self, mirror_id: int) -> Any:
         """The destination of a session's clones."""
         if mirror_id not in self.switch.pre.clones:
-            raise Refused(_NO_SESSION, f"no mirroring session {mirror_id}")
+            raise RequestRefused(_NO_SESSION, f"no mirroring session {mirror_id}")
         if mirror_id in self._sessions:
             return {"mgid": self._sessions[mirror_id]}
         replicas = self.switch.pre.clones[mirror_id].replicas
@@ -166,7 +166,7 @@ class Replication:
 def _ports(port_map: str, lag_map: str) -> list[int]:
     """Ports of a map in which the last digit stands for port 0."""
     if "1" in lag_map:
-        raise Refused(_ERROR, "link aggregation groups are not supported")
+        raise RequestRefused(_ERROR, "link aggregation groups are not supported")
     if len(port_map) > _MOST or port_map.strip("01"):
-        raise Refused(_ERROR, "a port map consists of zeros and ones")
+        raise RequestRefused(_ERROR, "a port map consists of zeros and ones")
     return [port for port, digit in enumerate(reversed(port_map)) if digit == "1"]

@@ -17,14 +17,23 @@ from offramp_base.listening import Access, parse_address
 from offramp_base.listening.sockets import bind, remove
 from offramp_p4_tools.dropin.thrift.arrays import Arrays
 from offramp_p4_tools.dropin.thrift.info import Info
-from offramp_p4_tools.dropin.thrift.protocol import CALL, EXCEPTION, REPLY, Fields, Message, Reader, ThriftError, Writer
-from offramp_p4_tools.dropin.thrift.replication import Replication
-from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, Method, Refused
-from offramp_p4_tools.dropin.thrift.tables import Tables
+from offramp_p4_tools.dropin.thrift.protocol import (
+    CALL,
+    EXCEPTION,
+    REPLY,
+    Fields,
+    ThriftError,
+    ThriftMessage,
+    ThriftReader,
+    ThriftWriter,
+)
+from offramp_p4_tools.dropin.thrift.replication import ReplicationMethods
+from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, Method, RequestRefused
+from offramp_p4_tools.dropin.thrift.tables import TableMethods
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.pipeline import Pipeline
-    from offramp_p4.serve import Running
+    from offramp_p4.serve import RunningSwitch
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 32
@@ -44,7 +53,7 @@ class ThriftServer:
         refused: connections and messages that were no Thrift, by reason.
     """
 
-    def __init__(self, running: Running, port: int) -> None:
+    def __init__(self, running: RunningSwitch, port: int) -> None:
         self._running = running
         self.refused: Counter[str] = Counter()
         self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")
@@ -148,7 +157,7 @@ class ThriftServer:
                     deadline = time.monotonic() + MESSAGE_S
             return b"".join(parts)
 
-        reader = Reader(STRUCTS, take)
+        reader = ThriftReader(STRUCTS, take)
         try:
             head = reader.message()
         except EOFError:
@@ -164,22 +173,22 @@ class ThriftServer:
 
     # --- calls ----------------------------------------------------------------------------------------------------
 
-    def _reply(self, head: Message, name: str, method: Method | None, given: dict[str, Any]) -> bytes:
-        writer = Writer(STRUCTS)
+    def _reply(self, head: ThriftMessage, name: str, method: Method | None, given: dict[str, Any]) -> bytes:
+        writer = ThriftWriter(STRUCTS)
         try:
             result = self._call(name, method, given)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             _LOG.info("%s: %s", name, refusal)
-            writer.message(Message(head.name, REPLY, head.sequence))
+            writer.message(ThriftMessage(head.name, REPLY, head.sequence))
             writer.fields(((1, "ouch", "Code"),), {"ouch": {"code": refusal.code}})
             return bytes(writer.data)
         except OfframpError as error:
             fields, code = _APPLICATION_ERROR
-            writer.message(Message(head.name, EXCEPTION, head.sequence))
+            writer.message(ThriftMessage(head.name, EXCEPTION, head.sequence))
             writer.fields(fields, {"message": str(error), "type": code})
             return bytes(writer.data)
         assert method is not None
-        writer.message(Message(head.name, REPLY, head.sequence))
+        writer.message(ThriftMessage(head.name, REPLY, head.sequence))
         success: Fields = () if method.result == "void" else ((0, "success", method.result),)
         writer.fields(success, {"success": result})
         return bytes(writer.data)
@@ -205,7 +214,7 @@ class ThriftServer:
         pipeline = self.pipeline
         if self._methods is None or self._methods[0] is not pipeline:
             switch = pipeline.switch
-            parts: list[Any] = [Tables(switch), Arrays(switch), Replication(switch)]
+            parts: list[Any] = [TableMethods(switch), Arrays(switch), ReplicationMethods(switch)]
             parts.append(Info(self._running, pipeline, self.port))
             methods = {n: getattr(part, n) for part in parts for n in dir(part) if not n.startswith("_")}
             self._methods = pipeline, {n: m for n, m in methods.items() if callable(m)}

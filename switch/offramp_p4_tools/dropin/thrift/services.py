@@ -160,7 +160,7 @@ SERVICES: Final[dict[str, dict[str, Method]]] = {
 """Methods by service, as clients name it in front of a method."""
 
 
-class Refused(OfframpError):
+class RequestRefused(OfframpError):
     """A request that is refused with the code of its exception, as bmv2 refuses it."""
 
     def __init__(self, code: int, message: str) -> None:

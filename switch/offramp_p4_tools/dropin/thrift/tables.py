@@ -6,10 +6,22 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.state import ANY, ActionData, Exact, Group, Lpm, Match, Member, Optional, Range, TableEntry, Ternary
+from offramp_p4.state import (
+    ANY,
+    ActionData,
+    Exact,
+    GroupAction,
+    Lpm,
+    Match,
+    MemberAction,
+    Optional,
+    Range,
+    TableEntry,
+    Ternary,
+)
 from offramp_p4.state.arrays import MeterCell
 from offramp_p4.state.match import StateError
-from offramp_p4_tools.dropin.thrift.services import Refused, TableCode
+from offramp_p4_tools.dropin.thrift.services import RequestRefused, TableCode
 
 if TYPE_CHECKING:
     from offramp_p4.engines import AnySwitch
@@ -49,11 +61,11 @@ class Handles:
         """
         entry = self._entries.get(handle)
         if entry is None or table.get(entry.keys, entry.priority) is not entry:
-            raise Refused(TableCode.HANDLE, f"table {table.name}: no entry {handle}")
+            raise RequestRefused(TableCode.HANDLE, f"table {table.name}: no entry {handle}")
         return entry
 
 
-class Tables:
+class TableMethods:
     """The methods of tables and action profiles."""
 
     def __init__(self, switch: AnySwitch) -> None:
@@ -63,7 +75,7 @@ class Tables:
     def _table(self, name: str) -> TableState:
         table = self.switch.tables.get(name)
         if table is None:
-            raise Refused(TableCode.TABLE, f"no table {name}")
+            raise RequestRefused(TableCode.TABLE, f"no table {name}")
         for entry in table.entries:
             self._of(table).number(entry)
         return table
@@ -99,15 +111,17 @@ class Tables:
         self, table_name: str, match_key: list[Any], mbr_handle: int, options: Any = None
     ) -> int:
         """Add an entry with a member; returns its handle."""
-        return self._add(self._table(table_name), match_key, Member(mbr_handle), options)
+        return self._add(self._table(table_name), match_key, MemberAction(mbr_handle), options)
 
     def bm_mt_indirect_ws_add_entry(
         self, table_name: str, match_key: list[Any], grp_handle: int, options: Any = None
     ) -> int:
         """Add an entry with a group; returns its handle."""
-        return self._add(self._table(table_name), match_key, Group(grp_handle), options)
+        return self._add(self._table(table_name), match_key, GroupAction(grp_handle), options)
 
-    def _add(self, table: TableState, match_key: list[Any], action: ActionData | Member | Group, options: Any) -> int:
+    def _add(
+        self, table: TableState, match_key: list[Any], action: ActionData | MemberAction | GroupAction, options: Any
+    ) -> int:
         entry = TableEntry(_keys(table, match_key), action, _priority(table, options))
         with _coded():
             table.insert(entry)
@@ -122,13 +136,13 @@ class Tables:
 
     def bm_mt_indirect_modify_entry(self, table_name: str, entry_handle: int, mbr_handle: int) -> None:
         """Give an entry another member."""
-        self._modify(*self._entry(table_name, entry_handle), Member(mbr_handle))
+        self._modify(*self._entry(table_name, entry_handle), MemberAction(mbr_handle))
 
     def bm_mt_indirect_ws_modify_entry(self, table_name: str, entry_handle: int, grp_handle: int) -> None:
         """Give an entry another group."""
-        self._modify(*self._entry(table_name, entry_handle), Group(grp_handle))
+        self._modify(*self._entry(table_name, entry_handle), GroupAction(grp_handle))
 
-    def _modify(self, table: TableState, entry: TableEntry, action: ActionData | Member | Group) -> None:
+    def _modify(self, table: TableState, entry: TableEntry, action: ActionData | MemberAction | GroupAction) -> None:
         with _coded():
             table.modify(TableEntry(entry.keys, action, entry.priority, idle_timeout_ns=entry.idle_timeout_ns))
 
@@ -144,7 +158,7 @@ class Tables:
         """Set the time without hits after which an entry is reported."""
         table, entry = self._entry(table_name, entry_handle)
         if not table.notes_hits:
-            raise Refused(TableCode.AGEING, f"table {table.name} has no support_timeout")
+            raise RequestRefused(TableCode.AGEING, f"table {table.name} has no support_timeout")
         entry.idle_timeout_ns = max(0, timeout_ms) * 1_000_000
 
     bm_mt_indirect_set_entry_ttl = bm_mt_set_entry_ttl
@@ -164,7 +178,7 @@ class Tables:
         with _coded():
             entry = table.get(_keys(table, match_key), _priority(table, options))
         if entry is None:
-            raise Refused(TableCode.KEY, f"table {table.name}: no entry with this key")
+            raise RequestRefused(TableCode.KEY, f"table {table.name}: no entry with this key")
         return self._shown(table, entry)
 
     def _shown(self, table: TableState, entry: TableEntry) -> dict[str, Any]:
@@ -235,14 +249,14 @@ class Tables:
 
     def _need(self, table: TableState, what: str, code: int) -> None:
         if what not in table.table.properties:
-            raise Refused(code, f"table {table.name} has no direct {what}")
+            raise RequestRefused(code, f"table {table.name} has no direct {what}")
 
     # --- action profiles ------------------------------------------------------------------------------------------
 
     def _profile(self, name: str) -> ActionProfileState:
         profile = self.switch.profiles.get(name)
         if profile is None:
-            raise Refused(TableCode.PROFILE, f"no action profile {name}")
+            raise RequestRefused(TableCode.PROFILE, f"no action profile {name}")
         return profile
 
     def bm_mt_act_prof_add_member(self, act_prof_name: str, action_name: str, action_data: list[bytes]) -> int:
@@ -267,8 +281,8 @@ class Tables:
     def bm_mt_act_prof_delete_member(self, act_prof_name: str, mbr_handle: int) -> None:
         """Remove a member that nothing uses."""
         profile = self._profile(act_prof_name)
-        if any(entry.action == Member(mbr_handle) for table in profile.tables for entry in table.entries):
-            raise Refused(TableCode.MEMBER_USED, f"member {mbr_handle} is in use")
+        if any(entry.action == MemberAction(mbr_handle) for table in profile.tables for entry in table.entries):
+            raise RequestRefused(TableCode.MEMBER_USED, f"member {mbr_handle} is in use")
         with _coded({"not_found": TableCode.MEMBER, "invalid": TableCode.MEMBER_USED}):
             profile.delete_member(mbr_handle)
 
@@ -283,20 +297,20 @@ class Tables:
 
     def _shown_member(self, profile: ActionProfileState, handle: int) -> dict[str, Any]:
         if handle not in profile.members:
-            raise Refused(TableCode.MEMBER, f"no member {handle}")
+            raise RequestRefused(TableCode.MEMBER, f"no member {handle}")
         action = profile.members[handle]
         return {"mbr_handle": handle, "action_name": action.action, "action_data": _data(action)}
 
     def _selector(self, name: str) -> ActionProfileState:
         profile = self._profile(name)
         if not profile.selector:
-            raise Refused(TableCode.NO_SELECTION, f"action profile {name} has no groups")
+            raise RequestRefused(TableCode.NO_SELECTION, f"action profile {name} has no groups")
         return profile
 
     def _group(self, name: str, grp_handle: int) -> tuple[ActionProfileState, tuple[int, ...]]:
         profile = self._selector(name)
         if grp_handle not in profile.groups:
-            raise Refused(TableCode.GROUP, f"no group {grp_handle}")
+            raise RequestRefused(TableCode.GROUP, f"no group {grp_handle}")
         return profile, profile.groups[grp_handle]
 
     def bm_mt_act_prof_create_group(self, act_prof_name: str) -> int:
@@ -309,15 +323,15 @@ class Tables:
     def bm_mt_act_prof_delete_group(self, act_prof_name: str, grp_handle: int) -> None:
         """Remove a group that nothing uses."""
         profile, _ = self._group(act_prof_name, grp_handle)
-        if any(entry.action == Group(grp_handle) for table in profile.tables for entry in table.entries):
-            raise Refused(TableCode.GROUP_USED, f"group {grp_handle} is in use")
+        if any(entry.action == GroupAction(grp_handle) for table in profile.tables for entry in table.entries):
+            raise RequestRefused(TableCode.GROUP_USED, f"group {grp_handle} is in use")
         profile.delete_group(grp_handle)
 
     def bm_mt_act_prof_add_member_to_group(self, act_prof_name: str, mbr_handle: int, grp_handle: int) -> None:
         """Add a member to a group."""
         profile, members = self._group(act_prof_name, grp_handle)
         if mbr_handle in members:
-            raise Refused(TableCode.IN_GROUP, f"member {mbr_handle} is in group {grp_handle}")
+            raise RequestRefused(TableCode.IN_GROUP, f"member {mbr_handle} is in group {grp_handle}")
         with _coded({"not_found": TableCode.MEMBER}):
             profile.modify_group(grp_handle, (*members, mbr_handle))
 
@@ -325,7 +339,7 @@ class Tables:
         """Take a member out of a group."""
         profile, members = self._group(act_prof_name, grp_handle)
         if mbr_handle not in members:
-            raise Refused(TableCode.NOT_IN_GROUP, f"member {mbr_handle} is not in group {grp_handle}")
+            raise RequestRefused(TableCode.NOT_IN_GROUP, f"member {mbr_handle} is not in group {grp_handle}")
         profile.modify_group(grp_handle, tuple(m for m in members if m != mbr_handle))
 
     def bm_mt_act_prof_get_groups(self, act_prof_name: str) -> list[Any]:
@@ -350,13 +364,13 @@ class _coded:  # noqa: N801 - used as a statement
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, StateError):
-            raise Refused(self._codes.get(error.kind, TableCode.ERROR), str(error)) from None
+            raise RequestRefused(self._codes.get(error.kind, TableCode.ERROR), str(error)) from None
 
 
-def _action_entry(action: ActionData | Member | Group) -> dict[str, Any]:
-    if isinstance(action, Member):
+def _action_entry(action: ActionData | MemberAction | GroupAction) -> dict[str, Any]:
+    if isinstance(action, MemberAction):
         return {"action_type": 2, "mbr_handle": action.id}
-    if isinstance(action, Group):
+    if isinstance(action, GroupAction):
         return {"action_type": 3, "grp_handle": action.id}
     return {"action_type": 1, "action_name": action.action, "action_data": _data(action)}
 
@@ -367,10 +381,10 @@ def _number(data: bytes) -> int:
 
 def _action(table: TableState, name: str, data: list[bytes]) -> ActionData:
     if name not in table.actions and name != table.table.default.action.action.name:
-        raise Refused(TableCode.ACTION, f"table {table.name} has no action {name}")
+        raise RequestRefused(TableCode.ACTION, f"table {table.name} has no action {name}")
     choice = table.actions.get(name, table.table.default.action)
     if len(choice.data_params) != len(data):
-        raise Refused(TableCode.DATA, f"action {name} takes {len(choice.data_params)} values")
+        raise RequestRefused(TableCode.DATA, f"action {name} takes {len(choice.data_params)} values")
     return ActionData(name, tuple(map(_number, data)))
 
 
@@ -382,26 +396,26 @@ def _data(action: ActionData) -> list[bytes]:
 def _priority(table: TableState, options: Any) -> int:
     given = (options or {}).get("priority") or 0
     if not 0 <= given <= _LOWEST:
-        raise Refused(TableCode.KEY, f"priority {given}: expected 0 to {_LOWEST}")
+        raise RequestRefused(TableCode.KEY, f"priority {given}: expected 0 to {_LOWEST}")
     return _LOWEST - given if table.needs_priority else 0
 
 
 def _keys(table: TableState, params: list[Any]) -> tuple[Match, ...]:
     if len(params) != len(table.kinds):
-        raise Refused(TableCode.KEY, f"table {table.name} has {len(table.kinds)} keys, not {len(params)}")
+        raise RequestRefused(TableCode.KEY, f"table {table.name} has {len(table.kinds)} keys, not {len(params)}")
     return tuple(_match(p, kind, width) for p, kind, width in zip(params, table.kinds, table.widths, strict=True))
 
 
 def _match(param: Any, kind: str, width: int) -> Match:
     inner = next((param[name] for name in ("exact", "lpm", "ternary", "valid", "range") if param.get(name)), None)
     if inner is None:
-        raise Refused(TableCode.KEY, "a key without a value")
+        raise RequestRefused(TableCode.KEY, "a key without a value")
     top = (1 << width) - 1
 
     def value(name: str) -> int:
         number = _number(inner.get(name, b""))
         if number > top:
-            raise Refused(TableCode.KEY, f"{number:#x} is longer than {width} bits")
+            raise RequestRefused(TableCode.KEY, f"{number:#x} is longer than {width} bits")
         return number
 
     if param["type"] == VALID:
@@ -417,7 +431,7 @@ def _match(param: Any, kind: str, width: int) -> Match:
         return Optional(value("key")) if kind == "optional" and mask == top else Ternary(value("key") & mask, mask)
     if param["type"] == EXACT and kind == "exact":
         return Exact(value("key"))
-    raise Refused(TableCode.KEY, f"a key of another kind than {kind}")
+    raise RequestRefused(TableCode.KEY, f"a key of another kind than {kind}")
 
 
 def _param(match: Match, kind: str, width: int) -> dict[str, Any]:
@@ -450,7 +464,7 @@ def read_rates(rates: list[Any]) -> tuple[tuple[float, int], ...]:
     """
     out = tuple((rate.get("units_per_micros", 0.0) * 1e6, rate.get("burst_size", 0)) for rate in rates)
     if len(out) != 2 or out[0][0] > out[1][0] or any(not 0 <= rate < 1e15 or burst < 0 for rate, burst in out):
-        raise Refused(3, "a meter takes two rates, the committed one not above the peak")
+        raise RequestRefused(3, "a meter takes two rates, the committed one not above the peak")
     return out
 
 

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 
 from offramp.codecs.base import CodecSettings, FeatureCodec
-from offramp.graph.halo_plan import HaloPlan, Message
+from offramp.graph.halo_plan import HaloMessage, HaloPlan
 from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 
@@ -22,11 +22,11 @@ class HalfCodec(FeatureCodec):
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
         return cls()
 
-    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+    def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
         return x[message.rows].to(torch.bfloat16).view(torch.uint8).view(-1)
 
     def decode(
-        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+        self, payload: torch.Tensor, message: HaloMessage, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
         if len(payload) != 2 * len(message.rows) * out.shape[1]:
             raise OfframpError(f"worker {message.peer}: message of {len(payload)} bytes, expected another number")

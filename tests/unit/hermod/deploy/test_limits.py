@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.hermod.deploy.limits import Limits, burst_bytes
+from offramp.hermod.deploy.limits import LineLimits, burst_bytes
 from offramp.hermod.plan_file import load_plan
 from offramp_base.errors import OfframpError
 
 
 def test_control_traffic_takes_its_share_where_it_has_a_queue_of_its_own() -> None:
-    limits = Limits(10**9, control=0.1, police_bps={2: 5 * 10**8})
+    limits = LineLimits(10**9, control=0.1, police_bps={2: 5 * 10**8})
     assert limits.of_queues(load_plan("mixtral-8x7b")) == {7: 10**8, 2: 5 * 10**8}
     no_control = load_plan("mixtral-8x7b", control=())
     assert any(priority.queue == no_control.urgent for priority in no_control.priorities)
@@ -19,8 +19,8 @@ def test_control_traffic_takes_its_share_where_it_has_a_queue_of_its_own() -> No
 
 
 def test_shares_add_up_to_the_line() -> None:
-    assert (Limits(1000, lowest=0.2).lowest_bps, Limits(1000, lowest=0.2).upper_bps) == (200, 800)
-    assert (Limits(1000, lowest=0).lowest_bps, Limits(1000, lowest=0).upper_bps) == (None, None)
+    assert (LineLimits(1000, lowest=0.2).lowest_bps, LineLimits(1000, lowest=0.2).upper_bps) == (200, 800)
+    assert (LineLimits(1000, lowest=0).lowest_bps, LineLimits(1000, lowest=0).upper_bps) == (None, None)
 
 
 def test_a_burst_is_a_millisecond_or_a_few_packets() -> None:
@@ -40,4 +40,4 @@ def test_a_burst_is_a_millisecond_or_a_few_packets() -> None:
 )
 def test_shares_that_are_none(given: dict[str, float], message: str) -> None:
     with pytest.raises(OfframpError, match=message):
-        Limits(10**9, **given)  # type: ignore[arg-type]
+        LineLimits(10**9, **given)  # type: ignore[arg-type]

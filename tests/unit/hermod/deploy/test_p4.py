@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from in_process_switch import LocalConnection
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.p4 import P4Target, switch_plan
 from offramp.hermod.plan_file import load_plan
 from offramp.hermod.switch.control import HermodControl
@@ -32,14 +32,14 @@ pytestmark = pytest.mark.p4
 
 PORTS, HOSTS = (1, 2, 3), {0x0200_0000_0001: 1}
 OLD = switch_plan(
-    load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=Limits(10**8)
+    load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=LineLimits(10**8)
 )
 NEW = switch_plan(
     load_plan("mixtral-8x7b", 6, ecn_bytes={1: 60_000}),
     PORTS,
     {**HOSTS, 0x0200_0000_0002: 3},
     members=(1, 3),
-    limits=Limits(10**9, police_bps={3: 10**8}),
+    limits=LineLimits(10**9, police_bps={3: 10**8}),
 )
 
 

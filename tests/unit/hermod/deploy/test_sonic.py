@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import fake_sonic
 import sonic_configs
-from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.sonic.device import Device, is_sonic
-from offramp.hermod.deploy.sonic.files import Files
+from offramp.hermod.deploy.limits import LineLimits
+from offramp.hermod.deploy.sonic.device import SonicDevice, is_sonic
+from offramp.hermod.deploy.sonic.files import SonicFiles
 from offramp.hermod.deploy.sonic.patch import diff
 from offramp.hermod.deploy.sonic.removal import without
 from offramp.hermod.deploy.sonic.tables import Config, merged, tables_for
@@ -30,7 +30,7 @@ from offramp.hermod.deploy.sonic.yang import validate
 from offramp.hermod.plan_file import load_plan
 from offramp_base.errors import OfframpError
 
-LIMITS = Limits(100 * 10**9, control=0.1, lowest=0.2, police_bps={6: 40 * 10**9})
+LIMITS = LineLimits(100 * 10**9, control=0.1, lowest=0.2, police_bps={6: 40 * 10**9})
 OLD, NEW = load_plan("mixtral-8x7b", 3, ecn_bytes={1: 50_000}), load_plan("mixtral-8x7b", ecn_bytes={0: 150_000})
 PORTS = ("Ethernet0", "Ethernet4")
 CONFIG: Config = {
@@ -139,24 +139,24 @@ def test_rates_of_queues() -> None:
     }
     used = {key: fields["scheduler"] for key, fields in tables["QUEUE"].items()}
     assert [used[f"Ethernet0|{q}"].removeprefix("HERMOD") for q in range(8)] == ["_0", *[""] * 5, "_6", "_7"]
-    none_kept = tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, 1, 0))["SCHEDULER"]
+    none_kept = tables_for(NEW, PORTS, "HERMOD", limits=LineLimits(10**9, 1, 0))["SCHEDULER"]
     assert all(fields.get("cir", "1") == "1" for fields in none_kept.values())
-    slow = tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, 1, 0.5, {0: 10**6}))
+    slow = tables_for(NEW, PORTS, "HERMOD", limits=LineLimits(10**9, 1, 0.5, {0: 10**6}))
     validate(slow, merged(CONFIG, slow))  # no more is guaranteed than the peak allows
     assert slow["SCHEDULER"]["HERMOD_0"]["cir"] == slow["SCHEDULER"]["HERMOD_0"]["pir"] == "125000"
     with pytest.raises(OfframpError, match="rate of queue 8: expected 0 to 7"):
-        tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, police_bps={8: 1}))
+        tables_for(NEW, PORTS, "HERMOD", limits=LineLimits(10**9, police_bps={8: 1}))
 
 
 @pytest.mark.full
 def test_limits_are_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
     limits: dict[str, Any] = {"members": ["Ethernet4"], "limits": LIMITS}
-    target = SonicTarget(Device(), NEW, PORTS, **limits)
+    target = SonicTarget(SonicDevice(), NEW, PORTS, **limits)
     assert target.apply()
     assert target.differences() == []
     assert "Ethernet8" not in switch.state["config"]["PORT_QOS_MAP"]  # a port that was not named
     assert set(switch.state["config"]["DSCP_TO_TC_MAP"]) == {"AZURE", "HERMOD", "HERMOD_OTHER"}
-    trusting = SonicTarget(Device(), NEW, PORTS)
+    trusting = SonicTarget(SonicDevice(), NEW, PORTS)
     differences = list(map(str, trusting.differences()))
     assert "PORT_QOS_MAP Ethernet0: dscp_to_tc_map: HERMOD_OTHER, planned HERMOD" in differences
     assert "SCHEDULER HERMOD_7: pir: 1250000000, not planned" in differences
@@ -179,7 +179,7 @@ def config_with(**rows: dict[str, dict[str, str]]) -> Config:
 def test_a_name_that_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "config_db.json"
     path.write_text(json.dumps(config_with(SCHEDULER={"HERMOD": {"type": "WRR"}})))
-    target = SonicTarget(Files(tmp_path / "out", "HERMOD", path), NEW, PORTS)
+    target = SonicTarget(SonicFiles(tmp_path / "out", "HERMOD", path), NEW, PORTS)
     with pytest.raises(
         OfframpError,
         match=r"^SCHEDULER HERMOD: there already with other contents; undo it first, replace it, or use another name$",
@@ -206,7 +206,7 @@ def test_a_patch_leads_from_one_configuration_to_the_other(before: Config, after
 
 @pytest.mark.parametrize("limits", [None, LIMITS])
 @pytest.mark.parametrize("plan", [OLD, NEW])
-def test_without_takes_away_what_merged_added(plan: Any, limits: Limits | None) -> None:
+def test_without_takes_away_what_merged_added(plan: Any, limits: LineLimits | None) -> None:
     limits = limits and replace(limits, police_bps={1: 10**9})
     tables = tables_for(plan, PORTS, "HERMOD", members=PORTS[:1], limits=limits)
     assert without(merged(CONFIG, tables), "HERMOD") == CONFIG
@@ -215,7 +215,7 @@ def test_without_takes_away_what_merged_added(plan: Any, limits: Limits | None) 
 @pytest.mark.full
 def test_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
     assert is_sonic()
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS)
     assert len(target.differences()) > 80
     assert target.apply()
     assert target.differences() == []
@@ -225,7 +225,7 @@ def test_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
         "dscp_to_tc_map": "HERMOD",
         "tc_to_queue_map": "HERMOD",
     }
-    other = SonicTarget(Device(), OLD, PORTS)
+    other = SonicTarget(SonicDevice(), OLD, PORTS)
     assert "QUEUE Ethernet0|7: scheduler: HERMOD, not planned" in map(str, other.differences())
     with pytest.raises(OfframpError, match="DSCP_TO_TC_MAP HERMOD: there already with other contents"):
         other.apply()
@@ -244,7 +244,7 @@ def changed_by_hand(config: Config) -> Config:
 
 @pytest.mark.full
 def test_what_was_changed_by_hand_is_found(switch: Switch) -> None:
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS)
     target.apply()
     switch.set(config=changed_by_hand(switch.state["config"]))
     assert list(map(str, target.differences())) == ["DSCP_TO_TC_MAP HERMOD: 46: 0, planned 5"]
@@ -254,9 +254,9 @@ def test_what_was_changed_by_hand_is_found(switch: Switch) -> None:
 @pytest.mark.parametrize("there", [CONFIG, sonic_configs.every()["ranges"]], ids=["no maps", "ranges"])
 def test_a_failure_at_every_step(there: Config, switch: Switch) -> None:
     switch.set(config=there)
-    SonicTarget(Device(), OLD, PORTS).apply()
+    SonicTarget(SonicDevice(), OLD, PORTS).apply()
     before = switch.state["config"]
-    target = SonicTarget(Device(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
     switch.set()
     fail = 0
     while True:
@@ -281,7 +281,7 @@ def test_a_failure_at_every_step(there: Config, switch: Switch) -> None:
 
 @pytest.mark.parametrize("done", range(10))
 def test_a_patch_that_breaks_off_is_rolled_back(switch: Switch, done: int) -> None:
-    target = SonicTarget(Device(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
     switch.set(operations=done)
     with pytest.raises(OfframpError, match=r"^config apply-patch: the patch broke off$"):
         target.apply()
@@ -289,7 +289,7 @@ def test_a_patch_that_breaks_off_is_rolled_back(switch: Switch, done: int) -> No
 
 
 def test_a_switch_that_does_not_do_what_it_says(switch: Switch) -> None:
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS)
     switch.set(forget="QUEUE")
     with pytest.raises(OfframpError, match="SONiC: table QUEUE does not read back as it was written"):
         target.apply()
@@ -297,7 +297,7 @@ def test_a_switch_that_does_not_do_what_it_says(switch: Switch) -> None:
 
 
 def test_a_rollback_that_fails_is_said(switch: Switch) -> None:
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS)
     switch.set(operations=1, fail=4)  # read, checkpoint, apply-patch, rollback
     with pytest.raises(
         OfframpError,
@@ -309,7 +309,7 @@ def test_a_rollback_that_fails_is_said(switch: Switch) -> None:
 def test_files_for_a_switch_elsewhere(tmp_path: Path) -> None:
     path, out = tmp_path / "config_db.json", tmp_path / "out"
     path.write_text(json.dumps(CONFIG))
-    target = SonicTarget(Files(out, "HERMOD", path), NEW)
+    target = SonicTarget(SonicFiles(out, "HERMOD", path), NEW)
     assert target.apply()
     assert target.differences() == []
     assert not target.apply()
@@ -327,7 +327,7 @@ def test_files_for_a_switch_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_files_are_written_together(tmp_path: Path, which: int) -> None:
     names = ("hermod.json", "hermod.patch.json", "hermod.undo-patch.json")
-    target = SonicTarget(Files(tmp_path, "HERMOD", None), NEW, PORTS)
+    target = SonicTarget(SonicFiles(tmp_path, "HERMOD", None), NEW, PORTS)
     (tmp_path / names[which]).mkdir()  # in its place nothing can be written
     if which == 1:
         with pytest.raises(OfframpError, match="cannot be read"):
@@ -341,25 +341,25 @@ def test_files_are_written_together(tmp_path: Path, which: int) -> None:
 def test_bad_input(tmp_path: Path, switch: Switch) -> None:
     path = tmp_path / "config_db.json"
     with pytest.raises(OfframpError, match=r"config_db\.json: cannot be read: No such file"):
-        Files(tmp_path, "HERMOD", path)
+        SonicFiles(tmp_path, "HERMOD", path)
     path.write_text("[]")
     with pytest.raises(OfframpError, match=r"config_db\.json: expected the tables of CONFIG_DB"):
-        Files(tmp_path, "HERMOD", path)
+        SonicFiles(tmp_path, "HERMOD", path)
     path.write_text("{")
     with pytest.raises(OfframpError, match=r"config_db\.json: expected JSON"):
-        Files(tmp_path, "HERMOD", path)
+        SonicFiles(tmp_path, "HERMOD", path)
     with pytest.raises(OfframpError, match="knows no ports; expected interfaces, or a config_db with a table PORT"):
-        SonicTarget(Files(tmp_path, "HERMOD", None), NEW)
+        SonicTarget(SonicFiles(tmp_path, "HERMOD", None), NEW)
     with pytest.raises(OfframpError, match=r"Ethernet5.0: expected a port of the switch"):
-        SonicTarget(Device(), NEW, ["Ethernet5"])
+        SonicTarget(SonicDevice(), NEW, ["Ethernet5"])
     with pytest.raises(OfframpError, match=r"^SONiC: port Ethernet8 of the job is not one of Ethernet0, Ethernet4$"):
-        SonicTarget(Device(), NEW, PORTS, members=["Ethernet8"])
+        SonicTarget(SonicDevice(), NEW, PORTS, members=["Ethernet8"])
     with pytest.raises(OfframpError, match="expected a name of 1 to 32 letters"):
-        SonicTarget(Device(), NEW, PORTS, name="HERMOD/1")
+        SonicTarget(SonicDevice(), NEW, PORTS, name="HERMOD/1")
 
 
 def test_no_permission(switch: Switch) -> None:
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(SonicDevice(), NEW, PORTS)
     (Path(switch._file).parent / "config").write_text("#!/bin/sh\necho 'Root privileges are required' >&2\nexit 1\n")
     with pytest.raises(OfframpError, match=r"^config checkpoint: no permission: Root privileges are required$"):
         target.apply()

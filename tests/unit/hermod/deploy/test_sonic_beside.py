@@ -19,8 +19,8 @@ import pytest
 import fake_sonic
 import sonic_configs
 import sonic_yang
-from offramp.hermod.deploy.limits import Limits
-from offramp.hermod.deploy.sonic.files import Files
+from offramp.hermod.deploy.limits import LineLimits
+from offramp.hermod.deploy.sonic.files import SonicFiles
 from offramp.hermod.deploy.sonic.fitting import NoRoomError, fit
 from offramp.hermod.deploy.sonic.removal import without
 from offramp.hermod.deploy.sonic.rows import cells, where
@@ -32,7 +32,7 @@ from sonic_configs import PORTS, Config
 CONFIGS = sonic_configs.every()
 PLAN = load_plan("mixtral-8x7b")
 MARKED = load_plan("mixtral-8x7b", ecn_bytes={queue: 1000 * (queue + 1) for queue in range(8)})
-LIMITS = Limits(100 * 10**9, police_bps={6: 40 * 10**9})
+LIMITS = LineLimits(100 * 10**9, police_bps={6: 40 * 10**9})
 
 
 class Memory:
@@ -192,7 +192,7 @@ def test_limits_and_marks() -> None:
     assert "WRED_PROFILE" not in fit(CONFIGS["default"], PLAN, PORTS, "HERMOD").tables
     rated = fitted.tables["SCHEDULER"]["HERMOD_1_ON_scheduler.0"]
     assert rated == {"type": "DWRR", "weight": "14", "meter_type": "bytes", "cir": "625000000", "cbs": "625000"}
-    every = Limits(100 * 10**9, police_bps=dict.fromkeys(range(1, 7), 10**9))
+    every = LineLimits(100 * 10**9, police_bps=dict.fromkeys(range(1, 7), 10**9))
     shared = fit(CONFIGS["default"], PLAN, PORTS, "HERMOD", limits=every).tables["SCHEDULER"]["HERMOD_7"]
     assert shared["pir"] == str(6 * 10**9 // 8)
     own = sonic_configs.default()
@@ -360,7 +360,7 @@ def test_files_and_the_plan_for_the_hosts(what: str, tmp_path: Path) -> None:
     path, out, config = tmp_path / "config_db.json", tmp_path / "out", CONFIGS[what]
     path.write_text(json.dumps(config))
     carried = out / "hermod.plan.json"
-    target = SonicTarget(Files(out, "HERMOD", path), PLAN, PORTS, carried=carried)
+    target = SonicTarget(SonicFiles(out, "HERMOD", path), PLAN, PORTS, carried=carried)
     assert target.apply()
     assert not target.apply()
     assert target.differences() == []

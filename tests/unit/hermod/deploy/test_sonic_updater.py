@@ -21,7 +21,7 @@ import pytest
 import fake_sonic
 import sonic_configs
 import sonic_updater
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.sonic.fitting import NoRoomError
 from offramp.hermod.deploy.sonic.patch import diff
 from offramp.hermod.deploy.sonic.target import SonicTarget
@@ -39,7 +39,7 @@ pytestmark = [
 OLD = {"brackets", "lists", "lists in brackets", "ranges of all ports in brackets", "one row for queue 7"}
 """Forms of earlier releases, which today's models refuse as they are."""
 BROKEN = {"a map that is missing"}
-LIMITS = Limits(100 * 10**9, police_bps={6: 40 * 10**9})
+LIMITS = LineLimits(100 * 10**9, police_bps={6: 40 * 10**9})
 MARKED = load_plan("mixtral-8x7b", ecn_bytes={queue: 1000 * (queue + 1) for queue in range(8)})
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from locks import waits_for
 from offramp.hermod.endhost import control as module
-from offramp.hermod.endhost.control import Control, Gathering, words
-from offramp.hermod.endhost.wire import HEADER_BYTES, Header, Kind
+from offramp.hermod.endhost.control import ControlChannel, Gathering, words
+from offramp.hermod.endhost.wire import HEADER_BYTES, FrameHeader, FrameType
 from offramp_base.errors import OfframpError
 
 
@@ -74,10 +74,10 @@ def test_rounds_wait_for_the_lock(change: str) -> None:
 def test_frames_of_several_threads_stay_whole() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        control = Control(ours, 30)
+        control = ControlChannel(ours, 30)
         assert waits_for(control._lock, lambda: control.send(*words(5, b"abc")))
         theirs.settimeout(10)
-        assert theirs.recv(1000) == Header(Kind.WORDS, 3, 5).pack() + b"abc"
+        assert theirs.recv(1000) == FrameHeader(FrameType.WORDS, 3, 5).pack() + b"abc"
         sizes = [1000, 70_000, 3, 200_000]
         threads = [
             threading.Thread(target=control.send, args=words(number, bytes([number]) * size))
@@ -92,7 +92,7 @@ def test_frames_of_several_threads_stay_whole() -> None:
             thread.join(10)
         payloads = {}
         while came:
-            header = Header.unpack(came[:HEADER_BYTES], 1)
+            header = FrameHeader.unpack(came[:HEADER_BYTES], 1)
             payload, came = came[HEADER_BYTES : HEADER_BYTES + header.length], came[HEADER_BYTES + header.length :]
             payloads[header.message] = payload
         assert payloads == {number: bytes([number]) * size for number, size in enumerate(sizes)}
@@ -107,7 +107,7 @@ def test_a_peer_that_does_not_listen_is_no_reason_to_wait_forever(timeout_s: flo
         def send() -> None:
             begun = time.monotonic()
             with pytest.raises(OSError, match=r".*"):
-                Control(ours, timeout_s).send(*words(1, bytes(1 << 24)))
+                ControlChannel(ours, timeout_s).send(*words(1, bytes(1 << 24)))
             ended.append(time.monotonic() - begun)
 
         thread = threading.Thread(target=send, daemon=True)

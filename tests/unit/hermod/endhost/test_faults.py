@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from endpoints import SECONDS, endpoints, view
-from offramp.hermod.endhost import Endpoint, Mark, Priorities, Tuning
+from offramp.hermod.endhost import CoflowPriority, Endpoint, Priorities, Tuning
 from offramp.hermod.endhost.control import Gathering
-from offramp.hermod.endhost.ledger import Ledger
-from offramp.hermod.endhost.transfers import Coflow, Outgoing
-from offramp.hermod.endhost.wire import HEADER_BYTES, MOST_WORDS, PROTOCOL, Header, Kind
+from offramp.hermod.endhost.ledger import TransferLedger
+from offramp.hermod.endhost.transfers import CoflowTransfers, OutgoingBytes
+from offramp.hermod.endhost.wire import HEADER_BYTES, MOST_WORDS, PROTOCOL, FrameHeader, FrameType
 from offramp.hermod.factors import CType, Factors
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Listener, Token, connect
@@ -186,12 +186,12 @@ def test_a_peer_that_is_turned_away_dials_again_and_says_so(caplog, monkeypatch)
     ("frame", "message"),
     [
         (bytes(HEADER_BYTES), "rank 1 sent a frame without a header"),
-        (Header(Kind.DATA, 10, 99, 0, 10).pack(), "rank 1 sent bytes that were not asked for"),
-        (Header(Kind.DATA, 10, 1, 95, 100).pack(), "rank 1 sent bytes that were not asked for"),
-        (Header(Kind.DATA, 100, 1, 0, 200).pack(), "rank 1 sent bytes that were not asked for"),
-        (Header(Kind.DATA, 101, 1, 0, 100).pack(), "rank 1 sent bytes that were not asked for"),
-        (Header(Kind.DATA, 0, 1, 0, 100).pack(), "rank 1 sent DATA where data belong"),
-        (Header(Kind.READY, 0, 1, 0, 100).pack(), "rank 1 sent READY where data belong"),
+        (FrameHeader(FrameType.DATA, 10, 99, 0, 10).pack(), "rank 1 sent bytes that were not asked for"),
+        (FrameHeader(FrameType.DATA, 10, 1, 95, 100).pack(), "rank 1 sent bytes that were not asked for"),
+        (FrameHeader(FrameType.DATA, 100, 1, 0, 200).pack(), "rank 1 sent bytes that were not asked for"),
+        (FrameHeader(FrameType.DATA, 101, 1, 0, 100).pack(), "rank 1 sent bytes that were not asked for"),
+        (FrameHeader(FrameType.DATA, 0, 1, 0, 100).pack(), "rank 1 sent DATA where data belong"),
+        (FrameHeader(FrameType.READY, 0, 1, 0, 100).pack(), "rank 1 sent READY where data belong"),
     ],
 )
 def test_nonsense_on_a_peers_connection_ends_all_ranks_with_one_line(frame: bytes, message: str):
@@ -206,7 +206,7 @@ def test_nonsense_on_a_peers_connection_ends_all_ranks_with_one_line(frame: byte
 
 
 def test_bytes_that_overlap_never_complete_a_transfer():
-    half = Header(Kind.DATA, 50, 1, 0, 100).pack() + bytes(50)
+    half = FrameHeader(FrameType.DATA, 50, 1, 0, 100).pack() + bytes(50)
     with endpoints(2, JOB, token=TOKEN) as (a, _):
         pending = a.exchange(1, {}, {1: view(100)})
         with peer(a, 1, 7) as sock:
@@ -217,14 +217,17 @@ def test_bytes_that_overlap_never_complete_a_transfer():
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (Header(Kind.WORDS, MOST_WORDS + 1, 1), f"rank 1 sent WORDS, {MOST_WORDS + 1} bytes, where control belongs"),
-        (Header(Kind.WORDS, 0xFFFFFFFF, 1), "rank 1 sent WORDS, 4294967295 bytes, where control belongs"),
-        (Header(Kind.READY, 1, 1, 0, 100), "rank 1 sent READY, 1 bytes, where control belongs"),
-        (Header(Kind.ABORT, 4097), "rank 1 sent ABORT, 4097 bytes, where control belongs"),
-        (Header(Kind.DATA, 1, 1, 0, 1), "rank 1 sent DATA, 1 bytes, where control belongs"),
+        (
+            FrameHeader(FrameType.WORDS, MOST_WORDS + 1, 1),
+            f"rank 1 sent WORDS, {MOST_WORDS + 1} bytes, where control belongs",
+        ),
+        (FrameHeader(FrameType.WORDS, 0xFFFFFFFF, 1), "rank 1 sent WORDS, 4294967295 bytes, where control belongs"),
+        (FrameHeader(FrameType.READY, 1, 1, 0, 100), "rank 1 sent READY, 1 bytes, where control belongs"),
+        (FrameHeader(FrameType.ABORT, 4097), "rank 1 sent ABORT, 4097 bytes, where control belongs"),
+        (FrameHeader(FrameType.DATA, 1, 1, 0, 1), "rank 1 sent DATA, 1 bytes, where control belongs"),
     ],
 )
-def test_lengths_of_control_frames_are_bounded(header: Header, message: str):
+def test_lengths_of_control_frames_are_bounded(header: FrameHeader, message: str):
     with endpoints(2, JOB, token=TOKEN) as (a, b):
         pending = a.exchange(1, {}, {1: view(1)})
         b._controls[0]._sock.sendall(header.pack())
@@ -244,7 +247,7 @@ def test_what_a_peer_reports_is_one_line():
     with endpoints(2, JOB, token=TOKEN) as (a, b):
         pending = a.exchange(1, {}, {1: view(1)})
         text = b"gone\n\x1b[2J"
-        b._controls[0].send(Header(Kind.ABORT, len(text)), text)
+        b._controls[0].send(FrameHeader(FrameType.ABORT, len(text)), text)
         assert str(pending.exception(SECONDS)) == "gone??[2J"
 
 
@@ -278,9 +281,9 @@ class Slow(dict):
 
 def test_a_transfer_that_is_submitted_while_its_peer_says_that_it_waits_is_sent():
     """Without its lock ``ready`` would note as early what ``submit`` has taken in meanwhile, and nothing be sent."""
-    ledger = Ledger()
-    coflow = Coflow(Mark((), 0, 0), 1, in_order=False)
-    out = Outgoing((1, 1), view(8, 1), coflow, 8)
+    ledger = TransferLedger()
+    coflow = CoflowTransfers(CoflowPriority((), 0, 0), 1, in_order=False)
+    out = OutgoingBytes((1, 1), view(8, 1), coflow, 8)
     coflow.cut({1: out}, None)
     submitting = threading.Thread(target=ledger.submit, args=(coflow, [out], []))
     ledger._outgoing = Slow(submitting)

@@ -7,29 +7,29 @@ import pytest
 
 from locks import waits_for
 from offramp.hermod.endhost import ledger as module
-from offramp.hermod.endhost.ledger import Ledger, NumberInUse
-from offramp.hermod.endhost.priorities import Mark
-from offramp.hermod.endhost.transfers import Coflow, Incoming, Outgoing
+from offramp.hermod.endhost.ledger import NumberInUse, TransferLedger
+from offramp.hermod.endhost.priorities import CoflowPriority
+from offramp.hermod.endhost.transfers import CoflowTransfers, Incoming, OutgoingBytes
 from offramp_base.errors import OfframpError
 
 
-def outgoing(message: int, data: bytes, number: int = 0) -> Outgoing:
+def outgoing(message: int, data: bytes, number: int = 0) -> OutgoingBytes:
     view = memoryview(bytearray(data))
-    coflow = Coflow(Mark((0,), 0, 0), number, in_order=False)
-    entry = Outgoing((1, message), view, coflow, len(view))
+    coflow = CoflowTransfers(CoflowPriority((0,), 0, 0), number, in_order=False)
+    entry = OutgoingBytes((1, message), view, coflow, len(view))
     coflow.cut({1: entry}, None)
     return entry
 
 
 def incoming(message: int, size: int) -> Incoming:
     view = memoryview(bytearray(size))
-    coflow = Coflow(Mark((0,), 0, 0), message, in_order=False)
+    coflow = CoflowTransfers(CoflowPriority((0,), 0, 0), message, in_order=False)
     return Incoming((1, message), view, coflow, size)
 
 
 def test_what_a_peer_waits_for_is_sent_whoever_comes_first() -> None:
     for early in (False, True):
-        ledger, transfer = Ledger(), outgoing(7, b"abcd")
+        ledger, transfer = TransferLedger(), outgoing(7, b"abcd")
         if early:
             ledger.ready((1, 7), 4)
             ledger.submit(transfer.coflow, [transfer], [])
@@ -44,7 +44,7 @@ def test_what_a_peer_waits_for_is_sent_whoever_comes_first() -> None:
 
 def test_transfers_that_come_early_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_EARLY", 3)
-    ledger = Ledger()
+    ledger = TransferLedger()
     for message in range(3):
         ledger.ready((1, message), 4)
     with pytest.raises(OfframpError, match="rank 1 waits for more than 3 transfers"):
@@ -66,7 +66,7 @@ def test_the_limit_holds_for_more_than_a_training_has() -> None:
 
 
 def test_another_size_is_named() -> None:
-    ledger, transfer = Ledger(), outgoing(7, b"abcd")
+    ledger, transfer = TransferLedger(), outgoing(7, b"abcd")
     ledger.submit(transfer.coflow, [transfer], [])
     for total in (3, 5):
         with pytest.raises(OfframpError, match=f"rank 1 expects {total} bytes in message 0x7, it gets 4"):
@@ -75,7 +75,7 @@ def test_another_size_is_named() -> None:
 
 
 def test_a_number_in_use_changes_nothing() -> None:
-    ledger, transfer = Ledger(), outgoing(7, b"abcd")
+    ledger, transfer = TransferLedger(), outgoing(7, b"abcd")
     ledger.submit(transfer.coflow, [transfer], [])
     again = outgoing(7, b"wxyz", 1)
     with pytest.raises(NumberInUse, match="message 0x7: is on its way already"):
@@ -91,7 +91,7 @@ def test_a_number_in_use_changes_nothing() -> None:
     "change", ["ready", "submit", "next", "arrived", "target", "sent", "waiting", "expects", "fail"]
 )
 def test_everything_waits_for_the_lock(change: str) -> None:
-    ledger, transfer = Ledger(), outgoing(7, b"abcd")
+    ledger, transfer = TransferLedger(), outgoing(7, b"abcd")
     coming = incoming(8, 4)
     ledger.submit(coming.coflow, [], [coming])
     on_its_way = outgoing(9, b"abcd")
@@ -114,7 +114,7 @@ def test_everything_waits_for_the_lock(change: str) -> None:
 
 
 def test_a_failure_ends_every_coflow_once_and_leaves_nothing_to_send() -> None:
-    ledger, going, coming = Ledger(), outgoing(7, b"abcd"), incoming(8, 4)
+    ledger, going, coming = TransferLedger(), outgoing(7, b"abcd"), incoming(8, 4)
     ledger.submit(going.coflow, [going], [])
     ledger.submit(coming.coflow, [], [coming])
     ledger.ready((1, 7), 4)
@@ -135,7 +135,7 @@ def test_a_failure_ends_every_coflow_once_and_leaves_nothing_to_send() -> None:
 
 
 def test_arriving_bytes_come_in_order_and_whole() -> None:
-    ledger, coming = Ledger(), incoming(8, 4)
+    ledger, coming = TransferLedger(), incoming(8, 4)
     ledger.submit(coming.coflow, [], [coming])
     for route, offset, length, total in (
         ((1, 7), 0, 4, 4),

@@ -8,24 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.hermod.endhost.priorities import Mark, Priorities
-from offramp.hermod.endhost.scheduler import Scheduler
-from offramp.hermod.endhost.transfers import Coflow, Outgoing
+from offramp.hermod.endhost.priorities import CoflowPriority, Priorities
+from offramp.hermod.endhost.scheduler import CoflowScheduler
+from offramp.hermod.endhost.transfers import CoflowTransfers, OutgoingBytes
 from offramp.hermod.factors import CType, Factors
 from offramp.hermod.queues import plan_queues
 from offramp_base.errors import OfframpError
 
 
-def coflow(urgency: int, number: int, sizes: dict[int, int], *, in_order: bool = False, spans=None) -> Coflow:
-    flow = Coflow(Mark((urgency,), urgency, 0), number, in_order)
+def coflow(urgency: int, number: int, sizes: dict[int, int], *, in_order: bool = False, spans=None) -> CoflowTransfers:
+    flow = CoflowTransfers(CoflowPriority((urgency,), urgency, 0), number, in_order)
     outgoing = {
-        peer: Outgoing((peer, number), memoryview(bytes(size)), flow, size, ready=True) for peer, size in sizes.items()
+        peer: OutgoingBytes((peer, number), memoryview(bytes(size)), flow, size, ready=True)
+        for peer, size in sizes.items()
     }
     flow.cut(outgoing, spans)
     return flow
 
 
-def drain(scheduler: Scheduler, chunk: int, blocked=frozenset()) -> list[tuple[int, int, int]]:
+def drain(scheduler: CoflowScheduler, chunk: int, blocked=frozenset()) -> list[tuple[int, int, int]]:
     """Coflow, peer and bytes of each chunk until nothing can go."""
     sent = []
     while (piece := scheduler.next(blocked)) is not None:
@@ -36,7 +37,7 @@ def drain(scheduler: Scheduler, chunk: int, blocked=frozenset()) -> list[tuple[i
 
 
 def test_a_more_urgent_coflow_goes_before_the_next_chunk_of_a_lower_one():
-    scheduler = Scheduler()
+    scheduler = CoflowScheduler()
     scheduler.add(coflow(5, 1, {1: 30}))
     piece = scheduler.next(())
     assert piece is not None
@@ -46,14 +47,14 @@ def test_a_more_urgent_coflow_goes_before_the_next_chunk_of_a_lower_one():
 
 
 def test_equal_priorities_go_in_order_of_submission():
-    scheduler = Scheduler()
+    scheduler = CoflowScheduler()
     for number in (2, 1, 3):
         scheduler.add(coflow(0, number, {1: 10}))
     assert [number for number, *_ in drain(scheduler, 10)] == [1, 2, 3]
 
 
 def test_transfers_of_one_coflow_take_turns_and_sub_phases_do_not():
-    scheduler = Scheduler()
+    scheduler = CoflowScheduler()
     scheduler.add(coflow(0, 1, {1: 20, 2: 10}))
     assert drain(scheduler, 10) == [(1, 1, 10), (1, 2, 10), (1, 1, 10)]
     scheduler.add(coflow(0, 2, {1: 20, 2: 10}, in_order=True, spans=[(1, 0, 15), (2, 0, 10), (1, 15, 20)]))
@@ -61,7 +62,7 @@ def test_transfers_of_one_coflow_take_turns_and_sub_phases_do_not():
 
 
 def test_a_lower_coflow_takes_only_peers_that_no_higher_one_can_use():
-    scheduler = Scheduler()
+    scheduler = CoflowScheduler()
     high, low = coflow(1, 1, {1: 10}), coflow(2, 2, {1: 10, 2: 10})
     scheduler.add(high)
     scheduler.add(low)
@@ -76,13 +77,13 @@ def test_a_lower_coflow_takes_only_peers_that_no_higher_one_can_use():
 @given(st.integers(0, 2**32 - 1))
 def test_every_byte_goes_once_and_nothing_overtakes(seed: int):
     rng = np.random.default_rng(seed)
-    scheduler = Scheduler()
+    scheduler = CoflowScheduler()
     waiting = []
     for number in range(int(rng.integers(1, 6))):
         sizes = {int(p): int(rng.integers(1, 50)) for p in rng.choice(4, int(rng.integers(1, 5)), replace=False)}
         waiting.append(coflow(int(rng.integers(3)), number, sizes, in_order=False))
     left = {c.number: {p.outgoing.route[0]: p.stop for p in c.pieces} for c in waiting}
-    active: list[Coflow] = []
+    active: list[CoflowTransfers] = []
     while waiting or any(any(peers.values()) for peers in left.values()):
         if waiting and rng.random() < 0.3:
             active.append(waiting.pop())
@@ -105,12 +106,14 @@ def test_every_byte_goes_once_and_nothing_overtakes(seed: int):
     assert len(scheduler) == 0
 
 
-def stuck(coflow: Coflow, blocked: set, active: list[Coflow], left: dict[int, dict[int, int]]) -> bool:
+def stuck(
+    coflow: CoflowTransfers, blocked: set, active: list[CoflowTransfers], left: dict[int, dict[int, int]]
+) -> bool:
     peers = [peer for peer, count in left[coflow.number].items() if count]
     return all((peer, coflow.mark.dscp) in blocked or busy(coflow, peer, active, left) for peer in peers)
 
 
-def busy(coflow: Coflow, peer: int, active: list[Coflow], left: dict[int, dict[int, int]]) -> bool:
+def busy(coflow: CoflowTransfers, peer: int, active: list[CoflowTransfers], left: dict[int, dict[int, int]]) -> bool:
     return any(c.place < coflow.place and left[c.number].get(peer, 0) for c in active)
 
 
@@ -128,12 +131,12 @@ def test_marks_follow_the_job():
     assert [m.dscp for m in marks] == sorted((m.dscp for m in marks), reverse=True)
     assert bands == sorted(bands)
     assert set(bands) == {0, 1, 2}
-    assert priorities.mark(Factors(0, CType.EP, 0)) == Mark((0, 0, 0), 63, 6)
+    assert priorities.mark(Factors(0, CType.EP, 0)) == CoflowPriority((0, 0, 0), 63, 6)
     assert priorities.mark(None).key > max(m.key for m in marks)
     assert priorities.control.dscp == 48
-    assert {Priorities.off().mark(f) for f in priorities.codec.every()} == {Mark((), 0, 0)}
-    assert Priorities.off().control == Mark((), 0, 0)
+    assert {Priorities.off().mark(f) for f in priorities.codec.every()} == {CoflowPriority((), 0, 0)}
+    assert Priorities.off().control == CoflowPriority((), 0, 0)
     kept_free = plan_queues(priorities.codec, control=())
-    assert Priorities(priorities.codec, kept_free).control == Mark((), 0, 0)
+    assert Priorities(priorities.codec, kept_free).control == CoflowPriority((), 0, 0)
     with pytest.raises(OfframpError, match="microbatch 8"):
         priorities.mark(Factors(8, CType.EP, 0))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exact_flow import ExactFlow
 from offramp.hermod.dag import COMBINE_GRADIENT, DISPATCH, REDUCE_SCATTER, Coflow, Compute, Dag, Flows, Task
 from offramp.hermod.factors import CType, Factors
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.policies import order_of
 from offramp_sim.hermod.flow.simulate import simulate
@@ -62,7 +62,7 @@ def test_ends_are_those_in_fractions(
 ) -> None:
     dag, ports = random_dag(seed)
     ranks = np.arange(ports)
-    fabric = Fabric(ranks, ranks, ports, 1, 1.0, routing, 2)
+    fabric = BisectionFabric(ranks, ranks, ports, 1, 1.0, routing, 2)
     loaded = load(dag, fabric, granularity="flow" if separate else "coflow")
     exact = ExactFlow(loaded, order_of(dag, policy, queues, hosts=hosts))
     outcome = simulate(loaded, policy, queues=queues, hosts=hosts, slack_s=1e-9)

@@ -11,24 +11,24 @@ import pytest
 from offramp.hermod.build import build, job_dag
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows
 from offramp.hermod.factors import CType, Factors
-from offramp.hermod.job import Job, named_job
-from offramp.hermod.models import Model
+from offramp.hermod.job import HermodJob, named_job
+from offramp.hermod.models import DecoderTransformer
 from offramp.hermod.placement import Placement
 from offramp.hermod.traffic import JobTraffic
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow import alltoall
 from offramp_sim.hermod.flow.bars import LANES, bars
 from offramp_sim.hermod.flow.concurrency import concurrent
-from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.policies import NAMES
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
-from offramp_sim.hermod.flow.study import Setup, compare
+from offramp_sim.hermod.flow.study import SimulationSetup, compare
 
-SPARSE = Model("sparse", 8, 256, 4, 4, 100, 1024, experts=4, top_k=2)
+SPARSE = DecoderTransformer("sparse", 8, 256, 4, 4, 100, 1024, experts=4, top_k=2)
 
 
-def job(**changes: object) -> Job:
+def job(**changes: object) -> HermodJob:
     given = {
         "gpus": 16,
         "pp": 2,
@@ -38,29 +38,29 @@ def job(**changes: object) -> Job:
         "nics_per_server": 2,
         "nic_gbps": 5,
     }
-    return Job(SPARSE, **{**given, **changes})  # type: ignore[arg-type]
+    return HermodJob(SPARSE, **{**given, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("pp", "chunks"), [(2, 2), (4, 2)])
 def test_interleaving_shrinks_the_bubble_by_the_number_of_chunks(pp: int, chunks: int) -> None:
-    model = Model("dense", 16, 256, 4, 4, 100, 1024)
+    model = DecoderTransformer("dense", 16, 256, 4, 4, 100, 1024)
     given = {"gpus": pp, "micro_batches": 8, "gpus_per_server": 1, "nics_per_server": 1, "nic_gbps": 1e9}
     times = {
         v: compare(
-            Job(model, pp=pp, schedule="interleaved" if v > 1 else "1f1b", chunks=v, **given),  # type: ignore[arg-type]
+            HermodJob(model, pp=pp, schedule="interleaved" if v > 1 else "1f1b", chunks=v, **given),  # type: ignore[arg-type]
             ("fair",),
-            Setup(iterations=2),
+            SimulationSetup(iterations=2),
         )["fair"].iteration_ends[0]
         for v in (1, chunks)
     }
-    work = 8 * 3 * 16 / pp * sum(Job(model, pp=pp, **given).layer_seconds())  # type: ignore[arg-type]
+    work = 8 * 3 * 16 / pp * sum(HermodJob(model, pp=pp, **given).layer_seconds())  # type: ignore[arg-type]
     assert times[1] == pytest.approx(work * (1 + (pp - 1) / 8), rel=1e-3)
     assert times[chunks] == pytest.approx(work * (1 + (pp - 1) / (8 * chunks)), rel=1e-3)
 
 
 @pytest.mark.parametrize("policy", NAMES)
 def test_every_policy_ends_and_respects_the_dag(policy: str) -> None:
-    outcome = compare(job(imbalance=0.5), (policy,), Setup(iterations=2))[policy]
+    outcome = compare(job(imbalance=0.5), (policy,), SimulationSetup(iterations=2))[policy]
     _respected(outcome)
 
 
@@ -84,7 +84,7 @@ def _alone(outcome: FlowResult, coflow: Coflow) -> float:
 
 
 def test_no_link_carries_more_than_it_can() -> None:
-    outcome = compare(job(), ("fair",), Setup(iterations=2))["fair"]
+    outcome = compare(job(), ("fair",), SimulationSetup(iterations=2))["fair"]
     fabric = outcome.loaded.fabric
     total = np.zeros(fabric.resources)
     for _, coflow in outcome.loaded.dag.coflows():
@@ -96,10 +96,12 @@ def test_no_link_carries_more_than_it_can() -> None:
 def test_all_gain_is_lost_with_the_upper_bits_and_kept_with_the_split_map() -> None:
     dense = named_job("gpt3-13b", nic_gbps=25)
     seconds = {
-        (scheme, queues): compare(dense, ("hermod",), Setup(queues=queues, scheme=scheme))["hermod"].iteration_s
+        (scheme, queues): compare(dense, ("hermod",), SimulationSetup(queues=queues, scheme=scheme))[
+            "hermod"
+        ].iteration_s
         for scheme, queues in itertools.product(("split", "msb"), (2, 8))
     }
-    fair = compare(dense, ("fair", "hermod"), Setup())
+    fair = compare(dense, ("fair", "hermod"), SimulationSetup())
     exact = fair["hermod"].iteration_s
     base = fair["fair"].iteration_s
     assert exact < 0.92 * base
@@ -110,7 +112,7 @@ def test_all_gain_is_lost_with_the_upper_bits_and_kept_with_the_split_map() -> N
 
 def test_spraying_meets_no_link_but_the_nics() -> None:
     placement = Placement.of(named_job("mixtral-8x22b"))
-    spray, ecmp = (Fabric.of(placement, 100, routing) for routing in ("spray", "ecmp"))
+    spray, ecmp = (BisectionFabric.of(placement, 100, routing) for routing in ("spray", "ecmp"))
     flows = Flows(np.array([0, 5]), np.array([100, 6]), np.array([10.0, 10.0]))
     assert set(spray.route(flows, CType.PP)[1]) == {0, 5, 128 + 100, 128 + 6}
     links = set(ecmp.route(flows, CType.PP)[1]) - set(spray.route(flows, CType.PP)[1])
@@ -121,7 +123,7 @@ def test_spraying_meets_no_link_but_the_nics() -> None:
 
 def test_ecmp_is_even_on_many_pairs() -> None:
     placement = Placement.of(named_job("mixtral-8x22b"))
-    ecmp = Fabric.of(placement, 100, "ecmp")
+    ecmp = BisectionFabric.of(placement, 100, "ecmp")
     source, sink = np.divmod(np.arange(128 * 128), 128)
     count = np.bincount(ecmp.spine(source, sink, CType.EP), minlength=16)
     assert abs(count - 1024).max() < 5 * 32  # five standard deviations
@@ -129,7 +131,7 @@ def test_ecmp_is_even_on_many_pairs() -> None:
 
 def test_nothing_travels_inside_a_server() -> None:
     described = named_job("qwen-moe-12l")
-    fabric = Fabric.of(Placement.of(described), 100)
+    fabric = BisectionFabric.of(Placement.of(described), 100)
     coflow = next(c for _, c in job_dag(described, 1).coflows() if c.ctype is CType.EP)
     away = fabric.servers[coflow.flows.source] != fabric.servers[coflow.flows.sink]
     assert (fabric.travels(coflow.flows) == away).all()
@@ -165,7 +167,7 @@ def test_coflows_at_core_switches_by_hand() -> None:
     described = named_job("mixtral-8x22b", micro_batches=2)
     counts = {}
     for routing in ("spray", "ecmp"):
-        outcome = compare(described, ("fair",), Setup(iterations=2, routing=routing))["fair"]
+        outcome = compare(described, ("fair",), SimulationSetup(iterations=2, routing=routing))["fair"]
         when, count = concurrent(outcome, 40)
         assert count.shape == (40, 16)
         counts[routing] = count
@@ -184,7 +186,7 @@ def test_coflows_at_core_switches_by_hand() -> None:
 
 
 def test_bars_are_those_of_one_replica() -> None:
-    outcome = compare(job(), ("fair",), Setup(iterations=2))["fair"]
+    outcome = compare(job(), ("fair",), SimulationSetup(iterations=2))["fair"]
     begin, end = outcome.iteration_ends[0], outcome.iteration_ends[1]
     drawn = bars(outcome, begin, end)
     stretches = drawn.stretches
@@ -213,7 +215,7 @@ def test_what_is_held_up_is_what_a_coflow_takes_beyond_its_time_alone() -> None:
     ]
     ranks = np.arange(2)
     dag = Dag(list(tasks), 2, 1, 1, 1, 8, False)
-    outcome = simulate(load(dag, Fabric(ranks, ranks, 2, 1, 1.0)), "hermod", slack_s=0.0)
+    outcome = simulate(load(dag, BisectionFabric(ranks, ranks, 2, 1, 1.0)), "hermod", slack_s=0.0)
     drawn = bars(outcome, 0.0, 6.0)
     assert drawn.stretches == {(2, "PP"): [(0, 2)], (3, "DP"): [(0, 5)], (0, "forward"): [(0, 6)]}
     assert drawn.held_up == {3: [(0, 2)]}
@@ -222,9 +224,9 @@ def test_what_is_held_up_is_what_a_coflow_takes_beyond_its_time_alone() -> None:
 
 def test_what_cannot_be_simulated_is_said() -> None:
     with pytest.raises(OfframpError, match="policy best: expected one of fair, fifo"):
-        compare(job(), ("best",), Setup())
+        compare(job(), ("best",), SimulationSetup())
     with pytest.raises(OfframpError, match=r"all-to-all fast: expected one of fluid"):
-        compare(job(), ("fair",), Setup(all_to_all="fast"))
+        compare(job(), ("fair",), SimulationSetup(all_to_all="fast"))
     dag = build(JobTraffic(job(), Placement.of(job())), 1)
     with pytest.raises(OfframpError, match="policy ep-first: has no code points"):
-        simulate(load(dag, Fabric.of(Placement.of(job()), 5)), "ep-first", queues=4)
+        simulate(load(dag, BisectionFabric.of(Placement.of(job()), 5)), "ep-first", queues=4)

@@ -14,7 +14,7 @@ from offramp_sim.hermod.flow import study
 from offramp_sim.hermod.flow.bars import bars
 from offramp_sim.hermod.flow.concurrency import concurrent
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.flow.study import Setup, one, prepare
+from offramp_sim.hermod.flow.study import SimulationSetup, one, prepare
 
 pytestmark = pytest.mark.full
 
@@ -31,7 +31,7 @@ JOBS = {
 }
 
 
-def both(monkeypatch: pytest.MonkeyPatch, name: str, setup: Setup) -> tuple[Loaded, Loaded]:
+def both(monkeypatch: pytest.MonkeyPatch, name: str, setup: SimulationSetup) -> tuple[Loaded, Loaded]:
     preset, changes = JOBS[name]
     job = replace(load_job(preset), **changes)  # type: ignore[arg-type]
     objects = prepare(job, setup)
@@ -53,7 +53,7 @@ def assert_same_loads(one: Loaded, other: Loaded) -> None:
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("routing", ["ecmp", "spray"])
 def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str, routing: str) -> None:
-    objects, arrays = both(monkeypatch, name, Setup(iterations=3, routing=routing, seed=3))
+    objects, arrays = both(monkeypatch, name, SimulationSetup(iterations=3, routing=routing, seed=3))
     assert not arrays.dag.tasks
     for field in fields(Loaded):
         if field.name not in {"dag", "fabric", "load", "use_row", "use", "amount", "weight", "after"}:
@@ -62,14 +62,14 @@ def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str
     assert next(rows) == next(rows)
     assert_same_loads(objects, arrays)
     for policy in ("fifo", "hermod", "lina"):
-        results = [one(loaded, policy, Setup()) for loaded in (objects, arrays)]
+        results = [one(loaded, policy, SimulationSetup()) for loaded in (objects, arrays)]
         assert results[0].iteration_ends == results[1].iteration_ends
         np.testing.assert_array_equal(results[0].end, results[1].end)
 
 
 def test_tasks_one_by_one_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, arrays = both(monkeypatch, "even", Setup(iterations=2))
-    outcome = one(arrays, "fifo", Setup())
+    _, arrays = both(monkeypatch, "even", SimulationSetup(iterations=2))
+    outcome = one(arrays, "fifo", SimulationSetup())
     with pytest.raises(OfframpError, match="64 workers: its tasks are not kept one by one, expected fewer or a sample"):
         bars(outcome, 0, 1)
     with pytest.raises(OfframpError, match="64 workers"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp_sim.hermod.flow.study import Setup, compare
+from offramp_sim.hermod.flow.study import SimulationSetup, compare
 from offramp_sim.hermod.framing import goodput
 from offramp_sim.reproduce.catalogue import find, items
 from offramp_sim.reproduce.hermod import effects as hermod_effects
@@ -40,10 +40,10 @@ def test_the_share_of_ep_is_the_thesis_s() -> None:
 
 
 def test_a_case_of_the_sweep_is_what_one_run_gives() -> None:
-    times = hermod_sweep.run(hermod_sweep.Case("gpt3-175b", 128, 0))
+    times = hermod_sweep.run(hermod_sweep.SweepCase("gpt3-175b", 128, 0))
     assert set(times) == {"spray", "ecmp"}
     job = simulated_job("gpt3-175b", 128, nic_gbps=200)
-    alone = compare(job, ("fifo", "hermod"), Setup(routing="spray"))
+    alone = compare(job, ("fifo", "hermod"), SimulationSetup(routing="spray"))
     row = times["spray"]["200"]
     assert row["Megatron (FIFO)"] == pytest.approx(alone["fifo"].iteration_s)
     assert row["Hermod"] == pytest.approx(alone["hermod"].iteration_s)
@@ -54,10 +54,10 @@ def test_every_change_is_one_that_a_job_or_a_set_up_has() -> None:
     for change in hermod_effects.CHANGES:
         for model in SIMULATED:
             simulated_job(model, **change.job)
-        Setup(**change.setup)
+        SimulationSetup(**change.setup)
     headers = next(change for change in hermod_effects.CHANGES if change.payload == 1024)
     slower, default = (
-        hermod_effects.run(hermod_effects.Case("gpt3-175b", each, ("hermod",), 0))["hermod"]
+        hermod_effects.run(hermod_effects.EffectCase("gpt3-175b", each, ("hermod",), 0))["hermod"]
         for each in (headers, hermod_effects.CHANGES[0])
     )
     assert default < slower < default / goodput(1024)

@@ -9,9 +9,9 @@ import pytest
 
 from offramp.hermod.job_file import load_job
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow.study import Setup, compare
+from offramp_sim.hermod.flow.study import SimulationSetup, compare
 
-SPRAY = Setup(iterations=2, routing="spray")
+SPRAY = SimulationSetup(iterations=2, routing="spray")
 
 
 @pytest.mark.parametrize(

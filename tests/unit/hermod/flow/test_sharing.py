@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from offramp.hermod.dag import Coflow, Dag, Flows
 from offramp.hermod.factors import CType, Factors
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow.fabric import Fabric
-from offramp_sim.hermod.flow.layout import Context
+from offramp_sim.hermod.flow.fabric import BisectionFabric
+from offramp_sim.hermod.flow.layout import FlowRunState
 from offramp_sim.hermod.flow.network import Loaded, load
 from offramp_sim.hermod.flow.policies import order_of
 from offramp_sim.hermod.flow.simulate import memory, simulate
@@ -26,7 +26,7 @@ def coflow(ctype: CType, rows: list[tuple[int, int, float]], mid: int = 0, waits
 
 def loaded(coflows: list[Coflow], ports: int, routing: str = "spray", **how: object) -> Loaded:
     ranks = np.arange(ports)
-    fabric = Fabric(ranks, ranks, ports, 1, 1.0, routing, 2)
+    fabric = BisectionFabric(ranks, ranks, ports, 1, 1.0, routing, 2)
     return load(Dag(list(coflows), ports, 1, 1, 1, 8, False), fabric, **how)  # type: ignore[arg-type]
 
 
@@ -71,7 +71,7 @@ def test_rates_are_those_of_progressive_filling(seed: int, routing: str, separat
     arrays = memory(every, order, 0.0)
     _until_first_rates(arrays.address)
     expected = filled(every, order.level[every.coflow_of_flow])
-    assert arrays[Context.rate] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert arrays[FlowRunState.rate] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def _until_first_rates(context: int) -> None:

@@ -14,8 +14,8 @@ from offramp.hermod.matching import bound  # noqa: E402
 from offramp.hermod.matching.decompose import decompose  # noqa: E402
 from offramp.hermod.matching.literal import literal  # noqa: E402
 from offramp.hermod.operator.agreement import UNKNOWN, Proposal, agree  # noqa: E402
-from offramp.hermod.operator.choice import Cost, cut  # noqa: E402
-from offramp.hermod.operator.exchange import Exchange  # noqa: E402
+from offramp.hermod.operator.choice import OperatorCost, cut  # noqa: E402
+from offramp.hermod.operator.exchange import CoflowExchange  # noqa: E402
 from offramp_base.errors import OfframpError  # noqa: E402
 
 
@@ -29,7 +29,7 @@ def random_rows(seed: int) -> np.ndarray:
 @given(st.integers(0, 2**32 - 1), st.sampled_from([None, 0, 1, 8]), st.booleans())
 def test_every_byte_once_and_both_ends_alike(seed: int, quantum: int | None, back: bool):
     rows = random_rows(seed)
-    exchange = Exchange(rows, 3, None if quantum is None else decompose(rows, quantum=quantum))
+    exchange = CoflowExchange(rows, 3, None if quantum is None else decompose(rows, quantum=quantum))
     if back:
         exchange = exchange.transposed
         rows = rows.T
@@ -52,7 +52,7 @@ def test_every_byte_once_and_both_ends_alike(seed: int, quantum: int | None, bac
 @given(st.integers(0, 2**32 - 1))
 def test_in_a_sub_phase_nobody_sends_or_hears_two(seed: int):
     rows = random_rows(seed)
-    exchange = Exchange(rows, 1, decompose(rows))
+    exchange = CoflowExchange(rows, 1, decompose(rows))
     phases = [exchange.phases(rank) for rank in range(len(rows))]
     for of_phase in zip(*phases, strict=True):
         heard = []
@@ -69,17 +69,17 @@ def test_in_a_sub_phase_nobody_sends_or_hears_two(seed: int):
 def test_digests_differ_where_exchanges_do():
     rows = np.array([[0, 4, 1], [2, 0, 3], [5, 0, 0]])
     schedule = decompose(rows)
-    several = [Exchange(rows, 1, schedule), Exchange(rows, 2, schedule), Exchange(rows, 1, None)]
-    several += [several[0].transposed, Exchange(rows, 1, literal(rows))]
+    several = [CoflowExchange(rows, 1, schedule), CoflowExchange(rows, 2, schedule), CoflowExchange(rows, 1, None)]
+    several += [several[0].transposed, CoflowExchange(rows, 1, literal(rows))]
     assert len({e.digest for e in several}) == len(several)
-    assert Exchange(rows.copy(), 1, decompose(rows)).digest == several[0].digest
+    assert CoflowExchange(rows.copy(), 1, decompose(rows)).digest == several[0].digest
     assert all(0 <= e.digest < 2**63 for e in several)
 
 
 def test_the_dearer_a_sub_phase_the_fewer_there_are():
     rows = np.random.default_rng(1).integers(1, 10**6, (12, 12))
     moving = rows - np.diag(np.diag(rows))
-    schedules = [cut(rows, 1, None, lambda s=s: Cost(s, 1e-9), 0) for s in (0.0, 1e-5, 1e-3, 1.0)]
+    schedules = [cut(rows, 1, None, lambda s=s: OperatorCost(s, 1e-9), 0) for s in (0.0, 1e-5, 1e-3, 1.0)]
     counts = [len(s) for s in schedules if s is not None]
     assert len(counts) == 4
     assert counts == sorted(counts, reverse=True)
@@ -87,7 +87,7 @@ def test_the_dearer_a_sub_phase_the_fewer_there_are():
     assert schedules[0] is not None
     assert schedules[0].total == bound(moving)
 
-    def unasked() -> Cost:
+    def unasked() -> OperatorCost:
         raise AssertionError
 
     assert cut(rows, 1, None, unasked, 10**9) is None  # small

@@ -5,20 +5,30 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.hermod.switch.entries import BY_SOURCE, MEMBERS, UPPER, Profile, Rate, Role, SwitchPlan, cell, state_for
+from offramp.hermod.switch.entries import (
+    BY_SOURCE,
+    MEMBERS,
+    UPPER,
+    GateRole,
+    MeterRate,
+    SwitchPlan,
+    ThresholdProfile,
+    cell,
+    state_for,
+)
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.state import RATE as RATE_OF_CELL
 
-RATE = Rate(1000, 100)
+RATE = MeterRate(1000, 100)
 
 REFUSED = {
     "DSCP 64: expected 0 to 63": {"queues": {64: 0}},
     "DSCP -1: expected 0 to 63": {"queues": {-1: 0}},
     "DSCP 63: queue 8: expected 0 to 7": {"queues": {63: 8}},
-    "role of DSCP 64: expected 0 to 63": {"roles": {64: Role(held=True)}},
+    "role of DSCP 64: expected 0 to 63": {"roles": {64: GateRole(held=True)}},
     "queue 8 of other DSCPs: expected 0 to 7": {"other": 8},
     "queue 8 of frames without DSCP: expected 0 to 7": {"without_dscp": 8},
-    "profile of queue 8: expected 0 to 7": {"profiles": {8: Profile(1)}},
+    "profile of queue 8: expected 0 to 7": {"profiles": {8: ThresholdProfile(1)}},
     "rate of queue 8: expected 0 to 7": {"police": {8: RATE}, "members": (1,)},
     "port 512 of the job: expected 0 to 511": {"members": (512,)},
     "rates of queues: for no port; expected the job's, or all of the switch's": {"police": {7: RATE}},
@@ -34,13 +44,13 @@ def test_a_plan_that_is_none_is_refused_in_a_line(line: str) -> None:
 
 
 def test_the_highest_numbers_are_taken() -> None:
-    SwitchPlan({63: 7}, roles={63: Role(held=True)}, members=(511,), police={7: RATE}, ports=(511,), upper=RATE)
+    SwitchPlan({63: 7}, roles={63: GateRole(held=True)}, members=(511,), police={7: RATE}, ports=(511,), upper=RATE)
 
 
 @pytest.mark.parametrize(("bytes_per_s", "burst"), [(0, 1), (1, 0), (-1, 1)])
 def test_a_rate_that_is_none(bytes_per_s: int, burst: int) -> None:
     with pytest.raises(OfframpError, match="expected 1 up"):
-        Rate(bytes_per_s, burst)
+        MeterRate(bytes_per_s, burst)
 
 
 def test_members_and_rates_become_entries_and_cells() -> None:

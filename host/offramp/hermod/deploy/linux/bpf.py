@@ -60,14 +60,14 @@ def opened(descriptor: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-class Words:
+class WordMap:
     """A map from 64-bit words to 64-bit words."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     @classmethod
-    def new(cls, entries: int) -> Words:
+    def new(cls, entries: int) -> WordMap:
         """An empty map with room for ``entries`` entries.
 
         Raises:
@@ -166,7 +166,7 @@ def attached(index: int) -> int | None:
     return None
 
 
-def words_of(program: int) -> Words:
+def words_of(program: int) -> WordMap:
     """The map of our program.
 
     Raises:
@@ -174,7 +174,7 @@ def words_of(program: int) -> Words:
     """
     number = ctypes.c_uint32()
     _info(program, maps=(1, ctypes.addressof(number)))
-    return Words(_call(_MAP_BY_ID, struct.pack("I", number.value), "open a map"))
+    return WordMap(_call(_MAP_BY_ID, struct.pack("I", number.value), "open a map"))
 
 
 def _info(program: int, maps: tuple[int, int] = (0, 0)) -> bytes:

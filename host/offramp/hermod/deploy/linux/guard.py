@@ -164,7 +164,7 @@ class GuardTarget:
                 os.close(old)
 
     def _load(self, permits: Permits, old: int | None) -> None:
-        words = bpf.Words.new(len(permits.by_cgroup) + 2)
+        words = bpf.WordMap.new(len(permits.by_cgroup) + 2)
         with bpf.opened(words.descriptor):
             for key, mask in {COUNT: 0, GUARDED: permits.guarded, **permits.by_cgroup}.items():
                 words.put(key, mask)

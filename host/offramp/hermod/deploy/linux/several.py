@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from offramp.hermod.deploy.target import Difference, Target
+from offramp.hermod.deploy.target import DeployTarget, Difference
 
 
-class HostTarget(Target, Protocol):
+class HostTarget(DeployTarget, Protocol):
     """Something of an interface that can be put back."""
 
     def commands(self) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.linux.prefixes import blocks, tos_match
 from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError
@@ -98,7 +98,7 @@ class TcState:
         return [f"qdisc add dev {interface} root handle {HANDLE} prio bands {self.queues} priomap {default}"]
 
 
-def state_for(plan: QueuePlan, kind: str, limits: Limits | None) -> TcState:
+def state_for(plan: QueuePlan, kind: str, limits: LineLimits | None) -> TcState:
     """The plan on an interface; ``limits`` are of htb, which has the rate of the line from them.
 
     Raises:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.linux.host import settings
 from offramp.hermod.deploy.linux.show import root_of, state_from
 from offramp.hermod.deploy.linux.state import HANDLE, TcState, state_for
@@ -27,8 +27,8 @@ class LinuxTarget:
         plan: the plan that the interface is to have.
         kind: ``prio``, ``htb``, or ``auto``: htb if a rate is given or the kernel has no prio, which knows no rates.
         rate_bps: of the line, for htb; None: what the interface says.
-        control, lowest, police: with htb, shares and rates as :class:`~offramp.hermod.deploy.limits.Limits` has them.
-        tc: runs tc's commands.
+        control, lowest, police: with htb, shares and rates as :class:`~offramp.hermod.deploy.limits.LineLimits` has
+        them. tc: runs tc's commands.
 
     Raises:
         OfframpError: no such interface, an unknown kind, no rate, limits that are none or that prio cannot keep.
@@ -60,7 +60,9 @@ class LinuxTarget:
             raise OfframpError(f"{self.name}: prio limits no queue; expected htb")
         line = rate_bps or speed_bps(interface)
         try:
-            self._wanted = state_for(plan, kind, None if line is None else Limits(line, control, lowest, police or {}))
+            self._wanted = state_for(
+                plan, kind, None if line is None else LineLimits(line, control, lowest, police or {})
+            )
         except OfframpError as error:
             raise OfframpError(f"{self.name}: {error}") from None
 

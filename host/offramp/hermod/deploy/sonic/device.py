@@ -22,7 +22,7 @@ def is_sonic() -> bool:
     return all(shutil.which(command) for command in ("sonic-cfggen", "config"))
 
 
-class Device:
+class SonicDevice:
     """The running configuration of the switch."""
 
     name = "SONiC"

@@ -18,7 +18,7 @@ from offramp_base.ending.files import write_text, written
 from offramp_base.errors import OfframpError
 
 
-class Files:
+class SonicFiles:
     """A folder with ``NAME.json`` (the tables, for ``config load``), and the patches there and back.
 
     Args:

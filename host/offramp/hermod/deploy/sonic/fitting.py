@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.sonic.binding import bind_maps
-from offramp.hermod.deploy.sonic.queuing import Served, bind_queues
+from offramp.hermod.deploy.sonic.queuing import QueueService, bind_queues
 from offramp.hermod.deploy.sonic.surroundings import Surroundings
 from offramp.hermod.deploy.sonic.tables import QUEUE, Config, merged, tables_for
 from offramp.hermod.dscp import CODES
@@ -60,7 +60,7 @@ def fit(
     name: str,
     *,
     members: Collection[str] | None = None,
-    limits: Limits | None = None,
+    limits: LineLimits | None = None,
     replace: bool = False,
 ) -> Fitted:
     """Find room for a plan.
@@ -146,7 +146,7 @@ def _room(there: Surroundings, replace: bool) -> list[tuple[int, int]]:
     return room
 
 
-def _served(plan: QueuePlan, queues: Mapping[int, int], limits: Limits | None) -> dict[int, Served]:
+def _served(plan: QueuePlan, queues: Mapping[int, int], limits: LineLimits | None) -> dict[int, QueueService]:
     """Limits of each queue that the job takes: the summed rates of those that share it, and the lowest threshold."""
     peaks = {} if limits is None else limits.of_queues(plan)
     lowest = None if limits is None else limits.lowest_bps
@@ -155,7 +155,7 @@ def _served(plan: QueuePlan, queues: Mapping[int, int], limits: Limits | None) -
         sharing = [of_plan for of_plan, own in queues.items() if own == queue]
         peak = sum(peaks[q] for q in sharing) if all(q in peaks for q in sharing) else None
         marks = [plan.ecn_bytes[q] for q in sharing if q in plan.ecn_bytes]
-        limits_of[queue] = Served(peak, lowest if plan.other in sharing else None, min(marks, default=None))
+        limits_of[queue] = QueueService(peak, lowest if plan.other in sharing else None, min(marks, default=None))
     return limits_of
 
 

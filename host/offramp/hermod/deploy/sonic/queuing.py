@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.sonic.names import named
 from offramp.hermod.deploy.sonic.rows import Cell, cells, holding, key_of, where
 from offramp.hermod.deploy.sonic.surroundings import Surroundings
@@ -28,7 +28,7 @@ _RATES = ("cir", "pir", "meter_type")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class QueueService:
     """The service of the job's packets in a queue.
 
     Attributes:
@@ -51,8 +51,8 @@ def bind_queues(
     there: Surroundings,
     ports: Sequence[str],
     name: str,
-    served: Mapping[int, Served],
-    limits: Limits | None,
+    served: Mapping[int, QueueService],
+    limits: LineLimits | None,
 ) -> tuple[Config, list[str]]:
     """The objects, the rows of ``QUEUE`` that refer to them, and the keys of rows that these are split from.
 

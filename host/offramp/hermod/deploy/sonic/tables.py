@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Mapping, Sequence
 
-from offramp.hermod.deploy.limits import Limits, burst_bytes
+from offramp.hermod.deploy.limits import LineLimits, burst_bytes
 from offramp.hermod.dscp import CODES
 from offramp.hermod.queues import QueuePlan
 
@@ -30,7 +30,7 @@ def tables_for(
     name: str,
     *,
     members: Collection[str] | None = None,
-    limits: Limits | None = None,
+    limits: LineLimits | None = None,
 ) -> Config:
     """The tables; traffic classes are queues. All objects are called ``name``, or begin with it.
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.limits import LineLimits
 from offramp.hermod.deploy.sonic import conflicts
 from offramp.hermod.deploy.sonic.files import holding
 from offramp.hermod.deploy.sonic.fitting import Fitted, NoRoomError, fit
@@ -24,7 +24,7 @@ from offramp.hermod.queues import QueuePlan
 from offramp_base.errors import OfframpError
 
 
-class Store(Protocol):
+class ConfigStore(Protocol):
     """A store of a switch's configuration."""
 
     name: str
@@ -54,13 +54,13 @@ class SonicTarget:
 
     def __init__(
         self,
-        store: Store,
+        store: ConfigStore,
         plan: QueuePlan,
         ports: Sequence[str] = (),
         name: str = "HERMOD",
         *,
         members: Collection[str] | None = None,
-        limits: Limits | None = None,
+        limits: LineLimits | None = None,
         take: bool = False,
         carried: Path | None = None,
     ) -> None:

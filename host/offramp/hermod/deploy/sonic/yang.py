@@ -28,7 +28,7 @@ _COLOURS = ("green", "yellow", "red")
 
 
 @dataclass(frozen=True)
-class _Table:
+class _YangTable:
     """Patterns of keys, field names and values; ``references`` are fields that name a row of another table."""
 
     key: str
@@ -37,9 +37,9 @@ class _Table:
 
 
 _TABLES = {
-    DSCP_MAP: _Table(_NAME, {r"\d|[1-5]\d|6[0-3]": r"\d|1[0-5]"}),
-    TC_MAP: _Table(_NAME, {r"\d|1[0-5]": r"\d"}),
-    SCHEDULER: _Table(
+    DSCP_MAP: _YangTable(_NAME, {r"\d|[1-5]\d|6[0-3]": r"\d|1[0-5]"}),
+    TC_MAP: _YangTable(_NAME, {r"\d|1[0-5]": r"\d"}),
+    SCHEDULER: _YangTable(
         ".+",
         {
             "type": "DWRR|WRR|STRICT",
@@ -50,19 +50,19 @@ _TABLES = {
             "[cp]bs": _UINT32,
         },
     ),
-    WRED: _Table(
+    WRED: _YangTable(
         _NAME,
         {"ecn": f"ecn_({_ECN})"}
         | {f"wred_{colour}_enable": _BOOLEAN for colour in _COLOURS}
         | {f"{colour}_{end}_threshold": _UINT64 for colour in _COLOURS for end in ("min", "max")}
         | {f"{colour}_drop_probability": _PERCENT for colour in _COLOURS},
     ),
-    QUEUE: _Table(
+    QUEUE: _YangTable(
         rf"({_PORT}\|{_PORT}\|)?{_PORT}\|{_INDEX}",
         {},
         {name: REFERENCES[name] for name in ("scheduler", "wred_profile")},
     ),
-    PORT_MAP: _Table(_PORT, {}, {name: REFERENCES[name] for name in ("dscp_to_tc_map", "tc_to_queue_map")}),
+    PORT_MAP: _YangTable(_PORT, {}, {name: REFERENCES[name] for name in ("dscp_to_tc_map", "tc_to_queue_map")}),
 }
 
 
@@ -90,7 +90,7 @@ def validate(tables: Config, config: Config) -> None:
             _port(f"{PORT_MAP} {key}", port, config)
 
 
-def _field(model: _Table, what: str, name: str, value: str, config: Config) -> None:
+def _field(model: _YangTable, what: str, name: str, value: str, config: Config) -> None:
     target = model.references.get(name)
     if target is not None:
         _check(what, plain(value) in config.get(target, {}), f"a row of {target}")

@@ -8,7 +8,7 @@ from typing import Final
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Words, below, call_back, native
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import LIVES, Context, Table, Timer
+from offramp_p4.native.runtime.context import LIVES, SwitchMemory, TableRecord, Timer
 
 BEGUN: Final = 1
 """Event: a timer has been restarted."""
@@ -17,7 +17,7 @@ CHANGED: Final = 2
 
 
 @native
-def add_flow(ctx: Context, site: int, table: int, key: int, data: int, profile: int) -> int:
+def add_flow(ctx: SwitchMemory, site: int, table: int, key: int, data: int, profile: int) -> int:
     """Add an entry to the table with a number (0: none was missed); 1 when it was added."""
     if table == 0:
         return 0
@@ -33,7 +33,7 @@ def add_flow(ctx: Context, site: int, table: int, key: int, data: int, profile: 
 
 
 @native
-def give_flow_id(ctx: Context) -> int:
+def give_flow_id(ctx: SwitchMemory) -> int:
     """A unique flow id."""
     identifier = ctx.flow_ids
     ctx.flow_ids = identifier + 1
@@ -41,14 +41,14 @@ def give_flow_id(ctx: Context) -> int:
 
 
 @native
-def restart_timer(ctx: Context, hit: int) -> None:
+def restart_timer(ctx: SwitchMemory, hit: int) -> None:
     """Restart the timer of an entry; ``hit`` is 0, or the words of its table and its number."""
     if hit != 0:
         _renewed(ctx, hit, BEGUN)
 
 
 @native
-def change_life(ctx: Context, hit: int, profile: int) -> None:
+def change_life(ctx: SwitchMemory, hit: int, profile: int) -> None:
     """Give an entry another time to live, from now on."""
     if hit == 0:
         return
@@ -62,14 +62,14 @@ def change_life(ctx: Context, hit: int, profile: int) -> None:
 
 
 @native
-def _renewed(ctx: Context, hit: int, how: int) -> int:
+def _renewed(ctx: SwitchMemory, hit: int, how: int) -> int:
     """The address of the timer of an entry, which begins now."""
     words = hit >> 32
     number = hit & 0xFFFFFFFF
-    timer = Table(Words(ctx) + words).timers + (number - 1)
+    timer = TableRecord(Words(ctx) + words).timers + (number - 1)
     timer.began_us = ctx.now_us
     if timer.renewed == 0:
-        pair = Words(append(ctx, offset(Context.renewed), 16))
+        pair = Words(append(ctx, offset(SwitchMemory.renewed), 16))
         pair[0] = words
         pair[1] = number
     timer.renewed |= how

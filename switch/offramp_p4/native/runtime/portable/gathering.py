@@ -8,7 +8,7 @@ from typing import Final
 from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, copy, native
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.portable.hashing import RSS_KEY
 
 RSS_BYTES: Final = len(RSS_KEY)
@@ -23,13 +23,13 @@ class Gathered(Record):
 
 
 @native
-def gather_data(ctx: Context, data: Gathered, more: Bytes, size: int) -> None:
+def gather_data(ctx: SwitchMemory, data: Gathered, more: Bytes, size: int) -> None:
     """Append data to an object."""
     used = data.used
     if used + size > data.room:
         whole = 2 * (used + size)
         before = ctx.gathered.used
-        append(ctx, offset(Context.gathered), whole)
+        append(ctx, offset(SwitchMemory.gathered), whole)
         copy(Bytes(ctx.gathered.data + before), Bytes(ctx.gathered.data + data.at), used)
         data.at = before
         data.room = whole
@@ -44,7 +44,7 @@ def forget(data: Gathered) -> None:
 
 
 @native
-def gathered_at(ctx: Context, data: Gathered) -> int:
+def gathered_at(ctx: SwitchMemory, data: Gathered) -> int:
     """The address of the data that an object has gathered."""
     return ctx.gathered.data + data.at
 
@@ -56,7 +56,7 @@ def gathered_bytes(data: Gathered) -> int:
 
 
 @native
-def toeplitz(ctx: Context, data: Bytes, size: int) -> int:
+def toeplitz(ctx: SwitchMemory, data: Bytes, size: int) -> int:
     """:func:`offramp_p4.portable.hashing.toeplitz`."""
     key = ctx.rss_key
     window = key[0] << 24 | key[1] << 16 | key[2] << 8 | key[3]

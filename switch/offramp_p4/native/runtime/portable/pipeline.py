@@ -13,7 +13,7 @@ from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Ints, Memory, Words, below, copy, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import room
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.portable.program import (
     NORMAL,
@@ -34,7 +34,7 @@ from offramp_p4.portable.pipeline import LOOP
 _FAR: Final = 1 << 62
 
 
-class Task(Waiting):
+class PortableTask(Waiting):
     """A packet before ingress or before egress, as its KIND says, a path; FIELDS are the bytes that it brings."""
 
     instance: int
@@ -42,7 +42,7 @@ class Task(Waiting):
 
 
 @native
-def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+def run_batch(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
     """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
     for i in range(count):
         if below(stride, lengths[i]):
@@ -53,7 +53,7 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
 
 
 @native
-def _run(ctx: Context, frame: int, length: int, port: int) -> None:
+def _run(ctx: SwitchMemory, frame: int, length: int, port: int) -> None:
     ctx.packets_in += 1
     ctx.steps = ctx.max_steps
     none_waits(ctx)
@@ -61,7 +61,7 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
     enter(ctx, length, shown(ctx, port), NORMAL, 0)
     left = ctx.max_passes - 1
     while ctx.waiting > 0 and ctx.steps >= 0:
-        task = Task(next_waiting(ctx))
+        task = PortableTask(next_waiting(ctx))
         if task.kind != RESUBMITTED and task.kind != RECIRCULATED:
             _take_to_egress(ctx, task)
         elif left > 0:
@@ -76,11 +76,11 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
 
 
 @native
-def load(ctx: Context, task: Task) -> int:
+def load(ctx: SwitchMemory, task: PortableTask) -> int:
     """Make a task's frame the one to be parsed; returns the address of its metadata. The task is gone then."""
     fields = task.fields
     size = fields + task.length
-    at = room(ctx, offset(Context.arrival), 0, size)
+    at = room(ctx, offset(SwitchMemory.arrival), 0, size)
     copy(Bytes(at), Bytes(int(task + 1)), size)
     ctx.current = _FAR
     ctx.frame = at + fields
@@ -88,7 +88,7 @@ def load(ctx: Context, task: Task) -> int:
 
 
 @native
-def begin_pass(ctx: Context) -> int:
+def begin_pass(ctx: SwitchMemory) -> int:
     """Take the steps of a pass, and forget what another one has left; 0 if the packet has no more steps."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
@@ -101,7 +101,7 @@ def begin_pass(ctx: Context) -> int:
 
 
 @native
-def clone(ctx: Context, m: Memory, session: int, path: int, frame: int, length: int) -> None:
+def clone(ctx: SwitchMemory, m: Memory, session: int, path: int, frame: int, length: int) -> None:
     """Send the copies of a clone session, which need not exist."""
     key = scratch(ctx)
     key[0] = session
@@ -124,7 +124,7 @@ def clone(ctx: Context, m: Memory, session: int, path: int, frame: int, length: 
 
 
 @native
-def taken(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+def taken(ctx: SwitchMemory, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
     """Room for the frame of a copy that waits for egress; 0 if it has no port to go to, or no steps."""
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
@@ -137,19 +137,19 @@ def taken(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int
 
 
 @native
-def wait_for_egress(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+def wait_for_egress(ctx: SwitchMemory, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
     """Room for the frame of a copy behind all others that wait."""
-    task = Task(_waiting(ctx, m, path, port, length))
+    task = PortableTask(_waiting(ctx, m, path, port, length))
     task.instance = instance
     task.cos = cos
     return int(task + 1) + task.fields
 
 
 @native
-def _waiting(ctx: Context, m: Memory, path: int, port: int, length: int) -> int:
+def _waiting(ctx: SwitchMemory, m: Memory, path: int, port: int, length: int) -> int:
     """A task with the metadata for its path; its frame is still to be written."""
     fields = carried_size(path)
-    task = Task(make_waiting(ctx, 8 * Task.WORDS + fields + length))
+    task = PortableTask(make_waiting(ctx, 8 * PortableTask.WORDS + fields + length))
     task.length = length
     task.port = port
     task.kind = path
@@ -159,14 +159,14 @@ def _waiting(ctx: Context, m: Memory, path: int, port: int, length: int) -> int:
 
 
 @native
-def wait(ctx: Context, m: Memory, path: int, port: int, frame: int, length: int) -> None:
+def wait(ctx: SwitchMemory, m: Memory, path: int, port: int, frame: int, length: int) -> None:
     """Have a packet wait for another pass."""
-    task = Task(_waiting(ctx, m, path, port, length))
+    task = PortableTask(_waiting(ctx, m, path, port, length))
     copy(Bytes(int(task + 1) + task.fields), Bytes(frame), length)
 
 
 @native
-def _take_to_egress(ctx: Context, task: Task) -> None:
+def _take_to_egress(ctx: SwitchMemory, task: PortableTask) -> None:
     length = task.length
     port = task.port
     path = task.kind
@@ -176,7 +176,7 @@ def _take_to_egress(ctx: Context, task: Task) -> None:
 
 
 @native
-def shown(ctx: Context, port: int) -> int:
+def shown(ctx: SwitchMemory, port: int) -> int:
     """The number of a port for the program."""
     if port == LOOP:
         return RECIRCULATE
@@ -184,13 +184,13 @@ def shown(ctx: Context, port: int) -> int:
 
 
 @native
-def scratch(ctx: Context) -> Words:
+def scratch(ctx: SwitchMemory) -> Words:
     """Room for a key: a packet memory behind the only one that is in use."""
     return Words(ctx.top + ctx.stride)
 
 
 @native
-def failed(ctx: Context) -> None:
+def failed(ctx: SwitchMemory) -> None:
     """A block has been left at once: by a failed check, or since the packet has no more steps."""
     if ctx.steps >= 0:
         ctx.failed_checks += 1

@@ -7,7 +7,7 @@ from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Memory, Words, below, call_back, copy, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.portable.pipeline import begin_pass, clone, failed, scratch, taken, wait
 from offramp_p4.native.runtime.portable.program import (
@@ -30,7 +30,7 @@ from offramp_p4.portable.pipeline import LOOP
 
 
 @native
-def main_pass(ctx: Context, length: int, port: int, path: int, carried: int) -> None:
+def main_pass(ctx: SwitchMemory, length: int, port: int, path: int, carried: int) -> None:
     """One pass; a recirculated packet brings the number of its pass."""
     if begin_pass(ctx) == 0:
         return
@@ -51,7 +51,7 @@ def main_pass(ctx: Context, length: int, port: int, path: int, carried: int) -> 
     else:
         ctx.digests.start = ctx.digests.used
         rest = m[LENGTH] - m[CURSOR]
-        copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
+        copy(Bytes(append(ctx, offset(SwitchMemory.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
         _mirror(ctx, m, start)
         if ctx.steps >= 0:
             _route(ctx, m, port, number, start)
@@ -60,7 +60,7 @@ def main_pass(ctx: Context, length: int, port: int, path: int, carried: int) -> 
 
 
 @native
-def _mirror(ctx: Context, m: Memory, start: int) -> None:
+def _mirror(ctx: SwitchMemory, m: Memory, start: int) -> None:
     """Send copies of the frame to the sessions asked for, in the order of their slots."""
     at = 0
     while at < ctx.mirrors.used and ctx.steps >= 0:
@@ -70,7 +70,7 @@ def _mirror(ctx: Context, m: Memory, start: int) -> None:
 
 
 @native
-def _route(ctx: Context, m: Memory, port: int, number: int, start: int) -> None:
+def _route(ctx: SwitchMemory, m: Memory, port: int, number: int, start: int) -> None:
     """Recirculate, drop or send the frame at the end of OUT."""
     if m[AGAIN] != 0:
         ctx.recirculations += 1
@@ -85,7 +85,7 @@ def _route(ctx: Context, m: Memory, port: int, number: int, start: int) -> None:
 
 
 @native
-def send_later(ctx: Context, m: Memory, port: int, start: int) -> None:
+def send_later(ctx: SwitchMemory, m: Memory, port: int, start: int) -> None:
     """Send the frame at the end of OUT behind all that wait."""
     length = ctx.out.used - start
     at = taken(ctx, m, UNICAST, port, 0, m[COS], length)
@@ -95,7 +95,7 @@ def send_later(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 
 @native
-def send_at_once(ctx: Context, m: Memory, port: int, start: int) -> None:
+def send_at_once(ctx: SwitchMemory, m: Memory, port: int, start: int) -> None:
     """Leave the frame in place if nothing leaves before it."""
     number = reachable(ctx, port)
     if ctx.waiting != 0 or number < 0 or ctx.steps < PASS_STEPS:
@@ -106,25 +106,25 @@ def send_at_once(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 
 @native
-def wire(ctx: Context, length: int, port: int, _path: int, _carried: int, _instance: int, _cos: int) -> None:
+def wire(ctx: SwitchMemory, length: int, port: int, _path: int, _carried: int, _instance: int, _cos: int) -> None:
     """Put a copy on the wire."""
     if ctx.out.used > MOST_OUT:
         ctx.steps = -1
         return
-    copy(Bytes(append(ctx, offset(Context.out), length)), Bytes(ctx.frame), length)
+    copy(Bytes(append(ctx, offset(SwitchMemory.out), length)), Bytes(ctx.frame), length)
     _sent(ctx, port, length)
 
 
 @native
-def _sent(ctx: Context, port: int, length: int) -> None:
+def _sent(ctx: SwitchMemory, port: int, length: int) -> None:
     ctx.packets_out += 1
-    record = Words(append(ctx, offset(Context.index), 16))
+    record = Words(append(ctx, offset(SwitchMemory.index), 16))
     record[0] = port
     record[1] = length
 
 
 @native
-def reachable(ctx: Context, port: int) -> int:
+def reachable(ctx: SwitchMemory, port: int) -> int:
     """The number that queues know a port by; -1: there is none."""
     if port == CPU and ctx.cpu_port >= 0:
         return ctx.cpu_port
@@ -132,7 +132,7 @@ def reachable(ctx: Context, port: int) -> int:
 
 
 @native
-def from_host(ctx: Context, port: int) -> int:
+def from_host(ctx: SwitchMemory, port: int) -> int:
     """1 for a port towards the host."""
     key = scratch(ctx)
     key[0] = port
@@ -140,7 +140,7 @@ def from_host(ctx: Context, port: int) -> int:
 
 
 @native
-def note_mirror(ctx: Context, slot: int, session: int) -> None:
+def note_mirror(ctx: SwitchMemory, slot: int, session: int) -> None:
     """Ask for a mirror; the last one that a slot is asked for counts."""
     count = ctx.mirrors.used // 16
     pairs = Words(ctx.mirrors.data)
@@ -150,7 +150,7 @@ def note_mirror(ctx: Context, slot: int, session: int) -> None:
     if at < count and pairs[2 * at] == slot:
         pairs[2 * at + 1] = session
         return
-    append(ctx, offset(Context.mirrors), 16)
+    append(ctx, offset(SwitchMemory.mirrors), 16)
     pairs = Words(ctx.mirrors.data)
     for i in range(2 * count - 1, 2 * at - 1, -1):
         pairs[i + 2] = pairs[i]

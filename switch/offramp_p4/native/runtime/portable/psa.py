@@ -6,7 +6,7 @@ from __future__ import annotations
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Memory, Words, below, copy, native
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.portable.pipeline import begin_pass, clone, failed, scratch, shown, taken, wait
 from offramp_p4.native.runtime.portable.program import (
@@ -35,7 +35,7 @@ from offramp_p4.portable.pipeline import LOOP
 
 
 @native
-def ingress(ctx: Context, length: int, port: int, path: int, carried: int) -> None:
+def ingress(ctx: SwitchMemory, length: int, port: int, path: int, carried: int) -> None:
     """One pass through ingress."""
     if begin_pass(ctx) == 0:
         return
@@ -65,7 +65,7 @@ def ingress(ctx: Context, length: int, port: int, path: int, carried: int) -> No
 
 
 @native
-def _multicast(ctx: Context, m: Memory, header: int) -> None:
+def _multicast(ctx: SwitchMemory, m: Memory, header: int) -> None:
     key = scratch(ctx)
     key[0] = m[GROUP]
     number = find(ctx.groups.slots, ctx.groups.mask, key, 1)
@@ -84,7 +84,7 @@ def _multicast(ctx: Context, m: Memory, header: int) -> None:
 
 
 @native
-def _send(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, header: int) -> None:
+def _send(ctx: SwitchMemory, m: Memory, path: int, port: int, instance: int, cos: int, header: int) -> None:
     """A copy of what ingress has made: HEADER bytes at the end of OUT, and what it has not parsed."""
     rest = m[LENGTH] - m[CURSOR]
     at = taken(ctx, m, path, port, instance, cos, header + rest)
@@ -94,7 +94,7 @@ def _send(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int
 
 
 @native
-def egress(ctx: Context, length: int, port: int, path: int, carried: int, instance: int, cos: int) -> None:
+def egress(ctx: SwitchMemory, length: int, port: int, path: int, carried: int, instance: int, cos: int) -> None:
     """Egress of a copy whose frame is the one that is parsed, and the wire."""
     start = ctx.out.used
     if start > MOST_OUT:
@@ -111,12 +111,12 @@ def egress(ctx: Context, length: int, port: int, path: int, carried: int, instan
         return
     ctx.digests.start = ctx.digests.used
     rest = m[LENGTH] - m[CURSOR]
-    copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
+    copy(Bytes(append(ctx, offset(SwitchMemory.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
     _transmit(ctx, m, port, start)
 
 
 @native
-def reachable(ctx: Context, port: int) -> int:
+def reachable(ctx: SwitchMemory, port: int) -> int:
     """The number that queues know a port by; -1: there is none."""
     if port == CPU and ctx.cpu_port >= 0:
         return ctx.cpu_port
@@ -126,7 +126,7 @@ def reachable(ctx: Context, port: int) -> int:
 
 
 @native
-def _transmit(ctx: Context, m: Memory, port: int, start: int) -> None:
+def _transmit(ctx: SwitchMemory, m: Memory, port: int, start: int) -> None:
     """The end of egress, for the frame at the end of OUT."""
     length = ctx.out.used - start
     if m[DROP] != 0:
@@ -136,7 +136,7 @@ def _transmit(ctx: Context, m: Memory, port: int, start: int) -> None:
         wait(ctx, m, RECIRCULATED, RECIRCULATE, ctx.out.data + start, length)
     else:
         ctx.packets_out += 1
-        record = Words(append(ctx, offset(Context.index), 16))
+        record = Words(append(ctx, offset(SwitchMemory.index), 16))
         record[0] = port
         record[1] = length
     if m[CLONE] != 0:

@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_base.native.records import Record
 from offramp_base.native.subset import high_product, native
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.randomness import draw_bits
 from offramp_p4.tna.filter_state import CHANCE_BITS, FRACTION_BITS
 
@@ -15,7 +15,7 @@ _MOST: Final = (1 << 62) - 1
 
 
 class Filter(Record):
-    """A cell, in the order of :class:`offramp_p4.tna.filter_state.Word`."""
+    """A cell, in the order of :class:`offramp_p4.tna.filter_state.FilterWord`."""
 
     rate: int
     rise: int
@@ -44,7 +44,7 @@ def _decayed(amount: int, decay: int, time_us: int) -> int:
 
 
 @native
-def _pass_level(ctx: Context, cell: Filter, value: int) -> int:
+def _pass_level(ctx: SwitchMemory, cell: Filter, value: int) -> int:
     time_us = ctx.now_us - cell.last_us
     cell.last_us = ctx.now_us
     level = cell.level
@@ -61,14 +61,14 @@ def _pass_level(ctx: Context, cell: Filter, value: int) -> int:
 
 
 @native
-def filtered(ctx: Context, cell: Filter, value: int) -> int:
+def filtered(ctx: SwitchMemory, cell: Filter, value: int) -> int:
     """The result of a low-pass filter."""
     level = _pass_level(ctx, cell, value) >> FRACTION_BITS
     return level >> cell.scale if cell.scale < 64 else 0
 
 
 @native
-def drops(ctx: Context, cell: Filter, value: int) -> int:
+def drops(ctx: SwitchMemory, cell: Filter, value: int) -> int:
     """Whether random early detection drops a packet."""
     level = _pass_level(ctx, cell, value) >> FRACTION_BITS
     if level < cell.low:

@@ -12,7 +12,7 @@ from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Ints, Memory, Words, below, clear, copy, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append, room
-from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CHECK_FAILED, CURSOR, FAULTED, LENGTH
 from offramp_p4.native.runtime.tna.program import (
     BYPASS,
@@ -41,7 +41,13 @@ from offramp_p4.native.runtime.tna.program import (
     write_egress_header,
     write_ingress_header,
 )
-from offramp_p4.native.runtime.tna.replication import Copy, Session, add_copies, add_copy, find_session
+from offramp_p4.native.runtime.tna.replication import (
+    EgressCopyRecord,
+    MirrorSessionRecord,
+    add_copies,
+    add_copy,
+    find_session,
+)
 from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, end_steps, make_waiting, next_waiting, none_waits
 from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
@@ -58,7 +64,7 @@ _NO_CPU_COPY: Final = 2
 _NO_MIRROR: Final = 4
 
 
-class Task(Waiting):
+class TnaTask(Waiting):
     """A packet at the entry of ingress, or a mirrored one before egress; FIELDS are bytes of data in front of it."""
 
     rid: int
@@ -66,7 +72,7 @@ class Task(Waiting):
 
 
 @native
-def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+def run_batch(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
     """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
     for i in range(count):
         if below(stride, lengths[i]):
@@ -77,7 +83,7 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
 
 
 @native
-def _run(ctx: Context, packet: int, length: int, port: int) -> None:
+def _run(ctx: SwitchMemory, packet: int, length: int, port: int) -> None:
     ctx.packets_in += 1
     ctx.steps = ctx.max_steps
     ctx.enqueued_us = ctx.now_us
@@ -90,12 +96,12 @@ def _run(ctx: Context, packet: int, length: int, port: int) -> None:
             ctx.waiting = 0
             break
         left -= 1
-        take_up(ctx, Task(next_waiting(ctx)))
+        take_up(ctx, TnaTask(next_waiting(ctx)))
     end_steps(ctx)
 
 
 @native
-def take_up(ctx: Context, task: Task) -> None:
+def take_up(ctx: SwitchMemory, task: TnaTask) -> None:
     """Go on with a packet that has waited."""
     data = int(task + 1)
     packet = data + task.fields
@@ -107,7 +113,7 @@ def take_up(ctx: Context, task: Task) -> None:
     rid = task.rid
     cos = task.cos
     front = egress_front()
-    copy(Bytes(room(ctx, offset(Context.held), 0, front + size) + front), Bytes(data), size)
+    copy(Bytes(room(ctx, offset(SwitchMemory.held), 0, front + size) + front), Bytes(data), size)
     ctx.current = _FAR
     deliver(ctx, size, port, rid, 0, 0, cos, 0)
 
@@ -116,7 +122,7 @@ def take_up(ctx: Context, task: Task) -> None:
 
 
 @native
-def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: int, size: int) -> None:
+def enter(ctx: SwitchMemory, packet: int, length: int, port: int, kind: int, data: int, size: int) -> None:
     """One pass through ingress, and the egress of every copy that results."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
@@ -125,7 +131,7 @@ def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: in
     ctx.digests.used = ctx.digests.start
     m = Memory(ctx.top)
     front = ingress_front()
-    frame = room(ctx, offset(Context.arrival), 0, front + length)
+    frame = room(ctx, offset(SwitchMemory.arrival), 0, front + length)
     _write_front(ctx, frame, port, kind, data, size)
     copy(Bytes(frame + front), Bytes(packet), length)
     ctx.current = _FAR
@@ -151,7 +157,7 @@ def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: in
 
 
 @native
-def _write_front(ctx: Context, frame: int, port: int, kind: int, data: int, size: int) -> None:
+def _write_front(ctx: SwitchMemory, frame: int, port: int, kind: int, data: int, size: int) -> None:
     """Write what the parser sees before the packet: intrinsic metadata, then data of a resubmission or of the port."""
     front = ingress_front()
     at = write_ingress_header(Bytes(frame), int(kind == _RESUBMITTED), port, ctx.now_us * 1000 & _MASK48)
@@ -165,7 +171,7 @@ def _write_front(ctx: Context, frame: int, port: int, kind: int, data: int, size
 
 
 @native
-def _resubmit(ctx: Context, m: Memory, packet: int, length: int, port: int, kind: int) -> None:
+def _resubmit(ctx: SwitchMemory, m: Memory, packet: int, length: int, port: int, kind: int) -> None:
     if kind == _RESUBMITTED:  # a packet is resubmitted once
         ctx.looped += 1
         return
@@ -174,7 +180,7 @@ def _resubmit(ctx: Context, m: Memory, packet: int, length: int, port: int, kind
 
 
 @native
-def _choose_copies(ctx: Context, m: Memory) -> None:
+def _choose_copies(ctx: SwitchMemory, m: Memory) -> None:
     ctx.copies.used = 0
     if m[DROP] & _NO_PACKET == 0:
         if m[PORT] != UNSET_PORT:
@@ -189,7 +195,7 @@ def _choose_copies(ctx: Context, m: Memory) -> None:
 
 
 @native
-def _forward(ctx: Context, m: Memory, start: int) -> None:
+def _forward(ctx: SwitchMemory, m: Memory, start: int) -> None:
     """Put headers and rest of the packet together behind room for egress, and send the copies there."""
     header = ctx.out.used - start
     ctx.out.used = start
@@ -197,12 +203,12 @@ def _forward(ctx: Context, m: Memory, start: int) -> None:
         return
     rest = m[LENGTH] - m[CURSOR]
     front = egress_front()
-    at = room(ctx, offset(Context.held), 0, front + header + rest) + front
+    at = room(ctx, offset(SwitchMemory.held), 0, front + header + rest) + front
     copy(Bytes(at), Bytes(ctx.out.data + start), header)
     copy(Bytes(at + header), Bytes(ctx.frame + m[CURSOR]), rest)
     bypass = m[BYPASS]
-    for i in range(ctx.copies.used // (8 * Copy.WORDS)):
-        copied = Copy(ctx.copies.data) + i
+    for i in range(ctx.copies.used // (8 * EgressCopyRecord.WORDS)):
+        copied = EgressCopyRecord(ctx.copies.data) + i
         deliver(ctx, header + rest, copied.port, copied.rid, copied.first, copied.queue, copied.cos, bypass)
         if ctx.steps < 0:
             return
@@ -212,7 +218,7 @@ def _forward(ctx: Context, m: Memory, start: int) -> None:
 
 
 @native
-def leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
+def leave(ctx: SwitchMemory, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
     """Egress of one copy of what is held, and the wire."""
     ctx.steps -= PASS_STEPS
     start = ctx.out.used
@@ -221,7 +227,7 @@ def leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, 
         return
     front = egress_front()
     if bypass != 0:
-        copy(Bytes(append(ctx, offset(Context.out), size)), Bytes(ctx.held.data + front), size)
+        copy(Bytes(append(ctx, offset(SwitchMemory.out), size)), Bytes(ctx.held.data + front), size)
         _send(ctx, port, start)
         return
     if _exists(ctx, port) == 0:
@@ -248,7 +254,7 @@ def leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, 
         return
     ctx.parse_errors += int(m[PARSER_ERROR] != 0)
     rest = m[LENGTH] - m[CURSOR]
-    copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
+    copy(Bytes(append(ctx, offset(SwitchMemory.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
     _mirror(ctx, m, ctx.out.data + start, ctx.out.used - start)
     if m[DROP] & _NO_PACKET != 0:
         ctx.dropped += 1
@@ -258,7 +264,7 @@ def leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, 
 
 
 @native
-def _send(ctx: Context, port: int, start: int) -> None:
+def _send(ctx: SwitchMemory, port: int, start: int) -> None:
     """Send the frame at the end of OUT."""
     length = ctx.out.used - start
     if _exists(ctx, port) == 0:
@@ -272,13 +278,13 @@ def _send(ctx: Context, port: int, start: int) -> None:
         _wait(ctx, FRESH, port, 0, 0, ctx.out.data + start, length)
     else:
         ctx.packets_out += 1
-        record = Words(append(ctx, offset(Context.index), 16))
+        record = Words(append(ctx, offset(SwitchMemory.index), 16))
         record[0] = port
         record[1] = length
 
 
 @native
-def _match_patterns(ctx: Context, port: int, frame: Bytes, length: int) -> None:
+def _match_patterns(ctx: SwitchMemory, port: int, frame: Bytes, length: int) -> None:
     """Note a packet that wakes the packet generator."""
     head = 0
     for i in range(PATTERN_BYTES):
@@ -286,7 +292,7 @@ def _match_patterns(ctx: Context, port: int, frame: Bytes, length: int) -> None:
     row = ctx.patterns
     for _ in range(ctx.pattern_count):
         if row[0] == port and (head ^ row[1]) & row[2] == 0:
-            note = Words(append(ctx, offset(Context.triggers), 24))
+            note = Words(append(ctx, offset(SwitchMemory.triggers), 24))
             note[0] = port
             note[1] = head
             note[2] = ctx.now_us
@@ -298,9 +304,9 @@ def _match_patterns(ctx: Context, port: int, frame: Bytes, length: int) -> None:
 
 
 @native
-def _wait(ctx: Context, kind: int, port: int, data: int, size: int, packet: int, length: int) -> Task:
+def _wait(ctx: SwitchMemory, kind: int, port: int, data: int, size: int, packet: int, length: int) -> TnaTask:
     """Have a packet wait with data in front of it; addresses are of places outside of the queue."""
-    task = Task(make_waiting(ctx, 8 * Task.WORDS + size + length))
+    task = TnaTask(make_waiting(ctx, 8 * TnaTask.WORDS + size + length))
     task.length = length
     task.port = port
     task.kind = kind
@@ -311,14 +317,14 @@ def _wait(ctx: Context, kind: int, port: int, data: int, size: int, packet: int,
 
 
 @native
-def _mirror(ctx: Context, m: Memory, packet: int, length: int) -> None:
+def _mirror(ctx: SwitchMemory, m: Memory, packet: int, length: int) -> None:
     """Queue the copies of the mirror session that a deparser has asked for."""
     if m[MIRROR] == 0 or m[DROP] & _NO_MIRROR != 0:
         return
     address = find_session(ctx, m[MIRROR_SESSION])
     if address == 0:
         return
-    session = Session(address)
+    session = MirrorSessionRecord(address)
     size = m[MIRROR_SIZE]
     most = session.most_bytes
     if most != 0 and size + length > most:
@@ -335,11 +341,11 @@ def _mirror(ctx: Context, m: Memory, packet: int, length: int) -> None:
 
 
 @native
-def _exists(ctx: Context, port: int) -> int:
+def _exists(ctx: SwitchMemory, port: int) -> int:
     return int(below(port, ctx.chip_ports) or port == ctx.cpu_port)
 
 
 @native
-def _pipe(ctx: Context, port: int) -> int:
+def _pipe(ctx: SwitchMemory, port: int) -> int:
     """The pipe of a port; a CPU port beyond them is in the first."""
     return port // PORTS_PER_PIPE if below(port, ctx.chip_ports) else 0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Bytes, Field, Memory, supplied
-from offramp_p4.native.runtime.context import Context
+from offramp_base.native.subset import Bytes, Memory, PacketScalar, supplied
+from offramp_p4.native.runtime.context import SwitchMemory
 
 MIRROR_DATA: Final = 0
 """Offset of the header of a mirrored packet."""
@@ -19,31 +19,31 @@ RESUBMIT_DATA: Final = MIRROR_DATA + MIRROR_BYTES
 RESUBMIT_BYTES: Final = 24
 HEAD_BYTES: Final = RESUBMIT_DATA + RESUBMIT_BYTES
 
-WIRE_LENGTH: Final = Field("wire_length")  # bytes of the frame as counts of bytes have it
+WIRE_LENGTH: Final = PacketScalar("wire_length")  # bytes of the frame as counts of bytes have it
 
 # Requests of a deparser.
-MIRROR: Final = Field("mirror")  # 1 if it does
-MIRROR_SESSION: Final = Field("mirror_session")
-MIRROR_SIZE: Final = Field("mirror_size")
-RESUBMIT: Final = Field("resubmit")
-RESUBMIT_SIZE: Final = Field("resubmit_size")
+MIRROR: Final = PacketScalar("mirror")  # 1 if it does
+MIRROR_SESSION: Final = PacketScalar("mirror_session")
+MIRROR_SIZE: Final = PacketScalar("mirror_size")
+RESUBMIT: Final = PacketScalar("resubmit")
+RESUBMIT_SIZE: Final = PacketScalar("resubmit_size")
 
 # Fields that the chip reads after a gress; after egress only the first two.
-PARSER_ERROR: Final = Field("parser_err")
-DROP: Final = Field("drop_ctl")
-PORT: Final = Field("ucast_egress_port")
-BYPASS: Final = Field("bypass_egress")
-TO_CPU: Final = Field("copy_to_cpu")
-CPU_COS: Final = Field("icos_for_copy_to_cpu")
-COS: Final = Field("ingress_cos")
-QUEUE: Final = Field("qid")
-GROUP_A: Final = Field("mcast_grp_a")
-GROUP_B: Final = Field("mcast_grp_b")
-RID: Final = Field("rid")
-EXCLUSION_1: Final = Field("level1_exclusion_id")
-EXCLUSION_2: Final = Field("level2_exclusion_id")
-HASH_1: Final = Field("level1_mcast_hash")
-HASH_2: Final = Field("level2_mcast_hash")
+PARSER_ERROR: Final = PacketScalar("parser_err")
+DROP: Final = PacketScalar("drop_ctl")
+PORT: Final = PacketScalar("ucast_egress_port")
+BYPASS: Final = PacketScalar("bypass_egress")
+TO_CPU: Final = PacketScalar("copy_to_cpu")
+CPU_COS: Final = PacketScalar("icos_for_copy_to_cpu")
+COS: Final = PacketScalar("ingress_cos")
+QUEUE: Final = PacketScalar("qid")
+GROUP_A: Final = PacketScalar("mcast_grp_a")
+GROUP_B: Final = PacketScalar("mcast_grp_b")
+RID: Final = PacketScalar("rid")
+EXCLUSION_1: Final = PacketScalar("level1_exclusion_id")
+EXCLUSION_2: Final = PacketScalar("level2_exclusion_id")
+HASH_1: Final = PacketScalar("level1_mcast_hash")
+HASH_2: Final = PacketScalar("level2_mcast_hash")
 
 REQUESTS: Final = (WIRE_LENGTH, MIRROR, MIRROR_SESSION, MIRROR_SIZE, RESUBMIT, RESUBMIT_SIZE, PARSER_ERROR)
 TRAFFIC_MANAGER: Final = (
@@ -100,18 +100,18 @@ def write_egress_header(
 
 
 @supplied
-def deliver(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
+def deliver(ctx: SwitchMemory, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
     """Send a copy of the held packet on its way to egress."""
     raise NotImplementedError
 
 
 @supplied
-def run_ingress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
+def run_ingress(ctx: SwitchMemory, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
     """Run parser, control and deparser of a pipe; returns DONE, FAULTED if the parser drops it, or CHECK_FAILED."""
     raise NotImplementedError
 
 
 @supplied
-def run_egress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
+def run_egress(ctx: SwitchMemory, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
     """Run parser, control and deparser of egress; see :func:`run_ingress`."""
     raise NotImplementedError

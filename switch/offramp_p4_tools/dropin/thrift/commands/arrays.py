@@ -8,7 +8,7 @@ from typing import Any
 
 from offramp_p4_tools.dropin.thrift.catalogue import Array, InputError, find, octets
 from offramp_p4_tools.dropin.thrift.commands.base import (
-    Session,
+    CommandSession,
     command,
     whole,
 )
@@ -19,7 +19,7 @@ def _array(arrays: Mapping[str, Array], name: str, kind: str) -> Array:
 
 
 @command(2, 2)
-def counter_read(s: Session, args: list[str]) -> None:
+def counter_read(s: CommandSession, args: list[str]) -> None:
     """Show a counter, or that of an entry."""
     counter, index = _array(s.known.counters, args[0], "counter"), whole(args[1], "index")
     if counter.table is not None:
@@ -31,7 +31,7 @@ def counter_read(s: Session, args: list[str]) -> None:
 
 
 @command(4, 4)
-def counter_write(s: Session, args: list[str]) -> None:
+def counter_write(s: CommandSession, args: list[str]) -> None:
     """Set a counter: name, index, packets, bytes."""
     counter, index = _array(s.known.counters, args[0], "counter"), whole(args[1], "index")
     value = {"packets": whole(args[2], "packets"), "bytes": whole(args[3], "bytes")}
@@ -43,7 +43,7 @@ def counter_write(s: Session, args: list[str]) -> None:
 
 
 @command(1, 1)
-def counter_reset(s: Session, args: list[str]) -> None:
+def counter_reset(s: CommandSession, args: list[str]) -> None:
     """Set a counter array to 0."""
     counter = _array(s.known.counters, args[0], "counter")
     if counter.table is not None:
@@ -53,7 +53,7 @@ def counter_reset(s: Session, args: list[str]) -> None:
 
 
 @command(1, 2)
-def register_read(s: Session, args: list[str]) -> None:
+def register_read(s: CommandSession, args: list[str]) -> None:
     """Show a cell, or a whole array."""
     register = _array(s.known.registers, args[0], "register").name
     if len(args) == 2:
@@ -65,7 +65,7 @@ def register_read(s: Session, args: list[str]) -> None:
 
 
 @command(3, 3)
-def register_write(s: Session, args: list[str]) -> None:
+def register_write(s: CommandSession, args: list[str]) -> None:
     """Set a cell, or those of a range ``FIRST-END``."""
     register, value = _array(s.known.registers, args[0], "register").name, whole(args[2], "value")
     first, dash, end = args[1].partition("-")
@@ -77,7 +77,7 @@ def register_write(s: Session, args: list[str]) -> None:
 
 
 @command(1, 1)
-def register_reset(s: Session, args: list[str]) -> None:
+def register_reset(s: CommandSession, args: list[str]) -> None:
     """Set a register array to 0."""
     s.ask("bm_register_reset", register_array_name=_array(s.known.registers, args[0], "register").name)
 
@@ -91,14 +91,14 @@ def _rates(words: list[str]) -> list[dict[str, Any]]:
 
 
 @command(1)
-def meter_array_set_rates(s: Session, args: list[str]) -> None:
+def meter_array_set_rates(s: CommandSession, args: list[str]) -> None:
     """Configure all meters of an array."""
     meter = _array(s.known.meters, args[0], "meter").name
     s.ask("bm_meter_array_set_rates", meter_array_name=meter, rates=_rates(args[1:]))
 
 
 @command(2)
-def meter_set_rates(s: Session, args: list[str]) -> None:
+def meter_set_rates(s: CommandSession, args: list[str]) -> None:
     """Configure a meter, or that of an entry."""
     meter, index = _array(s.known.meters, args[0], "meter"), whole(args[1], "index")
     if meter.table is not None:
@@ -108,7 +108,7 @@ def meter_set_rates(s: Session, args: list[str]) -> None:
 
 
 @command(2, 2)
-def meter_get_rates(s: Session, args: list[str]) -> None:
+def meter_get_rates(s: CommandSession, args: list[str]) -> None:
     """Show the rates of a meter."""
     meter, index = _array(s.known.meters, args[0], "meter"), whole(args[1], "index")
     if meter.table is not None:
@@ -120,27 +120,27 @@ def meter_get_rates(s: Session, args: list[str]) -> None:
 
 
 @command(2, 2)
-def pvs_add(s: Session, args: list[str]) -> None:
+def pvs_add(s: CommandSession, args: list[str]) -> None:
     """Add a value to a parser value set."""
     width = find(s.known.value_sets, args[0], "parser value set")
     s.ask("bm_parse_vset_add", parse_vset_name=args[0], value=octets(args[1], width))
 
 
 @command(2, 2)
-def pvs_remove(s: Session, args: list[str]) -> None:
+def pvs_remove(s: CommandSession, args: list[str]) -> None:
     """Remove a value from a parser value set."""
     width = find(s.known.value_sets, args[0], "parser value set")
     s.ask("bm_parse_vset_remove", parse_vset_name=args[0], value=octets(args[1], width))
 
 
 @command(1, 1)
-def pvs_get(s: Session, args: list[str]) -> None:
+def pvs_get(s: CommandSession, args: list[str]) -> None:
     """Show the values of a parser value set."""
     for value in s.ask("bm_parse_vset_get", parse_vset_name=args[0]):
         s.say(value.hex())
 
 
 @command(1, 1)
-def pvs_clear(s: Session, args: list[str]) -> None:
+def pvs_clear(s: CommandSession, args: list[str]) -> None:
     """Remove all values of a parser value set."""
     s.ask("bm_parse_vset_clear", parse_vset_name=args[0])

@@ -16,16 +16,16 @@ from offramp_p4_tools.dropin.thrift.catalogue import (
 )
 
 if TYPE_CHECKING:
-    from offramp_p4_tools.dropin.thrift.client import Client
+    from offramp_p4_tools.dropin.thrift.client import ThriftClient
 
-Command = Callable[["Session", list[str]], None]
+Command = Callable[["CommandSession", list[str]], None]
 COMMANDS: Final[dict[str, Command]] = {}
 
 
-class Session:
+class CommandSession:
     """The context of commands: the switch, its tables, and where output goes."""
 
-    def __init__(self, client: Client, catalogue: Catalogue, out: IO[str]) -> None:
+    def __init__(self, client: ThriftClient, catalogue: Catalogue, out: IO[str]) -> None:
         self._client, self.known, self._out = client, catalogue, out
 
     def say(self, text: object = "") -> None:
@@ -48,7 +48,7 @@ def command(least: int, most: int | None = None) -> Callable[[Command], Command]
     """Register a command that takes ``least`` to ``most`` words."""
 
     def register(function: Command) -> Command:
-        def checked(s: Session, args: list[str]) -> None:
+        def checked(s: CommandSession, args: list[str]) -> None:
             if len(args) < least:
                 raise InputError("Insufficient number of args")
             if most is not None and len(args) > most:
@@ -91,7 +91,7 @@ def colons(data: list[bytes]) -> str:
     return "\t".join(value.hex(":") for value in data)
 
 
-def show_data(s: Session, name: str, data: list[bytes]) -> None:
+def show_data(s: CommandSession, name: str, data: list[bytes]) -> None:
     """Write an action with its values."""
     s.say(f"Action entry: {name} - {', '.join(value.hex() for value in data)}")
 

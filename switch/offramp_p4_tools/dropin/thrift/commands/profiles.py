@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from offramp_p4_tools.dropin.thrift.catalogue import InputError, find, match_key
 from offramp_p4_tools.dropin.thrift.commands.base import (
-    Session,
+    CommandSession,
     action_of,
     command,
     priority_of,
@@ -16,12 +16,12 @@ from offramp_p4_tools.dropin.thrift.commands.base import (
 )
 
 
-def _profile(s: Session, name: str) -> str:
+def _profile(s: CommandSession, name: str) -> str:
     return find({n: n for n in s.known.profiles}, name, "action profile")
 
 
 @command(2)
-def act_prof_create_member(s: Session, args: list[str]) -> None:
+def act_prof_create_member(s: CommandSession, args: list[str]) -> None:
     """Add a member."""
     profile = _profile(s, args[0])
     action = action_of(s.known.profiles[profile], args[1], f"Action profile '{args[0]}'")
@@ -31,7 +31,7 @@ def act_prof_create_member(s: Session, args: list[str]) -> None:
 
 
 @command(3)
-def act_prof_modify_member(s: Session, args: list[str]) -> None:
+def act_prof_modify_member(s: CommandSession, args: list[str]) -> None:
     """Give a member another action: profile, action, handle, parameters."""
     profile = _profile(s, args[0])
     action = action_of(s.known.profiles[profile], args[1], f"Action profile '{args[0]}'")
@@ -41,7 +41,7 @@ def act_prof_modify_member(s: Session, args: list[str]) -> None:
 
 
 @command(2, 2)
-def act_prof_delete_member(s: Session, args: list[str]) -> None:
+def act_prof_delete_member(s: CommandSession, args: list[str]) -> None:
     """Remove a member."""
     s.ask(
         "bm_mt_act_prof_delete_member", act_prof_name=_profile(s, args[0]), mbr_handle=whole(args[1], "member handle")
@@ -49,37 +49,37 @@ def act_prof_delete_member(s: Session, args: list[str]) -> None:
 
 
 @command(1, 1)
-def act_prof_create_group(s: Session, args: list[str]) -> None:
+def act_prof_create_group(s: CommandSession, args: list[str]) -> None:
     """Add a group."""
     handle = s.ask("bm_mt_act_prof_create_group", act_prof_name=_profile(s, args[0]))
     s.say(f"Group has been created with handle {handle}")
 
 
 @command(2, 2)
-def act_prof_delete_group(s: Session, args: list[str]) -> None:
+def act_prof_delete_group(s: CommandSession, args: list[str]) -> None:
     """Remove a group."""
     s.ask("bm_mt_act_prof_delete_group", act_prof_name=_profile(s, args[0]), grp_handle=whole(args[1], "group handle"))
 
 
-def _in_group(s: Session, args: list[str], method: str) -> None:
+def _in_group(s: CommandSession, args: list[str], method: str) -> None:
     member, group = whole(args[1], "member handle"), whole(args[2], "group handle")
     s.ask(method, act_prof_name=_profile(s, args[0]), mbr_handle=member, grp_handle=group)
 
 
 @command(3, 3)
-def act_prof_add_member_to_group(s: Session, args: list[str]) -> None:
+def act_prof_add_member_to_group(s: CommandSession, args: list[str]) -> None:
     """Put a member into a group."""
     _in_group(s, args, "bm_mt_act_prof_add_member_to_group")
 
 
 @command(3, 3)
-def act_prof_remove_member_from_group(s: Session, args: list[str]) -> None:
+def act_prof_remove_member_from_group(s: CommandSession, args: list[str]) -> None:
     """Take a member out of a group."""
     _in_group(s, args, "bm_mt_act_prof_remove_member_from_group")
 
 
 @command(1, 1)
-def act_prof_dump(s: Session, args: list[str]) -> None:
+def act_prof_dump(s: CommandSession, args: list[str]) -> None:
     """Show members and groups."""
     profile = _profile(s, args[0])
     s.say("==========\nMEMBERS")
@@ -93,7 +93,7 @@ def act_prof_dump(s: Session, args: list[str]) -> None:
             s.say(f"Members: [{', '.join(map(str, group.get('mbr_handles', [])))}]")
 
 
-def _indirect(s: Session, args: list[str], method: str, handle: str) -> None:
+def _indirect(s: CommandSession, args: list[str], method: str, handle: str) -> None:
     table = s.table(args[0])
     words, options = priority_of(table, args[1:])
     keys, rest = split_key(words)
@@ -106,19 +106,19 @@ def _indirect(s: Session, args: list[str], method: str, handle: str) -> None:
 
 
 @command(2)
-def table_indirect_add(s: Session, args: list[str]) -> None:
+def table_indirect_add(s: CommandSession, args: list[str]) -> None:
     """Add an entry with a member."""
     _indirect(s, args, "bm_mt_indirect_add_entry", "mbr_handle")
 
 
 @command(2)
-def table_indirect_add_with_group(s: Session, args: list[str]) -> None:
+def table_indirect_add_with_group(s: CommandSession, args: list[str]) -> None:
     """Add an entry with a group."""
     _indirect(s, args, "bm_mt_indirect_ws_add_entry", "grp_handle")
 
 
 @command(2, 2)
-def table_indirect_delete(s: Session, args: list[str]) -> None:
+def table_indirect_delete(s: CommandSession, args: list[str]) -> None:
     """Remove an entry."""
     handle = whole(args[1], "entry handle")
     s.ask("bm_mt_indirect_delete_entry", table_name=s.table(args[0]).name, entry_handle=handle)

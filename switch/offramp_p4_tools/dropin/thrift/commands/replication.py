@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_p4_tools.dropin.thrift.catalogue import InputError
 from offramp_p4_tools.dropin.thrift.commands.base import (
-    Session,
+    CommandSession,
     command,
     whole,
 )
@@ -23,21 +23,21 @@ def _ports(words: list[str]) -> str:
 
 
 @command(1, 1)
-def mc_mgrp_create(s: Session, args: list[str]) -> None:
+def mc_mgrp_create(s: CommandSession, args: list[str]) -> None:
     """Make a multicast group."""
     s.say(f"Creating multicast group {args[0]}")
     s.ask("bm_mc_mgrp_create", mgrp=whole(args[0], "mgrp"))
 
 
 @command(1, 1)
-def mc_mgrp_destroy(s: Session, args: list[str]) -> None:
+def mc_mgrp_destroy(s: CommandSession, args: list[str]) -> None:
     """Remove a multicast group."""
     s.say(f"Destroying multicast group {args[0]}")
     s.ask("bm_mc_mgrp_destroy", mgrp_handle=whole(args[0], "mgrp"))
 
 
 @command(1)
-def mc_node_create(s: Session, args: list[str]) -> None:
+def mc_node_create(s: CommandSession, args: list[str]) -> None:
     """Make a node: replication id, ports."""
     ports, rid = _ports(args[1:]), whole(args[0], "rid")
     s.say(f"Creating node with rid {rid} , port map {ports} and lag map ")
@@ -45,7 +45,7 @@ def mc_node_create(s: Session, args: list[str]) -> None:
 
 
 @command(2)
-def mc_node_update(s: Session, args: list[str]) -> None:
+def mc_node_update(s: CommandSession, args: list[str]) -> None:
     """Give a node other ports."""
     ports, handle = _ports(args[1:]), whole(args[0], "handle")
     s.say(f"Updating node {handle} with port map {ports} and lag map ")
@@ -53,28 +53,28 @@ def mc_node_update(s: Session, args: list[str]) -> None:
 
 
 @command(2, 2)
-def mc_node_associate(s: Session, args: list[str]) -> None:
+def mc_node_associate(s: CommandSession, args: list[str]) -> None:
     """Put a node into a multicast group."""
     s.say(f"Associating node {args[1]} to multicast group {args[0]}")
     s.ask("bm_mc_node_associate", mgrp_handle=whole(args[0], "mgrp"), l1_handle=whole(args[1], "handle"))
 
 
 @command(2, 2)
-def mc_node_dissociate(s: Session, args: list[str]) -> None:
+def mc_node_dissociate(s: CommandSession, args: list[str]) -> None:
     """Take a node out of a multicast group."""
     s.say(f"Dissociating node {args[1]} from multicast group {args[0]}")
     s.ask("bm_mc_node_dissociate", mgrp_handle=whole(args[0], "mgrp"), l1_handle=whole(args[1], "handle"))
 
 
 @command(1, 1)
-def mc_node_destroy(s: Session, args: list[str]) -> None:
+def mc_node_destroy(s: CommandSession, args: list[str]) -> None:
     """Remove a node."""
     s.say(f"Destroying node {args[0]}")
     s.ask("bm_mc_node_destroy", l1_handle=whole(args[0], "handle"))
 
 
 @command(0, 0)
-def mc_dump(s: Session, args: list[str]) -> None:
+def mc_dump(s: CommandSession, args: list[str]) -> None:
     """Show multicast groups."""
     del args
     from offramp_base.documents import parse_json
@@ -92,25 +92,25 @@ def mc_dump(s: Session, args: list[str]) -> None:
 
 
 @command(2, 2)
-def mirroring_add(s: Session, args: list[str]) -> None:
+def mirroring_add(s: CommandSession, args: list[str]) -> None:
     """Mirror a session to a port."""
     s.ask("mirroring_session_add", mirror_id=whole(args[0], "mirror_id"), config={"port": whole(args[1], "port")})
 
 
 @command(2, 2)
-def mirroring_add_mc(s: Session, args: list[str]) -> None:
+def mirroring_add_mc(s: CommandSession, args: list[str]) -> None:
     """Mirror a session to a multicast group."""
     s.ask("mirroring_session_add", mirror_id=whole(args[0], "mirror_id"), config={"mgid": whole(args[1], "mgid")})
 
 
 @command(1, 1)
-def mirroring_delete(s: Session, args: list[str]) -> None:
+def mirroring_delete(s: CommandSession, args: list[str]) -> None:
     """Remove a mirroring session."""
     s.ask("mirroring_session_delete", mirror_id=whole(args[0], "mirror_id"))
 
 
 @command(1, 1)
-def mirroring_get(s: Session, args: list[str]) -> None:
+def mirroring_get(s: CommandSession, args: list[str]) -> None:
     """Show a mirroring session."""
     config = s.ask("mirroring_session_get", mirror_id=whole(args[0], "mirror_id"))
     s.say(f"MirroringSessionConfig(port={config.get('port')}, mgid={config.get('mgid')})")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from offramp_p4_tools.dropin.thrift.catalogue import TableInfo, match_key, shown
 from offramp_p4_tools.dropin.thrift.commands.base import (
-    Session,
+    CommandSession,
     action_of,
     colons,
     command,
@@ -24,7 +24,7 @@ _ACTION_TYPES: Final = {2: "member", 3: "group"}
 
 
 @command(0, 0)
-def show_tables(s: Session, args: list[str]) -> None:
+def show_tables(s: CommandSession, args: list[str]) -> None:
     """List tables."""
     del args
     for name in sorted(s.known.tables):
@@ -32,7 +32,7 @@ def show_tables(s: Session, args: list[str]) -> None:
 
 
 @command(0, 0)
-def show_actions(s: Session, args: list[str]) -> None:
+def show_actions(s: CommandSession, args: list[str]) -> None:
     """List actions."""
     del args
     for name in sorted(s.known.actions):
@@ -40,14 +40,14 @@ def show_actions(s: Session, args: list[str]) -> None:
 
 
 @command(1, 1)
-def table_show_actions(s: Session, args: list[str]) -> None:
+def table_show_actions(s: CommandSession, args: list[str]) -> None:
     """List the actions of a table."""
     for _, action in sorted(s.table(args[0]).actions.items()):
         s.say(action)
 
 
 @command(1, 1)
-def table_info(s: Session, args: list[str]) -> None:
+def table_info(s: CommandSession, args: list[str]) -> None:
     """Show a table and its actions."""
     s.say(s.table(args[0]))
     s.say("*" * 80)
@@ -55,7 +55,7 @@ def table_info(s: Session, args: list[str]) -> None:
 
 
 @command(2)
-def table_set_default(s: Session, args: list[str]) -> None:
+def table_set_default(s: CommandSession, args: list[str]) -> None:
     """Set the action that a miss runs."""
     table = s.table(args[0])
     action = action_of(table.actions, args[1], f"Table {args[0]}")
@@ -67,25 +67,25 @@ def table_set_default(s: Session, args: list[str]) -> None:
 
 
 @command(1, 1)
-def table_reset_default(s: Session, args: list[str]) -> None:
+def table_reset_default(s: CommandSession, args: list[str]) -> None:
     """Bring back the program's default."""
     s.ask("bm_mt_reset_default_entry", table_name=s.table(args[0]).name)
 
 
 @command(1, 1)
-def table_num_entries(s: Session, args: list[str]) -> None:
+def table_num_entries(s: CommandSession, args: list[str]) -> None:
     """Count entries."""
     s.say(s.ask("bm_mt_get_num_entries", table_name=s.table(args[0]).name))
 
 
 @command(1, 1)
-def table_clear(s: Session, args: list[str]) -> None:
+def table_clear(s: CommandSession, args: list[str]) -> None:
     """Remove all entries."""
     s.ask("bm_mt_clear_entries", table_name=s.table(args[0]).name, reset_default_entry=False)
 
 
 @command(3)
-def table_add(s: Session, args: list[str]) -> None:
+def table_add(s: CommandSession, args: list[str]) -> None:
     """Add an entry: table, action, keys => parameters, priority."""
     table = s.table(args[0])
     action = action_of(table.actions, args[1], f"Table {args[0]}")
@@ -103,7 +103,7 @@ def table_add(s: Session, args: list[str]) -> None:
 
 
 @command(3)
-def table_modify(s: Session, args: list[str]) -> None:
+def table_modify(s: CommandSession, args: list[str]) -> None:
     """Give an entry another action: table, action, handle => parameters."""
     table = s.table(args[0])
     action = action_of(table.actions, args[1], f"Table {args[0]}")
@@ -115,7 +115,7 @@ def table_modify(s: Session, args: list[str]) -> None:
 
 
 @command(2, 2)
-def table_delete(s: Session, args: list[str]) -> None:
+def table_delete(s: CommandSession, args: list[str]) -> None:
     """Remove an entry."""
     table, handle = s.table(args[0]), whole(args[1], "entry handle")
     s.say(f"Deleting entry {handle} from {args[0]}")
@@ -123,14 +123,14 @@ def table_delete(s: Session, args: list[str]) -> None:
 
 
 @command(3, 3)
-def table_set_timeout(s: Session, args: list[str]) -> None:
+def table_set_timeout(s: CommandSession, args: list[str]) -> None:
     """Set the idle time-out of an entry, milliseconds."""
     handle, timeout = whole(args[1], "entry handle"), whole(args[2], "timeout_ms")
     s.say(f"Setting a {timeout} ms timeout for entry {handle}")
     s.ask("bm_mt_set_entry_ttl", table_name=s.table(args[0]).name, entry_handle=handle, timeout_ms=timeout)
 
 
-def _showaction_of(s: Session, entry: Mapping[str, Any]) -> None:
+def _showaction_of(s: CommandSession, entry: Mapping[str, Any]) -> None:
     kind = entry["action_type"]
     if kind in _ACTION_TYPES:
         handle = entry["mbr_handle"] if kind == 2 else entry["grp_handle"]
@@ -141,7 +141,7 @@ def _showaction_of(s: Session, entry: Mapping[str, Any]) -> None:
         s.say("EMPTY")
 
 
-def _show_entry(s: Session, table: TableInfo, entry: Mapping[str, Any]) -> None:
+def _show_entry(s: CommandSession, table: TableInfo, entry: Mapping[str, Any]) -> None:
     width = max(20, *(len(name) for name, _, _ in table.keys)) if table.keys else 20
     s.say(f"Dumping entry {entry['entry_handle']:#x}")
     s.say("Match key:")
@@ -157,14 +157,14 @@ def _show_entry(s: Session, table: TableInfo, entry: Mapping[str, Any]) -> None:
 
 
 @command(2, 2)
-def table_dump_entry(s: Session, args: list[str]) -> None:
+def table_dump_entry(s: CommandSession, args: list[str]) -> None:
     """Show one entry."""
     table = s.table(args[0])
     _show_entry(s, table, s.ask("bm_mt_get_entry", table_name=table.name, entry_handle=whole(args[1], "entry handle")))
 
 
 @command(1)
-def table_dump_entry_from_key(s: Session, args: list[str]) -> None:
+def table_dump_entry_from_key(s: CommandSession, args: list[str]) -> None:
     """Show the entry with a key."""
     table = s.table(args[0])
     words, options = priority_of(table, args[1:])
@@ -173,7 +173,7 @@ def table_dump_entry_from_key(s: Session, args: list[str]) -> None:
 
 
 @command(1, 1)
-def table_dump(s: Session, args: list[str]) -> None:
+def table_dump(s: CommandSession, args: list[str]) -> None:
     """Show all entries and the default."""
     table = s.table(args[0])
     s.say("==========\nTABLE ENTRIES")

@@ -168,21 +168,21 @@ LEO = """
 import numpy as np
 
 from offramp.device import Status
-from offramp.leo.native.batch import Batch
-from offramp.leo.native.dataflow import Program, Trip
-from offramp.leo.runtime.process import Plan, ResponderProcess
-from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.native.batch import RequestBatch
+from offramp.leo.native.dataflow import Dataflow, Trip
+from offramp.leo.runtime.process import ResponderPlan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, RequesterSettings
 from offramp.leo.selection import Table, named
 from offramp_outside.leo_transport import CountedLink
 
 trips = (Trip("reverse", remote="slow"),), (Trip("reverse", remote="fast"),)
-program = Program(Table.disjoint([9e6, 1e3], [9e6, 1e3], paths=("slow", "fast")), (trips,))
+program = Dataflow(Table.disjoint([9e6, 1e3], [9e6, 1e3], paths=("slow", "fast")), (trips,))
 devices = {"slow": "model:service_us=1", "fast": "model:service_us=1"}
-process = ResponderProcess(Plan("offramp.leo.runtime.service:prepare", {}, devices, listen="127.0.0.1:0"))
-settings = Settings(rows=64, transport="counted", policy=named("last_path"))
+process = ResponderProcess(ResponderPlan("offramp.leo.runtime.service:prepare", {}, devices, listen="127.0.0.1:0"))
+settings = RequesterSettings(rows=64, transport="counted", policy=named("last_path"))
 requester = Requester(program, [process], settings=settings)
 zero, text = np.zeros(1, np.int64), np.frombuffer(b"abc", np.uint8)
-assert requester.admit(Batch(zero, zero, text, zero, zero + 3), zero) == 1
+assert requester.admit(RequestBatch(zero, zero, text, zero, zero + 3), zero) == 1
 while not (done := requester.collect()).count:
     requester.step()
 assert (done.statuses[0], done.answer(0), done.paths[0]) == (Status.OK, b"cba", 1)

@@ -20,7 +20,7 @@ import pytest
 from offramp_base.errors import OfframpError
 from offramp_base.unreachable import UnreachableError, expect_switch
 
-STORE = "from offramp.leo.store.client import Client\nprint('step 0') if Client({!r}) else 0"
+STORE = "from offramp.leo.store.client import StoreClient\nprint('step 0') if StoreClient({!r}) else 0"
 AGENT = "from offramp.leo.devices.smartnic import open_device\nopen_device({!r}, 'nic')\nprint('step 0')"
 TORCH = """
 import sys

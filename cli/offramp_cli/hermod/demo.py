@@ -33,7 +33,7 @@ class AbuseSettings:
 
 
 @command(
-    "offramp_sim.hermod.lab:Scenario", AbuseSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -"
+    "offramp_sim.hermod.lab:LabScenario", AbuseSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -"
 )
 def demo(scenario: LabScenario, abuse: AbuseSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue; needs root.

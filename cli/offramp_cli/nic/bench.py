@@ -105,8 +105,8 @@ def _bench_queues(settings: NicBenchSettings, result: Result) -> None:
 
     from rich.progress import track
 
-    from offramp_sim.nic import measure_queues
-    from offramp_sim.nic.scaling import LINKS, ScalingCase
+    from offramp_sim.nic import ScalingCase, measure_queues
+    from offramp_sim.nic.scaling import LINKS
 
     cases = ScalingCase(1, 1), ScalingCase(settings.queues, settings.cores)
     links: list[dict[str, object]] = []

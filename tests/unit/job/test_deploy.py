@@ -226,11 +226,11 @@ DEPLOY = """
 import sys, time
 from pathlib import Path
 from offramp.cluster import read_cluster
-from offramp.job.network import Way
+from offramp.job.network import ReductionNetwork
 from offramp.job.run import deployed
 from offramp.job.settings import JobSettings
 job = JobSettings(command=("true",), all_reduce=1, segments=4)
-with deployed(job, read_cluster(sys.argv[1]), [Way.SWITCH], Path(sys.argv[2])):
+with deployed(job, read_cluster(sys.argv[1]), [ReductionNetwork.SWITCH], Path(sys.argv[2])):
     print("there", flush=True)
     time.sleep(60)
 """

@@ -25,8 +25,8 @@ class DemoSettings:
         int,
         Field("Rate of the hosts' links; links to the spine get twice as much", least=1_000_000, unit=BITS_PER_SECOND),
     ] = 25_000_000
-    steps: Annotated[int, Field("Steps of the data-parallel job; the GNN has half as many epochs", least=2)] = 16
-    deadline_s: Annotated[float, Field("Seconds that planning the job may take", key="deadline", above=0)] = 20.0
+    steps: Annotated[int, Field("Steps of the data-parallel job; the GNN has half as many epochs", least=2)] = 12
+    deadline_s: Annotated[float, Field("Seconds that planning the job may take", key="deadline", above=0)] = 12.0
     seed: Annotated[int, Field("Random seed for weights, partitions and requests", least=0)] = 0
 
     def __post_init__(self) -> None:

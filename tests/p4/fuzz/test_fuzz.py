@@ -114,7 +114,7 @@ def test_psa_programs_exercise_the_architecture() -> None:
     words = ("Register<", "Counter<", "Meter<", "DirectCounter<", "DirectMeter(", "PSA_MeterColor_t.RED", "Random<",
              "InternetChecksum", "set_state(", "subtract(", "get_hash(", "ONES_COMPLEMENT16", "psa_direct_meter",
              "psa_direct_counter", "psa_implementation", "ActionProfile(", "ActionSelector(", "ostd.clone = true",
-             "ostd.resubmit = true", "PSA_PORT_RECIRCULATE", "multicast(ostd", "class_of_service", "told.pack",
+             "ostd.resubmit = true", "PSA_PORT_RECIRCULATE", "multicast(ostd", "class_of_service", "notices.pack",
              "ostd.drop = true", "70000", "assert(", "psa_clone_e2e", "psa_recirculate", "\nChecksum<", ".update(",
              "Register<notice_t")  # fmt: skip
     assert [word for word in words if word not in text] == []

@@ -38,7 +38,11 @@ def user_folder(variable: str, usual: str) -> Path:
 
 
 def user_cache() -> Path:
-    """The user's cache folder; one of the user's own among temporary files where the home folder takes none."""
+    """The user's cache folder; one of the user's own among temporary files where the home folder takes none.
+
+    Raises:
+        NoHomeFolder: the latter is somebody else's, or cannot be made.
+    """
     try:
         folder = user_folder("XDG_CACHE_HOME", ".cache")
     except NoHomeFolder:
@@ -49,7 +53,13 @@ def user_cache() -> Path:
 
 
 def _temporary_cache() -> Path:
-    return Path(gettempdir()) / f"offramp-cache-{os.geteuid()}"
+    """A folder whose name anybody can guess and whose files are executed: nobody else may have made it."""
+    folder = Path(gettempdir()) / f"offramp-cache-{os.geteuid()}"
+    try:
+        make_private(folder)
+    except (OSError, OfframpError) as error:
+        raise NoHomeFolder(f"no folder for what is kept ({error}): set XDG_CACHE_HOME to a folder of yours") from None
+    return folder
 
 
 def _takes_files(folder: Path) -> bool:

@@ -43,6 +43,27 @@ def test_machine_code_is_then_kept_among_temporary_files(monkeypatch: pytest.Mon
     assert stat.S_IMODE(folder.stat().st_mode) & 0o022 == 0
 
 
+@pytest.mark.usefixtures("no_home")
+@pytest.mark.parametrize("trap", ["link", "writable", "file"])
+def test_a_folder_that_somebody_laid_in_wait_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trap: str
+) -> None:
+    """Its name can be guessed, and what is kept in it is executed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"offramp-cache-{os.geteuid()}"
+    if trap == "link":
+        (tmp_path / "theirs").mkdir()
+        folder.symlink_to(tmp_path / "theirs")
+    elif trap == "file":
+        folder.touch()
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    with pytest.raises(NoHomeFolder, match="set XDG_CACHE_HOME to a folder of yours"):
+        user_cache()
+    assert ObjectCache().get("key") is None
+
+
 def test_so_it_is_where_the_home_folder_takes_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")

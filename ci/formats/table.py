@@ -184,7 +184,7 @@ def stats_hpp() -> str:
     link = StructFormat(
         "LinkCounts", "One direction of a worker's link.", **{each.name: "u64" for each in fields(LinkCounts)}
     )
-    counts = [each.name for each in fields(WorkerStats) if each.type != "Link"]
+    counts = [each.name for each in fields(WorkerStats) if each.type != LinkCounts.__name__]
     body = cpp.structure(link)
     body += ["struct Stats {", "    LinkCounts up{}, down{};"]
     body += [f"    std::uint64_t {name} = 0;" for name in counts]

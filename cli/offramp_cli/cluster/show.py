@@ -50,13 +50,18 @@ def show(given: File, outputs: Plotted) -> None:
 def as_json(cluster: Cluster) -> dict[str, Any]:
     """The contents of a file as JSON, with the numbers of all ports."""
     from dataclasses import asdict
+    from math import isinf
 
     nodes = {part: [asdict(each) for each in getattr(cluster, part)] for part in ("hosts", "switches", "dimensions")}
     links = [
         {"ends": [str(each.a), str(each.b)], "rate_bps": each.rate_bps, "delay_ns": each.delay_ns}
         for each in cluster.links
     ]
-    return {"name": cluster.name, **nodes, "links": links}
+    failures = [
+        {"link": list(each.nodes), "at_ns": each.start_ns, "until_ns": None if isinf(each.end_ns) else each.end_ns}
+        for each in cluster.failures
+    ]
+    return {"name": cluster.name, **nodes, "links": links, "routing": cluster.routing, "failures": failures}
 
 
 def _read(path: Path) -> Cluster:
@@ -72,6 +77,8 @@ def _read(path: Path) -> Cluster:
 def _counts(cluster: Cluster) -> dict[str, int]:
     parts = {"host": cluster.hosts, "rank": cluster.ranks, "switch": cluster.switches, "link": cluster.links}
     counts = {what: len(each) for what, each in parts.items()}
+    if cluster.failures:
+        counts["failure"] = len(cluster.failures)
     counts["dimension"] = len(cluster.dimensions)
     counts["agent"] = sum(len(host.agents) for host in cluster.hosts)
     counts["card"] = sum(len(host.cards) for host in cluster.hosts)
@@ -79,6 +86,8 @@ def _counts(cluster: Cluster) -> dict[str, int]:
 
 
 def _print(console: Console, cluster: Cluster) -> None:
+    from math import isinf
+
     from offramp.report.units import duration, si
 
     hosts = printing.table(
@@ -104,6 +113,11 @@ def _print(console: Console, cluster: Cluster) -> None:
         if table.row_count:
             console.print(table)
             console.print()
+    if cluster.routing != "destination":
+        console.print(f"routing: {cluster.routing}")
+    for failure in cluster.failures:
+        until = "" if isinf(failure.end_ns) else f" until {duration(failure.end_ns * 1e-9)}"
+        console.print(f"{failure.nodes[0]} - {failure.nodes[1]} fails at {duration(failure.start_ns * 1e-9)}{until}")
     if cluster.dimensions:
         shape = " x ".join(f"{each.size} ({each.type}, {si(each.rate_bps, 'bit/s')})" for each in cluster.dimensions)
         console.print(f"ranks: {shape}")

@@ -16,6 +16,7 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from offramp.fabric import Fabric
     from offramp_cli.hermod.simulate_packets import PacketLevel
     from offramp_sim.hermod.flow import FlowResult, Loaded, SimulationSetup
 
@@ -35,7 +36,7 @@ class HermodSettings:
         ),
     ]
     cluster: Annotated[
-        Path | None, Field("A cluster file, for the number of GPUs, the rate of a NIC, and NICs under a leaf switch")
+        Path | None, Field("A cluster file, whose hosts, links and routing take the place of those below")
     ] = None
     network: Annotated[
         str | None,
@@ -94,6 +95,10 @@ class HermodSettings:
             raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
         if self.level != "flow" and self.bidirectional:
             raise SettingsError("bidirectional", "goes with {level} flow only")
+        if self.cluster is not None and self.level == "flow":
+            for name in ("nic_gbps", "leaf"):
+                if getattr(self, name) is not None:
+                    raise SettingsError(name, "does not go with {cluster}, which has its own", getattr(self, name))
         if self.network is None:
             return
         for name, unsupported in (("level", self.level != "flow"), ("all_to_all", self.all_to_all != "fluid")):
@@ -135,7 +140,7 @@ def hermod(settings: HermodSettings, outputs: HermodOutput) -> None:
     names = [name.strip() for name in settings.policies.split(",") if name.strip()]
     for name in names or [""]:
         expect_choice("policies", name, NAMES)
-    settings = _on_cluster(settings)
+    fabric, settings = _on_cluster(settings)
     kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed", "sample")
     choices = {name: getattr(settings, name) for name in kept if getattr(settings, name) is not None}
     setup = SimulationSetup(
@@ -148,7 +153,7 @@ def hermod(settings: HermodSettings, outputs: HermodOutput) -> None:
     outcomes: dict[str, FlowResult] = {}
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("the job's DAG", total=len(names))
-        source = _source(settings, setup, one_by_one=outputs.plot is not None)
+        source = _source(settings, setup, fabric, one_by_one=outputs.plot is not None)
         for k, name in enumerate(names):
             bar.update(task, description=name)
 
@@ -175,18 +180,22 @@ def hermod(settings: HermodSettings, outputs: HermodOutput) -> None:
     outputs.write("offramp.simulate.hermod/1", numbers)
 
 
-def _on_cluster(settings: HermodSettings) -> HermodSettings:
-    """The settings, with the cluster's network where options do not give one."""
+def _on_cluster(settings: HermodSettings) -> tuple[Fabric | None, HermodSettings]:
+    """The cluster's fabric; packets run on as many NICs of its rate under leaves of its size."""
     if settings.network is not None:
-        return settings
+        return None, settings
     if settings.cluster is None:
-        return replace(settings, leaf=16 if settings.leaf is None else settings.leaf)
-    from offramp.cluster import read_cluster
+        return None, replace(settings, leaf=16 if settings.leaf is None else settings.leaf)
+    from offramp.fabric import read_fabric
     from offramp.hermod.cluster_file import network_of
 
-    network = network_of(read_cluster(settings.cluster))
+    fabric = read_fabric(settings.cluster)
+    if settings.level == "flow":
+        return fabric.at(0.0), settings
+    network = network_of(fabric.cluster)
     choices = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps, "leaf": settings.leaf}
-    return replace(settings, **{k: network[k] if v is None else v for k, v in choices.items()})  # type: ignore[arg-type]
+    known = {k: network[k] if v is None else v for k, v in choices.items()}
+    return None, replace(settings, **known)  # type: ignore[arg-type]
 
 
 def _packet_level(settings: HermodSettings, setup: SimulationSetup) -> PacketLevel | None:
@@ -207,7 +216,9 @@ class _Source:
     tokens: int
 
 
-def _source(settings: HermodSettings, setup: SimulationSetup, *, one_by_one: bool) -> _Source:
+def _source(
+    settings: HermodSettings, setup: SimulationSetup, fabric: Fabric | None, *, one_by_one: bool
+) -> _Source:
     from offramp.hermod.chakra import is_trace
 
     folder = Path(settings.job)
@@ -216,24 +227,31 @@ def _source(settings: HermodSettings, setup: SimulationSetup, *, one_by_one: boo
     if settings.network is not None:
         return _on_network(settings.job, settings.network, settings.bidirectional, setup)
     if is_trace(folder):
-        return _traces(folder, settings.nic_gbps, setup)
+        return _traces(folder, settings.nic_gbps, setup, fabric)
     if _is_workload(folder):
         raise SettingsError("network", "expected the network of a text workload")
-    return _job(settings.job, settings.gpus, settings.nic_gbps, setup, one_by_one=one_by_one)
+    return _job(settings, setup, fabric, one_by_one=one_by_one)
 
 
-def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: SimulationSetup, *, one_by_one: bool) -> _Source:
+def _job(settings: HermodSettings, setup: SimulationSetup, fabric: Fabric | None, *, one_by_one: bool) -> _Source:
     from offramp.hermod import load_job
     from offramp_sim.hermod.flow import prepare
 
-    changes = {k: v for k, v in (("gpus", gpus), ("nic_gbps", nic_gbps)) if v is not None}
-    job = replace(load_job(name), **changes)  # type: ignore[arg-type]
+    changes: dict[str, Any] = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps}
+    if fabric is not None:
+        per_host = min(host.processes for host in fabric.cluster.hosts)
+        changes |= {"gpus": settings.gpus or fabric.ranks, "gpus_per_server": per_host, "nics_per_server": per_host}
+    job = replace(load_job(settings.job), **{k: v for k, v in changes.items() if v is not None})
     degrees = f"pp {job.pp} x tp {job.tp} x dp {job.dp}, ep {job.ep}"
-    title = f"{job.model.name}: {job.gpus} GPUs = {degrees}, {job.nic_gbps:g} Gb/s"
+    network = f"{job.nic_gbps:g} Gb/s" if fabric is None else fabric.cluster.name
+    title = f"{job.model.name}: {job.gpus} GPUs = {degrees}, {network}"
     if setup.sample is not None:
         title += f", by a sample of {setup.sample}"
     return _Source(
-        prepare(job, setup, one_by_one=one_by_one), title, job.as_json(), job.dp * job.micro_batches * job.tokens
+        prepare(job, setup, one_by_one=one_by_one, on=fabric),
+        title,
+        job.as_json(),
+        job.dp * job.micro_batches * job.tokens,
     )
 
 
@@ -264,16 +282,17 @@ def _on_network(name: str, network_name: str, bidirectional: bool | None, setup:
     return _Source(loaded, title, {"traces" if is_trace(Path(name)) else "workload": name} | facts, 0)
 
 
-def _traces(folder: Path, nic_gbps: float | None, setup: SimulationSetup) -> _Source:
+def _traces(folder: Path, nic_gbps: float | None, setup: SimulationSetup, fabric: Fabric | None) -> _Source:
     from offramp.hermod.chakra import load_dag
     from offramp_sim.hermod.flow import prepare_traces
 
-    if nic_gbps is None or nic_gbps <= 0:
-        raise SettingsError("nic_gbps", "expected a rate above 0, such as 100, as traces name none")
+    if fabric is None and (nic_gbps is None or nic_gbps <= 0):
+        raise SettingsError("nic_gbps", "expected a rate above 0, such as 100, as traces name none; or {cluster}")
     dag = load_dag(folder, bidirectional=setup.bidirectional)
     facts = {"traces": str(folder), "ranks": dag.workers, "nic_gbps": nic_gbps}
-    title = f"{folder}: {dag.workers} ranks, {nic_gbps:g} Gb/s"
-    return _Source(prepare_traces(dag, nic_gbps, setup), title, facts, 0)
+    network = f"{nic_gbps:g} Gb/s" if fabric is None else fabric.cluster.name
+    title = f"{folder}: {dag.workers} ranks, {network}"
+    return _Source(prepare_traces(dag, nic_gbps or 0.0, setup, fabric), title, facts, 0)
 
 
 def _numbers(outcomes: dict[str, FlowResult], tokens: int) -> dict[str, Any]:

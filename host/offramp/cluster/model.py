@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,11 @@ REACHES: Final = {"local": "this machine", "ssh": "ssh ADDRESS", "srun": "a step
 CARRIERS: Final = {
     "af_packet": "single frames",
     "bundle": "runs of frames in one, as a laboratory's switches take them",
+}
+ROUTINGS: Final = {
+    "destination": "a hash of the destination's name chooses among equally short paths, as our switches forward",
+    "ecmp": "a hash of each flow chooses",
+    "spray": "packets of a flow take all of them evenly",
 }
 KINDS: Final = ("ring", "fully-connected", "switch", "in-network")
 
@@ -78,6 +84,16 @@ class ClusterHost:
     gpus: Annotated[int, Field("GPUs", least=0, most=1024)] = 0
     memory: Annotated[int | None, Field("Main memory", unit=BYTES)] = None
     ranks: Annotated[int | None, Field("Processes of a job; one for each GPU by default, or one", least=0)] = None
+    inside_bps: Annotated[
+        int | None,
+        Field(
+            "Rate at which one of its GPUs exchanges with the others, one direction; none: that takes no time",
+            key="inside",
+            least=1,
+            most=FASTEST_BPS,
+            unit=BITS_PER_SECOND,
+        ),
+    ] = None
     speed: Annotated[float, Field("Speed of computation, as a multiple of the job's figures", above=0, most=1e6)] = 1.0
     reach: Annotated[
         str, Field("How commands reach the host", choices=REACHES, besides=lambda text: text.startswith("namespace:"))
@@ -115,6 +131,9 @@ class ClusterSwitch:
     ] = "af_packet"
     ports: Annotated[int, Field("Ports, numbered from 1", least=1, most=MOST_PORTS)] = 32
     queues: Annotated[int, Field("Queues of a port", least=1, most=8)] = 8
+    buffer: Annotated[
+        int | None, Field("Bytes that wait at a port before frames are dropped; none: no limit", unit=BYTES, least=1)
+    ] = None
     reach: Annotated[
         str | None,
         Field(
@@ -171,6 +190,20 @@ class Cable:
         return self.a if self.a.node == node else self.b
 
 
+@dataclass(frozen=True, slots=True)
+class LinkFailure:
+    """A time in which all cables between two nodes carry nothing.
+
+    Attributes:
+        nodes: the nodes at both ends.
+        start_ns, end_ns: from the start of what is run or simulated; infinity: it is not mended.
+    """
+
+    nodes: tuple[str, str]
+    start_ns: float = 0.0
+    end_ns: float = math.inf
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterDimension:
     """A dimension along which ranks are joined, the innermost first (Themis)."""
@@ -200,6 +233,8 @@ class Cluster:
     """Everything that a file says.
 
     Attributes:
+        routing: how switches choose among equally short paths (:data:`ROUTINGS`).
+        failures: of links.
         origin: the file, for messages.
         places: ``FILE:LINE`` of hosts, switches and links by name; of a link its text.
     """
@@ -209,6 +244,8 @@ class Cluster:
     switches: tuple[ClusterSwitch, ...] = ()
     links: tuple[Cable, ...] = ()
     dimensions: tuple[ClusterDimension, ...] = ()
+    routing: str = "destination"
+    failures: tuple[LinkFailure, ...] = ()
     origin: str = ""
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Final, TypeVar
 from offramp.cluster.model import (
     FASTEST_BPS,
     MOST_HOSTS,
+    ROUTINGS,
     Agent,
     Cable,
     CableEnd,
@@ -22,6 +24,7 @@ from offramp.cluster.model import (
     ClusterDimension,
     ClusterHost,
     ClusterSwitch,
+    LinkFailure,
 )
 from offramp.cluster.names import expand
 from offramp.cluster.spread import crossing_dimensions
@@ -33,7 +36,7 @@ from offramp_base.settings.source import Place, SourceFile, parse_source, read_s
 from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
 
 T = TypeVar("T")
-_PARTS: Final = ("name", "hosts", "switches", "links", "dimensions")
+_PARTS: Final = ("name", "hosts", "switches", "links", "dimensions", "routing", "failures")
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _INTERFACE: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,14}")
 _MOST_LINKS: Final = 65536
@@ -45,6 +48,12 @@ class _LinkFields:
         int, Field("Rate in each direction", key="rate", least=1, most=FASTEST_BPS, unit=BITS_PER_SECOND)
     ]
     delay_ns: Annotated[float, Field("Delay in each direction", key="delay", parse=nanoseconds)] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FailureFields:
+    start_ns: Annotated[float, Field("When the link fails", key="at", parse=nanoseconds)] = 0.0
+    end_ns: Annotated[float, Field("When it is mended; never by default", key="until", parse=nanoseconds)] = math.inf
 
 
 def is_cluster(data: object) -> bool:
@@ -104,7 +113,8 @@ class _ClusterReader:
             origin=self.source.name,
         )
         self._check_addresses(cluster)
-        cluster = replace(cluster, links=tuple(self._links(cluster)))
+        cluster = replace(cluster, links=tuple(self._links(cluster)), routing=self._routing(data))
+        cluster = replace(cluster, failures=tuple(self._failures(cluster)))
         places = {name: f"{self.source.name}:{self.source.line(place)}" for name, place in self.lines.items()}
         cluster = replace(cluster, places=places)
         self._check_dimensions(cluster)
@@ -279,6 +289,30 @@ class _ClusterReader:
             numbered = CableEnd(end.node, f"eth{number}")
         self._take(taken, i, numbered)
         return numbered
+
+    def _routing(self, data: dict[str, Any]) -> str:
+        routing = data.get("routing", "destination")
+        if routing not in ROUTINGS:
+            raise self.source.error(("routing",), f"{str(routing)[:40]}: expected one of {', '.join(ROUTINGS)}")
+        return str(routing)
+
+    def _failures(self, cluster: Cluster) -> list[LinkFailure]:
+        joined = {frozenset((link.a.node, link.b.node)) for link in cluster.links}
+        failures = []
+        for i, row in self._rows(self.source.data, "failures"):
+            place = ("failures", i)
+            ends = row.get("link") if isinstance(row, dict) else None
+            if not isinstance(ends, list) or len(ends) != 2:
+                raise self.source.error(place, "expected link: [leaf1, spine1], perhaps with at and until")
+            times = self._record(place, _FailureFields, {key: value for key, value in row.items() if key != "link"})
+            if not times.start_ns < times.end_ns:
+                raise self.source.error((*place, "until"), "expected a time after that of at")
+            left, right = (self._names((*place, "link", k), name) for k, name in enumerate(ends))
+            for a, b in ((a, b) for a in left for b in right):
+                if frozenset((a, b)) not in joined:
+                    raise self.source.error((*place, "link"), f"no link joins {a} and {b}")
+                failures.append(LinkFailure((a, b), times.start_ns, times.end_ns))
+        return failures
 
     # --- what concerns several parts ------------------------------------------------------------------------
 

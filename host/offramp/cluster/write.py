@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import yaml
 
-from offramp.cluster.model import Agent, Card, Cluster, ClusterDimension, ClusterHost, ClusterSwitch
+from offramp.cluster.model import Agent, Card, Cluster, ClusterDimension, ClusterHost, ClusterSwitch, LinkFailure
 from offramp_base.settings.field import REQUIRED, declared
 from offramp_base.settings.units import BITS_PER_SECOND, Unit, nanoseconds_shown
 
@@ -27,12 +28,21 @@ def cluster_text(cluster: Cluster) -> str:
             | ({"delay": nanoseconds_shown(each.delay_ns)} if each.delay_ns else {})
             for each in cluster.links
         ]
+    if cluster.routing != "destination":
+        data["routing"] = cluster.routing
+    if cluster.failures:
+        data["failures"] = [_failure(each) for each in cluster.failures]
     return "".join(
         f"{part}: {_inline(value)}\n"
         if not isinstance(value, list)
         else f"{part}:\n" + "".join(f"  - {_inline(row)}\n" for row in value)
         for part, value in data.items()
     )
+
+
+def _failure(each: LinkFailure) -> dict[str, Any]:
+    until = {} if math.isinf(each.end_ns) else {"until": nanoseconds_shown(each.end_ns)}
+    return {"link": list(each.nodes), "at": nanoseconds_shown(each.start_ns)} | until
 
 
 def _inline(value: object) -> str:

@@ -199,7 +199,7 @@ def _raise(ctx: PartitionState, sender: SenderCongestion) -> None:
         sender.target += float(least - FAST_RECOVERY) * ctx.hyper_increase
     elif most > FAST_RECOVERY:
         sender.target += ctx.increase
-    sender.target = min(sender.target, ctx.line_rate)
+    sender.target = min(sender.target, sender.line)
     sender.rate = 0.5 * (sender.rate + sender.target)
 
 

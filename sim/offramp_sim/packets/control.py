@@ -17,6 +17,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.flows import FlowSchedule
 from offramp_sim.packets.machine import SimulationMemory
+from offramp_sim.packets.routed import routed_trips
 from offramp_sim.packets.topology import LinkProperties, Topology, Words
 
 _MTU_BYTES: Final = 1500
@@ -133,6 +134,8 @@ def round_trips(topology: Topology, source: Words, sink: Words, data: int, answe
         data: link bytes of a packet.
         answer: link bytes of the answer.
     """
+    if topology.ways is not None:
+        return routed_trips(topology.ways, source, sink, data, answer)
     links = topology.links
     spans = np.unique(topology.switches[:, at.SwitchRecord.span])
     hops = 2 * (1 + (source[:, None] // spans != sink[:, None] // spans).sum(axis=1))
@@ -153,19 +156,22 @@ def load_control(
     senders[:, [at.SenderCongestion.child, at.SenderCongestion.sibling]] = at.NOTHING
     senders[:, [at.SenderCongestion.alpha_due, at.SenderCongestion.raise_due]] = _NEVER
     real, doubles = senders.view(np.float64), cast("Any", at.SenderCongestion)
-    line = topology.links.rate_bps / 8e12
-    real[:, [doubles.rate, doubles.target]] = line
+    fastest = topology.links.rate_bps / 8e12
+    real[:, [doubles.rate, doubles.target, doubles.line]] = fastest
     real[:, doubles.alpha] = 1.0
     initial = getattr(control, "initial", 1) * payload
     real[:, doubles.window], real[:, doubles.threshold] = initial, math.inf
     if count and flows is not None:
         answer = machine.contexts[0].short_bytes
         times = round_trips(topology, flows.source, flows.sink, header + payload, answer)
+        if topology.ways is not None:
+            line = 1.0 / topology.byte_ps[topology.host_ports()[flows.source]]
+            real[:-1, [doubles.rate, doubles.target, doubles.line]] = line[:, None]
         senders[:-1, at.SenderCongestion.unloaded] = senders[:-1, at.SenderCongestion.round_trip] = times
     machine.give(at.PartitionState.senders, senders)
     machine.give(at.PartitionState.receivers, np.zeros((count + 1, at.ReceiverCongestion.WORDS), np.int64))
     for context in machine.contexts:
-        context.line_rate, context.least_window = line, float(payload)
+        context.least_window = float(payload)
         if control is not None:
             context.transport = 1 + list(CONTROLS.values()).index(type(control))
         if isinstance(control, Dctcp):
@@ -175,7 +181,7 @@ def load_control(
             context.alpha_ps, context.raise_rate_ps = control.alpha_ps, control.raise_ps
             context.raise_bytes = control.raise_bytes
             context.increase, context.hyper_increase = control.additive_bps / 8e12, control.hyper_bps / 8e12
-            context.least_rate = min(control.least_bps / 8e12, line)
+            context.least_rate = min(control.least_bps / 8e12, fastest)
         elif isinstance(control, Swift):
             few, many = (1 / math.sqrt(windows) for windows in control.scaling_windows)
             own = 20 * (header + payload) * (8 * 10**12 // topology.links.rate_bps)

@@ -158,6 +158,7 @@ class SenderCongestion(Record):
     raises_by_bytes: int
     bytes_since: int
     held: int  # 1: waits for ``next_send``
+    line: float  # rate of the host's link
     child: int
     sibling: int
 
@@ -270,6 +271,15 @@ class PartitionState(Calendar):
     retry_ps: int  # after which a dropped packet of a flow is sent again
     spray: int  # whether packets, not flows, choose among equal paths
 
+    # Any network: ways from each switch to each.
+    routing: int  # 0: a tree's switches divide
+    switch_count: int
+    home: Words  # of each host, the switch that it is at
+    way_first: Words  # by switch and target switch
+    way_count: Words
+    way_ports: Words
+    choices: Words  # by host (DESTINATION) or flow (ECMP): what decides among equal ways
+
     # SwitchGNN.
     blocks: int
     chunks: int
@@ -323,7 +333,6 @@ class PartitionState(Calendar):
     largest_cut: float
     increase: float  # packets per round trip (Swift), bytes per picosecond (DCQCN)
     hyper_increase: float
-    line_rate: float
     least_rate: float
     alpha_ps: int
     raise_rate_ps: int
@@ -354,6 +363,11 @@ FLOW_ACK: Final = 10
 NOTHING: Final = -1
 ACK_LOST: Final = 1 << 30
 """Flag in the size of a loss: the answer was lost, not the packet."""
+
+# Routing on any network.
+DESTINATION: Final = 1
+ECMP: Final = 2
+SPRAY: Final = 3
 
 # Congestion control of flows.
 DCTCP: Final = 1

@@ -20,7 +20,7 @@ def partition(topology: Topology, parts: int) -> Words:
     hosts, leaves = topology.hosts, topology.leaves
     if topology.lanes:
         return np.concatenate([_blocks(hosts, parts), np.repeat(np.arange(parts), LINE_WORDS)])
-    if leaves < parts and parts > 1:
+    if (leaves < parts and parts > 1) or topology.ways is not None:
         of_hosts = np.arange(hosts) * (parts - 1) // hosts
         return np.concatenate([of_hosts, np.full(topology.nodes - hosts, parts - 1)])
     by_level = [_blocks(count, parts) for count in topology.levels[1:]]

@@ -11,6 +11,7 @@ from offramp_sim.packets.events import schedule_item
 from offramp_sim.packets.layout import (
     ACK,
     ACK_LOST,
+    ECMP,
     ECN,
     FLOW_ACK,
     FLOW_DATA,
@@ -19,6 +20,7 @@ from offramp_sim.packets.layout import (
     KIND_SHIFT,
     LOW,
     SIZE_MASK,
+    SPRAY,
     PartitionState,
     PortRecord,
 )
@@ -146,6 +148,9 @@ def _sample(ctx: PartitionState, waiting: int) -> None:
 @native
 def forward(ctx: PartitionState, node: int, label: int, subject: int, extra: int) -> None:
     """Send a packet from a switch towards its host; a hash of flow or vertex, or chance, chooses among equal paths."""
+    if ctx.routing > 0:
+        _route(ctx, node - ctx.host_count, label, subject, extra)
+        return
     switch = ctx.switches[node - ctx.host_count]
     to = (label & LOW) - switch.low
     if below(to, switch.span):
@@ -160,6 +165,27 @@ def forward(ctx: PartitionState, node: int, label: int, subject: int, extra: int
             choice = (choice ^ (choice >> 29)) * MIX
         choice = choice >> 33
     send(ctx, switch.up + choice % switch.ups * switch.up_stride, label, subject, extra)
+
+
+@native
+def _route(ctx: PartitionState, switch: int, label: int, subject: int, extra: int) -> None:
+    """Send a packet by the table of ways; the port to a host has its number."""
+    to = label & LOW
+    home = ctx.home[to]
+    if home == switch:
+        send(ctx, to, label, subject, extra)
+        return
+    cell = switch * ctx.switch_count + home
+    if ctx.routing == SPRAY:
+        state = ctx.switches[switch]
+        state.random = next_state(state.random)
+        choice = random_bits(state.random, 32)
+    elif ctx.routing == ECMP:
+        choice = ctx.choices[subject & LOW] ^ ((switch + 1) * GOLDEN)
+        choice = ((choice ^ (choice >> 29)) * MIX) >> 33
+    else:
+        choice = ctx.choices[to]
+    send(ctx, ctx.way_ports[ctx.way_first[cell] + choice % ctx.way_count[cell]], label, subject, extra)
 
 
 @native

@@ -20,6 +20,7 @@ from offramp_sim.packets.flows import FlowSchedule
 from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
 from offramp_sim.packets.machine import SimulationMemory, lines
 from offramp_sim.packets.partitions import divided, partition, ranges
+from offramp_sim.packets.routed import load_routes
 from offramp_sim.packets.topology import Topology
 from offramp_sim.packets.watch import QueueWatch, load_watch, watched
 
@@ -60,6 +61,7 @@ class PacketRun:
         events: simulated.
         resent_bytes: bytes of flows under congestion control, lost and sent again.
         delay_ps: ``(f, 2)`` mean and longest one-way time of a flow's packets; no rows without congestion control.
+        port_bytes: ``(p,)`` bytes that each port of the topology sent.
         queue_bytes: ``(intervals, 3)`` least, mean and most bytes that packets found queued at the watched port.
         state_bytes: memory of queues and calendars.
         wall_s: time that the simulation took, without set-up.
@@ -83,6 +85,7 @@ class PacketRun:
     events: int
     resent_bytes: int
     delay_ps: npt.NDArray[np.float64]
+    port_bytes: npt.NDArray[np.int64]
     queue_bytes: npt.NDArray[np.float64]
     state_bytes: int
     wall_s: float
@@ -131,6 +134,8 @@ def simulate(
         raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
     if plan is not None and plan.workers != topology.hosts:
         raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
+    if plan is not None and topology.ways is not None:
+        raise OfframpError("an exchange in switches runs on a star, leaf-spine or fat tree, not on any fabric")
     if protocol.aggregators is not None and topology.leaves > 1:
         raise OfframpError("the strawman aggregates in a single switch: expected a star")
     if not 1 <= cores <= MOST_CORES:
@@ -138,13 +143,15 @@ def simulate(
     if control is not None:
         topology = _controlled(topology, control, framing)
     parts = min(cores, topology.nodes)
-    star = len(topology.levels) == 2 and topology.leaves == 1 and plan is None and 1 < parts <= topology.hosts
+    whole = topology.ways is None and len(topology.levels) == 2 and topology.leaves == 1
+    star = whole and plan is None and 1 < parts <= topology.hosts
     machine = SimulationMemory(parts)
     prepare_network(machine, divided(topology, parts) if star else topology, framing, seed, spray=spray)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
     for context in machine.contexts:
         context.margin = margin + 16
     count = _flows(machine, topology, flows)
+    load_routes(machine, topology, flows)
     load_control(machine, topology, flows, control, framing.header, framing.payload)
     load_watch(machine, topology, watch)
     if plan is not None:
@@ -200,7 +207,8 @@ def prepare_network(
     byte_ps = 8 * 10**12 // links.rate_bps
     least = min(wire_bytes(SHORT_FRAME_BYTES), framing.header + 1)
     for part, (each, context) in enumerate(zip(machine.partitions, machine.contexts, strict=True)):
-        context.window_ps = min(links.delay_ps + least * byte_ps, framing.retry_ps, _LONGEST_WINDOW_PS)
+        shortest = int((topology.delay_ps + least * topology.byte_ps).min())
+        context.window_ps = min(shortest, framing.retry_ps, _LONGEST_WINDOW_PS)
         context.host_count, context.leaf_count = topology.hosts, topology.leaves
         context.header, context.payload = framing.header, framing.payload
         context.retry_ps, context.spray = framing.retry_ps, spray
@@ -218,13 +226,17 @@ def _ports(machine: SimulationMemory, topology: Topology, parts_of: npt.NDArray[
     """Empty queues of the links, and of notices of drops between partitions."""
     parts, links, count = len(machine.contexts), topology.links, len(topology.source)
     ports = np.zeros((count + parts * parts, at.PortRecord.WORDS), np.int64)
-    rate = ports[:, at.PortRecord.rate] = 8 * 10**12 // links.rate_bps
+    rate = topology.byte_ps
+    ports[:count, at.PortRecord.rate] = rate
     of_switch = topology.source >= topology.hosts  # what waits in a host's card is neither limited nor marked
     ports[:, [at.PortRecord.limit, at.PortRecord.mark]] = NEVER_PS
     for field, held in ((at.PortRecord.limit, links.buffer_bytes), (at.PortRecord.mark, links.mark_bytes)):
         if held is not None:
             ports[:count, field] = np.where(of_switch, (held + 1) * rate, NEVER_PS)
-    ports[:, at.PortRecord.delay] = links.delay_ps
+    if topology.ways is not None:
+        limited = of_switch & (topology.ways.buffer < NEVER_PS)
+        ports[:count, at.PortRecord.limit][limited] = (topology.ways.buffer[limited] + 1) * rate[limited]
+    ports[:count, at.PortRecord.delay] = topology.delay_ps
     ports[:count, at.PortRecord.loss] = round(links.loss * 2**32)
     ports[:count, at.PortRecord.random] = _states(seed, count)
     lossy = ports[:, at.PortRecord.loss] > 0
@@ -296,7 +308,8 @@ def _results(machine: SimulationMemory, topology: Topology, count: int, *, excha
         down_bytes=int(sent[down].sum()),
         core_bytes=int(sent[~up & ~down].sum()),
         ack_bytes=machine.total("ack_link_bytes"),
-        peak_port_bytes=int((ports[~up, at.PortRecord.peak] // ports[~up, at.PortRecord.rate]).max(initial=0)),
+        peak_port_bytes=int((ports[~up, at.PortRecord.peak] // topology.byte_ps[~up]).max(initial=0)),
+        port_bytes=sent.copy(),
         packets=machine.total("sent"),
         dropped=int(ports[:, at.PortRecord.dropped].sum()),
         lost=int(ports[:, at.PortRecord.lost].sum()),

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
+
+if TYPE_CHECKING:
+    from offramp.fabric import Fabric
 
 Words = npt.NDArray[np.int64]
 
@@ -52,6 +57,31 @@ class LinkProperties:
 
 
 @dataclass(frozen=True, eq=False)
+class RoutedWays:
+    """Links that differ, and routes by table (:func:`offramp_sim.packets.routed.packet_topology`).
+
+    Attributes:
+        fabric: fabric whose NICs are the hosts.
+        link: ``(p,)`` link of the fabric of each port; -1: a switch's own port.
+        byte_ps, delay_ps: ``(p,)`` of each port.
+        buffer: ``(p,)`` bytes that wait there; :data:`NEVER_PS`: any number.
+        home: ``(hosts,)`` switch of each host, counted from the first.
+        first, count: ``(switches squared,)`` by switch and target: its ways among ``ports``.
+        ports: ports of all ways.
+    """
+
+    fabric: Fabric
+    link: Words
+    byte_ps: Words
+    delay_ps: Words
+    buffer: Words
+    home: Words
+    first: Words
+    count: Words
+    ports: Words
+
+
+@dataclass(frozen=True, eq=False)
 class Topology:
     """A tree of switches, possibly with several equal paths up. Nodes are hosts, then leaves, then the levels above.
 
@@ -63,6 +93,7 @@ class Topology:
             switch's last one is its own, by which its pipeline keeps packets.
         switches: ``(s, Switch.WORDS)`` words of :class:`offramp_sim.packets.layout.SwitchRecord`.
         lanes: first port of a divided star's lanes (:func:`offramp_sim.packets.partitions.divided`); 0: it is whole.
+        ways: rates and routes of a network that is no tree; ``links`` then has its fastest rate and shortest delay.
     """
 
     hosts: int
@@ -73,6 +104,19 @@ class Topology:
     target: Words
     switches: Words
     lanes: int = 0
+    ways: RoutedWays | None = None
+
+    @cached_property
+    def byte_ps(self) -> Words:
+        """``(p,)`` picoseconds of a byte at each port."""
+        if self.ways is not None:
+            return self.ways.byte_ps
+        return np.full(len(self.source), 8 * 10**12 // self.links.rate_bps)
+
+    @cached_property
+    def delay_ps(self) -> Words:
+        """``(p,)`` propagation from each port."""
+        return np.full(len(self.source), self.links.delay_ps) if self.ways is None else self.ways.delay_ps
 
     @property
     def nodes(self) -> int:
@@ -81,6 +125,8 @@ class Topology:
 
     def leaf_of(self) -> Words:
         """``(hosts,)`` leaf of each host."""
+        if self.ways is not None:
+            return np.maximum(self.ways.home, 0)
         return np.arange(self.hosts) // (self.hosts // self.leaves)
 
     def host_ports(self) -> Words:

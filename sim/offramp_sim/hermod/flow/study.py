@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from offramp.fabric import Fabric
 from offramp.hermod.build import job_dag
 from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Dag
@@ -23,6 +24,7 @@ from offramp_sim.hermod.flow.dimensions import Dimensions
 from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import PROPORTIONAL, Loaded, load
 from offramp_sim.hermod.flow.replicas import load_replicas
+from offramp_sim.hermod.flow.routed import RoutedFabric
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.workload import workload_dag
 from offramp_sim.themis.workload_file import load_workload
@@ -60,12 +62,25 @@ class SimulationSetup:
     bidirectional: bool = False
 
 
-def prepare(job: HermodJob, setup: SimulationSetup, *, one_by_one: bool = False) -> Loaded:
+def prepare(
+    job: HermodJob, setup: SimulationSetup, *, one_by_one: bool = False, on: Fabric | None = None
+) -> Loaded:
     """The job's DAG on its network, or that of a sample of its replicas; a timeline needs its tasks ``one_by_one``.
 
+    Args:
+        job: model, GPUs and degrees of parallelism.
+        setup: settings; those of the network do not count where there is a fabric.
+        one_by_one: keep the tasks as objects.
+        on: the fabric whose first hosts run the job; None: full bisection.
+
     Raises:
-        OfframpError: a sample whose replicas would not be placed as those of the job.
+        OfframpError: a sample whose replicas would not be placed as those of the job, or a fabric that it does not fit.
     """
+    if on is not None:
+        if setup.sample is not None:
+            raise OfframpError("sample: on a fabric no replicas are alike, expected the whole job")
+        routed = RoutedFabric.placed(on, Placement.of(job), job.tp)
+        return _load(job_dag(job, setup.iterations, seed=setup.seed, bidirectional=setup.bidirectional), routed, setup)
     mine = job if setup.sample is None else _sampled(job, setup.sample)
     placement = Placement.of(mine)
     fabric = BisectionFabric.of(placement, job.nic_gbps, setup.routing, setup.leaf, setup.seed)
@@ -94,9 +109,11 @@ def _sampled(job: HermodJob, gpus: int) -> HermodJob:
     return mine
 
 
-def prepare_traces(dag: Dag, nic_gbps: float, setup: SimulationSetup) -> Loaded:
-    """A DAG from traces, each rank on a server of its own."""
+def prepare_traces(dag: Dag, nic_gbps: float, setup: SimulationSetup, on: Fabric | None = None) -> Loaded:
+    """A DAG from traces, each rank on a server of its own, or on the ranks of a fabric in order."""
     ranks = np.arange(dag.workers)
+    if on is not None:
+        return _load(dag, RoutedFabric.on(on, ranks), setup)
     fabric = BisectionFabric(ranks, ranks, dag.workers, 1, nic_gbps * 1e9 / 8, setup.routing, setup.leaf, setup.seed)
     return _load(dag, fabric, setup)
 

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any fabric at the flow level: a worker's GPUs are ranks of the cluster, and their flows take its paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.fabric import Fabric
+from offramp.hermod.dag import Flows
+from offramp.hermod.factors import CType
+from offramp.hermod.placement import Placement
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.fabric import Array, BisectionFabric
+
+
+@dataclass(frozen=True)
+class RoutedFabric(BisectionFabric):
+    """Resources are those of the fabric, the sending sides of NICs first.
+
+    Attributes:
+        fabric: hosts, switches and links.
+        first: ``(workers,)`` rank of each worker's first GPU.
+        gpus: GPUs of a worker, neighbouring ranks, each of which sends the same.
+    """
+
+    fabric: Fabric = field(kw_only=True)
+    first: Array = field(kw_only=True)
+    gpus: int = field(kw_only=True)
+
+    @classmethod
+    def on(cls, fabric: Fabric, first: Array, gpus: int = 1) -> RoutedFabric:
+        """The fabric with workers on these ranks.
+
+        Raises:
+            OfframpError: more workers than it has ranks.
+        """
+        last = int(first.max(initial=-1)) + gpus
+        if last > fabric.ranks:
+            raise OfframpError(f"{fabric.cluster.origin}: {fabric.ranks} ranks, the job needs {last}")
+        slowest = float(fabric.rate_bps[fabric.nics.up].min()) / 8
+        ports, servers = fabric.rail[first], fabric.rank_host[first]
+        count = len(fabric.nics)
+        return cls(ports, servers, count, 1, slowest, leaf=count, fabric=fabric, first=first, gpus=gpus)
+
+    @classmethod
+    def placed(cls, fabric: Fabric, placement: Placement, gpus: int) -> RoutedFabric:
+        """The fabric with the workers of a placement, server by server on its hosts.
+
+        Raises:
+            OfframpError: fewer hosts than servers, or a host with fewer ranks than a server has GPUs.
+        """
+        servers = int(placement.server.max()) + 1
+        room = np.bincount(fabric.rank_host, minlength=fabric.hosts)
+        needed = gpus * np.bincount(placement.server)
+        if servers > fabric.hosts or (room[:servers] < needed).any():
+            short = servers > fabric.hosts or int(np.flatnonzero(room[:servers] < needed)[0])
+            what = f"{fabric.hosts} hosts" if short is True else f"{fabric.nodes[short]} has {room[short]} GPUs"
+            wanted = f"{servers} servers of {int(needed.max())} GPUs"
+            raise OfframpError(f"{fabric.cluster.origin}: {what}: the job needs {wanted}")
+        slot = np.zeros(len(placement.server), np.int64)
+        for server in range(servers):
+            mine = np.flatnonzero(placement.server == server)
+            slot[mine] = np.arange(len(mine))
+        begin = np.searchsorted(fabric.rank_host, np.arange(servers))
+        return cls.on(fabric, begin[placement.server] + gpus * slot, gpus)
+
+    @property
+    def resources(self) -> int:
+        """Those of the fabric."""
+        return self.fabric.resources
+
+    @cached_property
+    def _order(self) -> tuple[Array, Array]:
+        """Resources with the sending sides of NICs first, and the place of each among them."""
+        up = self.fabric.nics.up
+        rest = np.setdiff1d(np.arange(self.fabric.resources), up)
+        order = np.concatenate([up, rest])
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return order, place
+
+    @cached_property
+    def capacity(self) -> npt.NDArray[np.float64]:
+        """Bytes per second of each resource."""
+        return self.fabric.capacity[self._order[0]]
+
+    def route(self, flows: Flows, ctype: CType) -> tuple[Array, Array, npt.NDArray[np.float64]]:
+        """Load as rows ``(flow, resource, bytes)``; a worker's flow to itself stands for its NIC's load."""
+        moves = np.flatnonzero(flows.size > 0)
+        gpu = np.arange(self.gpus)
+        source = (self.first[flows.source[moves], None] + gpu).ravel()
+        sink = (self.first[flows.sink[moves], None] + gpu).ravel()
+        flow, size = np.repeat(moves, self.gpus), np.repeat(flows.size[moves], self.gpus)
+        row, resource, share = self.fabric.paths.rows(source, sink, int(ctype))
+        own = np.flatnonzero(source == sink)
+        nics, rails = self.fabric.nics, self.fabric.rail[source[own]]
+        rows = [
+            (flow[row], resource, share * size[row]),
+            (flow[own], nics.up[rails], size[own]),
+            (flow[own], nics.down[rails], size[own]),
+        ]
+        of, place, amount = (np.concatenate(part) for part in zip(*rows, strict=True))
+        capacity = self.fabric.capacity[place]
+        counts = capacity < 1e29  # what takes no time loads nothing
+        return of[counts], self._order[1][place[counts]], amount[counts].astype(np.float64)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any fabric packet by packet: its NICs are the hosts, and switches route by tables of the shortest ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from offramp_base.errors import OfframpError
+from offramp_sim.packets import layout as at
+from offramp_sim.packets.topology import LinkProperties, RoutedWays, Topology, Words
+
+if TYPE_CHECKING:
+    from offramp.fabric import Fabric
+    from offramp_sim.packets.flows import FlowSchedule
+    from offramp_sim.packets.machine import SimulationMemory
+    from offramp_sim.packets.simulate import PacketRun
+
+_ROUTINGS: Final = {"destination": at.DESTINATION, "ecmp": at.ECMP, "spray": at.SPRAY}
+_MOST_ERROR: Final = 0.02
+"""Relative difference between a rate and the nearest with whole picoseconds per byte that is still simulated."""
+_PS_PER_BYTE: Final = 8 * 10**12
+
+
+def packet_topology(fabric: Fabric) -> Topology:
+    """The ports and routes of a fabric.
+
+    Raises:
+        OfframpError: a rate that is not near a whole number of picoseconds per byte, or no links.
+    """
+    nics = fabric.nics
+    if not len(nics):
+        raise OfframpError(f"{fabric.cluster.name}: no host has a link")
+    hosts, switches = len(nics), len(fabric.nodes) - fabric.hosts
+    shift = hosts - fabric.hosts
+    nic_of_up = np.full(len(fabric.ends), -1)
+    nic_of_up[nics.up] = np.arange(hosts)
+    node = np.where(nic_of_up >= 0, nic_of_up, fabric.ends[:, 0] + shift)  # sending end of each link
+    inward = [np.flatnonzero(fabric.works & (fabric.ends[:, 1] == fabric.hosts + s)) for s in range(switches)]
+    links, target = [nics.down], [np.arange(hosts)]
+    rows = np.zeros((max(1, switches), at.SwitchRecord.WORDS), np.int64)
+    first = hosts
+    for s, mine in enumerate(inward):
+        field = at.SwitchRecord
+        rows[s, field.first_in], rows[s, field.last_in] = first, first + len(mine)
+        rows[s, field.loop] = first + len(mine)
+        links += [mine, np.array([-1])]
+        target.append(np.full(len(mine) + 1, hosts + s))
+        first += len(mine) + 1
+    link_of = np.concatenate(links).astype(np.int64)
+    ends = np.concatenate(target).astype(np.int64)
+    source = np.where(link_of >= 0, node[link_of], ends)
+    port_of = np.full(len(fabric.ends), -1)
+    port_of[link_of[link_of >= 0]] = np.flatnonzero(link_of >= 0)
+    rate, delay = _rates(fabric)
+    way_first, way_count, ways = fabric.paths.ways
+    held = [np.nan] * fabric.hosts + [np.nan if s.buffer is None else s.buffer for s in fabric.cluster.switches]
+    buffer = np.array(held, np.float64)[fabric.ends[link_of, 0]]
+    own = link_of < 0
+    table = RoutedWays(
+        fabric,
+        link_of,
+        np.where(own, rate.min(), rate[link_of]),
+        np.where(own, delay.max(), delay[link_of]),
+        np.where(own | np.isnan(buffer), at.NEVER_PS, np.nan_to_num(buffer)).astype(np.int64),
+        np.where(nics.far >= fabric.hosts, nics.far - fabric.hosts, -1),
+        way_first,
+        way_count,
+        port_of[ways],
+    )
+    properties = LinkProperties(_divisor(int(rate.min())), int(delay.min()))
+    return Topology(hosts, max(1, switches), (hosts, max(1, switches)), properties, source, ends, rows, ways=table)
+
+
+def link_bytes(topology: Topology, run: PacketRun) -> Words:
+    """``(links,)`` bytes of link time that a run put on each link of the fabric."""
+    assert topology.ways is not None, "a topology of a fabric"
+    sent = np.zeros(len(topology.ways.fabric.ends), np.int64)
+    carries = topology.ways.link >= 0
+    sent[topology.ways.link[carries]] = run.port_bytes[carries]
+    return sent
+
+
+def _divisor(byte_ps: int) -> int:
+    """Bits per second of a port, as :class:`LinkProperties` takes them: the nearest divisor of 8 Tbit/s below."""
+    while _PS_PER_BYTE % byte_ps:
+        byte_ps += 1
+    return _PS_PER_BYTE // byte_ps
+
+
+def _rates(fabric: Fabric) -> tuple[Words, Words]:
+    exact = _PS_PER_BYTE / fabric.rate_bps
+    rate = np.maximum(1, np.rint(exact)).astype(np.int64)
+    off = np.flatnonzero(np.abs(rate / exact - 1) > _MOST_ERROR)
+    if len(off):
+        cable = fabric.cluster.links[off[0] // 2]
+        raise OfframpError(
+            f"{fabric.cluster.place(f'{cable.a} - {cable.b}')}: {cable.rate_bps} bit/s: packets are simulated at rates"
+            f" of whole picoseconds per byte: expected one within {_MOST_ERROR:.0%} of these"
+        )
+    return rate, np.rint(fabric.delay_ns * 1000).astype(np.int64)
+
+
+def load_routes(machine: SimulationMemory, topology: Topology, flows: FlowSchedule | None) -> None:
+    """Load the tables of ways, and what decides among equal ones: the destination's name, or a hash of each flow."""
+    ways = topology.ways
+    if ways is None:
+        return
+    fabric = ways.fabric
+    for context in machine.contexts:
+        context.routing = _ROUTINGS[fabric.cluster.routing]
+        context.switch_count = topology.nodes - topology.hosts
+    choices = fabric.paths.names[fabric.nics.host]
+    if fabric.cluster.routing == "ecmp" and flows is not None:
+        choices = fabric.paths.hashes(flows.source, flows.sink, 0)
+    fields = at.PartitionState
+    for field, held in (
+        (fields.home, ways.home),
+        (fields.way_first, ways.first),
+        (fields.way_count, ways.count),
+        (fields.way_ports, ways.ports),
+        (fields.choices, choices),
+    ):
+        machine.give(field, held.astype(np.int64) if len(held) else np.zeros(1, np.int64))
+
+
+def routed_trips(ways: RoutedWays, source: Words, sink: Words, data: int, answer: int) -> Words:
+    """Picoseconds from sending a packet until its answer arrives, if they meet no other packets."""
+    fabric = ways.fabric
+    rate, delay = _rates(fabric)
+    total = np.zeros(len(source))
+    for near, far, size in ((source, sink, data), (sink, source, answer)):
+        routing = fabric.cluster.routing
+        choice = fabric.paths.hashes(source, sink, 0) if routing == "ecmp" else fabric.paths.names[fabric.nics.host[far]]
+        for flow, link, share in fabric.paths.walk(near, far, choice):
+            total += np.bincount(flow, share * (delay[link] + size * rate[link]), len(source))
+    return np.rint(total).astype(np.int64)

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from offramp_base.documents import is_number
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check_value, from_text, from_texts
 from offramp_base.settings.error import SettingsError, shown
-from offramp_base.settings.field import Declared, declared
-from offramp_base.settings.source import SourceFile, read_source
+from offramp_base.settings.field import REQUIRED, Declared, declared
+from offramp_base.settings.source import Place, SourceFile, read_source
+
+T = TypeVar("T")
 
 
 class Given(NamedTuple):
@@ -41,6 +43,37 @@ def read_settings(path: Path, classes: Sequence[type]) -> dict[str, Given]:
         for key, value in source.data.items()
         if key in known or _unknown(source, key, known)
     }
+
+
+def read_record(source: SourceFile, place: Place, kind: type[T], row: object) -> T:
+    """An object of a settings class from the fields at a place of a file.
+
+    Args:
+        source: the file.
+        place: place of the fields in it, for messages.
+        kind: a dataclass whose fields are declared (:class:`~offramp_base.settings.field.Field`).
+        row: what is there.
+
+    Raises:
+        OfframpError: no fields, an unknown key, one that is missing, or a value that its field does not take; names
+            file, line and key.
+    """
+    if not isinstance(row, dict):
+        raise source.error(place, "expected fields by name")
+    known = {each.key: each for each in declared(kind)}
+    values: dict[str, Any] = {}
+    for key, value in row.items():
+        if key not in known:
+            raise source.error((*place, key), f"no such field; expected one of {', '.join(known)}")
+        try:
+            values[known[key].attribute] = from_document(known[key], value)
+        except SettingsError as error:
+            prefix = "" if error.value is None else f"{shown(error.value)}: "
+            raise source.error((*place, key), f"{prefix}{error.problem}") from None
+    for each in known.values():
+        if each.default is REQUIRED and each.attribute not in values:
+            raise source.error(place, f"expected {each.key}")
+    return kind(**values)
 
 
 def _unknown(source: SourceFile, key: str, known: dict[str, Declared]) -> bool:

@@ -29,9 +29,8 @@ from offramp.cluster.model import (
 from offramp.cluster.names import expand
 from offramp.cluster.spread import crossing_dimensions
 from offramp_base.errors import OfframpError
-from offramp_base.settings.document import from_document
-from offramp_base.settings.error import SettingsError, shown
-from offramp_base.settings.field import REQUIRED, Field, declared
+from offramp_base.settings.document import read_record
+from offramp_base.settings.field import Field
 from offramp_base.settings.source import Place, SourceFile, parse_source, read_source
 from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
 
@@ -191,22 +190,7 @@ class _ClusterReader:
             raise self.source.error(place, f"{first}: expected the IPv4 address of the first one") from None
 
     def _record(self, place: Place, kind: type[T], row: object) -> T:
-        if not isinstance(row, dict):
-            raise self.source.error(place, "expected fields by name")
-        known = {each.key: each for each in declared(kind)}
-        values: dict[str, Any] = {}
-        for key, value in row.items():
-            if key not in known:
-                raise self.source.error((*place, key), f"no such field; expected one of {', '.join(known)}")
-            try:
-                values[known[key].attribute] = from_document(known[key], value)
-            except SettingsError as error:
-                prefix = "" if error.value is None else f"{shown(error.value)}: "
-                raise self.source.error((*place, key), f"{prefix}{error.problem}") from None
-        for each in known.values():
-            if each.default is REQUIRED and each.attribute not in values:
-                raise self.source.error(place, f"expected {each.key}")
-        return kind(**values)
+        return read_record(self.source, place, kind, row)
 
     # --- links ---------------------------------------------------------------------------------------------
 

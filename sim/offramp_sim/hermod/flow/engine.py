@@ -87,20 +87,22 @@ def free_slots(ctx: FlowRunState) -> None:
 
 @native
 def run(ctx: FlowRunState, most_events: int) -> int:
-    """Run until everything is done (1), ``most_events`` events have happened (0), or nothing can proceed (2)."""
+    """Run until all is done (1), ``most_events`` have happened (0), nothing can proceed (2) or time is up (3)."""
     until = ctx.events + most_events
     while ctx.done < ctx.tasks:
         if ctx.events >= until:
             return 0
         if ctx.heap_count == 0 and ctx.ends_count == 0:
             return 2
-        ctx.events += 1
         now = ctx.clock
         if ctx.heap_count > 0:
             now = ctx.heap_time[0]
         if ctx.ends_count > 0 and (ctx.heap_count == 0 or ctx.due[ctx.ends[0]] < now):
             now = ctx.due[ctx.ends[0]]
         now = max(now, ctx.clock)
+        if now > ctx.until:
+            return 3
+        ctx.events += 1
         ctx.clock = now
         take_arrived(ctx, now)
         while ctx.heap_count > 0 and ctx.heap_time[0] <= now + ctx.slack:

@@ -99,3 +99,4 @@ class FlowRunState(Record):
     done: int
     clock: float
     slack: float  # seconds within which ends count as one event
+    until: float  # nothing after this time happens

@@ -33,11 +33,13 @@ class FlowLoad:
     weight: float
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """Tasks with their flows.
+@dataclass(frozen=True, kw_only=True)
+class EngineLoad:
+    """Tasks with their flows, as arrays.
 
     Attributes:
+        capacity: bytes per second of each resource.
+        ports: how many of the first ones are sending sides of NICs.
         delay: seconds of each task before its flows.
         waits, after_row, after: how many tasks each waits for, and which wait for it.
         flow_row: flows of each task.
@@ -46,8 +48,8 @@ class Loaded:
         use_row, use, amount, weight: resources of each load, and its weight.
     """
 
-    dag: Dag
-    fabric: BisectionFabric
+    capacity: Array
+    ports: int
     delay: Array
     flow_row: Array
     coflow_of_flow: Array
@@ -59,6 +61,14 @@ class Loaded:
     after_row: Array
     after: Array
     waits: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded(EngineLoad):
+    """A DAG and its fabric as the engine's arrays."""
+
+    dag: Dag
+    fabric: BisectionFabric
 
 
 def load(
@@ -103,19 +113,21 @@ def load(
     empty = [np.empty(0)]
     after_row, after, waits = _followers(dag)
     return Loaded(
-        dag,
-        fabric,
-        delay,
-        np.array(row, np.int32),
-        np.array(owner, np.int32),
-        np.array(load_of, np.int32),
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        np.concatenate([each.resource for each in loads] or empty).astype(np.int32),
-        np.concatenate([each.amount for each in loads] or empty),
-        np.array([each.weight for each in loads], np.float64),
-        after_row,
-        after,
-        waits,
+        dag=dag,
+        fabric=fabric,
+        capacity=fabric.capacity,
+        ports=fabric.count,
+        delay=delay,
+        flow_row=np.array(row, np.int32),
+        coflow_of_flow=np.array(owner, np.int32),
+        load=np.array(load_of, np.int32),
+        use_row=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        use=np.concatenate([each.resource for each in loads] or empty).astype(np.int32),
+        amount=np.concatenate([each.amount for each in loads] or empty),
+        weight=np.array([each.weight for each in loads], np.float64),
+        after_row=after_row,
+        after=after,
+        waits=waits,
     )
 
 

@@ -32,19 +32,21 @@ def load_replicas(dag: ReplicaDag, fabric: BisectionFabric) -> Loaded:
     flow_row = np.zeros(len(coflow) + 1, np.int32)
     np.cumsum(sends, out=flow_row[1:])
     return Loaded(
-        dag,
-        fabric,
-        dag.seconds,
-        flow_row,
-        np.flatnonzero(travels).astype(np.int32),
-        load[travels],
-        np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *table.uses]))]),
-        np.concatenate([np.empty(0, np.int32), *table.resources]),
-        np.concatenate([np.empty(0), *table.amounts]),
-        np.concatenate([np.empty(0), *table.weights]),
-        dag.row,
-        dag.followers,
-        dag.waits,
+        dag=dag,
+        fabric=fabric,
+        capacity=fabric.capacity,
+        ports=fabric.count,
+        delay=dag.seconds,
+        flow_row=flow_row,
+        coflow_of_flow=np.flatnonzero(travels).astype(np.int32),
+        load=load[travels],
+        use_row=np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *table.uses]))]),
+        use=np.concatenate([np.empty(0, np.int32), *table.resources]),
+        amount=np.concatenate([np.empty(0), *table.amounts]),
+        weight=np.concatenate([np.empty(0), *table.weights]),
+        after_row=dag.row,
+        after=dag.followers,
+        waits=dag.waits,
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,7 @@ from offramp.hermod.dag import Dag
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_sim.hermod.flow.layout import NOBODY, FlowRunState
-from offramp_sim.hermod.flow.network import Loaded
+from offramp_sim.hermod.flow.network import EngineLoad, Loaded
 from offramp_sim.hermod.flow.policies import Order, order_of
 
 _SLICE: Final = 20_000
@@ -93,11 +94,11 @@ def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(end.max(initial=0.0, where=of == iteration)) for iteration in range(dag.iterations))
 
 
-def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[FlowRunState]:
+def memory(loaded: EngineLoad, order: Order, slack_s: float) -> RecordArrays[FlowRunState]:
     """The engine's context for a run, and the arrays that it points to; pages that are never written take no memory."""
     run = FlowRunState
     tasks, flows = len(loaded.delay), len(loaded.load)
-    resources, ports = loaded.fabric.resources, loaded.fabric.count
+    resources, ports = len(loaded.capacity), loaded.ports
     uses = np.diff(loaded.use_row)
     nodes = int(np.bincount(loaded.load, minlength=len(uses)) @ uses)
     short, real, byte = np.int32, np.float64, np.uint8
@@ -117,7 +118,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[FlowRun
         run.levels: order.level.astype(short)[coflow],
         run.hosts: (order.level if order.host is None else order.host).astype(short)[coflow],
         run.sides: order.side.astype(byte)[coflow],
-        run.capacity: loaded.fabric.capacity.copy(),
+        run.capacity: loaded.capacity.copy(),
     }
     for size, kind, fill, fields in (
         (resources, real, 0, (run.room, run.demand, run.lowest)),
@@ -139,7 +140,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[FlowRun
             arrays[field] = np.full(size, fill, kind) if fill else np.zeros(max(1, size), kind)
     records = RecordArrays(FlowRunState)
     context = records.fields
-    context.tasks, context.ports, context.slack = tasks, ports, slack_s
+    context.tasks, context.ports, context.slack, context.until = tasks, ports, slack_s, math.inf
     context.fifo, context.ordered = order.fifo, order.host is not None
     for place, array in arrays.items():
         records.give(place, array)

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that share links which cannot carry all of them at once, iteration by iteration.
+
+The flow level's engine (:mod:`offramp_sim.hermod.flow`) runs them: an iteration is a delay and a load. Where jobs have
+many iterations left, those of a while are run and the rest goes on at their pace, until something changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.errors import OfframpError
+from offramp_sim.cluster.orders import Contender, JobOrder
+from offramp_sim.cluster.shifts import shifts
+from offramp_sim.hermod.flow.layout import FlowRunState
+from offramp_sim.hermod.flow.network import EngineLoad
+from offramp_sim.hermod.flow.policies import NO_FIFO, Order
+from offramp_sim.hermod.flow.simulate import engine, memory
+
+Array = npt.NDArray[np.float64]
+_MOST_TASKS: Final = 200_000
+_SLACK_S: Final = 1e-9
+_EVENTS: Final = 1 << 62
+_NEVER: Final = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """How far a job is.
+
+    Attributes:
+        iterations: that it has left, the current one included.
+        compute_s: computation left before it communicates.
+        beside_s: computation left beside its communication.
+        share: share of its communication left.
+    """
+
+    iterations: int
+    compute_s: float
+    beside_s: float
+    share: float
+
+
+def first_progress(each: Contender, iterations: int) -> JobProgress:
+    """A job at the begin of an iteration."""
+    beside = each.job.overlap * each.job.compute_s
+    return JobProgress(iterations, each.job.compute_s - beside, beside, 1.0 if each.load.seconds else 0.0)
+
+
+def alone(each: Contender, progress: JobProgress, seconds: float) -> JobProgress:
+    """The progress of a job that nobody hinders, after a time."""
+    rest = max(progress.beside_s, progress.share * each.load.seconds)
+    current = progress.compute_s + rest
+    if seconds < current:
+        return _within(each, progress, seconds)
+    seconds -= current
+    whole = min(int(seconds // each.iteration_s) if each.iteration_s else progress.iterations, progress.iterations)
+    left = progress.iterations - 1 - whole
+    if left <= 0:
+        return JobProgress(0, 0.0, 0.0, 0.0)
+    return _within(each, first_progress(each, left), seconds - whole * each.iteration_s)
+
+
+def alone_s(each: Contender, progress: JobProgress) -> float:
+    """Seconds until a job that nobody hinders ends."""
+    if not progress.iterations:
+        return 0.0
+    rest = max(progress.beside_s, progress.share * each.load.seconds)
+    return progress.compute_s + rest + (progress.iterations - 1) * each.iteration_s
+
+
+def _within(each: Contender, progress: JobProgress, seconds: float) -> JobProgress:
+    """The progress within an iteration, which does not end before."""
+    compute = progress.compute_s - seconds
+    if compute > 0:
+        return replace(progress, compute_s=compute)
+    done = seconds - progress.compute_s
+    sent = done / each.load.seconds if each.load.seconds else 0.0
+    return replace(
+        progress, compute_s=0.0, beside_s=max(0.0, progress.beside_s - done), share=max(0.0, progress.share - sent)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What becomes of a component if nothing changes.
+
+    Attributes:
+        horizon_s: how long they were simulated.
+        done, last_s: ``(jobs,)`` iterations that each ended in that time, and when the last of these ended.
+        pace: ``(jobs,)`` iterations per second after that.
+        end_s: ``(jobs,)`` when each has ended all of its iterations.
+    """
+
+    horizon_s: float
+    done: npt.NDArray[np.int64]
+    last_s: Array
+    pace: Array
+    end_s: Array
+
+
+class Component:
+    """Jobs that contend, from a time on.
+
+    Args:
+        jobs: jobs, with loads on resources of the fabric.
+        progress: how far each is.
+        capacity: bytes per second of the fabric's resources.
+        order: who goes first.
+        sample: iterations of the longest job that are simulated before the others are assumed.
+        shifted: put iterations off so that they interleave.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Contender],
+        progress: Sequence[JobProgress],
+        capacity: Array,
+        order: JobOrder,
+        sample: int,
+        *,
+        shifted: bool = False,
+    ) -> None:
+        self._jobs, self._capacity = narrowed(jobs, capacity)
+        self._level = np.array(order(self._jobs, self._capacity), np.int64)
+        self._progress = list(progress)
+        if shifted and len(jobs) > 1:
+            until = [each.compute_s if each.share == 1.0 else 0.0 for each in self._progress]
+            delays = shifts(self._jobs, until, self._capacity)
+            self._progress = [
+                replace(each, compute_s=each.compute_s + delay) if each.share == 1.0 else each
+                for each, delay in zip(self._progress, delays, strict=True)
+            ]
+        self._sample = sample
+        self._forecast: Forecast | None = None
+
+    def forecast(self) -> Forecast:
+        """The ends of all jobs, exact where their iterations are few."""
+        if self._forecast is None:
+            self._forecast = self._look()
+        return self._forecast
+
+    def after(self, seconds: float) -> list[JobProgress]:
+        """The progress of each job after a time."""
+        forecast = self.forecast()
+        if seconds <= forecast.horizon_s:
+            return self._until(seconds)
+        states = []
+        for k, (each, progress) in enumerate(zip(self._jobs, self._progress, strict=True)):
+            done = forecast.done[k] + forecast.pace[k] * (seconds - forecast.last_s[k])
+            whole = int(done)
+            left = progress.iterations - whole
+            if left <= 0 or forecast.end_s[k] <= seconds:
+                states.append(JobProgress(0, 0.0, 0.0, 0.0))
+                continue
+            into = (done - whole) * each.iteration_s  # where a job alone would be with this share of an iteration
+            states.append(_within(each, first_progress(each, left), into))
+        return states
+
+    def _look(self) -> Forecast:
+        counts = self._counts()
+        exact = all(n == p.iterations for n, p in zip(counts, self._progress, strict=True))
+        horizon = math.inf if exact else self._window()
+        run = self._run(counts, horizon)
+        left = np.array([each.iterations for each in self._progress])
+        ends = run.ends
+        end = np.array([row[-1] if len(row) == n else math.inf for row, n in zip(ends, left, strict=True)])
+        if exact:
+            return Forecast(float(end.max(initial=0.0)), left, end, np.zeros(len(left)), end)
+        done = np.array([len(row) for row in ends])
+        pace = np.array([_pace(row, horizon / 2, horizon) for row in ends])
+        rest = np.where(pace > 0, (left - done) / np.where(pace > 0, pace, 1.0), math.inf)
+        last = np.array([row[-1] if len(row) else 0.0 for row in ends])
+        return Forecast(horizon, done, last, pace, np.where(np.isinf(end), last + rest, end))
+
+    def _window(self) -> float:
+        return self._sample * max(each.iteration_s for each in self._jobs)
+
+    def _counts(self) -> list[int]:
+        """Iterations of each job that are simulated: those of the window and some more."""
+        window = self._window()
+        counts = []
+        for each, progress in zip(self._jobs, self._progress, strict=True):
+            fit = math.ceil(window / each.iteration_s) + 2 if each.iteration_s else progress.iterations
+            counts.append(min(progress.iterations, fit))
+        total = sum(counts)
+        if total > _MOST_TASKS:
+            counts = [max(2, min(n, n * _MOST_TASKS // total)) for n in counts]
+        return counts
+
+    def _until(self, seconds: float) -> list[JobProgress]:
+        return self._run(self._counts(), seconds).progress()
+
+    def _run(self, counts: list[int], until_s: float) -> _ComponentRun:
+        return _ComponentRun(self._jobs, self._progress, counts, self._capacity, self._level, until_s)
+
+
+def _pace(ends: Array, middle: float, horizon: float) -> float:
+    """Iterations per second between the first and last end of the second half of a window."""
+    late = ends[ends > middle]
+    if len(late) > 1 and late[-1] > late[0]:
+        return float((len(late) - 1) / (late[-1] - late[0]))
+    return len(ends) / horizon
+
+
+def narrowed(jobs: Sequence[Contender], capacity: Array) -> tuple[list[Contender], Array]:
+    """The jobs on those resources alone that may limit them, and the bytes per second of these.
+
+    A resource that carries all of its jobs at full rate limits none. What limits a job by itself becomes a resource of
+    its own. Of resources on which the same jobs load more of one than of another, only the former counts.
+    """
+    rate = [each.load.amount / each.load.seconds if each.load.seconds else each.load.amount for each in jobs]
+    used, place = np.unique(np.concatenate([each.load.resource for each in jobs]), return_inverse=True)
+    demand = np.bincount(place, np.concatenate(rate), len(used))
+    tight = demand > capacity[used] * (1 + 1e-9)
+    column = np.cumsum(tight) - 1
+    share = np.zeros((int(tight.sum()), len(jobs)))
+    first = 0
+    for k, each in enumerate(jobs):
+        mine = place[first : first + len(each.load.resource)]
+        first += len(each.load.resource)
+        kept = tight[mine]
+        share[column[mine[kept]], k] = each.load.amount[kept] / capacity[each.load.resource[kept]]
+    share = _undominated(share)
+    on, amount = share > 0, share
+    loads = []
+    for k, each in enumerate(jobs):
+        if not each.load.seconds:
+            loads.append(replace(each, load=replace(each.load, resource=np.zeros(0, np.int64), amount=np.zeros(0))))
+            continue
+        mine = np.flatnonzero(on[:, k])
+        resource = np.concatenate([[len(share) + k], mine])
+        seconds = np.concatenate([[each.load.seconds], amount[mine, k]])
+        loads.append(replace(each, load=replace(each.load, resource=resource, amount=seconds)))
+    return loads, np.ones(len(share) + len(jobs))
+
+
+def _undominated(share: Array) -> Array:
+    """Rows that no other row of the same jobs exceeds everywhere; ``(resources, jobs)`` seconds of an iteration."""
+    share = np.unique(share, axis=0)
+    by_jobs: dict[bytes, list[int]] = {}
+    for row, key in enumerate(np.packbits(share > 0, axis=1)):
+        by_jobs.setdefault(key.tobytes(), []).append(row)
+    kept = []
+    for rows in by_jobs.values():
+        mine = share[rows]
+        most = mine.max(axis=0)
+        above = np.flatnonzero((mine >= most * (1 - 1e-12)).all(axis=1))
+        kept += [rows[above[0]]] if len(above) else rows
+    return share[sorted(kept)]
+
+
+class _ComponentRun:
+    """One run of the engine. A job's iteration is one task, or three where it computes beside its communication."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Contender],
+        progress: Sequence[JobProgress],
+        counts: Sequence[int],
+        capacity: Array,
+        level: npt.NDArray[np.int64],
+        until_s: float,
+    ) -> None:
+        self._jobs, self._before, self._counts, self._until_s = jobs, progress, counts, until_s
+        self._first: list[int] = []
+        loaded, levels = self._load(capacity, level)
+        order = Order(levels, NO_FIFO, np.zeros(len(levels), np.int64))
+        self._memory = memory(loaded, order, _SLACK_S)
+        self._memory.fields.until = until_s
+        self._memory[FlowRunState.end][:] = _NEVER
+        if engine()(self._memory.address, _EVENTS) == 2:
+            raise OfframpError("jobs that wait for links without capacity")
+        self._delay = loaded.delay
+
+    def _load(self, capacity: Array, level: npt.NDArray[np.int64]) -> tuple[EngineLoad, npt.NDArray[np.int64]]:
+        """Each job has two loads: what is left of the first iteration, and a whole one."""
+        delays: list[Array] = []
+        loads: list[npt.NDArray[np.int64]] = []
+        levels, after, waits, base = [], [], [], 0
+        uses, resources, amounts, weights = [], [], [], []
+        for k, (each, progress, count) in enumerate(zip(self._jobs, self._before, self._counts, strict=True)):
+            self._first.append(base)
+            beside = each.job.overlap > 0
+            whole = first_progress(each, count)
+            width = 3 if beside else 1
+            delay = np.zeros((count, width))
+            delay[:, 0], delay[0, 0] = whole.compute_s, progress.compute_s
+            if beside:
+                delay[:, 1], delay[0, 1] = whole.beside_s, progress.beside_s
+            load = np.full((count, width), -1, np.int64)
+            load[:, -1], load[0, -1] = 2 * k + 1, 2 * k
+            if not progress.share:
+                load[0, -1] = -1
+            if not each.load.seconds:
+                load[:, -1] = -1
+            delays.append(delay.ravel())
+            loads.append(load.ravel())
+            levels.append(np.full(count * width, level[k]))
+            task = base + np.arange(count * width).reshape(count, width)
+            if beside:
+                pairs = [(task[:, 0], task[:, 1]), (task[:, 0], task[:, 2])]
+                pairs += [(task[:-1, 1], task[1:, 0]), (task[:-1, 2], task[1:, 0])]
+            else:
+                pairs = [(task[:-1, 0], task[1:, 0])]
+            after += [np.stack(pair, axis=1) for pair in pairs]
+            base += count * width
+            for share in (progress.share, 1.0):
+                uses.append(len(each.load.resource))
+                resources.append(each.load.resource)
+                amounts.append(each.load.amount * share)
+                weights.append(each.load.weight / share if share else 1.0)
+        edges = np.concatenate(after) if after else np.zeros((0, 2), np.int64)
+        edges = edges[np.argsort(edges[:, 0], kind="stable")]
+        row = np.searchsorted(edges[:, 0], np.arange(base + 1))
+        waits = np.bincount(edges[:, 1], minlength=base)
+        load_of = np.concatenate(loads)
+        sends = load_of >= 0
+        return (
+            EngineLoad(
+                capacity=capacity,
+                ports=0,
+                delay=np.concatenate(delays),
+                flow_row=np.concatenate([[0], np.cumsum(sends)]).astype(np.int32),
+                coflow_of_flow=np.arange(int(sends.sum()), dtype=np.int32),
+                load=load_of[sends].astype(np.int32),
+                use_row=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
+                use=np.concatenate(resources).astype(np.int32),
+                amount=np.concatenate(amounts),
+                weight=np.array(weights),
+                after_row=row.astype(np.int32),
+                after=edges[:, 1].astype(np.int32),
+                waits=waits.astype(np.int32),
+            ),
+            np.concatenate(levels)[sends],
+        )
+
+    def _tasks(self, k: int) -> slice:
+        width = 3 if self._jobs[k].job.overlap > 0 else 1
+        return slice(self._first[k], self._first[k] + width * self._counts[k])
+
+    @property
+    def ends(self) -> list[Array]:
+        """Ends of each job's iterations that have ended."""
+        end = self._memory[FlowRunState.end]
+        rows = []
+        for k in range(len(self._jobs)):
+            own = end[self._tasks(k)].reshape(self._counts[k], -1)
+            last = own.max(axis=1)
+            rows.append(last[(own >= 0).all(axis=1)])
+        return rows
+
+    def progress(self) -> list[JobProgress]:
+        """How far each job is at the end of the run."""
+        fields = self._memory.fields
+        spare = set(self._memory[FlowRunState.spare][: fields.spare_count].tolist())
+        task = self._memory[FlowRunState.task]
+        left = {}
+        for slot in range(fields.fresh_slot):
+            if slot not in spare:
+                share = self._memory[FlowRunState.left][slot]
+                rate, since = self._memory[FlowRunState.rate][slot], self._memory[FlowRunState.since][slot]
+                left[int(task[slot])] = max(0.0, float(share - rate * (self._until_s - since)))
+        states = []
+        start, end = self._memory[FlowRunState.start], self._memory[FlowRunState.end]
+        for k, (each, before, ended) in enumerate(zip(self._jobs, self._before, self.ends, strict=True)):
+            done = len(ended)
+            if done >= self._counts[k]:
+                states.append(first_progress(each, before.iterations - done) if before.iterations > done else _ENDED)
+                continue
+            states.append(self._within(k, each, before, done, left, start, end))
+        return states
+
+    def _within(
+        self,
+        k: int,
+        each: Contender,
+        before: JobProgress,
+        done: int,
+        left: dict[int, float],
+        start: Array,
+        end: Array,
+    ) -> JobProgress:
+        width = 3 if each.job.overlap > 0 else 1
+        task = self._first[k] + width * done
+        whole = before if done == 0 else first_progress(each, before.iterations - done)
+        begun = float(start[task]) if done or start[task] > 0 else 0.0
+        computed = self._until_s - begun
+        delay = float(self._delay[task])
+        if computed < delay:
+            return replace(whole, iterations=before.iterations - done, compute_s=delay - computed)
+        sends = task + width - 1
+        share = left.get(sends, 0.0 if end[sends] >= 0 else 1.0) * whole.share
+        beside = max(0.0, whole.beside_s - (computed - delay)) if width == 3 else 0.0
+        return JobProgress(before.iterations - done, 0.0, beside, share)
+
+
+_ENDED: Final = JobProgress(0, 0.0, 0.0, 0.0)

@@ -47,8 +47,9 @@ SIMULATE: Final = CommandGroup(
     "Simulate a system at sizes beyond any laboratory.",
     {
         name: f"offramp_cli.{name}.simulate:{name}"
-        for name in ("themis", "dgtp", "hermod", "leo", "unitg", "g3", "packets")
-    },
+        for name in ("cluster", "themis", "dgtp", "hermod", "leo", "unitg", "g3", "packets")
+    }
+    | {"coflows": "offramp_cli.cluster.coflows:coflows"},
     aliases={"placement": "dgtp", "collective": "themis"},
 )
 HERMOD: Final = CommandGroup(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,10 @@ from offramp_sim.hermod.flow.policies import NO_FIFO, Order
 from offramp_sim.hermod.flow.simulate import engine, memory
 
 Array = npt.NDArray[np.float64]
-_MOST_TASKS: Final = 200_000
+_ENOUGH_TASKS: Final = 2000
+"""Iterations of all jobs that a sample need not exceed."""
+_FEW: Final = 6
+"""Iterations of the longest job that a sample has at least."""
 _SLACK_S: Final = 1e-9
 _EVENTS: Final = 1 << 62
 _NEVER: Final = -1.0
@@ -113,7 +117,7 @@ class Component:
         progress: how far each is.
         capacity: bytes per second of the fabric's resources.
         order: who goes first.
-        sample: iterations of the longest job that are simulated before the others are assumed.
+        sample: iterations of the longest job that are simulated before the rest is taken to go on as these; 0: all.
         shifted: put iterations off so that they interleave.
     """
 
@@ -166,7 +170,7 @@ class Component:
     def _look(self) -> Forecast:
         counts = self._counts()
         exact = all(n == p.iterations for n, p in zip(counts, self._progress, strict=True))
-        horizon = math.inf if exact else self._window()
+        horizon = math.inf if exact else self._window
         run = self._run(counts, horizon)
         left = np.array([each.iterations for each in self._progress])
         ends = run.ends
@@ -179,20 +183,23 @@ class Component:
         last = np.array([row[-1] if len(row) else 0.0 for row in ends])
         return Forecast(horizon, done, last, pace, np.where(np.isinf(end), last + rest, end))
 
+    @cached_property
     def _window(self) -> float:
-        return self._sample * max(each.iteration_s for each in self._jobs)
+        """Seconds of a sample: shorter where many jobs contend, whose means need fewer iterations of each."""
+        if not self._sample:
+            return math.inf
+        longest = max(each.iteration_s for each in self._jobs)
+        window = self._sample * longest
+        tasks = sum(window / each.iteration_s for each in self._jobs if each.iteration_s)
+        return max(min(window, _FEW * longest), window * min(1.0, _ENOUGH_TASKS / tasks))
 
     def _counts(self) -> list[int]:
         """Iterations of each job that are simulated: those of the window and some more."""
-        window = self._window()
         counts = []
         for each, progress in zip(self._jobs, self._progress, strict=True):
-            fit = math.ceil(window / each.iteration_s) + 2 if each.iteration_s else progress.iterations
-            counts.append(min(progress.iterations, fit))
-        total = sum(counts)
-        if total > _MOST_TASKS:
-            counts = [max(2, min(n, n * _MOST_TASKS // total)) for n in counts]
-        return counts
+            fit = self._window / each.iteration_s if each.iteration_s else math.inf
+            counts.append(progress.iterations if fit >= progress.iterations else math.ceil(fit) + 2)
+        return [min(n, each.iterations) for n, each in zip(counts, self._progress, strict=True)]
 
     def _until(self, seconds: float) -> list[JobProgress]:
         return self._run(self._counts(), seconds).progress()

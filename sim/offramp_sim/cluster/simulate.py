@@ -408,7 +408,7 @@ class _Simulation:
             [each.state for each in group],
             self._fabric.capacity,
             self._order,
-            options.sample or 1 << 40,
+            options.sample,
             shifted=options.order == CASSINI,
         )
         shared = _Group(group, self._now, simulation)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The coflow benchmark's files, and orders on one big switch: against figures by hand and bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offramp_base.errors import OfframpError
+from offramp_sim.cluster.coflows import ORDERS, completion_s, parse_coflows
+
+TWO = """3 2
+1 0 1 0 1 2:100
+2 0 2 0 1 1 2:20
+"""
+
+
+def test_orders_by_hand() -> None:
+    """Both want port 2: 0.8 s and 0.16 s at 1 Gbit/s."""
+    coflows = parse_coflows(TWO)
+    assert completion_s(coflows, "sebf").tolist() == pytest.approx([0.96, 0.16])
+    assert completion_s(coflows, "fifo").tolist() == pytest.approx([0.8, 0.96])
+    assert completion_s(coflows, "ncf").tolist() == pytest.approx([0.8, 0.96])
+
+
+def test_what_the_first_leaves_goes_to_the_next() -> None:
+    coflows = parse_coflows("4 2\na 0 2 0 1 1 2:100\nb 0 1 0 1 3:100\n")
+    a, b = completion_s(coflows, "fifo").tolist()
+    assert a == pytest.approx(0.8)
+    assert b == pytest.approx(0.8 + 0.4)  # half of port 0's rate, then all of it
+
+
+def synthetic(seed: int, count: int = 60, ports: int = 12) -> str:
+    random = np.random.default_rng(seed)
+    lines = [f"{ports} {count}"]
+    for i in range(count):
+        mappers = random.choice(ports, random.integers(1, 6), replace=False)
+        reducers = random.choice(ports, random.integers(1, 6), replace=False)
+        sizes = [f"{r}:{random.integers(1, 1 + 10 ** random.integers(1, 4))}" for r in reducers]
+        words = [i, random.integers(0, 20_000), len(mappers), *mappers, len(reducers), *sizes]
+        lines.append(" ".join(map(str, words)))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_coflow_takes_its_bottleneck_at_least_and_sebf_beats_fifo(seed: int) -> None:
+    coflows = parse_coflows(synthetic(seed))
+    alone = np.array([float(each.bytes.max()) * 8 / 1e9 for each in coflows])
+    means = {}
+    for order in ORDERS:
+        seconds = completion_s(coflows, order)
+        assert (seconds >= alone * (1 - 1e-9)).all()
+        ends = [each.arrival_s + s for each, s in zip(coflows, seconds, strict=True)]
+        total = sum(each.bytes for each in coflows)
+        assert max(ends) >= float(total.max()) * 8 / 1e9
+        means[order] = seconds.mean()
+    assert means["sebf"] < means["fifo"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "line 1: expected PORTS COFLOWS"),
+        ("3 2\n1 0 1 0 1 2:100", "there are 1 lines"),
+        ("3 1\n1 0 1 9 1 2:100", "line 2: .*mapper 9"),
+        ("3 1\n1 0 1 0 1 7:100", "line 2: .*7:100"),
+        ("3 1\n1 0 1 0 2 2:100", "line 2: .*1 mappers, 1 reducers"),
+        ("3 1\n1 0 1 0 1 2:-4", "line 2"),
+        ("3 1\n1 0 1 0 1 2:nan", "line 2"),
+    ],
+)
+def test_what_a_file_cannot_say_is_one_line(text: str, problem: str) -> None:
+    with pytest.raises(OfframpError, match=problem):
+        parse_coflows(text)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths of a fabric: against the routes that our switches' tables follow, and against counting by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fabrics import random_cluster
+from offramp.cluster import parse_cluster
+from offramp.cluster.routes import route
+from offramp.fabric import fabric_of, make_cluster
+from offramp_base.errors import OfframpError
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_paths_by_destination_are_those_of_the_switches_tables(seed: int) -> None:
+    cluster = random_cluster(np.random.default_rng(seed))
+    fabric = fabric_of(cluster)
+    number = {cable: k for k, cable in enumerate(cluster.links)}
+    for a in range(fabric.hosts):
+        for b in range(fabric.hosts):
+            if a != b:
+                expected = [number[link] for link in route(cluster, fabric.nodes[a], fabric.nodes[b]).links]
+                _, links, share = fabric.paths.rows(np.array([a]), np.array([b]))
+                assert links.tolist()[: len(expected)] == [
+                    2 * cable + (fabric.ends[2 * cable, 0] != near)
+                    for cable, near in zip(expected, _nodes(fabric, a, expected), strict=True)
+                ]
+                assert (share == 1).all()
+
+
+def _nodes(fabric, first: int, cables: list[int]) -> list[int]:  # type: ignore[no-untyped-def]
+    nodes = [first]
+    for cable in cables[:-1]:
+        a, b = fabric.ends[2 * cable]
+        nodes.append(int(b if a == nodes[-1] else a))
+    return nodes
+
+
+@pytest.mark.parametrize("routing", ["destination", "ecmp", "spray"])
+@pytest.mark.parametrize("seed", range(10))
+def test_bytes_are_kept_at_every_node(seed: int, routing: str) -> None:
+    random = np.random.default_rng(seed)
+    fabric = fabric_of(random_cluster(random, nics=3, routing=routing, gpus=2))
+    source, sink = random.integers(0, fabric.ranks, (2, 40))
+    size = random.integers(1, 1000, 40).astype(float)
+    load = fabric.load(source, sink, size)[: len(fabric.ends)]
+    away = fabric.rank_host[source] != fabric.rank_host[sink]
+    out, into = (np.bincount(fabric.ends[:, k], load, len(fabric.nodes)) for k in (0, 1))
+    sent = np.bincount(fabric.rank_host[source[away]], size[away], fabric.hosts)
+    heard = np.bincount(fabric.rank_host[sink[away]], size[away], fabric.hosts)
+    assert np.allclose(out[: fabric.hosts], sent)
+    assert np.allclose(into[: fabric.hosts], heard)
+    assert np.allclose(out[fabric.hosts :], into[fabric.hosts :])
+
+
+def test_spray_takes_all_equal_paths_evenly() -> None:
+    fabric = fabric_of(make_cluster("leaf-spine:2x4x1", routing="spray"))
+    load = fabric.load([0], [1], [8.0])
+    between = [k for k, (a, b) in enumerate(fabric.ends.tolist()) if min(a, b) >= fabric.hosts]
+    assert sorted(load[between].tolist()) == [0.0] * 8 + [2.0] * 8
+
+
+def test_ranks_send_by_their_rails() -> None:
+    fabric = fabric_of(make_cluster("rails:2x4x1", gpus=8))
+    assert fabric.rail.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]
+    load = fabric.load([2], [10], [1.0])
+    assert [fabric.shown(k) for k in np.flatnonzero(load)] == ["h0 > rail1", "rail1 > h1"]
+
+
+def test_a_failed_link_is_gone_round_and_the_last_one_is_named() -> None:
+    fabric = fabric_of(make_cluster("leaf-spine:2x2x1"))
+    one = fabric.failing([next(k for k, c in enumerate(fabric.cluster.links) if (c.a.node, c.b.node) == ("leaf0", "spine0"))])
+    assert {fabric.shown(k) for k in np.flatnonzero(one.load([0], [1], [1.0]))} == {
+        "h0 > leaf0",
+        "leaf0 > spine1",
+        "spine1 > leaf1",
+        "leaf1 > h1",
+    }
+    cut = fabric.failing([k for k, c in enumerate(fabric.cluster.links) if "leaf0" in (c.a.node, c.b.node) and c.b.node != "leaf0"])
+    with pytest.raises(OfframpError, match="no way from h0 to h1"):
+        cut.load([0], [1], [1.0])
+
+
+def test_failures_of_a_file_have_their_times() -> None:
+    text = """
+hosts: [{name: "h[1-2]"}]
+switches: [{name: s1, target: plain}, {name: s2, target: plain}]
+links: [{ends: ["h[1-2]", s1], rate: 1gbit}, {ends: ["h[1-2]", s2], rate: 1gbit}]
+failures: [{link: [h1, s1], at: 1s, until: 3s}]
+"""
+    fabric = fabric_of(parse_cluster(text))
+    assert fabric.at(0.0) is fabric
+    assert [fabric.at(t * 1e9).without for t in (0.5, 1, 2.9, 3)] == [frozenset(), {0}, {0}, frozenset()]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("failures: [{link: [h1, h2]}]", "no link joins h1 and h2"),
+        ("failures: [{link: [h1]}]", "expected link"),
+        ("failures: [{link: [h1, s1], at: 2s, until: 1s}]", "expected a time after that of at"),
+        ("routing: hot-potato", "hot-potato: expected one of destination, ecmp, spray"),
+    ],
+)
+def test_what_a_file_cannot_say_is_one_line(line: str, problem: str) -> None:
+    text = 'hosts: [{name: "h[1-2]"}]\nswitches: [{name: s1, target: plain}]\n'
+    text += 'links: [{ends: ["h[1-2]", s1], rate: 1gbit}]\n' + line
+    with pytest.raises(OfframpError, match=f"cluster.yaml:4: .*{problem}"):
+        parse_cluster(text)

@@ -8,14 +8,13 @@ headers and libraries.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ns3_wheel
 from offramp_sim.packets import Framing, LinkProperties, fat_tree, leaf_spine, star
 from offramp_sim.packets.flows import flows
 from offramp_sim.packets.simulate import simulate
@@ -28,7 +27,6 @@ LINKS = LinkProperties(RATE_BPS, DELAY_NS * 1000)
 FAT = {32: (4, 2, 4, 2, 2), 128: (8, 4, 4, 4, 4), 1024: (16, 8, 8, 8, 8), 4096: (32, 8, 16, 8, 16)}
 LEAVES = {32: 4, 128: 8, 1024: 32, 4096: 64}
 SIZES = tuple(LEAVES)
-MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
 
 
 def shape_of(kind, hosts):
@@ -44,25 +42,12 @@ def shape_of(kind, hosts):
 
 @pytest.fixture(scope="module")
 def ns3(tmp_path_factory):
-    python = os.environ.get("OFFRAMP_NS3_PYTHON")
-    if not python:
-        pytest.skip("OFFRAMP_NS3_PYTHON does not name an interpreter with the ns3 wheel")
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    wheel = Path(
-        subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip(), "ns3"
-    )
-    libraries = [next((wheel / "lib64").glob(f"libns3*-{module}.so")) for module in MODULES]
-    program = tmp_path_factory.mktemp("ns3") / "tree"
-    source = Path(__file__).with_name("ns3_tree.cc")
-    options = [f"-Wl,-rpath,{wheel}/lib64", "-Wl,--allow-shlib-undefined"]
-    command = ["g++", "-std=c++20", "-O2", f"-I{wheel}/include", source, "-o", program, *libraries, *options]
-    subprocess.run(command, check=True)
+    tree = ns3_wheel.program(Path(__file__).with_name("ns3_tree.cc"), tmp_path_factory.mktemp("ns3"))
 
     def run(below, above, table):
         words = [len(below), *below, *above, RATE_BPS, DELAY_NS, PAYLOAD, len(table)]
         words += [word for _, sink, size, _ in table for word in (sink, size // PAYLOAD)]
-        text = " ".join(map(str, words))
-        done = subprocess.run([program], input=text, capture_output=True, text=True, check=True).stdout.split()
+        done = tree(words).split()
         return int(done[0]), float(done[1]), np.array(done[2:], float)
 
     return run

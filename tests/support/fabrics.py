@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
+from offramp.cluster.model import Cable, CableEnd, Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.read import parse_cluster
 from offramp.cluster.write import cluster_text
-from offramp.cluster.model import Cable, CableEnd
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RATES_GBPS = (10, 25, 40, 50, 100, 200, 400)
 
 
-def random_cluster(random: np.random.Generator, *, nics: int = 1, routing: str = "destination", gpus: int = 1) -> Cluster:
+def random_cluster(
+    random: np.random.Generator, *, nics: int = 1, routing: str = "destination", gpus: int = 1
+) -> Cluster:
     """A connected cluster of 2 to 12 hosts, written and read once so that it is one that a file can describe."""
     switches = int(random.integers(1, 7))
     hosts = int(random.integers(2, 13))

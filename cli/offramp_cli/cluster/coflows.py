@@ -21,7 +21,9 @@ class CoflowStudy:
     file: Annotated[Path, Field("A file of the coflow benchmark, such as FB2010-1Hr-150-0.txt", position=True)]
     order: Annotated[
         str,
-        Field("Orders, separated by commas: sebf (smallest effective bottleneck), scf (smallest), ncf (narrowest), fifo"),
+        Field(
+            "Orders, separated by commas: sebf (smallest effective bottleneck), scf (smallest), ncf (narrowest), fifo"
+        ),
     ] = "sebf,fifo"
     rate: Annotated[int, Field("Rate of every port", unit=BITS_PER_SECOND, above=0)] = 10**9
 
@@ -47,7 +49,9 @@ def coflows(study: CoflowStudy, outputs: Result) -> None:
                 listed, name, study.rate, lambda share, task=task: bar.update(task, completed=share)
             )
     first = results[names[0]]
-    table = show.table("order", "mean completion", "median", "p95", f"mean to {names[0]}", title=f"{len(listed)} coflows")
+    table = show.table(
+        "order", "mean completion", "median", "p95", f"mean to {names[0]}", title=f"{len(listed)} coflows"
+    )
     rows = {}
     for name, seconds in results.items():
         rows[name] = {

@@ -216,9 +216,7 @@ class _Source:
     tokens: int
 
 
-def _source(
-    settings: HermodSettings, setup: SimulationSetup, fabric: Fabric | None, *, one_by_one: bool
-) -> _Source:
+def _source(settings: HermodSettings, setup: SimulationSetup, fabric: Fabric | None, *, one_by_one: bool) -> _Source:
     from offramp.hermod.chakra import is_trace
 
     folder = Path(settings.job)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from offramp_base import Field, SettingsError
@@ -16,6 +17,9 @@ from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
+    import numpy.typing as npt
 
     from offramp_sim.packets import PacketRun, Topology
 
@@ -30,10 +34,12 @@ def _controls() -> tuple[str, ...]:
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    if Path(text).suffix in (".yaml", ".yml", ".toml"):
+        return text, ()
     kind, _, sizes = text.partition(":")
     numbers = tuple(int(each) if each.isascii() and each.isdecimal() else 0 for each in sizes.split("x"))
     if len(numbers) != _NUMBERS.get(kind) or min(numbers) < 1 or max(numbers) > 65_536:
-        raise ValueError(f"expected {_SHAPES}")
+        raise ValueError(f"expected {_SHAPES}, or a cluster file (.yaml, .toml)")
     return kind, numbers
 
 
@@ -44,18 +50,20 @@ class PacketSettings:
     network: Annotated[
         tuple[str, tuple[int, ...]],
         Field(
-            f"{_SHAPES}; HOSTS are per leaf",
+            f"{_SHAPES}; HOSTS are per leaf. Or a cluster file, whose NICs are the hosts",
             parse=_shape,
-            metavar="SHAPE",
+            metavar="SHAPE|FILE",
             shown_default="star:33",
         ),
     ] = ("star", (33,))
     traffic: Annotated[
         str,
         Field(
-            "All hosts send to one, each to one other, or each to all", choices=("incast", "permutation", "all-to-all")
+            "All hosts send to one, each to one other, each to the next, or each to all",
+            choices=("incast", "permutation", "ring", "all-to-all"),
         ),
     ] = "incast"
+    flows: Annotated[Path | None, Field("A connection matrix of htsim (.cm), in place of --traffic and --size")] = None
     size: Annotated[int, Field("Bytes of each flow", unit=BYTES, least=1)] = 1_000_000
     control: Annotated[tuple[str, ...], Field("Congestion control; repeatable; all by default", choices=_controls)] = ()
     rate_bps: Annotated[
@@ -84,6 +92,10 @@ class PacketSettings:
     seed: Annotated[int, Field("Random seed", least=0)] = 0
 
     def __post_init__(self) -> None:
+        if not self.network[1]:
+            for name in ("rate_bps", "delay_ns", "buffer", "spray"):
+                if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                    raise SettingsError(name, "does not go with a cluster file, which has its own")
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
             raise SettingsError("mark_all", "expected more than {mark}", self.mark_all)
 
@@ -91,32 +103,27 @@ class PacketSettings:
 @command(PacketSettings, Result, example="simulate packets --network leaf-spine:4x4x8 --traffic permutation --json -")
 def packets(settings: PacketSettings, outputs: Result) -> None:
     """Simulate flows packet by packet: completion times, fairness, queues, marks and losses of congestion controls."""
-    from offramp_sim.packets import LinkProperties, fat_tree, leaf_spine, star
     from offramp_sim.packets.control import CONTROLS
-    from offramp_sim.packets.flows import pattern
+    from offramp_sim.packets.flows import pattern, read_matrix
     from offramp_sim.packets.simulate import simulate
 
-    links = LinkProperties(
-        settings.rate_bps,
-        round(settings.delay_ns * 1000),
-        settings.buffer,
-        settings.mark,
-        settings.mark_all,
-        settings.mark_probability,
-        settings.loss,
-    )
     kind, sizes = settings.network
-    makers: dict[str, Callable[..., Topology]] = {"star": star, "leaf-spine": leaf_spine, "fat-tree": fat_tree}
-    topology = makers[kind](*sizes, links)
-    table = pattern(settings.traffic, topology.hosts, settings.size, settings.seed)
+    topology = _topology(settings)
+    if settings.flows is None:
+        traffic = settings.traffic
+        table = pattern(traffic, topology.hosts, settings.size, settings.seed)
+    else:
+        traffic = settings.flows.name
+        table = read_matrix(settings.flows, topology.hosts)
+
     run = partial(simulate, flows=table, seed=settings.seed, spray=settings.spray, cores=settings.cores)
     outcomes = {}
     for name in dict.fromkeys(settings.control or _controls()):
         control = CONTROLS[name]() if name in CONTROLS else None
-        outcomes[name] = _numbers(run(topology, control=control), settings.size)
+        outcomes[name] = _numbers(run(topology, control=control), table.size)
     console = show.console()
     headings = ("control", "last, us", "mean", "fair", "queue, KB", "delay, us", "marked", "dropped")
-    shown = show.table(*headings, title=f"{kind} of {topology.hosts} hosts, {len(table)} flows: {settings.traffic}")
+    shown = show.table(*headings, title=f"{kind} of {topology.hosts} hosts, {len(table)} flows: {traffic}")
     for name, one in outcomes.items():
         shown.add_row(
             name,
@@ -136,7 +143,31 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
     outputs.write("offramp.simulate.packets/1", {"settings": known | {"network": [kind, *sizes]}, "controls": outcomes})
 
 
-def _numbers(run: PacketRun, size: int) -> dict[str, Any]:
+def _topology(settings: PacketSettings) -> Topology:
+    from offramp_sim.packets import LinkProperties, fat_tree, leaf_spine, packet_topology, star
+
+    kind, sizes = settings.network
+    if not sizes:
+        from offramp.fabric import read_fabric
+
+        marks = {"mark_bytes": settings.mark, "mark_all_bytes": settings.mark_all, "loss": settings.loss}
+        topology = packet_topology(read_fabric(kind).at(0.0))
+        links = replace(topology.links, mark_probability=settings.mark_probability, **marks)
+        return replace(topology, links=links)
+    links = LinkProperties(
+        settings.rate_bps,
+        round(settings.delay_ns * 1000),
+        settings.buffer,
+        settings.mark,
+        settings.mark_all,
+        settings.mark_probability,
+        settings.loss,
+    )
+    makers: dict[str, Callable[..., Topology]] = {"star": star, "leaf-spine": leaf_spine, "fat-tree": fat_tree}
+    return makers[kind](*sizes, links)
+
+
+def _numbers(run: PacketRun, size: npt.NDArray[np.int64]) -> dict[str, Any]:
     """Results of a run, for JSON."""
     rates = size / run.finish_ps
     return {

@@ -176,7 +176,8 @@ class Fabric:
         """``(resources,)`` bytes that flows between ranks put on each resource.
 
         Args:
-            source, sink: ``(f,)`` ranks; a flow to its own rank takes nothing.
+            source: ``(f,)`` ranks that send; a flow to its own rank takes nothing.
+            sink: ``(f,)`` ranks that receive.
             size: ``(f,)`` bytes.
             key: part of what ECMP's hash depends on: flows of the same ranks and another key may take other paths.
 
@@ -212,7 +213,9 @@ def fabric_of(cluster: Cluster) -> Fabric:
     if not cluster.hosts:
         raise OfframpError(f"{cluster.origin or cluster.name}: dimensions alone: expected hosts, switches and links")
     if len(cluster.hosts) > 1 and not cluster.links:
-        raise OfframpError(f"{cluster.origin or cluster.name}: {len(cluster.hosts)} hosts: expected links that join them")
+        raise OfframpError(
+            f"{cluster.origin or cluster.name}: {len(cluster.hosts)} hosts: expected links that join them"
+        )
     return Fabric(cluster)
 
 

@@ -74,9 +74,7 @@ def make_cluster(
         used[node] += 1
         return CableEnd(node, f"eth{used[node] - 1}" if node in names else used[node])
 
-    links = tuple(
-        Cable(end(a), end(b), rate, delay_ns) for (a, b), rate in zip([*down, *across], rates, strict=True)
-    )
+    links = tuple(Cable(end(a), end(b), rate, delay_ns) for (a, b), rate in zip([*down, *across], rates, strict=True))
     wide = max((used[name] for name in switches), default=0)
     if wide > MOST_PORTS:
         raise OfframpError(f"shape {shape[:60]}: a switch of {wide} ports: expected at most {MOST_PORTS}")

@@ -75,7 +75,9 @@ def parse_coflows(text: str) -> list[Coflow]:
         try:
             coflows.append(_coflow(words, ports))
         except (ValueError, IndexError) as error:
-            raise OfframpError(f"line {number}: expected ID ARRIVAL_MS MAPPERS m... REDUCERS r:MB...: {error}") from None
+            raise OfframpError(
+                f"line {number}: expected ID ARRIVAL_MS MAPPERS m... REDUCERS r:MB...: {error}"
+            ) from None
     return sorted(coflows, key=lambda coflow: coflow.arrival_s)
 
 

@@ -35,9 +35,7 @@ class ClusterJob:
     compute_s: Annotated[float, Field("Computation of an iteration", key="compute", parse=_seconds, least=0)] = 0.0
     all_reduce: Annotated[int, Field("Bytes that all its GPUs sum in an iteration", unit=BYTES, least=0)] = 0
     all_to_all: Annotated[int, Field("Bytes that each GPU sends to the others", unit=BYTES, least=0)] = 0
-    overlap: Annotated[
-        float, Field("Share of the computation beside which it may communicate", least=0, most=1)
-    ] = 0.0
+    overlap: Annotated[float, Field("Share of the computation beside which it may communicate", least=0, most=1)] = 0.0
     every_s: Annotated[
         float | None, Field("Time from one to the next of several jobs of this line", key="every", parse=_seconds)
     ] = None

@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -173,4 +173,4 @@ def _time(text: str) -> float:
         return float(text)
     except ValueError:
         when = datetime.fromisoformat(text.replace(" PDT", "-07:00").replace(" PST", "-08:00"))
-        return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()

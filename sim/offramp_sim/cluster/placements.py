@@ -130,7 +130,7 @@ def quiet(gpus: FreeGpus, count: int, random: np.random.Generator) -> Ints:  # n
 
 
 def _by_rack(gpus: FreeGpus, count: int) -> Ints:
-    """Hosts in the order of racks: the tightest rack that holds the job, or the emptiest racks; emptiest hosts first."""
+    """Hosts by rack: of the tightest that holds the job, or of the emptiest; the emptiest hosts first."""
     racks = np.bincount(gpus.rack, gpus.of_host)[gpus.rack]
     whole = racks >= count
     key = np.where(whole, racks, -racks)

@@ -369,9 +369,9 @@ class _Simulation:
 
     def _set(self, running: _Running, state: JobProgress) -> None:
         if self._now > running.since_s and running.contender.load.seconds:
-            made = _made(running.contender, running.state) - _made(running.contender, state)
+            iterations = _left(running.state) - _left(state)
             load = running.contender.load
-            self._stretches.append(Stretch(running.number, running.since_s, self._now, made, load))
+            self._stretches.append(Stretch(running.number, running.since_s, self._now, iterations, load))
         running.since_s, running.state = self._now, state
 
     def _regroup(self, members: Sequence[_Running]) -> None:
@@ -458,6 +458,6 @@ class _Simulation:
         heapq.heappush(self._calendar, (ready, _ARRIVES, running.number, 1))
 
 
-def _made(contender: Contender, state: JobProgress) -> float:
+def _left(state: JobProgress) -> float:
     """Iterations left, with the share of the communication of the current one that is left."""
     return state.iterations - 1 + state.share if state.iterations else 0.0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts, links and switches packet by packet, in integer picoseconds and machine code, for 128 workers and more.
 
+Any fabric runs (``packet_topology``); stars, leaf-spine networks and fat trees also take exchanges in switches.
 Packets carry a few words in place of bytes. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
 ``offramp_sim.packets.flows`` draws traffic, ``control`` has the congestion controls.
 
@@ -19,9 +20,9 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp_sim.packets.exchange import ExchangeProtocol as ExchangeProtocol
-    from offramp_sim.packets.flows import FlowSchedule as FlowSchedule
-    from offramp_sim.packets.flows import all_to_all as all_to_all
     from offramp_sim.packets.flows import flows as make_flows
+    from offramp_sim.packets.routed import link_bytes as link_bytes
+    from offramp_sim.packets.routed import packet_topology as packet_topology
     from offramp_sim.packets.simulate import Framing as Framing
     from offramp_sim.packets.simulate import PacketRun as PacketRun
     from offramp_sim.packets.simulate import simulate as run_packets
@@ -35,15 +36,15 @@ else:
         __name__,
         {
             "ExchangeProtocol": "offramp_sim.packets.exchange",
-            "FlowSchedule": "offramp_sim.packets.flows",
             "Framing": "offramp_sim.packets.simulate",
             "LinkProperties": "offramp_sim.packets.topology",
             "PacketRun": "offramp_sim.packets.simulate",
             "Topology": "offramp_sim.packets.topology",
-            "all_to_all": "offramp_sim.packets.flows",
             "fat_tree": "offramp_sim.packets.topology",
+            "link_bytes": "offramp_sim.packets.routed",
             "leaf_spine": "offramp_sim.packets.topology",
             "make_flows": "offramp_sim.packets.flows:flows",
+            "packet_topology": "offramp_sim.packets.routed",
             "run_packets": "offramp_sim.packets.simulate:simulate",
             "star": "offramp_sim.packets.topology",
         },

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.boundary import Boundary
+from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
 
 HADOOP_BYTES = ((100, 0.0), (300, 0.20), (1_000, 0.45), (2_000, 0.55), (10_000, 0.65), (100_000, 0.80),
                 (300_000, 0.90), (1_000_000, 0.95), (10_000_000, 1.0))  # fmt: skip
@@ -49,7 +54,10 @@ def flows(rows: npt.ArrayLike) -> FlowSchedule:
 
 
 def pattern(name: str, hosts: int, size: int, seed: int) -> FlowSchedule:
-    """Flows of ``size`` bytes that begin together: ``incast`` to the last host, ``permutation``, or ``all-to-all``.
+    """Flows of ``size`` bytes that begin together.
+
+    ``incast`` leads to the last host, ``permutation`` from each to one other, ``ring`` to the next, and ``all-to-all``
+    from each to each.
 
     Raises:
         OfframpError: fewer than 2 hosts.
@@ -64,10 +72,42 @@ def pattern(name: str, hosts: int, size: int, seed: int) -> FlowSchedule:
         circle = np.random.default_rng(seed).permutation(hosts)
         sink = np.empty(hosts, np.int64)
         sink[circle] = np.roll(circle, 1)
+    elif name == "ring":
+        sink = (source + 1) % hosts
     else:
         shift, source = (each.ravel() for each in np.meshgrid(np.arange(1, hosts), source, indexing="ij"))
         sink = (source + shift) % hosts
     return FlowSchedule(source, sink, np.full(len(source), size), np.zeros(len(source), np.int64))
+
+
+_CONNECTION: Final = re.compile(r"([0-9]{1,9})->([0-9]{1,9})\s+(.*)")
+
+
+def read_matrix(path: str | Path, hosts: int) -> FlowSchedule:
+    """Flows of a connection matrix of htsim: lines ``SOURCE->SINK id N start PICOSECONDS size BYTES``.
+
+    Raises:
+        OfframpError: names the file and line; triggers and hosts that do not exist are refused.
+    """
+    rows = []
+    for number, line in enumerate(read_text(Path(path), 1 << 30).splitlines(), 1):
+        match = _CONNECTION.match(line.strip())
+        if match is None:
+            if line.strip() and line.split()[0] not in ("Nodes", "Connections") and not line.startswith("#"):
+                raise OfframpError(f"{path}:{number}: {line[:40]}: expected SOURCE->SINK id N start T size BYTES")
+            continue
+        words = match[3].split()
+        fields = dict(zip(words[::2], words[1::2], strict=False))
+        source, sink = int(match[1]), int(match[2])
+        start, size = whole_number(fields.get("start", "")), whole_number(fields.get("size", ""))
+        if start is None or not size or {"trigger", "send_done_trigger", "recv_done_trigger"} & set(fields):
+            raise OfframpError(f"{path}:{number}: expected start and size, and no triggers")
+        if max(source, sink) >= hosts or source == sink:
+            raise OfframpError(f"{path}:{number}: {source}->{sink}: expected two of {hosts} hosts")
+        rows.append((source, sink, size, start))
+    if not rows:
+        raise OfframpError(f"{path}: no connections")
+    return flows(rows)
 
 
 def mean_hadoop_bytes() -> float:

@@ -132,7 +132,9 @@ def routed_trips(ways: RoutedWays, source: Words, sink: Words, data: int, answer
     total = np.zeros(len(source))
     for near, far, size in ((source, sink, data), (sink, source, answer)):
         routing = fabric.cluster.routing
-        choice = fabric.paths.hashes(source, sink, 0) if routing == "ecmp" else fabric.paths.names[fabric.nics.host[far]]
+        choice = (
+            fabric.paths.hashes(source, sink, 0) if routing == "ecmp" else fabric.paths.names[fabric.nics.host[far]]
+        )
         for flow, link, share in fabric.paths.walk(near, far, choice):
             total += np.bincount(flow, share * (delay[link] + size * rate[link]), len(source))
     return np.rint(total).astype(np.int64)

@@ -71,14 +71,18 @@ def test_ranks_send_by_their_rails() -> None:
 
 def test_a_failed_link_is_gone_round_and_the_last_one_is_named() -> None:
     fabric = fabric_of(make_cluster("leaf-spine:2x2x1"))
-    one = fabric.failing([next(k for k, c in enumerate(fabric.cluster.links) if (c.a.node, c.b.node) == ("leaf0", "spine0"))])
+    one = fabric.failing(
+        [next(k for k, c in enumerate(fabric.cluster.links) if (c.a.node, c.b.node) == ("leaf0", "spine0"))]
+    )
     assert {fabric.shown(k) for k in np.flatnonzero(one.load([0], [1], [1.0]))} == {
         "h0 > leaf0",
         "leaf0 > spine1",
         "spine1 > leaf1",
         "leaf1 > h1",
     }
-    cut = fabric.failing([k for k, c in enumerate(fabric.cluster.links) if "leaf0" in (c.a.node, c.b.node) and c.b.node != "leaf0"])
+    cut = fabric.failing(
+        [k for k, c in enumerate(fabric.cluster.links) if "leaf0" in (c.a.node, c.b.node) and c.b.node != "leaf0"]
+    )
     with pytest.raises(OfframpError, match="no way from h0 to h1"):
         cut.load([0], [1], [1.0])
 

@@ -20,8 +20,8 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.packets import ExchangeProtocol, LinkProperties, all_to_all, leaf_spine, star
-from offramp_sim.packets.flows import background, balanced, flows, mean_hadoop_bytes
+from offramp_sim.packets import ExchangeProtocol, LinkProperties, leaf_spine, star
+from offramp_sim.packets.flows import all_to_all, background, balanced, flows, mean_hadoop_bytes
 from offramp_sim.packets.simulate import simulate
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric, exchange_trace

@@ -62,9 +62,7 @@ class SimulationSetup:
     bidirectional: bool = False
 
 
-def prepare(
-    job: HermodJob, setup: SimulationSetup, *, one_by_one: bool = False, on: Fabric | None = None
-) -> Loaded:
+def prepare(job: HermodJob, setup: SimulationSetup, *, one_by_one: bool = False, on: Fabric | None = None) -> Loaded:
     """The job's DAG on its network, or that of a sample of its replicas; a timeline needs its tasks ``one_by_one``.
 
     Args:

@@ -12,7 +12,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from offramp.report import Alternative, Fabric, FabricLink, FabricMachine, Outcome, ReportCheck, Verdict, outcomes_page
+from offramp.report import (
+    Alternative,
+    DrawnFabric,
+    FabricLink,
+    FabricMachine,
+    Outcome,
+    ReportCheck,
+    Verdict,
+    outcomes_page,
+)
 from offramp.report.outcome import ProgressPoint
 
 TRACE = "trace.json"
@@ -29,7 +38,7 @@ def curve(rng: random.Random, points: int) -> tuple[ProgressPoint, ...]:
     return tuple(ProgressPoint(k, 2.3 * 0.93**k + rng.random() / 50, 1 - 0.9 * 0.94**k) for k in range(1, points + 1))
 
 
-def racks(by: Mapping[str, int], uncounted: frozenset[str] = frozenset()) -> Fabric:
+def racks(by: Mapping[str, int], uncounted: frozenset[str] = frozenset()) -> DrawnFabric:
     """Two racks below a spine; each alternative has sent about so many bytes on a host's link."""
     nodes = [FabricMachine(host, "host", leaf) for leaf, hosts in RACKS.items() for host in hosts]
     nodes += [FabricMachine(name, "switch") for name in (*RACKS, "spine")]
@@ -40,7 +49,7 @@ def racks(by: Mapping[str, int], uncounted: frozenset[str] = frozenset()) -> Fab
     ]
     counted = {name: (size * 2, size * 2) for name, size in by.items() if name not in uncounted}
     links += [FabricLink((leaf, "spine"), 50_000_000, counted) for leaf in RACKS]
-    return Fabric(tuple(nodes), tuple(links))
+    return DrawnFabric(tuple(nodes), tuple(links))
 
 
 def trace(path: Path) -> None:
@@ -130,7 +139,7 @@ def four_acts(seed: int = 1) -> list[Outcome]:
                 Alternative("smartNIC", measured_s=steps(rng, 48e-6, 400), startup_s=0.4),
                 Alternative("one-path", note="not run: it is the processor alone"),
             ),
-            Fabric(
+            DrawnFabric(
                 (
                     FabricMachine("client", "host"),
                     FabricMachine("server", "host"),

@@ -127,8 +127,10 @@ def _fabric(study: ClusterStudy) -> Fabric:
 
     if study.on.partition(":")[0] not in SHAPES:
         return read_fabric(study.on)
-    made = make_cluster(study.on, rate_bps=study.rate, uplink_bps=study.uplink, gpus=study.gpus, routing=study.routing)
-    return fabric_of(made)
+    shaped = make_cluster(
+        study.on, rate_bps=study.rate, uplink_bps=study.uplink, gpus=study.gpus, routing=study.routing
+    )
+    return fabric_of(shaped)
 
 
 def _jobs(study: ClusterStudy) -> list[ClusterJob]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp.job.answer import Circumstances, verdict
 from offramp.job.load import processors, tasks_of_others
-from offramp.report import Alternative, Fabric, FabricLink, FabricMachine, Outcome, Verdict
+from offramp.report import Alternative, DrawnFabric, FabricLink, FabricMachine, Outcome, Verdict
 from offramp.report.units import duration
 from offramp_base import OfframpError
 from offramp_sim.hermod.lab import LabScenario, measure
@@ -107,7 +107,7 @@ def measured(scene: Scene, ways: Mapping[str, LabScenario], modelled: Mapping[st
     )
 
 
-def fabric_of(sent: Mapping[str, Sequence[tuple[int, int]]]) -> Fabric:
+def fabric_of(sent: Mapping[str, Sequence[tuple[int, int]]]) -> DrawnFabric:
     """Four ranks at one switch, and the bytes of the last turn to each and from each."""
     ranks = range(len(next(iter(sent.values()))))
     nodes = (*(FabricMachine(f"r{rank}", "host", "switch") for rank in ranks), FabricMachine("switch", "switch"))
@@ -115,4 +115,4 @@ def fabric_of(sent: Mapping[str, Sequence[tuple[int, int]]]) -> Fabric:
         FabricLink(("switch", f"r{rank}"), _RATE_BPS, {way: sizes[rank] for way, sizes in sent.items()})
         for rank in ranks
     )
-    return Fabric(nodes, links)
+    return DrawnFabric(nodes, links)

@@ -78,8 +78,8 @@ def make_cluster(
     wide = max((used[name] for name in switches), default=0)
     if wide > MOST_PORTS:
         raise OfframpError(f"shape {shape[:60]}: a switch of {wide} ports: expected at most {MOST_PORTS}")
-    made = tuple(ClusterSwitch(name=name, target="plain", ports=max(1, used[name])) for name in switches)
-    return Cluster(name=shape.replace(":", "-"), hosts=hosts, switches=made, links=links, routing=routing)
+    marked = tuple(ClusterSwitch(name=name, target="plain", ports=max(1, used[name])) for name in switches)
+    return Cluster(name=shape.replace(":", "-"), hosts=hosts, switches=marked, links=links, routing=routing)
 
 
 def _star(hosts: int) -> Joined:

@@ -16,7 +16,7 @@ from offramp.job.planner import JobPlan
 from offramp.job.record import RunRecord, read_record
 from offramp.job.run import JobRunResult
 from offramp.job.settings import JobSettings
-from offramp.report.outcome import Alternative, Fabric, FabricLink, FabricMachine, Outcome
+from offramp.report.outcome import Alternative, DrawnFabric, FabricLink, FabricMachine, Outcome
 
 TRACE: Final = "trace.json"
 """File of the last step of the first run, in the folder of the report."""
@@ -104,7 +104,7 @@ def _startup_s(run: JobRunResult, record: RunRecord, unit: str) -> float | None:
     return None
 
 
-def fabric_of(cluster: Cluster, runs: Mapping[str, JobRunResult]) -> Fabric:
+def fabric_of(cluster: Cluster, runs: Mapping[str, JobRunResult]) -> DrawnFabric:
     """Hosts, switches, smartNICs and cards of a cluster, and the bytes that crossed its links in each run."""
     nodes = []
     for each in cluster.by_name.values():
@@ -119,4 +119,4 @@ def fabric_of(cluster: Cluster, runs: Mapping[str, JobRunResult]) -> Fabric:
         )
         for link in cluster.links
     )
-    return Fabric(tuple(nodes), links)
+    return DrawnFabric(tuple(nodes), links)

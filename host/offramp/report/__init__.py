@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp.report.model import ReportTable as ReportTable
     from offramp.report.model import TrainingRun as TrainingRun
     from offramp.report.outcome import Alternative as Alternative
-    from offramp.report.outcome import Fabric as Fabric
+    from offramp.report.outcome import DrawnFabric as DrawnFabric
     from offramp.report.outcome import FabricLink as FabricLink
     from offramp.report.outcome import FabricMachine as FabricMachine
     from offramp.report.outcome import Outcome as Outcome
@@ -30,7 +30,7 @@ else:
         __name__,
         {
             "Alternative": "offramp.report.outcome",
-            "Fabric": "offramp.report.outcome",
+            "DrawnFabric": "offramp.report.outcome",
             "FabricLink": "offramp.report.outcome",
             "FabricMachine": "offramp.report.outcome",
             "Outcome": "offramp.report.outcome",

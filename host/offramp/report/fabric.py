@@ -13,7 +13,7 @@ from offramp.report.sections import card
 from offramp.report.units import si, tick
 
 if TYPE_CHECKING:
-    from offramp.report.outcome import Fabric, FabricLink, FabricMachine, Outcome
+    from offramp.report.outcome import DrawnFabric, FabricLink, FabricMachine, Outcome
     from offramp.report.palette import Palette
 
 _BETWEEN, _HIGH = 16, 34
@@ -48,7 +48,7 @@ def _alternatives(outcome: Outcome) -> list[str]:
     return known + sorted(counted.difference(known))
 
 
-def _drawing(fabric: Fabric, ran: Sequence[str], palette: Palette) -> str:
+def _drawing(fabric: DrawnFabric, ran: Sequence[str], palette: Palette) -> str:
     plan = layout_of(fabric)
     busiest = max((sum(moved) for link in fabric.links for moved in link.bytes_by.values()), default=0)
     drawn = [_rack(name, members, plan) for name, members in plan.racks.items()]

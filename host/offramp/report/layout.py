@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from offramp.report.outcome import Fabric, FabricMachine
+    from offramp.report.outcome import DrawnFabric, FabricMachine
 
 WIDEST: Final = 112
 """Most pixels from one node to the next."""
@@ -41,7 +41,7 @@ class FabricLayout:
     racks: Mapping[str, tuple[str, ...]]
 
 
-def layout_of(fabric: Fabric) -> FabricLayout:
+def layout_of(fabric: DrawnFabric) -> FabricLayout:
     """The places of all nodes."""
     neighbours = _neighbours(fabric)
     levels = _levels(fabric, neighbours)
@@ -69,7 +69,7 @@ def layout_of(fabric: Fabric) -> FabricLayout:
     return FabricLayout(places, width, height, column, {rack: tuple(members) for rack, members in racks.items()})
 
 
-def _neighbours(fabric: Fabric) -> dict[str, list[str]]:
+def _neighbours(fabric: DrawnFabric) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {each.name: [] for each in fabric.nodes}
     for link in fabric.links:
         a, b = link.ends
@@ -78,7 +78,7 @@ def _neighbours(fabric: Fabric) -> dict[str, list[str]]:
     return known
 
 
-def _levels(fabric: Fabric, neighbours: Mapping[str, list[str]]) -> dict[str, int]:
+def _levels(fabric: DrawnFabric, neighbours: Mapping[str, list[str]]) -> dict[str, int]:
     """0 for hosts, -1 for cards and smartNICs, and for a switch its distance from the nearest host."""
     roles = {each.name: each.role for each in fabric.nodes}
     levels = {name: 0 if role == "host" else -1 for name, role in roles.items() if role != "switch"}
@@ -92,7 +92,7 @@ def _levels(fabric: Fabric, neighbours: Mapping[str, list[str]]) -> dict[str, in
     return {name: levels.get(name, 1) for name in roles}
 
 
-def _place_hosts(fabric: Fabric, neighbours: Mapping[str, list[str]], columns: dict[str, float]) -> None:
+def _place_hosts(fabric: DrawnFabric, neighbours: Mapping[str, list[str]], columns: dict[str, float]) -> None:
     roles = {each.name: each.role for each in fabric.nodes}
     hosts: dict[str, list[FabricMachine]] = defaultdict(list)
     for each in fabric.nodes:

@@ -48,7 +48,7 @@ class FabricLink:
 
 
 @dataclass(frozen=True)
-class Fabric:
+class DrawnFabric:
     """The network on which the alternatives ran."""
 
     nodes: tuple[FabricMachine, ...]
@@ -130,7 +130,7 @@ class Outcome:
     verdict: Verdict
     step: str
     alternatives: tuple[Alternative, ...]
-    fabric: Fabric | None = None
+    fabric: DrawnFabric | None = None
     checks: tuple[ReportCheck, ...] = ()
     trace: str = ""
     notes: tuple[str, ...] = ()
@@ -160,9 +160,9 @@ def _alternative(data: Mapping[str, Any]) -> Alternative:
     return Alternative(**{**data, "measured_s": tuple(data["measured_s"]), "curve": curve})
 
 
-def _fabric(data: Mapping[str, Any]) -> Fabric:
+def _fabric(data: Mapping[str, Any]) -> DrawnFabric:
     links = [{**each, "ends": tuple(each["ends"])} for each in data["links"]]
-    return Fabric(
+    return DrawnFabric(
         tuple(FabricMachine(**each) for each in data["nodes"]),
         tuple(FabricLink(**{**each, "bytes_by": {k: tuple(v) for k, v in each["bytes_by"].items()}}) for each in links),
     )

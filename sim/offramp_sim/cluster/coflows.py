@@ -29,7 +29,7 @@ the last."""
 
 
 @dataclass(frozen=True, eq=False)
-class Coflow:
+class PortCoflow:
     """A coflow.
 
     Attributes:
@@ -45,7 +45,7 @@ class Coflow:
     width: int
 
 
-def read_coflows(path: str | Path) -> list[Coflow]:
+def read_coflows(path: str | Path) -> list[PortCoflow]:
     """The coflows of a file, by arrival.
 
     Raises:
@@ -57,7 +57,7 @@ def read_coflows(path: str | Path) -> list[Coflow]:
         raise OfframpError(f"{path}: {error}") from None
 
 
-def parse_coflows(text: str) -> list[Coflow]:
+def parse_coflows(text: str) -> list[PortCoflow]:
     """Coflows from the text of a file.
 
     Raises:
@@ -81,7 +81,7 @@ def parse_coflows(text: str) -> list[Coflow]:
     return sorted(coflows, key=lambda coflow: coflow.arrival_s)
 
 
-def _coflow(words: list[str], ports: int) -> Coflow:
+def _coflow(words: list[str], ports: int) -> PortCoflow:
     mappers = [int(word) for word in words[3 : 3 + int(words[2])]]
     rest = words[3 + len(mappers) :]
     pairs = [word.split(":") for word in rest[1:]]
@@ -97,11 +97,11 @@ def _coflow(words: list[str], ports: int) -> Coflow:
             if not 0 <= mapper < ports:
                 raise ValueError(f"mapper {mapper}")
             size[mapper] += amount / len(mappers)
-    return Coflow(words[0], float(words[1]) / 1e3, size, len(mappers) * len(pairs))
+    return PortCoflow(words[0], float(words[1]) / 1e3, size, len(mappers) * len(pairs))
 
 
 def completion_s(
-    coflows: list[Coflow],
+    coflows: list[PortCoflow],
     order: str,
     rate_bps: float = 1e9,
     progress: Callable[[float], None] | None = None,
@@ -162,7 +162,7 @@ def completion_s(
     return complete
 
 
-def _port_seconds(coflow: Coflow, rate_bps: float) -> tuple[npt.NDArray[np.int64], Floats]:
+def _port_seconds(coflow: PortCoflow, rate_bps: float) -> tuple[npt.NDArray[np.int64], Floats]:
     """The ports that a coflow uses, and seconds of each."""
     used = np.flatnonzero(coflow.bytes)
     return used, coflow.bytes[used] * 8 / rate_bps

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
-from offramp_sim.cluster.orders import Contender, JobOrder
+from offramp_sim.cluster.orders import JobOrder, SharingJob
 from offramp_sim.cluster.shifts import shifts
 from offramp_sim.hermod.flow.layout import FlowRunState
 from offramp_sim.hermod.flow.network import EngineLoad
@@ -51,13 +51,13 @@ class JobProgress:
     share: float
 
 
-def first_progress(each: Contender, iterations: int) -> JobProgress:
+def first_progress(each: SharingJob, iterations: int) -> JobProgress:
     """A job at the begin of an iteration."""
     beside = each.job.overlap * each.job.compute_s
     return JobProgress(iterations, each.job.compute_s - beside, beside, 1.0 if each.load.seconds else 0.0)
 
 
-def alone(each: Contender, progress: JobProgress, seconds: float) -> JobProgress:
+def alone(each: SharingJob, progress: JobProgress, seconds: float) -> JobProgress:
     """The progress of a job that nobody hinders, after a time."""
     rest = max(progress.beside_s, progress.share * each.load.seconds)
     current = progress.compute_s + rest
@@ -71,7 +71,7 @@ def alone(each: Contender, progress: JobProgress, seconds: float) -> JobProgress
     return _within(each, first_progress(each, left), seconds - whole * each.iteration_s)
 
 
-def alone_s(each: Contender, progress: JobProgress) -> float:
+def alone_s(each: SharingJob, progress: JobProgress) -> float:
     """Seconds until a job that nobody hinders ends."""
     if not progress.iterations:
         return 0.0
@@ -79,7 +79,7 @@ def alone_s(each: Contender, progress: JobProgress) -> float:
     return progress.compute_s + rest + (progress.iterations - 1) * each.iteration_s
 
 
-def _within(each: Contender, progress: JobProgress, seconds: float) -> JobProgress:
+def _within(each: SharingJob, progress: JobProgress, seconds: float) -> JobProgress:
     """The progress within an iteration, which does not end before."""
     compute = progress.compute_s - seconds
     if compute > 0:
@@ -123,7 +123,7 @@ class Component:
 
     def __init__(
         self,
-        jobs: Sequence[Contender],
+        jobs: Sequence[SharingJob],
         progress: Sequence[JobProgress],
         capacity: Array,
         order: JobOrder,
@@ -216,7 +216,7 @@ def _pace(ends: Array, middle: float, horizon: float) -> float:
     return len(ends) / horizon
 
 
-def narrowed(jobs: Sequence[Contender], capacity: Array) -> tuple[list[Contender], Array]:
+def narrowed(jobs: Sequence[SharingJob], capacity: Array) -> tuple[list[SharingJob], Array]:
     """The jobs on those resources alone that may limit them, and the bytes per second of these.
 
     A resource that carries all of its jobs at full rate limits none. What limits a job by itself becomes a resource of
@@ -263,12 +263,45 @@ def _undominated(share: Array) -> Array:
     return share[sorted(kept)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The iterations of a job as tasks.
+
+    Attributes:
+        delay, load: of each task; -1: it sends nothing.
+        edges: pairs of tasks, the second of which waits for the first.
+    """
+
+    delay: Array
+    load: npt.NDArray[np.int64]
+    edges: npt.NDArray[np.int64]
+
+
+def _chain(each: SharingJob, progress: JobProgress, count: int, load: int, first: int) -> _Chain:
+    """The tasks of a job from number ``first`` on: what is left of an iteration has this load, others the next one."""
+    whole = first_progress(each, count)
+    width = 3 if each.job.overlap > 0 else 1
+    delay = np.zeros((count, width))
+    delay[:, 0], delay[0, 0] = whole.compute_s, progress.compute_s
+    loads = np.full((count, width), -1, np.int64)
+    if each.load.seconds:
+        loads[:, -1], loads[0, -1] = load + 1, load if progress.share else -1
+    task = first + np.arange(count * width).reshape(count, width)
+    pairs = [(task[:-1, 0], task[1:, 0])]
+    if width == 3:
+        delay[:, 1], delay[0, 1] = whole.beside_s, progress.beside_s
+        pairs = [(task[:, 0], task[:, 1]), (task[:, 0], task[:, 2])]
+        pairs += [(task[:-1, 1], task[1:, 0]), (task[:-1, 2], task[1:, 0])]
+    edges = np.concatenate([np.stack(pair, axis=1) for pair in pairs])
+    return _Chain(delay.ravel(), loads.ravel(), edges)
+
+
 class _ComponentRun:
     """One run of the engine. A job's iteration is one task, or three where it computes beside its communication."""
 
     def __init__(
         self,
-        jobs: Sequence[Contender],
+        jobs: Sequence[SharingJob],
         progress: Sequence[JobProgress],
         counts: Sequence[int],
         capacity: Array,
@@ -287,66 +320,34 @@ class _ComponentRun:
         self._delay = loaded.delay
 
     def _load(self, capacity: Array, level: npt.NDArray[np.int64]) -> tuple[EngineLoad, npt.NDArray[np.int64]]:
-        """Each job has two loads: what is left of the first iteration, and a whole one."""
-        delays: list[Array] = []
-        loads: list[npt.NDArray[np.int64]] = []
-        levels, after, waits, base = [], [], [], 0
-        uses, resources, amounts, weights = [], [], [], []
+        """The engine's arrays, and the level of each flow."""
+        chains = []
         for k, (each, progress, count) in enumerate(zip(self._jobs, self._before, self._counts, strict=True)):
-            self._first.append(base)
-            beside = each.job.overlap > 0
-            whole = first_progress(each, count)
-            width = 3 if beside else 1
-            delay = np.zeros((count, width))
-            delay[:, 0], delay[0, 0] = whole.compute_s, progress.compute_s
-            if beside:
-                delay[:, 1], delay[0, 1] = whole.beside_s, progress.beside_s
-            load = np.full((count, width), -1, np.int64)
-            load[:, -1], load[0, -1] = 2 * k + 1, 2 * k
-            if not progress.share:
-                load[0, -1] = -1
-            if not each.load.seconds:
-                load[:, -1] = -1
-            delays.append(delay.ravel())
-            loads.append(load.ravel())
-            levels.append(np.full(count * width, level[k]))
-            task = base + np.arange(count * width).reshape(count, width)
-            if beside:
-                pairs = [(task[:, 0], task[:, 1]), (task[:, 0], task[:, 2])]
-                pairs += [(task[:-1, 1], task[1:, 0]), (task[:-1, 2], task[1:, 0])]
-            else:
-                pairs = [(task[:-1, 0], task[1:, 0])]
-            after += [np.stack(pair, axis=1) for pair in pairs]
-            base += count * width
-            for share in (progress.share, 1.0):
-                uses.append(len(each.load.resource))
-                resources.append(each.load.resource)
-                amounts.append(each.load.amount * share)
-                weights.append(each.load.weight / share if share else 1.0)
-        edges = np.concatenate(after) if after else np.zeros((0, 2), np.int64)
+            self._first.append(sum(len(chain.load) for chain in chains))
+            chains.append(_chain(each, progress, count, 2 * k, self._first[-1]))
+        tasks = sum(len(chain.load) for chain in chains)
+        edges = np.concatenate([chain.edges for chain in chains])
         edges = edges[np.argsort(edges[:, 0], kind="stable")]
-        row = np.searchsorted(edges[:, 0], np.arange(base + 1))
-        waits = np.bincount(edges[:, 1], minlength=base)
-        load_of = np.concatenate(loads)
-        sends = load_of >= 0
-        return (
-            EngineLoad(
-                capacity=capacity,
-                ports=0,
-                delay=np.concatenate(delays),
-                flow_row=np.concatenate([[0], np.cumsum(sends)]).astype(np.int32),
-                coflow_of_flow=np.arange(int(sends.sum()), dtype=np.int32),
-                load=load_of[sends].astype(np.int32),
-                use_row=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
-                use=np.concatenate(resources).astype(np.int32),
-                amount=np.concatenate(amounts),
-                weight=np.array(weights),
-                after_row=row.astype(np.int32),
-                after=edges[:, 1].astype(np.int32),
-                waits=waits.astype(np.int32),
-            ),
-            np.concatenate(levels)[sends],
+        load = np.concatenate([chain.load for chain in chains])
+        sends = load >= 0
+        shares = [share for progress in self._before for share in (progress.share, 1.0)]
+        twice = [each.load for each in self._jobs for _ in range(2)]
+        loaded = EngineLoad(
+            capacity=capacity,
+            ports=0,
+            delay=np.concatenate([chain.delay for chain in chains]),
+            flow_row=np.concatenate([[0], np.cumsum(sends)]).astype(np.int32),
+            coflow_of_flow=np.arange(int(sends.sum()), dtype=np.int32),
+            load=load[sends].astype(np.int32),
+            use_row=np.concatenate([[0], np.cumsum([len(each.resource) for each in twice])]).astype(np.int64),
+            use=np.concatenate([each.resource for each in twice]).astype(np.int32),
+            amount=np.concatenate([each.amount * share for each, share in zip(twice, shares, strict=True)]),
+            weight=np.array([each.weight / (share or 1.0) for each, share in zip(twice, shares, strict=True)]),
+            after_row=np.searchsorted(edges[:, 0], np.arange(tasks + 1)).astype(np.int32),
+            after=edges[:, 1].astype(np.int32),
+            waits=np.bincount(edges[:, 1], minlength=tasks).astype(np.int32),
         )
+        return loaded, np.repeat(level, [len(chain.load) for chain in chains])[sends]
 
     def _tasks(self, k: int) -> slice:
         width = 3 if self._jobs[k].job.overlap > 0 else 1
@@ -387,7 +388,7 @@ class _ComponentRun:
     def _within(
         self,
         k: int,
-        each: Contender,
+        each: SharingJob,
         before: JobProgress,
         done: int,
         left: dict[int, float],

@@ -54,7 +54,7 @@ _PAI_TASKS: Final = (
     "plan_gpu",
     "gpu_type",
 )
-"""Columns of ``pai_task_table.csv``, which has no line with their names."""
+"""Columns of PAI's table of tasks, which has no line with their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,7 @@ def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> list[C
     """Jobs of a log with at least one GPU that ran, the first at 0 s.
 
     Args:
-        path: ``cluster_job_log`` of Philly, ``cluster_log.csv`` of Helios, ``pai_task_table.csv`` or
-            ``openb_pod_list_*.csv`` of Alibaba; told apart by their content.
+        path: the JSON file of Philly, the table of jobs of Helios, that of tasks of PAI, or of pods of openb; told apart by their content.
         seed: which profile each job gets.
         most: only the first jobs.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities among jobs in the network. Packages bring their own by the entry points ``offramp.job_orders``."""
+"""Priorities among jobs in the network. Packages bring their own by entry points (:data:`ORDERS`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offramp_sim.cluster.traffic import JobLoad
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class SharingJob:
     """A job among those that it shares links with.
 
     Attributes:
@@ -39,7 +39,7 @@ class Contender:
 class JobOrder(Protocol):
     """Gives each job that shares links its level, jobs in the order of their begin; lower goes first, equals share."""
 
-    def __call__(self, jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:
+    def __call__(self, jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:
         """Levels of jobs, whose loads are on resources of these bytes per second."""
         ...
 
@@ -62,25 +62,25 @@ def _ranked(keys: Sequence[float]) -> list[int]:
 
 
 @_order("fair")
-def fair(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
+def fair(jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
     """Links share by flows, as TCP does."""
     return [0] * len(jobs)
 
 
 @_order("fifo")
-def fifo(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
+def fifo(jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
     """The job that began first."""
     return _ranked([each.started_s for each in jobs])
 
 
 @_order("sebf")
-def sebf(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
+def sebf(jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
     """The smallest effective bottleneck: the shortest communication alone (Varys, SIGCOMM 2014)."""
     return _ranked([each.load.seconds for each in jobs])
 
 
 @_order("crux")
-def crux(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
+def crux(jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
     """The highest GPU intensity: computation of all GPUs for a second of communication (Crux, SIGCOMM 2024).
 
     Seconds of GPUs stand for their operations, as all GPUs are of one speed here.
@@ -89,13 +89,13 @@ def crux(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:  # noqa:
 
 
 @_order("hermod")
-def hermod(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
+def hermod(jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:  # noqa: ARG001
     """Hermod's strict composition: jobs one above the other, the one whose iterations are shortest first."""
     return _ranked([each.iteration_s for each in jobs])
 
 
 @_order("sincronia")
-def sincronia(jobs: Sequence[Contender], capacity: np.ndarray) -> list[int]:
+def sincronia(jobs: Sequence[SharingJob], capacity: np.ndarray) -> list[int]:
     """Bottleneck-select-scale-iterate of equal weights (Sincronia, SIGCOMM 2018).
 
     From the last to the first: on the most loaded link the job goes last whose weight for each second there is least;

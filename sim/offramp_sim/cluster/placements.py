@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements: which free GPUs a job gets. Packages bring their own by the entry points ``offramp.placements``."""
+"""Placements: which free GPUs a job gets. Packages bring their own by entry points (:data:`PLACEMENTS`)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FreeGpus:
         return int(last - self._first[host])
 
 
-class Placement(Protocol):
+class GpuPlacement(Protocol):
     """Chooses a job's GPUs; there are enough free ones."""
 
     def __call__(self, gpus: FreeGpus, count: int, random: np.random.Generator) -> Ints:
@@ -70,11 +70,11 @@ class Placement(Protocol):
         ...
 
 
-PLACEMENTS: Final[Registry[Placement]] = Registry("placement", "offramp.placements")
+PLACEMENTS: Final[Registry[GpuPlacement]] = Registry("placement", "offramp.placements")
 """Placements by name."""
 
 
-def _place(name: str) -> Callable[[Placement], Placement]:
+def _place(name: str) -> Callable[[GpuPlacement], GpuPlacement]:
     return PLACEMENTS.register(name)
 
 

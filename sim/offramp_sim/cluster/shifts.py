@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp_sim.cluster.orders import Contender
+from offramp_sim.cluster.orders import SharingJob
 
 Floats = npt.NDArray[np.float64]
 _ANGLES: Final = 72
@@ -18,7 +18,7 @@ _ROUNDS: Final = 6
 _POINTS: Final = 1440
 
 
-def shifts(jobs: Sequence[Contender], until_s: Sequence[float], capacity: Floats) -> list[float]:
+def shifts(jobs: Sequence[SharingJob], until_s: Sequence[float], capacity: Floats) -> list[float]:
     """Seconds by which each job's next iteration is put off so that links carry the least more than they can.
 
     One job after the other, in order of their iterations' length, takes the shift that adds least to what the links

@@ -22,7 +22,7 @@ from offramp.fabric import Fabric
 from offramp_base.errors import OfframpError
 from offramp_sim.cluster.component import Component, JobProgress, alone, alone_s, first_progress
 from offramp_sim.cluster.job import ClusterJob
-from offramp_sim.cluster.orders import ORDERS, Contender
+from offramp_sim.cluster.orders import ORDERS, SharingJob
 from offramp_sim.cluster.placements import PLACEMENTS, FreeGpus
 from offramp_sim.cluster.traffic import JobLoad, job_load
 
@@ -144,7 +144,7 @@ def simulate_cluster(
 
 
 @dataclass(slots=True, eq=False)
-class _Running:
+class _RunningJob:
     """A job that has GPUs.
 
     Attributes:
@@ -154,21 +154,21 @@ class _Running:
     """
 
     number: int
-    contender: Contender
+    contender: SharingJob
     ranks: Ints
     since_s: float
     state: JobProgress
-    component: _Group | None = None
+    component: _JobGroup | None = None
     version: int = 0
     first_start_s: float = 0.0
     restarts: int = 0
 
 
 @dataclass(slots=True, eq=False)
-class _Group:
+class _JobGroup:
     """Jobs that contend, from ``since_s`` on."""
 
-    members: list[_Running]
+    members: list[_RunningJob]
     since_s: float
     simulation: Component
 
@@ -209,7 +209,7 @@ class _Simulation:
         self._random = np.random.default_rng(options.seed)
         self._calendar: list[tuple[float, int, int, int]] = []  # time, sort of event, job, version
         self._queue: deque[_Waiting] = deque()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _RunningJob] = {}
         self._users: dict[int, set[int]] = {}
         self._outcomes: dict[int, JobOutcome] = {}
         self._stretches: list[Stretch] = []
@@ -252,7 +252,7 @@ class _Simulation:
         self._end(running)
         return True
 
-    def _end(self, running: _Running) -> None:
+    def _end(self, running: _RunningJob) -> None:
         self._leave(running)
         self._gpus.mark(running.ranks, free=True)
         del self._running[running.number]
@@ -298,9 +298,9 @@ class _Simulation:
             self._gpus.mark(ranks, free=True)  # cut off from each other: until links are mended
             return False
         first = min(waiting.first_start_s, self._now)
-        contender = Contender(job, load, self._now)
+        contender = SharingJob(job, load, self._now)
         state = first_progress(contender, waiting.iterations)
-        running = _Running(waiting.number, contender, ranks, self._now, state)
+        running = _RunningJob(waiting.number, contender, ranks, self._now, state)
         running.first_start_s, running.restarts = first, waiting.restarts
         self._running[waiting.number] = running
         self._join(running)
@@ -308,12 +308,12 @@ class _Simulation:
 
     # --- who hinders whom ----------------------------------------------------------------------------------
 
-    def _rates(self, contender: Contender) -> Floats:
+    def _rates(self, contender: SharingJob) -> Floats:
         """Bytes per second on each resource of a job's load when it communicates at full rate."""
         load = contender.load
         return load.amount / load.seconds if load.seconds else load.amount
 
-    def _join(self, running: _Running) -> None:
+    def _join(self, running: _RunningJob) -> None:
         load = running.contender.load
         affected = self._members_at(load.resource)
         self._settle(affected)
@@ -322,7 +322,7 @@ class _Simulation:
             self._users.setdefault(resource, set()).add(running.number)
         self._regroup([*affected, running])
 
-    def _leave(self, running: _Running) -> None:
+    def _leave(self, running: _RunningJob) -> None:
         load = running.contender.load
         affected = self._members_at(load.resource)
         if running.component is not None:
@@ -339,13 +339,13 @@ class _Simulation:
                 self._gpus.use[resource] = 0.0
         self._regroup([each for each in affected if each is not running])
 
-    def _members_at(self, resources: Ints) -> list[_Running]:
+    def _members_at(self, resources: Ints) -> list[_RunningJob]:
         """The jobs that use any of some resources, and all that these are simulated with."""
         numbers: dict[int, None] = {}
         for resource in resources.tolist():
             for number in self._users.get(resource, ()):
                 numbers.setdefault(number)
-        members: dict[_Running, None] = {}
+        members: dict[_RunningJob, None] = {}
         for number in numbers:
             running = self._running[number]
             members.setdefault(running)
@@ -353,9 +353,9 @@ class _Simulation:
                 members.update(dict.fromkeys(running.component.members))
         return list(members)
 
-    def _settle(self, members: Sequence[_Running]) -> None:
+    def _settle(self, members: Sequence[_RunningJob]) -> None:
         """Bring the progress of jobs up to now."""
-        groups: dict[_Group, None] = {}
+        groups: dict[_JobGroup, None] = {}
         for each in members:
             if each.component is not None:
                 groups.setdefault(each.component)
@@ -367,14 +367,14 @@ class _Simulation:
                 self._set(each, state)
                 each.component = None
 
-    def _set(self, running: _Running, state: JobProgress) -> None:
+    def _set(self, running: _RunningJob, state: JobProgress) -> None:
         if self._now > running.since_s and running.contender.load.seconds:
             iterations = _left(running.state) - _left(state)
             load = running.contender.load
             self._stretches.append(Stretch(running.number, running.since_s, self._now, iterations, load))
         running.since_s, running.state = self._now, state
 
-    def _regroup(self, members: Sequence[_Running]) -> None:
+    def _regroup(self, members: Sequence[_RunningJob]) -> None:
         """Divide jobs into those that hinder each other, and forecast their ends."""
         left = dict.fromkeys(each.number for each in members)
         capacity = self._fabric.capacity
@@ -393,7 +393,7 @@ class _Simulation:
                             look.append(self._running[other])
             self._forecast(group)
 
-    def _forecast(self, group: list[_Running]) -> None:
+    def _forecast(self, group: list[_RunningJob]) -> None:
         for each in group:
             each.version += 1
         if len(group) == 1:
@@ -411,13 +411,13 @@ class _Simulation:
             options.sample,
             shifted=options.order == CASSINI,
         )
-        shared = _Group(group, self._now, simulation)
+        shared = _JobGroup(group, self._now, simulation)
         ends = simulation.forecast().end_s
         for each, end in zip(group, ends.tolist(), strict=True):
             each.component = shared
             self._expect(each, self._now + end)
 
-    def _expect(self, running: _Running, time_s: float) -> None:
+    def _expect(self, running: _RunningJob, time_s: float) -> None:
         heapq.heappush(self._calendar, (time_s, _ENDS, running.number, running.version))
 
     # --- failures ------------------------------------------------------------------------------------------
@@ -437,7 +437,7 @@ class _Simulation:
                 self._stop(running)
                 continue
             job, started = running.contender.job, running.contender.started_s
-            running.contender = Contender(job, load, started)
+            running.contender = SharingJob(job, load, started)
             if running.state.share < 1.0 and not load.seconds:
                 running.state = first_progress(running.contender, running.state.iterations)
             self._gpus.use[load.resource] += self._rates(running.contender)
@@ -445,7 +445,7 @@ class _Simulation:
                 self._users.setdefault(resource, set()).add(running.number)
         self._regroup(list(self._running.values()))
 
-    def _stop(self, running: _Running) -> None:
+    def _stop(self, running: _RunningJob) -> None:
         """Take a job's GPUs; it goes on from its last checkpoint."""
         options, job = self._options, running.contender.job
         done = job.iterations - running.state.iterations

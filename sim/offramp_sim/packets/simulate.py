@@ -130,14 +130,8 @@ def simulate(
         OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
     """
     protocol, framing = protocol or ExchangeProtocol(), framing or Framing()
-    if plan is not None and any(block.directed for block in plan.blocks):
-        raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
-    if plan is not None and plan.workers != topology.hosts:
-        raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
-    if plan is not None and topology.ways is not None:
-        raise OfframpError("an exchange in switches runs on a star, leaf-spine or fat tree, not on any fabric")
-    if protocol.aggregators is not None and topology.leaves > 1:
-        raise OfframpError("the strawman aggregates in a single switch: expected a star")
+    if plan is not None:
+        _check(plan, topology, protocol)
     if not 1 <= cores <= MOST_CORES:
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
     if control is not None:
@@ -160,6 +154,17 @@ def simulate(
         now = max(context.now for context in machine.contexts)
         raise OfframpError(f"not finished at {now} ps of simulated time")
     return _results(machine, topology, count, exchange=plan is not None)
+
+
+def _check(plan: Plan, topology: Topology, protocol: ExchangeProtocol) -> None:
+    if any(block.directed for block in plan.blocks):
+        raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
+    if plan.workers != topology.hosts:
+        raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
+    if topology.ways is not None:
+        raise OfframpError("an exchange in switches runs on a star, leaf-spine or fat tree, not on any fabric")
+    if protocol.aggregators is not None and topology.leaves > 1:
+        raise OfframpError("the strawman aggregates in a single switch: expected a star")
 
 
 def _begin_exchange(machine: SimulationMemory, topology: Topology, protocol: ExchangeProtocol) -> None:

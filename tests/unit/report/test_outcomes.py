@@ -19,7 +19,16 @@ import pytest
 
 from chromium import browser
 from four_acts import TRACE, four_acts, trace, write_page
-from offramp.report import Alternative, Fabric, FabricLink, FabricMachine, Outcome, ReportCheck, Verdict, outcomes_page
+from offramp.report import (
+    Alternative,
+    DrawnFabric,
+    FabricLink,
+    FabricMachine,
+    Outcome,
+    ReportCheck,
+    Verdict,
+    outcomes_page,
+)
 from offramp.report.layout import layout_of
 from offramp.report.outcome import ProgressPoint
 from offramp.report.palette import Palette
@@ -82,7 +91,7 @@ def anything(rng: random.Random) -> Outcome:
         for name in names
     )
     verdict = Verdict(rng.choice(("yes", "no", "unknown")), HOSTILE)
-    fabric = rng.choice((None, Fabric(tuple(nodes), links), Fabric(tuple(nodes), links)))
+    fabric = rng.choice((None, DrawnFabric(tuple(nodes), links), DrawnFabric(tuple(nodes), links)))
     checks = (ReportCheck(HOSTILE, rng.random() < 0.5),)
     return Outcome(
         HOSTILE, HOSTILE, HOSTILE, verdict, "step", alternatives, fabric, checks, HOSTILE, (HOSTILE,), maybe()

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from offramp_base import Field
 from offramp_base.settings import BITS_PER_SECOND, expect_choice
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,8 @@ def coflows(study: CoflowStudy, outputs: Result) -> None:
     results = {}
     with Progress(console=console, transient=True) as bar:
         for name in names:
-            task = bar.add_task(name, total=1.0)
-            results[name] = completion_s(
-                listed, name, study.rate, lambda share, task=task: bar.update(task, completed=share)
-            )
+            done = partial(_advance, bar, bar.add_task(name, total=1.0))
+            results[name] = completion_s(listed, name, study.rate, done)
     first = results[names[0]]
     table = show.table(
         "order", "mean completion", "median", "p95", f"mean to {names[0]}", title=f"{len(listed)} coflows"
@@ -65,3 +67,7 @@ def coflows(study: CoflowStudy, outputs: Result) -> None:
         table.add_row(name, *times, f"{row['ratio']:.2f}")
     show.print_table(console, table)
     outputs.write("offramp.simulate.coflows/1", {"coflows": len(listed), "rate_bps": study.rate, "orders": rows})
+
+
+def _advance(bar: Progress, task: TaskID, share: float) -> None:
+    bar.update(task, completed=share)

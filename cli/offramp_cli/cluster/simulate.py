@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Plotted, write_file
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from offramp.fabric import Fabric
     from offramp_sim.cluster import ClusterJob
 
@@ -106,9 +109,7 @@ def cluster(study: ClusterStudy, outputs: ClusterOutput) -> None:
                 restart_s=study.restart,
                 seed=study.seed,
             )
-            runs[name] = simulate_cluster(
-                fabric, jobs, options, lambda share, task=task: bar.update(task, completed=share)
-            )
+            runs[name] = simulate_cluster(fabric, jobs, options, partial(_advance, bar, task))
     results = {name: summary(run) for name, run in runs.items()}
     _show(study, fabric, len(jobs), results)
     if outputs.timeline is not None:
@@ -122,15 +123,17 @@ def cluster(study: ClusterStudy, outputs: ClusterOutput) -> None:
     outputs.write("offramp.simulate.cluster/1", {"settings": settings, "orders": rows})
 
 
+def _advance(bar: Progress, task: TaskID, share: float) -> None:
+    bar.update(task, completed=share)
+
+
 def _fabric(study: ClusterStudy) -> Fabric:
     from offramp.fabric import SHAPES, fabric_of, make_cluster, read_fabric
 
     if study.on.partition(":")[0] not in SHAPES:
         return read_fabric(study.on)
-    shaped = make_cluster(
-        study.on, rate_bps=study.rate, uplink_bps=study.uplink, gpus=study.gpus, routing=study.routing
-    )
-    return fabric_of(shaped)
+    shape = partial(make_cluster, study.on, rate_bps=study.rate, uplink_bps=study.uplink)
+    return fabric_of(shape(gpus=study.gpus, routing=study.routing))
 
 
 def _jobs(study: ClusterStudy) -> list[ClusterJob]:

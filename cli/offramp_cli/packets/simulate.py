@@ -150,9 +150,14 @@ def _topology(settings: PacketSettings) -> Topology:
     if not sizes:
         from offramp.fabric import read_fabric
 
-        marks = {"mark_bytes": settings.mark, "mark_all_bytes": settings.mark_all, "loss": settings.loss}
         topology = packet_topology(read_fabric(kind).at(0.0))
-        links = replace(topology.links, mark_probability=settings.mark_probability, **marks)
+        links = replace(
+            topology.links,
+            mark_bytes=settings.mark,
+            mark_all_bytes=settings.mark_all,
+            mark_probability=settings.mark_probability,
+            loss=settings.loss,
+        )
         return replace(topology, links=links)
     links = LinkProperties(
         settings.rate_bps,

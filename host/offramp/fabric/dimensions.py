@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.cluster.model import FASTEST_BPS, ClusterDimension
-from offramp.fabric.model import Fabric, Floats
+from offramp.fabric.model import Fabric
 from offramp_base.errors import OfframpError
 
 _ALIKE: Final = 1e-9
@@ -58,7 +59,7 @@ def derived_dimensions(fabric: Fabric) -> tuple[ClusterDimension, ...]:
     return tuple(dimensions)
 
 
-def _same(fabric: Fabric, values: Floats, what: str) -> None:
+def _same(fabric: Fabric, values: npt.NDArray[Any], what: str) -> None:
     other = np.flatnonzero(np.abs(values - values[0]) > _ALIKE * max(1.0, float(values[0])))
     if len(other):
         k = int(other[0])
@@ -87,7 +88,7 @@ def _uplinks(fabric: Fabric, rack: list[int]) -> float:
     return float(fabric.rate_bps[leaves].sum())
 
 
-def _latency(fabric: Fabric, rank: int, others: Floats) -> float:
+def _latency(fabric: Fabric, rank: int, others: npt.NDArray[Any]) -> float:
     source = np.full(len(others), rank)
     return float(fabric.paths.delays_ns(source, others.astype(np.int64)).max())
 

@@ -26,7 +26,8 @@ def hop_choice(choice: Ints, switch: Ints) -> Ints:
     """``(f,)`` the number by which a switch chooses for an ECMP hash: not what the switches before it chose by."""
     word = choice.astype(np.uint64) ^ ((switch.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
     word = (word ^ (word >> np.uint64(29))) * np.uint64(_MIX[0][1])
-    return (word >> np.uint64(33)).astype(np.int64)
+    number: Ints = (word >> np.uint64(33)).astype(np.int64)
+    return number
 
 
 class Paths:
@@ -179,7 +180,7 @@ class Paths:
             at = self._fabric.ends[link, 1] - self._hosts
             if self._fabric.cluster.routing == "spray":  # paths that meet again go on as one
                 joined, where = np.unique(flow * self._switches + at, return_inverse=True)
-                share = np.bincount(where, share, len(joined))
+                share = np.bincount(where, share, len(joined)).astype(np.float64)
                 flow, at = np.divmod(joined, self._switches)
 
     def delays_ns(self, source: Ints, sink: Ints, key: int = 0) -> Floats:

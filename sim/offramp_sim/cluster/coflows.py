@@ -124,7 +124,7 @@ def completion_s(
         raise OfframpError(f"order {order}: expected one of {', '.join(ORDERS)}")
     seconds = [_port_seconds(each, rate_bps) for each in coflows]
     bottleneck = np.array([float(need.max()) for _, need in seconds])
-    keys = {
+    keys: dict[str, Callable[[int, float], float]] = {
         "sebf": lambda k, left: bottleneck[k] * left,
         "scf": lambda k, left: float(coflows[k].bytes.sum()) * left,
         "ncf": lambda k, _: float(coflows[k].width),

@@ -254,7 +254,7 @@ def _undominated(share: Array) -> Array:
     by_jobs: dict[bytes, list[int]] = {}
     for row, key in enumerate(np.packbits(share > 0, axis=1)):
         by_jobs.setdefault(key.tobytes(), []).append(row)
-    kept = []
+    kept: list[int] = []
     for rows in by_jobs.values():
         mine = share[rows]
         most = mine.max(axis=0)
@@ -321,7 +321,7 @@ class _ComponentRun:
 
     def _load(self, capacity: Array, level: npt.NDArray[np.int64]) -> tuple[EngineLoad, npt.NDArray[np.int64]]:
         """The engine's arrays, and the level of each flow."""
-        chains = []
+        chains: list[_Chain] = []
         for k, (each, progress, count) in enumerate(zip(self._jobs, self._before, self._counts, strict=True)):
             self._first.append(sum(len(chain.load) for chain in chains))
             chains.append(_chain(each, progress, count, 2 * k, self._first[-1]))

@@ -71,7 +71,8 @@ def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> list[C
     """Jobs of a log with at least one GPU that ran, the first at 0 s.
 
     Args:
-        path: the JSON file of Philly, the table of jobs of Helios, that of tasks of PAI, or of pods of openb; told apart by their content.
+        path: the JSON file of Philly, the table of jobs of Helios, that of tasks of PAI, or of pods of openb; told
+            apart by their content.
         seed: which profile each job gets.
         most: only the first jobs.
 

@@ -57,4 +57,5 @@ def watched(machine: SimulationMemory, topology: Topology) -> npt.NDArray[np.flo
     delays[some, 0] = samples[some, at.QueueSample.least]
     delays[some, 1] = samples[some, at.QueueSample.total] / samples[some, at.QueueSample.packets]
     delays[some, 2] = samples[some, at.QueueSample.most]
-    return delays / rate
+    lengths: npt.NDArray[np.float64] = delays / rate
+    return lengths

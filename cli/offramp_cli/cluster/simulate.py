@@ -50,7 +50,7 @@ class ClusterStudy:
         Field("Rate of its links between switches", unit=BITS_PER_SECOND, above=0, shown_default="as the hosts'"),
     ] = None
     routing: Annotated[
-        str, Field("How its switches choose among equal paths", choices=("destination", "ecmp", "spray"))
+        str, Field("How its switches choose among equal paths", choices=("destination", "ecmp", "spray", "adaptive"))
     ] = "ecmp"
     placement: Annotated[str, Field("Which GPUs a job gets", choices=_placements, group="Jobs")] = "packed"
     order: Annotated[

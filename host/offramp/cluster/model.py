@@ -31,6 +31,7 @@ ROUTINGS: Final = {
     "destination": "a hash of the destination's name chooses among equally short paths, as our switches forward",
     "ecmp": "a hash of each flow chooses",
     "spray": "packets of a flow take all of them evenly",
+    "adaptive": "packets take the one whose queue is shortest",
 }
 KINDS: Final = ("ring", "fully-connected", "switch", "in-network")
 

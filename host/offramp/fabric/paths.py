@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _FAR: Final = 1 << 20
+_SPREAD: Final = ("spray", "adaptive")
+"""Routings that use all equal paths; as fluid they are the same."""
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
@@ -159,7 +161,7 @@ class Paths:
         at, home = nics.far[a[through]] - self._hosts, nics.far[b] - self._hosts
         share = np.ones(len(through))
         flow = through
-        ecmp = self._fabric.cluster.routing == "ecmp"
+        ecmp, spread = self._fabric.cluster.routing == "ecmp", self._fabric.cluster.routing in _SPREAD
         while True:
             there = at == home[flow]
             if there.any():
@@ -168,7 +170,7 @@ class Paths:
             if not len(flow):
                 return rows
             cell = at * self._switches + home[flow]
-            if self._fabric.cluster.routing == "spray":
+            if spread:
                 times = count[cell]
                 turn = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
                 link = ways[np.repeat(first[cell], times) + turn]
@@ -178,7 +180,7 @@ class Paths:
                 link = ways[first[cell] + turn % count[cell]]
             rows.append((flow, link, share))
             at = self._fabric.ends[link, 1] - self._hosts
-            if self._fabric.cluster.routing == "spray":  # paths that meet again go on as one
+            if spread:  # paths that meet again go on as one
                 joined, where = np.unique(flow * self._switches + at, return_inverse=True)
                 share = np.bincount(where, share, len(joined)).astype(np.float64)
                 flow, at = np.divmod(joined, self._switches)

@@ -7,15 +7,19 @@ A cluster file may consist of dimensions alone, from the innermost outwards::
     dimensions:
       - {type: switch, size: 16, rate: 1200gbit, latency: 700ns}  # ring | fully-connected | switch | in-network
       - {type: ring, size: 8, rate: 400gbit, bidirectional: false}  # collectives go one way round
+
+Where it has hosts and no dimensions, these follow from its links (:mod:`offramp.fabric`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from offramp.cluster import Cluster, read_cluster
 from offramp.cluster.formats import astra_sim, simai
+from offramp.fabric import derived_dimensions, fabric_of
 from offramp.themis.network import Dimension, Network, kind_named
 from offramp.themis.topologies import NAMED, network_named
 from offramp_base.documents import read_text
@@ -41,7 +45,10 @@ def load_network(name: str) -> Network:
             return network_of(simai.network(text, path.stem))
     except OfframpError as error:
         raise OfframpError(f"network {name}: {error}") from None
-    return network_of(read_cluster(path))
+    cluster = read_cluster(path)
+    if cluster.hosts and not cluster.dimensions:
+        cluster = replace(cluster, dimensions=derived_dimensions(fabric_of(cluster)))
+    return network_of(cluster)
 
 
 def network_of(cluster: Cluster) -> Network:

@@ -368,6 +368,7 @@ ACK_LOST: Final = 1 << 30
 DESTINATION: Final = 1
 ECMP: Final = 2
 SPRAY: Final = 3
+ADAPTIVE: Final = 4
 
 # Congestion control of flows.
 DCTCP: Final = 1

@@ -11,6 +11,7 @@ from offramp_sim.packets.events import schedule_item
 from offramp_sim.packets.layout import (
     ACK,
     ACK_LOST,
+    ADAPTIVE,
     ECMP,
     ECN,
     FLOW_ACK,
@@ -23,6 +24,7 @@ from offramp_sim.packets.layout import (
     SPRAY,
     PartitionState,
     PortRecord,
+    SwitchRecord,
 )
 from offramp_sim.packets.queues import enqueue
 
@@ -176,6 +178,9 @@ def _route(ctx: PartitionState, switch: int, label: int, subject: int, extra: in
         send(ctx, to, label, subject, extra)
         return
     cell = switch * ctx.switch_count + home
+    if ctx.routing == ADAPTIVE:
+        send(ctx, _shortest(ctx, ctx.way_first[cell], ctx.way_count[cell], ctx.switches[switch]), label, subject, extra)
+        return
     if ctx.routing == SPRAY:
         state = ctx.switches[switch]
         state.random = next_state(state.random)
@@ -186,6 +191,22 @@ def _route(ctx: PartitionState, switch: int, label: int, subject: int, extra: in
     else:
         choice = ctx.choices[to]
     send(ctx, ctx.way_ports[ctx.way_first[cell] + choice % ctx.way_count[cell]], label, subject, extra)
+
+
+@native
+def _shortest(ctx: PartitionState, first: int, count: int, state: SwitchRecord) -> int:
+    """The way on which a packet waits least, from a way drawn on, so that equal ones take turns."""
+    state.random = next_state(state.random)
+    turn = random_bits(state.random, 32)
+    best = ctx.way_ports[first + turn % count]
+    least = max(ctx.now, ctx.ports[best].free)
+    for k in range(1, count):
+        port = ctx.way_ports[first + (turn + k) % count]
+        free = max(ctx.now, ctx.ports[port].free)
+        if free < least:
+            least = free
+            best = port
+    return best
 
 
 @native

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from offramp_sim.packets.machine import SimulationMemory
     from offramp_sim.packets.simulate import PacketRun
 
-_ROUTINGS: Final = {"destination": at.DESTINATION, "ecmp": at.ECMP, "spray": at.SPRAY}
+_ROUTINGS: Final = {"destination": at.DESTINATION, "ecmp": at.ECMP, "spray": at.SPRAY, "adaptive": at.ADAPTIVE}
 _MOST_ERROR: Final = 0.02
 """Relative difference between a rate and the nearest with whole picoseconds per byte that is still simulated."""
 _PS_PER_BYTE: Final = 8 * 10**12

@@ -38,7 +38,7 @@ def _nodes(fabric, first: int, cables: list[int]) -> list[int]:  # type: ignore[
     return nodes
 
 
-@pytest.mark.parametrize("routing", ["destination", "ecmp", "spray"])
+@pytest.mark.parametrize("routing", ["destination", "ecmp", "spray", "adaptive"])
 @pytest.mark.parametrize("seed", range(10))
 def test_bytes_are_kept_at_every_node(seed: int, routing: str) -> None:
     random = np.random.default_rng(seed)
@@ -105,7 +105,7 @@ failures: [{link: [h1, s1], at: 1s, until: 3s}]
         ("failures: [{link: [h1, h2]}]", "no link joins h1 and h2"),
         ("failures: [{link: [h1]}]", "expected link"),
         ("failures: [{link: [h1, s1], at: 2s, until: 1s}]", "expected a time after that of at"),
-        ("routing: hot-potato", "hot-potato: expected one of destination, ecmp, spray"),
+        ("routing: hot-potato", "hot-potato: expected one of destination, ecmp, spray, adaptive"),
     ],
 )
 def test_what_a_file_cannot_say_is_one_line(line: str, problem: str) -> None:

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from fabrics import random_cluster
+from offramp.cluster.write import cluster_text
+from offramp.dgtp.setup_file import cluster_of
 from offramp.fabric import Fabric, derived_dimensions, fabric_of, make_cluster
 from offramp.hermod.dag import Flows
 from offramp.hermod.factors import CType
 from offramp.job.cuts import cuts
+from offramp.themis import Collective, Demand, make_plan, network_of
 from offramp_base.errors import OfframpError
+from offramp_sim.cluster import ClusterJob, simulate_cluster
 from offramp_sim.hermod.flow.routed import RoutedFabric
 from offramp_sim.packets import Framing, LinkProperties, fat_tree, leaf_spine, make_flows, run_packets, star
 from offramp_sim.packets.control import CONTROLS
@@ -126,6 +131,33 @@ def test_no_ring_is_faster_than_the_planners_cuts_allow(seed: int) -> None:
         assert fabric.seconds(load) >= crossing * 1e9 * 8 / cut.rate_bps * (1 - 1e-9)
 
 
+def test_a_star_takes_the_same_time_in_every_model(tmp_path: Path) -> None:
+    """A sum of all ranks moves 2 (n - 1) / n of its bytes over each NIC, each way; latencies are small beside it."""
+    cluster = make_cluster("star:8", rate_bps=10**11, delay_ns=100)
+    fabric = fabric_of(cluster)
+    size = 200_000_000
+    moved = 2 * 7 / 8 * size
+    expected = moved * 8 / 10**11
+    source, sink = ring(fabric)
+    assert fabric.seconds(fabric.load(source, sink, np.full(8, moved))) == pytest.approx(expected)
+
+    packets = round(moved / PACKET)
+    run = run_packets(packet_topology(fabric), flows=make_flows(nic_flows(fabric, source, sink, packets)))
+    assert run.seconds == pytest.approx(expected, rel=0.03)
+
+    network = network_of(replace(cluster, dimensions=derived_dimensions(fabric)))
+    plan = make_plan(network, [Demand(Collective.ALL_REDUCE, size)], "baseline", 64)
+    assert plan.finish_ps / 1e12 == pytest.approx(expected, rel=0.03)
+
+    job = ClusterJob(name="a", gpus=8, iterations=1, all_reduce=size)
+    assert simulate_cluster(fabric, [job]).makespan_s == pytest.approx(expected, rel=0.03)
+
+    (tmp_path / "star.yaml").write_text(cluster_text(cluster))
+    machines = cluster_of(tmp_path / "star.yaml").machines
+    assert {each.egress_bps for each in machines} == {10**11}
+    assert moved * 8 / machines[0].egress_bps == pytest.approx(expected)
+
+
 def test_dimensions_follow_from_regular_fabrics() -> None:
     cluster = make_cluster(
         "leaf-spine:4x2x8", gpus=8, rate_bps=4 * 10**11, uplink_bps=10**11, delay_ns=500, inside_bps=3600 * 10**9
@@ -143,3 +175,32 @@ def test_dimensions_of_an_uneven_fabric_are_refused_by_both_places() -> None:
     fewer = replace(cluster, hosts=cluster.hosts[:3], links=tuple(c for c in cluster.links if c.a.node != "h3"))
     with pytest.raises(OfframpError, match=r"1 hosts at the switches of h2, 2 at those of h0"):
         derived_dimensions(fabric_of(fewer))
+
+
+@pytest.mark.parametrize("routing", ["spray", "adaptive"])
+def test_packets_that_choose_freely_use_all_spines(routing: str) -> None:
+    """Four flows over four spines: by one path each some would meet; freely they end as if nothing was shared."""
+    fabric = fabric_of(make_cluster("leaf-spine:2x4x4", rate_bps=10**11, delay_ns=100, routing=routing))
+    rows = [(k, k + 4, 2000 * FRAMING.payload, 0) for k in range(4)]
+    run = run_packets(packet_topology(fabric), flows=make_flows(rows))
+    alone = 2000 * PACKET * 8 / 10**11
+    load = fabric.load(range(4), range(4, 8), [2000.0 * PACKET] * 4)
+    assert fabric.seconds(load) == pytest.approx(alone)
+    assert run.seconds == pytest.approx(alone, rel={"spray": 0.1, "adaptive": 0.01}[routing])
+
+
+@pytest.mark.slow
+def test_a_thousand_fabrics_have_one_network() -> None:
+    """Bytes of every link in packets as counted, and times of rings within 3 % of fair shares, whatever the fabric."""
+    for seed in range(1000):
+        random = np.random.default_rng(seed)
+        routing = ["destination", "ecmp"][seed % 2]
+        fabric = fabric_of(random_cluster(random, routing=routing))
+        source, sink = ring(fabric)
+        packets = 1500
+        topology = packet_topology(fabric)
+        run = run_packets(topology, flows=make_flows(nic_flows(fabric, source, sink, packets)))
+        load = fabric.load(source, sink, np.full(fabric.ranks, float(packets * PACKET)))
+        assert link_bytes(topology, run).tolist() == load[: len(fabric.ends)].tolist(), seed
+        assert run.seconds >= fabric.seconds(load)
+        assert run.seconds == pytest.approx(fair_seconds(fabric, source, sink, packets * PACKET), rel=0.03), seed

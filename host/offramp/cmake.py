@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds of C++ sources with CMake, kept in the user's cache by the place and the contents of the sources."""
+"""Builds of C++ sources with CMake, kept in the user's cache by the contents of the sources: checkouts share them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def cpp_sources() -> Path:
     raise OfframpError("the C++ sources: not in this installation; expected the folder offramp/smartnicsrc")
 
 
-def kept_folder(name: str, root: Path, variant: str, without: Sequence[str] = ()) -> Path:
+def kept_folder(
+    name: str, root: Path, variant: str, without: Sequence[str] = (), *, installs: bool = False
+) -> Path:
     """The folder in which a build of the sources under ``root`` is kept.
 
     Args:
@@ -40,8 +42,9 @@ def kept_folder(name: str, root: Path, variant: str, without: Sequence[str] = ()
         root: root of the sources.
         variant: variant of the build.
         without: folders directly under ``root`` that do not belong to it.
+        installs: whether ``cmake --install`` takes files from ``root`` itself, which must still be there then.
     """
-    digest = hashlib.sha256(f"{root.resolve()}\0".encode())  # where CMake installs headers from
+    digest = hashlib.sha256(f"{root.resolve()}\0".encode() if installs else b"")
     for path in sorted(root.rglob("*")):
         place = path.relative_to(root)
         if place.parts[0] not in without and (path.suffix in _SOURCES or path.name == "CMakeLists.txt"):
@@ -70,8 +73,14 @@ def run_cmake(root: Path, folder: Path, options: Sequence[str] = (), target: str
     _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])
 
 
-def build_once(root: Path, folder: Path, options: Sequence[str] = ()) -> None:
+def build_once(root: Path, folder: Path, options: Sequence[str] = (), target: str | None = None) -> None:
     """Build the sources under ``root`` in ``folder`` unless that is done, by whichever process comes first.
+
+    Args:
+        root: folder with CMakeLists.txt, of this checkout or of another one with the same contents.
+        folder: folder of the build, named by the contents.
+        options: options for CMake, always the same for a folder.
+        target: what to build; None: all.
 
     Raises:
         OfframpError: it does not build; the first fault.
@@ -79,9 +88,10 @@ def build_once(root: Path, folder: Path, options: Sequence[str] = ()) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "complete").exists():
-            run_cmake(root, folder, options)
-            (folder / "complete").touch()
+        done = folder / f"complete-{target or 'all'}"
+        if not (folder / "complete-all").exists() and not done.exists():
+            run_cmake(root, folder, options, target)
+            done.touch()
 
 
 def require_tools(what: str) -> None:

@@ -16,9 +16,22 @@ RATES_GBPS = (10, 25, 40, 50, 100, 200, 400)
 
 
 def random_cluster(
-    random: np.random.Generator, *, nics: int = 1, routing: str = "destination", gpus: int = 1
+    random: np.random.Generator,
+    *,
+    nics: int = 1,
+    routing: str = "destination",
+    gpus: int = 1,
+    nic_gbps: int | None = None,
 ) -> Cluster:
-    """A connected cluster of 2 to 12 hosts, written and read once so that it is one that a file can describe."""
+    """A connected cluster of 2 to 12 hosts, written and read once so that it is one that a file can describe.
+
+    Args:
+        random: what draws it.
+        nics: most NICs of a host.
+        routing: how switches choose.
+        gpus: GPUs of each host.
+        nic_gbps: rate of all hosts' links; None: any.
+    """
     switches = int(random.integers(1, 7))
     hosts = int(random.integers(2, 13))
     used = {f"s{i}": 0 for i in range(switches)} | {f"h{i}": 0 for i in range(hosts)}
@@ -29,7 +42,8 @@ def random_cluster(
         for name in (a, b):
             used[name] += 1
             ends.append(CableEnd(name, used[name] if name[0] == "s" else f"eth{used[name] - 1}"))
-        rate = int(random.choice(RATES_GBPS)) * 10**9
+        drawn = int(random.choice(RATES_GBPS))
+        rate = (nic_gbps if nic_gbps is not None and a[0] == "h" else drawn) * 10**9
         cables.append(Cable(ends[0], ends[1], rate, float(random.integers(0, 5)) * 500))
 
     for i in range(1, switches):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from offramp.cmake import cpp_sources, kept_folder, run_cmake
+from offramp.cmake import build_once, cpp_sources, kept_folder, run_cmake
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, check_way, make_cache
 from offramp_base.settings.check import check
@@ -131,7 +131,9 @@ def build(
     if folder is None:
         folder = cache_folder(variant)
         make_cache(folder)
-    run_cmake(cpp_sources(), folder, options, target)
+        build_once(cpp_sources(), folder, options, target)
+    else:
+        run_cmake(cpp_sources(), folder, options, target)
     return folder
 
 

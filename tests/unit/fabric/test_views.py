@@ -74,7 +74,7 @@ def test_the_flow_level_has_the_same_bytes_and_no_more_rate_than_links_have(seed
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_ring_takes_as_long_in_packets_as_in_flows_of_fair_shares(seed: int) -> None:
-    fabric = fabric_of(random_cluster(np.random.default_rng(seed)))
+    fabric = fabric_of(random_cluster(np.random.default_rng(seed), nic_gbps=40))
     source, sink = ring(fabric)
     packets = 3000
     topology = packet_topology(fabric)
@@ -189,18 +189,32 @@ def test_packets_that_choose_freely_use_all_spines(routing: str) -> None:
     assert run.seconds == pytest.approx(alone, rel={"spray": 0.1, "adaptive": 0.01}[routing])
 
 
+def meet_once(fabric: Fabric, source: np.ndarray, sink: np.ndarray) -> bool:
+    """Whether no flow shares more than one link with others: among equal NICs, first come, first served is fair """
+    flow, resource, _ = fabric.paths.rows(source, sink)
+    shared = np.bincount(resource, minlength=fabric.resources) > 1
+    return int(np.bincount(flow[shared[resource]], minlength=len(source)).max(initial=0)) <= 1
+
+
 @pytest.mark.slow
 def test_a_thousand_fabrics_have_one_network() -> None:
-    """Bytes of every link in packets as counted, and times of rings within 3 % of fair shares, whatever the fabric."""
+    """Bytes of every link in packets as counted; times of rings as of fair shares where the models mean the same.
+
+    Switches serve first come, first served: where flows meet at several links, or come by NICs of several rates, those
+    that had to wait at one link cannot fill the next, and without congestion control they take longer than fair shares.
+    """
+    compared = 0
     for seed in range(1000):
         random = np.random.default_rng(seed)
-        routing = ["destination", "ecmp"][seed % 2]
-        fabric = fabric_of(random_cluster(random, routing=routing))
+        fabric = fabric_of(random_cluster(random, routing=["destination", "ecmp"][seed % 2], nic_gbps=100))
         source, sink = ring(fabric)
-        packets = 1500
+        packets = 6000
         topology = packet_topology(fabric)
         run = run_packets(topology, flows=make_flows(nic_flows(fabric, source, sink, packets)))
         load = fabric.load(source, sink, np.full(fabric.ranks, float(packets * PACKET)))
         assert link_bytes(topology, run).tolist() == load[: len(fabric.ends)].tolist(), seed
         assert run.seconds >= fabric.seconds(load)
-        assert run.seconds == pytest.approx(fair_seconds(fabric, source, sink, packets * PACKET), rel=0.03), seed
+        if meet_once(fabric, source, sink):
+            compared += 1
+            assert run.seconds == pytest.approx(fair_seconds(fabric, source, sink, packets * PACKET), rel=0.03), seed
+    assert compared > 300

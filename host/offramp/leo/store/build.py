@@ -29,7 +29,7 @@ def missing() -> list[str]:
 
 def cache_folder(variant: str = "release") -> Path:
     """Folder in which a build of these sources is kept."""
-    return kept_folder("store", source_root(), variant)
+    return kept_folder("store", source_root(), variant, installs=True)
 
 
 def build(folder: Path | None = None, options: tuple[str, ...] = ()) -> Path:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build, speed
-from offramp.cluster.model import MOST_PORTS, CableEnd, Cluster, ClusterSwitch
+from offramp.cluster.model import CableEnd, Cluster, ClusterSwitch
 from offramp_base.documents import is_number, parse_json
 from offramp_base.errors import OfframpError
 from offramp_base.settings.units import nanoseconds
@@ -39,9 +39,10 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
     if not isinstance(top, dict) or not all(isinstance(top.get(p), t) for p, t in _KINDS.items()):
         raise OfframpError(f"{path}: expected hosts, switches and links, in topology or at the top")
     hosts = [_host(name, fields) for name, fields in top["hosts"].items()]
-    switches = [{"name": name, "target": "v1model", "ports": MOST_PORTS} for name in top["switches"]]
+    switches = [{"name": name, "target": "v1model"} for name in top["switches"]]
     links = [_link(f"{path}: links[{i}]", link, set(top["switches"]), defaults) for i, link in enumerate(top["links"])]
-    return build(path, "p4-utils", {"hosts": hosts, "switches": switches, "links": links})
+    parts = {"hosts": hosts, "switches": switches, "links": links}
+    return build(path, "p4-utils", parts, defaults, "links that join the hosts over switches")
 
 
 _KINDS: Final = {"hosts": dict, "switches": dict, "links": list}

@@ -88,7 +88,7 @@ def test_ports_of_several_line_cards_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        ("containerlab", CLAB.replace('"h1:eth1", "left:eth3"', '"h1:eth1", "lost:eth3"'), ":21: .*lost: no such node"),
+        ("containerlab", CLAB.replace('"h1:eth1", "left:eth3"', '"h1:eth1", "lost:eth3"'), ":20: .*lost: no such node"),
         (
             "containerlab",
             "topology: {nodes: {a: {kind: srl}, b: {kind: srl}}}",

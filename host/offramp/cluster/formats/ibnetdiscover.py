@@ -82,9 +82,14 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
         OfframpError: names the file and line.
     """
     subnet = subnet_of(files)
-    hosts = dict.fromkeys(node.name for node in subnet.nodes.values() if not node.is_switch)
+    hosts = sorted({node.name for node in subnet.nodes.values() if not node.is_switch}, key=_natural)
     parts = rows(subnet, defaults) | {"hosts": [{"name": name} for name in hosts]}
     return build(files[0][0], "infiniband", parts, defaults, _MISSING)
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """Sorts ``node10`` behind ``node9``."""
+    return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d{0,18})", name)]
 
 
 def rows(subnet: Subnet, defaults: Defaults) -> dict[str, list[dict[str, Any]]]:
@@ -181,6 +186,8 @@ class _SubnetReader:
             if here in done or self._left_out & {here[0], far}:
                 continue
             done.add((far, far_port))
+            back = self._ends.get((far, far_port))
+            rate = min((each for each in (rate, back and back[3]) if each), default=None)
             if far not in self.nodes:
                 raise OfframpError(f"{where}: {far}: no such switch or adapter")
             if self.nodes[far].name != self.nodes[here[0]].name:

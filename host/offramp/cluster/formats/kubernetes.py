@@ -84,8 +84,8 @@ def _branches(nodes: list[_LabelledNode]) -> dict[str, TreeSwitch]:
     for node, chain in zip(nodes, chains, strict=True):
         below = str(node.row["name"])
         while chain:
-            if len(chain) == 1 and longer[chain[0]]:  # another node says what is above
-                chain = min(longer[chain[0]])
+            # Another node may say more of what is above.
+            chain = max((other for other in longer[chain[0]] if set(chain) < set(other)), default=chain, key=len)
             if chain not in names:
                 names[chain] = next(name for name in _names(chain) if name not in taken)
                 taken.add(names[chain])

@@ -208,7 +208,7 @@ SIMAI = "7 2 2 1 8 H100\n4 5 6\n" + "".join(
 SAMPLES: dict[str, list[str]] = {
     "slurm": [NODES, TREE],
     "kubernetes": [nodes(*(node(f"n{k}", {_LEAF: f"l{k // 2}", _SPINE: "s"}) for k in range(4)))],
-    "astra-sim": ["topology: [ Ring, Switch ]\nnpus_count: [ 4, 8 ]\nbandwidth: [ 50.0, 12 ]\nlatency: [ 5.0, 1 ]\n"],
+    "astra-sim": ["topology: [ Ring, Switch ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 50.0, 12 ]\nlatency: [ 5.0, 1 ]\n"],
     "simai": [SIMAI],
     "containerlab": [CLAB],
     "p4-utils": [json.dumps(P4APP)],

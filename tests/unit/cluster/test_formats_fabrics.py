@@ -201,6 +201,24 @@ def test_lldp_of_switches(tmp_path):
     assert len(cluster.links) == 4
 
 
+def test_a_switch_that_leads_nowhere_is_left_out(tmp_path):
+    """The first host cannot reach what hangs on another alone, and a cluster file has no such switches."""
+    notes = []
+    one, two = lldp(("e0", "leaf1", "1")), lldp(("e0", "leaf1", "2"), ("e1", "leaf2", "1"))
+    cluster = imported(tmp_path, "lldp", one, two, names=("a.json", "b.json"), note=notes.append)
+    assert [s.name for s in cluster.switches] == ["leaf1"]
+    assert notes == ["left out: leaf2: a does not reach them, and needs none of them"]
+
+
+def test_hosts_carry_nothing_for_others(tmp_path):
+    """Two hosts that have a cable to a third do not reach each other."""
+    middle = lldp(("e0", "h2", "e0"), ("e1", "h3", "e0"), enabled=False)
+    with pytest.raises(OfframpError, match="no way from h2 to h3"):
+        imported(tmp_path, "lldp", middle, names=("h1.json",))
+    cluster = imported(tmp_path, "lldp", middle, names=("h1.json",), flat=True)
+    assert len(cluster.links_of["flat"]) == 3
+
+
 def test_lldp_in_the_form_of_json0(tmp_path):
     row = {
         "name": "eth0",

@@ -33,7 +33,7 @@ def damaged(rng: random.Random, text: str) -> str:
 
 @pytest.mark.parametrize("kind", IMPORTS)
 def test_damaged_files(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(npus, "_MOST_LINKS", 200)  # what is larger becomes dimensions alone, as it does beyond 10,000
+    monkeypatch.setattr(npus, "MOST_LINKS", 200)  # what is larger becomes dimensions alone, as it does beyond 10,000
     rng = random.Random(f"damaged {kind}")
     whole = 0
     for draw in range(DRAWS):

@@ -45,22 +45,24 @@ def build(origin: str, name: str, parts: Parts, defaults: Defaults, missing: str
     if not parts.get("hosts") and not parts.get("dimensions"):
         raise OfframpError(f"{origin}: no hosts: expected {missing}")
     cluster = _checked(origin, name, parts)
-    groups = _groups(cluster)
-    idle = [each for group in groups if not group["hosts"] for each in group["switches"]]
-    if idle:
-        defaults.note(f"left out: {some(idle)}: no host is below")
-        parts = parts | {"switches": [row for row in parts["switches"] if row["name"] not in idle]}
-        parts["links"] = [row for row in parts["links"] if not {_node(end) for end in row["ends"]} & set(idle)]
-        groups = [group for group in groups if group["hosts"]]
-    if len(groups) > 1:
+    apart = _apart(cluster)
+    if apart is not None:
         if not defaults.flat:
-            first, other = groups[0]["hosts"][0], groups[1]["hosts"][0]
-            hosts = "1 host" if len(cluster.hosts) == 1 else f"{len(cluster.hosts)} hosts"
-            apart = f"{hosts} without links" if not cluster.links else f"no way from {first} to {other}"
-            raise OfframpError(f"{origin}: {apart}: expected {missing}; or --flat, and one switch joins them")
-        parts = _joined(cluster, groups, parts, defaults)
-    if idle or len(groups) > 1:
+            problem = (
+                f"no way from {apart[0]} to {apart[1]}"
+                if cluster.links
+                else f"{len(cluster.hosts)} hosts without links"
+            )
+            raise OfframpError(f"{origin}: {problem}: expected {missing}; or --flat, and one switch joins them")
+        parts = _joined(cluster, parts, defaults)
         cluster = _checked(origin, name, parts)
+    reached = distances(cluster, cluster.hosts[0].name) if cluster.hosts else {}
+    stray = {switch.name for switch in cluster.switches} - reached.keys()
+    if stray:
+        defaults.note(
+            f"left out: {some(sorted(stray))}: {cluster.hosts[0].name} does not reach them, and needs none of them"
+        )
+        cluster = _checked(origin, name, _without(parts, stray))
     return _read_back(origin, cluster)
 
 
@@ -105,7 +107,9 @@ def _read_back(origin: str, cluster: Cluster) -> Cluster:
     try:
         return parse_cluster(cluster_text(cluster), "cluster.yaml")
     except OfframpError as error:
-        raise OfframpError(f"{origin}: {re.sub(r'^cluster.yaml:[0-9]*:? ?', '', str(error))}") from None
+        size = f"{len(cluster.hosts)} hosts and {len(cluster.links)} links"
+        problem = re.sub(r"^cluster.yaml:[0-9]*:? ?", "", str(error))
+        raise OfframpError(f"{origin}: {size} do not fit into a cluster file: {problem}") from None
 
 
 def _node(end: str) -> str:
@@ -165,39 +169,62 @@ def rate_of(link: dict[str, Any]) -> int:
         return 1
 
 
-def _groups(cluster: Cluster) -> list[dict[str, list[str]]]:
-    """Hosts and switches by what reaches what; groups of switches alone come last."""
-    hosts = {host.name for host in cluster.hosts}
-    seen: set[str] = set()
-    groups = []
-    for name in cluster.by_name:
-        if name in seen:
-            continue
-        reached = distances(cluster, name)
-        seen.update(reached)
-        groups.append({"hosts": [n for n in reached if n in hosts], "switches": [n for n in reached if n not in hosts]})
-    return groups
+def _apart(cluster: Cluster) -> tuple[str, str] | None:
+    """Two hosts of which the first does not reach the other; hosts carry nothing for others."""
+    hosts = [host.name for host in cluster.hosts]
+    if len(hosts) < 2:
+        return None
+    switches = {switch.name for switch in cluster.switches}
+    first = distances(cluster, hosts[0])
+    if any(distances(cluster, name).keys() >= set(hosts) for name in first if name in switches and first[name] == 1):
+        return None
+    for host in hosts:  # without a switch for all there are few: each has a cable to each
+        reached = distances(cluster, host)
+        other = next((name for name in hosts if name not in reached), None)
+        if other is not None:
+            return host, other
+    return None
 
 
-def _joined(cluster: Cluster, groups: list[dict[str, list[str]]], parts: Parts, defaults: Defaults) -> Parts:
-    """The parts with one switch above all groups: at the switch of each that is farthest from its hosts."""
+def _joined(cluster: Cluster, parts: Parts, defaults: Defaults) -> Parts:
+    """The parts with one switch above all: above the highest of switches that reach each other, and single hosts."""
     name = FLAT
     while name in cluster.by_name:
         name += "-above"
     links = list(parts.get("links", []))
-    covered: set[str] = set()
-    for group in groups:
-        if group["switches"]:
-            top = max(group["switches"], key=lambda switch: _height(cluster, switch, group["hosts"]))
-            below = [host for host in distances(cluster, top) if host in group["hosts"]]
-            rate = int(sum(cluster.rate_bps(host) for host in below) / defaults.oversubscription)
-            links.append({"ends": [top, name], **speed(defaults, max(1, rate))})
-            covered.update(below)
-    lone = [host.name for host in cluster.hosts if host.name not in covered]
-    links += [{"ends": [host, name], **speed(defaults)} for host in lone]
+    switches = {switch.name for switch in cluster.switches}
+    lone = {host.name for host in cluster.hosts}
+    seen: set[str] = set()
+    for switch in (each.name for each in cluster.switches):
+        if switch in seen:
+            continue
+        reached = distances(cluster, switch)
+        together = [each for each in reached if each in switches]
+        seen.update(together)
+        hosts = [each for each in reached if each not in switches]
+        if hosts:
+            below = sum(
+                link.rate_bps for host in hosts for link in cluster.links_of[host] if link.far(host).node in together
+            )
+            rate = max(1, int(below / defaults.oversubscription))
+            links.append({"ends": [_top(cluster, together, hosts), name], **speed(defaults, rate)})
+            lone.difference_update(hosts)
+    links += [{"ends": [host.name, name], **speed(defaults)} for host in cluster.hosts if host.name in lone]
     return parts | {"links": links, "switches": [*parts.get("switches", []), {"name": name, "target": "plain"}]}
 
 
-def _height(cluster: Cluster, switch: str, hosts: list[str]) -> int:
-    far = distances(cluster, switch)
-    return min((far[host] for host in hosts if host in far), default=0)
+def _top(cluster: Cluster, switches: list[str], hosts: list[str]) -> str:
+    """The switch that is farthest from its nearest host."""
+    if len(switches) == 1:
+        return switches[0]
+    heights = {switch: len(cluster.by_name) for switch in switches}
+    for host in hosts:
+        for name, hops in distances(cluster, host).items():
+            if name in heights:
+                heights[name] = min(heights[name], hops)
+    return max(switches, key=heights.__getitem__)
+
+
+def _without(parts: Parts, names: set[str]) -> Parts:
+    links = [row for row in parts.get("links", []) if not {_node(str(end)) for end in row["ends"]} & names]
+    return parts | {"switches": [row for row in parts["switches"] if row["name"] not in names], "links": links}

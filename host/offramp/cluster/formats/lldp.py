@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LLDP: what ``lldpcli show neighbors -f json`` prints on each host or switch, in a file of its name.
 
-A neighbour with the capability Bridge or Router enabled is a switch, unless a file shows it to be a host by its name;
-rates follow from the negotiated medium (``100GbaseCR4``) where lldpd prints it.
+A neighbour that runs a network operating system, or has the capability Bridge or Router enabled, is a switch, unless
+its name says that it is a host; rates follow from the negotiated medium (``100GbaseCR4``) where lldpd prints it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from offramp_base.errors import OfframpError
 _FIELDS: Final = frozenset({"id", "descr", "mgmt-ip", "mgmt-iface", "capability", "name", "value"})
 _FORWARDING: Final = ("Bridge", "Router")
 _MEDIUM: Final = re.compile(r"(\d{1,4}(?:\.\d)?)(G?)(?:ig)?base", re.IGNORECASE)
+_SYSTEM: Final = re.compile(
+    "SONiC|Cumulus|Arista|Junos|NX-OS|IOS|ArcOS|SR Linux|FBOSS|Onyx|Dell EMC Networking|Comware"
+)
 _MISSING: Final = "the files of all hosts, or those of the switches that join them"
 
 
@@ -153,6 +156,9 @@ def _system(chassis: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _forwards(chassis: dict[str, Any]) -> bool | None:
+    """Whether a machine forwards: by what it runs, or else by its capabilities; None if it says neither."""
+    if _SYSTEM.search(_text(chassis.get("descr"))):
+        return True
     given = chassis.get("capability")
     rows = [row for row in (given if isinstance(given, list) else [given]) if isinstance(row, dict)]
     if not rows:

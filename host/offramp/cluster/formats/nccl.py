@@ -25,6 +25,8 @@ _MEGABIT: Final = 10**6
 _DEEPEST: Final = 64
 _LINK_BPS: Final = ((60, 160 * 10**9), (70, 200 * 10**9), (100, 400 * 10**9))
 """NVLink, one way, from a compute capability on: 20, 25 and 50 GB/s."""
+_GPU_CLASSES: Final = ("0x0300", "0x0302")
+_PORT_CLASSES: Final = ("0x0200", "0x0207")
 _MISSING: Final = "ibnetdiscover's output beside NCCL's files"
 
 
@@ -35,10 +37,19 @@ class _NcclHost:
     Attributes:
         gpus: NVLinks and compute capability of each GPU, by its number on the bus.
         ports: bits per second and GUID of each network port, by name and port.
+        cards: classes of PCI devices, by their number on the bus.
     """
 
     gpus: dict[str, tuple[int, int]] = field(default_factory=dict)
     ports: dict[str, tuple[int | None, int]] = field(default_factory=dict)
+    cards: dict[str, str] = field(default_factory=dict)
+
+    def complete(self) -> None:
+        """Count devices by their class where a file, as vendors write them for virtual machines, says no more."""
+        if not self.gpus:
+            self.gpus = {bus: (0, 0) for bus, kind in self.cards.items() if kind.startswith(_GPU_CLASSES)}
+        if not self.ports:
+            self.ports = {bus: (None, 0) for bus, kind in self.cards.items() if kind.startswith(_PORT_CLASSES)}
 
     def inside_bps(self) -> int | None:
         """Rate of a GPU to the others of its host over NVLink: of the slowest; None if one has none."""
@@ -54,12 +65,15 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
     """
     subnets = [each for each in files if ibnetdiscover.is_subnet(each[1])]
     machines: dict[str, _NcclHost] = {}
+    hashes: set[str] = set()
     for path, text in files:
         if (path, text) not in subnets:
-            for name, host in _machines(path, text).items():
+            for host_hash, name, host in _machines(path, text):
                 if name in machines:
                     raise OfframpError(f"{path}: {name} is there twice: expected files of different names")
-                machines[name] = host
+                if not host_hash or host_hash not in hashes:  # each rank of a host may have written a file
+                    machines[name] = host
+                hashes.add(host_hash)
     if not machines:
         raise OfframpError(f"{files[0][0]}: expected NCCL's <system>, as NCCL_TOPO_DUMP_FILE has it")
     hosts = [_row(name, host) for name, host in machines.items()]
@@ -117,17 +131,18 @@ def _rate_of_a_link(sm: int) -> int:
     return max((rate for least, rate in _LINK_BPS if sm >= least), default=0)
 
 
-def _machines(path: str, text: str) -> dict[str, _NcclHost]:
+def _machines(path: str, text: str) -> list[tuple[str, str, _NcclHost]]:
+    """The hash that NCCL has of each machine or nothing, its name here, and what the file says of it."""
     reader = _NcclReader(path)
     reader.parse(text)
-    stem = clean(
-        re.sub(r"[._-]?(nccl)?[._-]?topo(logy)?$", "", Path(path).stem, flags=re.IGNORECASE) or Path(path).stem
-    )
-    if not reader.hosts:
+    stem = Path(path).stem
+    stem = clean(re.sub(r"[._-]?(nccl)?[._-]?topo(logy)?$", "", stem, flags=re.IGNORECASE) or stem)
+    for host in reader.hosts.values():
+        host.complete()
+    hosts = [(key, host) for key, host in reader.hosts.items() if host.gpus or host.ports]
+    if not hosts:
         raise OfframpError(f"{path}: expected <cpu> with GPUs or network ports in NCCL's <system>")
-    if len(reader.hosts) == 1:
-        return {stem: next(iter(reader.hosts.values()))}
-    return {f"{stem}-{k}": host for k, host in enumerate(reader.hosts.values())}
+    return [(key, stem if len(hosts) == 1 else f"{stem}-{k}", host) for k, (key, host) in enumerate(hosts)]
 
 
 class _NcclReader:
@@ -168,7 +183,9 @@ class _NcclReader:
         if len(self._open) >= _DEEPEST:
             raise self._error(f"nested deeper than {_DEEPEST}")
         self._open.append((name, attributes))
-        if name == "gpu":
+        if name == "pci":
+            self._host().cards[attributes.get("busid", "")] = attributes.get("class", "")
+        elif name == "gpu":
             key = self._above("pci", "busid") or f"gpu{attributes.get('dev', len(self._host().gpus))}"
             self._host().gpus.setdefault(key, (0, self._number(attributes, "sm", 0)))
         elif name == "nvlink" and len(self._open) > 1 and self._open[-2][0] == "gpu":

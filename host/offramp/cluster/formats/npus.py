@@ -16,7 +16,7 @@ from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import Parts, speed
 from offramp.cluster.model import MOST_HOSTS, MOST_PORTS, ClusterDimension
 
-_MOST_LINKS: Final = 10_000
+MOST_LINKS: Final = 10_000
 """As many as fit into a cluster file."""
 _SWITCHED: Final = ("switch", "in-network")
 
@@ -26,7 +26,7 @@ def joined(dimensions: tuple[ClusterDimension, ...], defaults: Defaults) -> Part
     count = math.prod(each.size for each in dimensions)
     crossed = [(d, each) for d, each in enumerate(dimensions) if each.size > 1]
     routed = len(crossed) > 1 or any(each.type == "ring" and each.size > 3 for _, each in crossed)
-    if count > MOST_HOSTS or sum(_links(each, count) for _, each in crossed) + count * routed > _MOST_LINKS:
+    if count > MOST_HOSTS or sum(_links(each, count) for _, each in crossed) + count * routed > MOST_LINKS:
         return None
     hosts = [f"npu{k}" for k in range(count)]
     nodes = [f"router{k}" for k in range(count)] if routed else hosts

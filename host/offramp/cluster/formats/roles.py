@@ -47,12 +47,12 @@ def switches_among(neighbours: Mapping[str, Collection[str]], hints: Mapping[str
 
 
 def _join(neighbours: Mapping[str, Collection[str]], switches: Collection[str]) -> bool:
-    """Whether the first node reaches all others over switches."""
-    first = next(iter(neighbours))
+    """Whether the first host reaches all others over switches."""
+    first = next((name for name in neighbours if name not in switches), next(iter(neighbours)))
     seen, waiting = {first}, [first]
     while waiting:
         name = waiting.pop()
         if name == first or name in switches:
             waiting += [other for other in neighbours[name] if other not in seen]
             seen.update(neighbours[name])
-    return len(seen) == len(neighbours)
+    return seen | set(switches) >= set(neighbours)

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build, fields_of, inside
+from offramp.cluster.formats.npus import MOST_LINKS
 from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, MOST_PORTS, Cluster, ClusterDimension
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
@@ -90,10 +91,12 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
         topology = _parse(text)
         dimensions = _dimensions(topology)
         rows = _rows(topology, dimensions[0].rate_bps if topology.per_server > 1 else None)
-        rows["dimensions"] = [fields_of(each) for each in dimensions]
+        if rows is None:
+            defaults.note(f"{path}: dimensions alone: a cluster file cannot hold as many hosts and links")
+        parts = (rows or {}) | {"dimensions": [fields_of(each) for each in dimensions]}
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
-    return build(path, Path(path).name, rows, defaults, "links of the servers to switches that join them")
+    return build(path, Path(path).name, parts, defaults, "links of the servers to switches that join them")
 
 
 def network(text: str, name: str) -> Cluster:
@@ -143,12 +146,11 @@ def _wire(number: int, words: list[str], nodes: int) -> _Wire:
     return _Wire(a, b, round(bps), delay)
 
 
-def _rows(topology: TopologyFile, inside_bps: int | None) -> dict[str, list[dict[str, Any]]]:
+def _rows(topology: TopologyFile, inside_bps: int | None) -> dict[str, list[dict[str, Any]]] | None:
+    """Rows of servers, switches and links; None where a cluster file cannot hold as many."""
     servers = topology.gpus // topology.per_server
-    if servers > MOST_HOSTS:
-        raise OfframpError(
-            f"{servers} servers: a cluster has {MOST_HOSTS} hosts at most; as a network it may have more"
-        )
+    if servers > MOST_HOSTS or sum(not topology.is_inside(wire) for wire in topology.wires) > MOST_LINKS:
+        return None
     hosts = [{"name": f"server{k}", "gpus": topology.per_server, **inside(inside_bps)} for k in range(servers)]
     interfaces: dict[int, int] = defaultdict(int)
     ports: dict[int, int] = defaultdict(int)

@@ -85,6 +85,16 @@ def test_ports_of_several_line_cards_are_counted(tmp_path):
     assert [str(link.b) for link in imported(tmp_path, "containerlab", text).links] == ["s:3", "s:2", "s:1"]
 
 
+def test_p4_utils_defaults(tmp_path):
+    app = json.loads(json.dumps(P4APP))
+    app["topology"]["default"] = {"bw": 3, "auto_arp_tables": False}
+    assert [link.rate_bps for link in imported(tmp_path, "p4-utils", json.dumps(app)).links] == [
+        10**7,
+        2_500_000,
+        3 * 10**6,
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [

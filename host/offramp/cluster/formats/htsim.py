@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """htsim's fat trees (``NAME.topo``): ``Nodes``, ``Tiers``, ``Podsize``, then a section for each tier of switches.
 
-A tier says the speed and latency of its links down, its ports down and up, by how many cables it is joined to each
-switch below (``Bundle``), and the latency of its switches. The switches are counted as htsim does it, and a file that
-does not come out even is refused. Half a switch's latency is added to each of its links, so that every path up and
-down has the delay that it has there. Queues are left out.
+A tier says the speed and latency of its links down, its ports down and up, how many cables join it to each switch
+below, and the latency of its switches. The switches are counted as htsim does it, and a file that does not come out
+even is refused. Half a switch's latency is added to each of its links, so that every path up and down has the delay
+that it has there. Queues are left out.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
-    """Sorts ``node10`` behind ``node9``."""
+    """Sort numbers in names by their value."""
     return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d{0,18})", name)]
 
 

@@ -45,10 +45,10 @@ class Adapter:
     """A switch, channel adapter or router.
 
     Attributes:
-        name: of the host or switch in the cluster.
+        name: name of the host or switch in the cluster.
         is_switch: whether it forwards.
-        guids: of its hardware, as numbers.
-        ports: how many.
+        ports: number of its ports.
+        guids: GUIDs of its hardware, as numbers.
     """
 
     name: str
@@ -62,8 +62,8 @@ class Subnet:
     """What a file describes.
 
     Attributes:
-        nodes: by the identifier in quotes.
-        links: identifier and port of both ends, and bits per second.
+        nodes: switches and adapters by the identifier in quotes.
+        links: identifier and port of each end, and bits per second.
     """
 
     nodes: dict[str, Adapter]

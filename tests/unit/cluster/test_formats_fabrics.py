@@ -219,6 +219,11 @@ def test_hosts_carry_nothing_for_others(tmp_path):
     assert len(cluster.links_of["flat"]) == 3
 
 
+def test_a_neighbour_that_speaks_two_protocols_is_one(tmp_path):
+    tables = [lldp(("eth0", "leaf1", "swp1"), ("eth0", "leaf1", "Ethernet1")), lldp(("eth0", "leaf1", "swp2"))]
+    assert len(imported(tmp_path, "lldp", *tables).links) == 2
+
+
 def test_lldp_in_the_form_of_json0(tmp_path):
     row = {
         "name": "eth0",

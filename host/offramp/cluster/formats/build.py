@@ -178,7 +178,7 @@ def _apart(cluster: Cluster) -> tuple[str, str] | None:
     first = distances(cluster, hosts[0])
     if any(distances(cluster, name).keys() >= set(hosts) for name in first if name in switches and first[name] == 1):
         return None
-    for host in hosts:  # without a switch for all there are few: each has a cable to each
+    for host in hosts:  # a network without a switch for all is small: it has a cable for each pair
         reached = distances(cluster, host)
         other = next((name for name in hosts if name not in reached), None)
         if other is not None:

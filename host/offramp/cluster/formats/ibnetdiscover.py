@@ -16,7 +16,7 @@ from offramp.cluster.formats.build import build, clean, speed
 from offramp.cluster.model import Cluster
 from offramp_base.errors import OfframpError
 
-_NODE: Final = re.compile(r'(Switch|Ca|Rt)\s+(\d{1,4})\s+"([SHR]-[0-9a-fA-F]{1,16})"\s*#\s*"([^"]*)"')
+_NODE: Final = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR]-[0-9a-fA-F]{1,16})"\s*#\s*"([^"]*)"')
 _LINK: Final = re.compile(
     r'\[(\d{1,4})\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?\s+"([SHR]-[0-9a-fA-F]{1,16})"\[(\d{1,4})\](.*)'
 )
@@ -47,13 +47,11 @@ class Adapter:
     Attributes:
         name: name of the host or switch in the cluster.
         is_switch: whether it forwards.
-        ports: number of its ports.
         guids: GUIDs of its hardware, as numbers.
     """
 
     name: str
     is_switch: bool
-    ports: int
     guids: set[int] = field(default_factory=set)
 
 
@@ -152,14 +150,14 @@ class _SubnetReader:
             rate = int(width[1]) * _LANE_BPS[width[2]] if width else None
             self._ends[self.current, int(link[1])] = (where, link[2], int(link[3]), rate or None)
 
-    def _node(self, kind: str, ports: str, identifier: str, description: str) -> None:
+    def _node(self, kind: str, identifier: str, description: str) -> None:
         self.current = identifier
         if kind == "Rt" or _AGGREGATION in description:
             self._left_out.add(identifier)
         elif identifier not in self.nodes:
             guids = self._guids | {int(identifier.partition("-")[2], 16)}
             name = self._name(kind, identifier, description)
-            self.nodes[identifier] = Adapter(name, kind == "Switch", int(ports), guids)
+            self.nodes[identifier] = Adapter(name, kind == "Switch", guids)
         self._guids = set()
 
     def _name(self, kind: str, identifier: str, description: str) -> str:

@@ -35,14 +35,13 @@ class _LldpEntry:
 
     interface: str
     name: str
-    port: str
     forwards: bool | None
     address: str | None
     rate_bps: int | None
 
 
 def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
-    """Machines as hosts and switches, and a link for each pair of interfaces.
+    """Machines as hosts and switches, and a link for each interface that sees another machine.
 
     Raises:
         OfframpError: names the file and the interface.
@@ -54,7 +53,7 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
             raise OfframpError(f"{path}: {stem} is there twice: expected files of different names")
         tables[stem] = _table(path, text)
     short = {name.split(".")[0]: name for name in tables if not name[0].isdigit()}
-    views: dict[tuple[str, str], dict[tuple[str, str], int | None]] = {}
+    views: dict[tuple[str, str], dict[str, int | None]] = {}
     forwards: dict[str, bool] = {}
     addresses: dict[str, str] = {}
     neighbours: dict[str, set[str]] = {name: set() for name in tables}
@@ -69,7 +68,8 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
                 addresses.setdefault(there, each.address)
             neighbours[here].add(there)
             neighbours.setdefault(there, set()).add(here)
-            views.setdefault((here, there), {})[each.interface, each.port] = each.rate_bps
+            seen = views.setdefault((here, there), {})  # lldpd prints a neighbour once for each protocol that it speaks
+            seen[each.interface] = seen.get(each.interface) or each.rate_bps
     hints = {name: role_word(name) or _role(forwards.get(name)) for name in neighbours}
     switches = switches_among(neighbours, hints) if neighbours else set()
     parts: dict[str, list[dict[str, Any]]] = {
@@ -84,7 +84,7 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
     return build(files[0][0], "lldp", parts, defaults, _MISSING)
 
 
-def _links(views: dict[tuple[str, str], dict[tuple[str, str], int | None]], defaults: Defaults) -> list[dict[str, Any]]:
+def _links(views: dict[tuple[str, str], dict[str, int | None]], defaults: Defaults) -> list[dict[str, Any]]:
     """A link for each cable: as many between two machines as the one sees that sees more of them."""
     links = []
     for (here, there), seen in views.items():
@@ -114,10 +114,7 @@ def _table(path: str, text: str) -> list[_LldpEntry]:
         system, chassis = _system(chassis)
         if not system:
             raise OfframpError(f"{where}: chassis: expected the name or id of a neighbour")
-        interface = _text(_one(port.get("id")).get("value")) or _text(port.get("descr"))
-        neighbours.append(
-            _LldpEntry(name, clean(system), interface, _forwards(chassis), _address(chassis), _rate(port))
-        )
+        neighbours.append(_LldpEntry(name, clean(system), _forwards(chassis), _address(chassis), _rate(port)))
     return neighbours
 
 

@@ -18,6 +18,7 @@ from xml.parsers import expat
 from offramp.cluster.formats import Defaults, ibnetdiscover
 from offramp.cluster.formats.build import FLAT, build, clean, inside, speed
 from offramp.cluster.model import FASTEST_BPS, Cluster
+from offramp.cluster.names import some
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 
@@ -110,7 +111,7 @@ def _over(subnets: list[tuple[str, str]], machines: dict[str, _NcclHost], defaul
         else:
             node.name = owner
     if strange:
-        defaults.note(f"{subnets[0][0]}: left out: {len(strange)} adapters of no host of NCCL's files: {strange[0]}, …")
+        defaults.note(f"{subnets[0][0]}: left out: {some(strange)}: in none of NCCL's files")
         subnet.links = [
             link for link in subnet.links if all(_is_ours(subnet.nodes[end[0]], machines) for end in link[:2])
         ]

@@ -111,7 +111,7 @@ Switch_Latency_ns 400
 """
 SUBNET = """\
 #
-# Topology file: generated on Mon Dec 18 12:34:08 2023
+# Topology file: generated on Tue Jan  2 03:04:05 2024
 #
 # Initiated from node 506b4b0300000001 port 506b4b0300000001
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
+import cluster_samples
 from fuzzing import mutate, render
 from offramp.cluster import parse_cluster, read_cluster
 from offramp.cluster.formats import IMPORTS, Defaults, import_cluster
@@ -14,7 +14,7 @@ from offramp.cluster.routes import distances
 from offramp.cluster.write import cluster_text
 from offramp.job.settings import JobSettings
 
-NAME = "clusters, jobs, and files of Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab and p4-utils"
+NAME = "clusters, jobs, and files of other programs that become clusters"
 _CLUSTER = {
     "name": "racks",
     "hosts": [
@@ -37,26 +37,6 @@ _CLUSTER = {
     "dimensions": [{"type": "switch", "size": 4, "rate": "100mbit", "latency": "1ms"}],
 }
 _JOB = {"command": ["python", "train.py"], "hosts": "h[1-4]", "all_reduce": "16MB", "lossy": True, "compute": 0.1}
-_TEXTS = {
-    "slurm": "NodeName=gpu[1-2] CPUTot=128\n   Gres=gpu:a100:4(S:0-1) NodeAddr=10.0.0.1 RealMemory=515000\n"
-    "SwitchName=leaf1 Nodes=gpu[1-2]\n",
-    "kubernetes": json.dumps(
-        {
-            "items": [
-                {
-                    "metadata": {"name": "n", "labels": {"topology.kubernetes.io/rack": "r1"}},
-                    "status": {"capacity": {"cpu": "64", "memory": "52Gi", "nvidia.com/gpu": "8"}},
-                }
-            ]
-        }
-    ),
-    "astra-sim": "topology: [ Ring, Switch ]\nnpus_count: [ 4, 8 ]\nbandwidth: [ 50.0, 12 ]\nlatency: [ 5.0, 1 ]\n",
-    "simai": "7 2 2 1 8 H100\n4 5 6\n"
-    + "".join(f"{k} {4 + k // 2} 2880Gbps 0.000025ms 0\n{k} 6 400Gbps 0.0005ms 0\n" for k in range(4)),
-    "containerlab": "name: x\ntopology:\n  nodes:\n    h: {kind: linux}\n    s: {kind: srl}\n  links:\n"
-    '    - endpoints: ["h:eth1", "s:e1-1"]\n',
-    "p4-utils": '{"hosts": {"h": {"ip": "10.0.1.1/24"}}, "switches": {"s": {}}, "links": [["h", "s-p1", "5ms", 10]]}',
-}
 _HERE = Path()
 
 
@@ -70,8 +50,14 @@ def run(rng: random.Random) -> None:
         form = rng.choice(("yaml", "toml"))
         cluster = read_cluster(render.write(_HERE / f"c.{form}", render.document(rng, _CLUSTER, form)))
     else:
-        text = mutate.text(rng, _TEXTS[kind]).encode("utf-8", "surrogatepass")
-        cluster = import_cluster(kind, [render.write(_HERE / "other", text)], Defaults())
+        texts = list(cluster_samples.SAMPLES[kind])
+        changed = rng.randrange(len(texts))
+        texts[changed] = mutate.text(rng, texts[changed])
+        paths = [
+            render.write(_HERE / f"other{k}", text.encode("utf-8", "surrogatepass")) for k, text in enumerate(texts)
+        ]
+        cluster_samples.check(import_cluster(kind, paths, Defaults(flat=rng.random() < 0.5)))
+        return
     for host in cluster.hosts[:2]:
         assert distances(cluster, host.name)[host.name] == 0
     again = parse_cluster(cluster_text(cluster))

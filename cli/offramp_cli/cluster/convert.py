@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from offramp_base import Field
+from offramp_base.errors import printable
 from offramp_base.settings import BITS_PER_SECOND
 from offramp_base.settings.units import nanoseconds
 from offramp_cli.command import command
@@ -38,6 +40,10 @@ class Import:
     delay: Annotated[
         float, Field("Delay of links for which the files give none", parse=nanoseconds, shown_default="0")
     ] = 0.0
+    flat: Annotated[bool, Field("Join by one switch what the files leave apart")] = False
+    oversubscription: Annotated[
+        float, Field("What is below a switch, as a multiple of what its links up carry", least=1, most=1e6)
+    ] = 1.0
 
 
 @dataclass(frozen=True)
@@ -67,11 +73,18 @@ class Out:
 
 @command(Import, Out, example="cluster import slurm nodes.txt topology.conf --rate 100gbit --out cluster.yaml")
 def import_(given: Import, to: Out) -> None:
-    """Make a cluster file from files of Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab or p4-utils."""
+    """Make a cluster file from files of schedulers, simulators, emulators, NCCL, InfiniBand or LLDP.
+
+    Slurm's LinkSpeed is a rate such as 200gbit, or a number of Gbit/s.
+    """
     from offramp.cluster.formats import Defaults, import_cluster
     from offramp.cluster.write import cluster_text
 
-    to.write(cluster_text(import_cluster(given.format, list(given.files), Defaults(given.rate, given.delay))))
+    def note(line: str) -> None:
+        sys.stderr.write(f"{printable(line)}\n")
+
+    defaults = Defaults(given.rate, given.delay, given.flat, given.oversubscription, note)
+    to.write(cluster_text(import_cluster(given.format, list(given.files), defaults)))
 
 
 @command(Export, Out, example="cluster export containerlab cluster.yaml --out lab.clab.yml")

@@ -14,6 +14,8 @@ from typing import Final
 
 from offramp.cluster.formats import Defaults, astra_sim_1
 from offramp.cluster.formats.astra_sim_1 import GB, building_block, checked
+from offramp.cluster.formats.build import build, fields_of
+from offramp.cluster.formats.npus import joined
 from offramp.cluster.model import Cluster, ClusterDimension
 from offramp_base.errors import OfframpError
 
@@ -25,8 +27,8 @@ def is_network(text: str) -> bool:
     return astra_sim_1.is_network(text) or re.search(r"^\s*(topology|npus_count)\s*:", text, re.MULTILINE) is not None
 
 
-def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: ARG001 (the file says everything)
-    """A cluster of dimensions alone.
+def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
+    """The dimensions, and each NPU as a host with the links that they say, unless a cluster file cannot hold these.
 
     Raises:
         OfframpError: names the file, and line or dimension.
@@ -34,10 +36,16 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: 
     if len(files) != 1:
         raise OfframpError(f"{len(files)} files: expected one network")
     (path, text), *_ = files
+    name = Path(path).stem
     try:
-        return network(text, Path(path).stem)
+        dimensions = network(text, name).dimensions
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
+    parts = joined(dimensions, defaults)
+    if parts is None:
+        defaults.note(f"{path}: dimensions alone: a cluster file cannot hold as many hosts and links")
+    rows = {"dimensions": [fields_of(each) for each in dimensions]}
+    return build(path, name, (parts or {}) | rows, defaults, "dimensions of NPUs")
 
 
 def network(text: str, name: str) -> Cluster:

@@ -2,7 +2,8 @@
 """Topologies of p4-utils (``p4app.json``), and those of p4lang's tutorials (``topology.json``).
 
 A link is ``[node, node, {"bw": Mb/s, "delay": "5ms", "port1": …, "port2": …}]``, in the tutorials
-``["h1", "s1-p1", "5ms", 100]``. Only what stands in the file counts: programs and commands stay there.
+``["h1", "s1-p1", "5ms", 100]``; ``default`` has the values of other links. Only what stands in the file counts:
+programs and commands stay there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build, speed
-from offramp.cluster.model import MOST_PORTS, CableEnd, Cluster, ClusterSwitch
+from offramp.cluster.model import CableEnd, Cluster, ClusterSwitch
 from offramp_base.documents import is_number, parse_json
 from offramp_base.errors import OfframpError
 from offramp_base.settings.units import nanoseconds
@@ -39,9 +40,13 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
     if not isinstance(top, dict) or not all(isinstance(top.get(p), t) for p, t in _KINDS.items()):
         raise OfframpError(f"{path}: expected hosts, switches and links, in topology or at the top")
     hosts = [_host(name, fields) for name, fields in top["hosts"].items()]
-    switches = [{"name": name, "target": "v1model", "ports": MOST_PORTS} for name in top["switches"]]
-    links = [_link(f"{path}: links[{i}]", link, set(top["switches"]), defaults) for i, link in enumerate(top["links"])]
-    return build(path, "p4-utils", {"hosts": hosts, "switches": switches, "links": links})
+    switches = [{"name": name, "target": "v1model"} for name in top["switches"]]
+    usual = top.get("default")
+    usual = {key: usual[key] for key in ("bw", "delay") if key in usual} if isinstance(usual, dict) else {}
+    names = set(top["switches"])
+    links = [_link(f"{path}: links[{i}]", link, names, usual, defaults) for i, link in enumerate(top["links"])]
+    parts = {"hosts": hosts, "switches": switches, "links": links}
+    return build(path, "p4-utils", parts, defaults, "links that join the hosts over switches")
 
 
 _KINDS: Final = {"hosts": dict, "switches": dict, "links": list}
@@ -52,13 +57,13 @@ def _host(name: str, fields: Any) -> dict[str, Any]:
     return {"name": name} | ({"address": address} if address else {})
 
 
-def _link(where: str, link: Any, switches: set[str], defaults: Defaults) -> dict[str, Any]:
+def _link(where: str, link: Any, switches: set[str], usual: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     if not isinstance(link, list) or not 2 <= len(link) <= 4 or not all(isinstance(n, str) for n in link[:2]):
         raise OfframpError(f"{where}: expected two nodes, and perhaps delay and bw")
     if len(link) == 3 and isinstance(link[2], dict):
-        options = dict(link[2])
+        options = usual | link[2]
     else:
-        options = dict(zip(("delay", "bw"), link[2:], strict=False))
+        options = usual | dict(zip(("delay", "bw"), link[2:], strict=False))
     ends = []
     for k, text in enumerate(link[:2], 1):
         match = _PORT.fullmatch(text)

@@ -6,9 +6,9 @@ NVSwitches first, and then each link is a line ``FROM TO 400Gbps 0.0005ms ERROR_
 server by server.
 
 As a cluster, a server is a host with an interface for each link that leaves it; NVSwitches are inside. As dimensions,
-there is one inside servers, and one among the GPUs with the same place in different servers (a rail): at the rate of
-a GPU's links, less where its first switches have less bandwidth up than down and not all of a rail is below them,
-and at the latency of the longest of the shortest paths.
+there is one inside servers, over NVSwitches and links between GPUs, and one among the GPUs with the same place in
+different servers (a rail): at the rate of a GPU's links, less where its first switches have less bandwidth up than down
+and not all of a rail is below them, and at the latency of the longest of the shortest paths.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
-from offramp.cluster.formats.build import build
+from offramp.cluster.formats.build import build, fields_of, inside
+from offramp.cluster.formats.npus import MOST_LINKS
 from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, MOST_PORTS, Cluster, ClusterDimension
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
@@ -66,13 +67,18 @@ class TopologyFile:
         """The server that a GPU is in; None for a switch."""
         return node // self.per_server if node < self.gpus else None
 
+    def is_inside(self, wire: _Wire) -> bool:
+        """Whether a link stays in a server: to an NVSwitch, or between two of its GPUs."""
+        server = self.server(wire.a)
+        return bool({wire.a, wire.b} & self.nvswitches) or (server is not None and server == self.server(wire.b))
+
 
 def is_topology(text: str) -> bool:
     """Whether the first line is that of a topology."""
     return _FIRST.match(text) is not None
 
 
-def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: ARG001 (the file says everything)
+def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:
     """Servers as hosts, switches and links, and the dimensions.
 
     Raises:
@@ -83,19 +89,14 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: 
         raise OfframpError(f"{more[0][0]}: expected one topology")
     try:
         topology = _parse(text)
-        rows = _rows(topology)
-        rows["dimensions"] = [
-            {
-                "type": each.type,
-                "size": each.size,
-                "rate": BITS_PER_SECOND.shown(each.rate_bps),
-                "latency": nanoseconds_shown(each.latency_ns),
-            }
-            for each in _dimensions(topology)
-        ]
+        dimensions = _dimensions(topology)
+        rows = _rows(topology, dimensions[0].rate_bps if topology.per_server > 1 else None)
+        if rows is None:
+            defaults.note(f"{path}: dimensions alone: a cluster file cannot hold as many hosts and links")
+        parts = (rows or {}) | {"dimensions": [fields_of(each) for each in dimensions]}
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
-    return build(path, Path(path).name, rows)
+    return build(path, Path(path).name, parts, defaults, "links of the servers to switches that join them")
 
 
 def network(text: str, name: str) -> Cluster:
@@ -145,18 +146,17 @@ def _wire(number: int, words: list[str], nodes: int) -> _Wire:
     return _Wire(a, b, round(bps), delay)
 
 
-def _rows(topology: TopologyFile) -> dict[str, list[dict[str, Any]]]:
+def _rows(topology: TopologyFile, inside_bps: int | None) -> dict[str, list[dict[str, Any]]] | None:
+    """Rows of servers, switches and links; None where a cluster file cannot hold as many."""
     servers = topology.gpus // topology.per_server
-    if servers > MOST_HOSTS:
-        raise OfframpError(
-            f"{servers} servers: a cluster has {MOST_HOSTS} hosts at most; as a network it may have more"
-        )
-    hosts = [{"name": f"server{k}", "gpus": topology.per_server} for k in range(servers)]
+    if servers > MOST_HOSTS or sum(not topology.is_inside(wire) for wire in topology.wires) > MOST_LINKS:
+        return None
+    hosts = [{"name": f"server{k}", "gpus": topology.per_server, **inside(inside_bps)} for k in range(servers)]
     interfaces: dict[int, int] = defaultdict(int)
     ports: dict[int, int] = defaultdict(int)
     links = []
     for wire in topology.wires:
-        if wire.a in topology.nvswitches or wire.b in topology.nvswitches:
+        if topology.is_inside(wire):
             continue
         ends = []
         for node in (wire.a, wire.b):
@@ -184,11 +184,7 @@ def _dimensions(topology: TopologyFile) -> list[ClusterDimension]:
     servers = topology.gpus // topology.per_server
     dimensions = []
     if topology.per_server > 1:
-        inside = [wire for wire in near[0] if wire.a in topology.nvswitches or wire.b in topology.nvswitches]
-        if not inside:
-            raise OfframpError("no NVSwitch joins the GPUs of a server: expected a link from GPU 0 to one")
-        latency = 2 * max(wire.delay_ns for wire in inside)
-        dimensions.append(_dimension(topology.per_server, sum(wire.rate_bps for wire in inside), latency))
+        dimensions.append(_inside(topology, near))
     if servers > 1:
         dimensions.append(_rail(topology, near, servers))
     if not dimensions:
@@ -196,12 +192,23 @@ def _dimensions(topology: TopologyFile) -> list[ClusterDimension]:
     return dimensions
 
 
+def _inside(topology: TopologyFile, near: dict[int, list[_Wire]]) -> ClusterDimension:
+    """The first server: the GPU with the slowest links sets the rate, the farthest two GPUs the latency."""
+    gpus = range(topology.per_server)
+    delays = [_delays(topology, near, gpu, topology.nvswitches) for gpu in gpus]
+    for gpu, known in enumerate(delays):
+        if any(other not in known for other in gpus):
+            raise OfframpError(f"no NVSwitch joins the GPUs of a server: expected a link from GPU {gpu} to one")
+    rates = [sum(wire.rate_bps for wire in near[gpu] if topology.is_inside(wire)) for gpu in gpus]
+    return _dimension(topology.per_server, min(rates), max(known[gpu] for known in delays for gpu in gpus))
+
+
 def _rail(topology: TopologyFile, near: dict[int, list[_Wire]], servers: int) -> ClusterDimension:
     """Delays among the first GPUs of all servers, without paths through NVSwitches or other GPUs."""
-    uplinks = [wire for wire in near[0] if not {wire.a, wire.b} & topology.nvswitches]
+    uplinks = [wire for wire in near[0] if not topology.is_inside(wire)]
     leaves = {wire.a + wire.b for wire in uplinks}
     peers = range(topology.per_server, topology.gpus, topology.per_server)
-    delays = _delays(topology, near)
+    delays = _delays(topology, near, 0, frozenset(topology.switches))
     missing = next((gpu for gpu in peers if gpu not in delays), None)
     if missing is not None:
         raise OfframpError(f"no way from GPU 0 to GPU {missing}: expected links through switches")
@@ -214,16 +221,18 @@ def _rail(topology: TopologyFile, near: dict[int, list[_Wire]], servers: int) ->
     return _dimension(servers, max(1, round(rate)), max(delays[gpu] for gpu in peers))
 
 
-def _delays(topology: TopologyFile, near: dict[int, list[_Wire]]) -> dict[int, float]:
-    """Nanoseconds of the shortest way from GPU 0 to every node, through switches alone."""
+def _delays(
+    topology: TopologyFile, near: dict[int, list[_Wire]], first: int, through: frozenset[int]
+) -> dict[int, float]:
+    """Nanoseconds of the shortest way from a GPU to every node, over switches of one kind alone."""
     delays: dict[int, float] = {}
-    queue = [(0.0, 0)]
+    queue = [(0.0, first)]
     while queue:
         delay, node = heapq.heappop(queue)
-        if node in delays or node in topology.nvswitches:
+        if node in delays or (node >= topology.gpus and node not in through):
             continue
         delays[node] = delay
-        if node >= topology.gpus or node == 0:
+        if node in through or node == first:
             for wire in near[node]:
                 heapq.heappush(queue, (delay + wire.delay_ns, wire.a + wire.b - node))
     return delays

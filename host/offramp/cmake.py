@@ -32,9 +32,7 @@ def cpp_sources() -> Path:
     raise OfframpError("the C++ sources: not in this installation; expected the folder offramp/smartnicsrc")
 
 
-def kept_folder(
-    name: str, root: Path, variant: str, without: Sequence[str] = (), *, installs: bool = False
-) -> Path:
+def kept_folder(name: str, root: Path, variant: str, without: Sequence[str] = (), *, installs: bool = False) -> Path:
     """The folder in which a build of the sources under ``root`` is kept.
 
     Args:

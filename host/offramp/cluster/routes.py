@@ -108,14 +108,30 @@ def farthest_ns(cluster: Cluster, names: Sequence[str]) -> float:
     return longest
 
 
+def two_apart(cluster: Cluster) -> tuple[str, str] | None:
+    """Two hosts of which the first does not reach the other; hosts carry nothing for others."""
+    hosts = [host.name for host in cluster.hosts]
+    if len(hosts) < 2:
+        return None
+    switches = {switch.name for switch in cluster.switches}
+    first = distances(cluster, hosts[0])
+    if any(distances(cluster, name).keys() >= set(hosts) for name in first if name in switches and first[name] == 1):
+        return None
+    for host in hosts:  # a network without a switch for all is small: it has a cable for each pair
+        reached = distances(cluster, host)
+        other = next((name for name in hosts if name not in reached), None)
+        if other is not None:
+            return host, other
+    return None
+
+
 def check_connected(cluster: Cluster) -> None:
-    """Refuse a cluster with a host or switch that the first host does not reach.
+    """Refuse a cluster with two hosts that do not reach each other, over switches alone.
 
     Raises:
-        OfframpError: names it, with file and line.
+        OfframpError: names them, with file and line.
     """
-    first = cluster.hosts[0].name
-    reached = distances(cluster, first)
-    for name in cluster.by_name:
-        if name not in reached:
-            raise OfframpError(f"{cluster.place(name)}: {name}: no way to {first}: expected links that join them")
+    apart = two_apart(cluster)
+    if apart is not None:
+        first, name = apart
+        raise OfframpError(f"{cluster.place(name)}: {name}: no way to {first}: expected links that join them")

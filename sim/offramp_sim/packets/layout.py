@@ -13,6 +13,8 @@ from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Ints, Words
 
 NEVER_PS: Final = 1 << 62
+RATE_BITS: Final = 8
+"""Bits behind the point of a port's rate."""
 LINE_WORDS: Final = 8
 """Words of a cache line."""
 
@@ -50,7 +52,7 @@ class PortRecord(Record):
     free: int  # when all that waits has left
     write: int  # address of the next empty slot
     delay: int
-    rate: int  # picoseconds per byte
+    rate: int  # picoseconds per byte times 256
     check: int  # waiting time from which a packet may be marked or dropped; 0: it may be lost
     sent_bytes: int
     peak: int  # longest waiting time, the packet's own included

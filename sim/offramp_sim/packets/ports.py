@@ -20,6 +20,7 @@ from offramp_sim.packets.layout import (
     KIND_MASK,
     KIND_SHIFT,
     LOW,
+    RATE_BITS,
     SIZE_MASK,
     SPRAY,
     PartitionState,
@@ -28,6 +29,7 @@ from offramp_sim.packets.layout import (
 )
 from offramp_sim.packets.queues import enqueue
 
+RATE_ROUND: Final = (1 << RATE_BITS) - 1
 GOLDEN: Final = 0x9E3779B97F4A7C15
 MIX: Final = 0xBF58476D1CE4E5B9
 
@@ -63,7 +65,7 @@ def send(ctx: PartitionState, number: int, label: int, subject: int, extra: int)
     now = ctx.now
     start = max(now, port.free)
     size = size_of(label)
-    finish = start + size * port.rate
+    finish = start + ((size * port.rate + RATE_ROUND) >> RATE_BITS)
     if finish - now >= port.check:
         if finish - now >= port.limit:
             port.dropped += 1

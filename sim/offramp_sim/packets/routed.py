@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
-from offramp_sim.packets.topology import LinkProperties, RoutedWays, Topology, Words
+from offramp_sim.packets.topology import Floats, LinkProperties, RoutedWays, Topology, Words
 
 if TYPE_CHECKING:
     from offramp.fabric import Fabric
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from offramp_sim.packets.simulate import PacketRun
 
 _ROUTINGS: Final = {"destination": at.DESTINATION, "ecmp": at.ECMP, "spray": at.SPRAY, "adaptive": at.ADAPTIVE}
-_MOST_ERROR: Final = 0.02
-"""Relative difference between a rate and the nearest with whole picoseconds per byte that is still simulated."""
 _PS_PER_BYTE: Final = 8 * 10**12
 
 
@@ -27,7 +26,7 @@ def packet_topology(fabric: Fabric) -> Topology:
     """The ports and routes of a fabric.
 
     Raises:
-        OfframpError: a rate that is not near a whole number of picoseconds per byte, or no links.
+        OfframpError: no host has a link.
     """
     nics = fabric.nics
     if not len(nics):
@@ -69,7 +68,7 @@ def packet_topology(fabric: Fabric) -> Topology:
         way_count,
         port_of[ways],
     )
-    properties = LinkProperties(_divisor(int(rate.min())), int(delay.min()))
+    properties = LinkProperties(_divisor(math.ceil(rate.min())), int(delay.min()))
     return Topology(hosts, max(1, switches), (hosts, max(1, switches)), properties, source, ends, rows, ways=table)
 
 
@@ -89,17 +88,9 @@ def _divisor(byte_ps: int) -> int:
     return _PS_PER_BYTE // byte_ps
 
 
-def _rates(fabric: Fabric) -> tuple[Words, Words]:
-    exact = _PS_PER_BYTE / fabric.rate_bps
-    rate = np.maximum(1, np.rint(exact)).astype(np.int64)
-    off = np.flatnonzero(np.abs(rate / exact - 1) > _MOST_ERROR)
-    if len(off):
-        cable = fabric.cluster.links[off[0] // 2]
-        raise OfframpError(
-            f"{fabric.cluster.place(f'{cable.a} - {cable.b}')}: {cable.rate_bps} bit/s: packets are simulated at rates"
-            f" of whole picoseconds per byte: expected one within {_MOST_ERROR:.0%} of these"
-        )
-    return rate, np.rint(fabric.delay_ns * 1000).astype(np.int64)
+def _rates(fabric: Fabric) -> tuple[Floats, Words]:
+    """``(links,)`` picoseconds of a byte, and of the propagation."""
+    return _PS_PER_BYTE / fabric.rate_bps, np.rint(fabric.delay_ns * 1000).astype(np.int64)
 
 
 def load_routes(machine: SimulationMemory, topology: Topology, flows: FlowSchedule | None) -> None:

@@ -212,7 +212,7 @@ def prepare_network(
     byte_ps = 8 * 10**12 // links.rate_bps
     least = min(wire_bytes(SHORT_FRAME_BYTES), framing.header + 1)
     for part, (each, context) in enumerate(zip(machine.partitions, machine.contexts, strict=True)):
-        shortest = int((topology.delay_ps + least * topology.byte_ps).min())
+        shortest = int((topology.delay_ps + np.floor(least * topology.byte_ps)).min())
         context.window_ps = min(shortest, framing.retry_ps, _LONGEST_WINDOW_PS)
         context.host_count, context.leaf_count = topology.hosts, topology.leaves
         context.header, context.payload = framing.header, framing.payload
@@ -232,7 +232,7 @@ def _ports(machine: SimulationMemory, topology: Topology, parts_of: npt.NDArray[
     parts, links, count = len(machine.contexts), topology.links, len(topology.source)
     ports = np.zeros((count + parts * parts, at.PortRecord.WORDS), np.int64)
     rate = topology.byte_ps
-    ports[:count, at.PortRecord.rate] = rate
+    ports[:count, at.PortRecord.rate] = np.maximum(1, np.rint(rate * 2**at.RATE_BITS))
     of_switch = topology.source >= topology.hosts  # what waits in a host's card is neither limited nor marked
     ports[:, [at.PortRecord.limit, at.PortRecord.mark]] = NEVER_PS
     for field, held in ((at.PortRecord.limit, links.buffer_bytes), (at.PortRecord.mark, links.mark_bytes)):

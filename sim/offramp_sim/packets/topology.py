@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from offramp.fabric import Fabric
 
 Words = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class RoutedWays:
 
     fabric: Fabric
     link: Words
-    byte_ps: Words
+    byte_ps: Floats
     delay_ps: Words
     buffer: Words
     home: Words
@@ -107,11 +108,11 @@ class Topology:
     ways: RoutedWays | None = None
 
     @cached_property
-    def byte_ps(self) -> Words:
+    def byte_ps(self) -> Floats:
         """``(p,)`` picoseconds of a byte at each port."""
         if self.ways is not None:
             return self.ways.byte_ps
-        return np.full(len(self.source), 8 * 10**12 // self.links.rate_bps)
+        return np.full(len(self.source), 8e12 / self.links.rate_bps)
 
     @cached_property
     def delay_ps(self) -> Words:

@@ -51,7 +51,7 @@ def load_watch(machine: SimulationMemory, topology: Topology, watch: QueueWatch 
 
 def watched(machine: SimulationMemory, topology: Topology) -> npt.NDArray[np.float64]:
     """``(intervals, 3)`` least, mean and most bytes that packets found queued; NaN if none came."""
-    samples, rate = machine[at.PartitionState.samples], topology.byte_ps[max(0, machine.contexts[0].watched)]
+    samples, rate = machine[at.PartitionState.samples], float(topology.byte_ps[max(0, machine.contexts[0].watched)])
     delays = np.full((len(samples), 3), np.nan)
     some = samples[:, at.QueueSample.packets] > 0
     delays[some, 0] = samples[some, at.QueueSample.least]

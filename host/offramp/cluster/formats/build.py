@@ -12,13 +12,12 @@ from collections import Counter, defaultdict
 from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
-from offramp.cluster.model import FASTEST_BPS, MOST_PORTS, Cluster, ClusterDimension, ClusterHost
+from offramp.cluster.model import FASTEST_BPS, MOST_PORTS, Cluster, ClusterDimension
 from offramp.cluster.names import some
 from offramp.cluster.read import cluster_of, parse_cluster
-from offramp.cluster.routes import distances
+from offramp.cluster.routes import distances, two_apart
 from offramp.cluster.write import cluster_text
 from offramp_base.errors import OfframpError
-from offramp_base.settings.field import declared
 from offramp_base.settings.source import SourceFile
 from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds_shown
 
@@ -45,7 +44,7 @@ def build(origin: str, name: str, parts: Parts, defaults: Defaults, missing: str
     if not parts.get("hosts") and not parts.get("dimensions"):
         raise OfframpError(f"{origin}: no hosts: expected {missing}")
     cluster = _checked(origin, name, parts)
-    apart = _apart(cluster)
+    apart = two_apart(cluster)
     if apart is not None:
         if not defaults.flat:
             problem = (
@@ -90,8 +89,7 @@ def fields_of(each: ClusterDimension) -> dict[str, Any]:
 
 def inside(rate_bps: int | None) -> dict[str, int]:
     """The field of a host whose GPUs exchange with each other at a rate, where cluster files have it."""
-    known = any(each.key == "inside" for each in declared(ClusterHost))
-    return {"inside": min(rate_bps, FASTEST_BPS)} if rate_bps and known else {}
+    return {"inside": min(rate_bps, FASTEST_BPS)} if rate_bps else {}
 
 
 def _checked(origin: str, name: str, parts: Parts) -> Cluster:
@@ -167,23 +165,6 @@ def rate_of(link: dict[str, Any]) -> int:
         return int(rate) if isinstance(rate, int | float) else BITS_PER_SECOND.parse(str(rate))
     except (ValueError, OverflowError):
         return 1
-
-
-def _apart(cluster: Cluster) -> tuple[str, str] | None:
-    """Two hosts of which the first does not reach the other; hosts carry nothing for others."""
-    hosts = [host.name for host in cluster.hosts]
-    if len(hosts) < 2:
-        return None
-    switches = {switch.name for switch in cluster.switches}
-    first = distances(cluster, hosts[0])
-    if any(distances(cluster, name).keys() >= set(hosts) for name in first if name in switches and first[name] == 1):
-        return None
-    for host in hosts:  # a network without a switch for all is small: it has a cable for each pair
-        reached = distances(cluster, host)
-        other = next((name for name in hosts if name not in reached), None)
-        if other is not None:
-            return host, other
-    return None
 
 
 def _joined(cluster: Cluster, parts: Parts, defaults: Defaults) -> Parts:

@@ -20,7 +20,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.cluster.orders import JobOrder, SharingJob
 from offramp_sim.cluster.shifts import shifts
 from offramp_sim.hermod.flow.layout import FlowRunState
-from offramp_sim.hermod.flow.network import EngineLoad
+from offramp_sim.hermod.flow.network import PlainLoad
 from offramp_sim.hermod.flow.policies import NO_FIFO, Order
 from offramp_sim.hermod.flow.simulate import engine, memory
 
@@ -319,7 +319,7 @@ class _ComponentRun:
             raise OfframpError("jobs that wait for links without capacity")
         self._delay = loaded.delay
 
-    def _load(self, capacity: Array, level: npt.NDArray[np.int64]) -> tuple[EngineLoad, npt.NDArray[np.int64]]:
+    def _load(self, capacity: Array, level: npt.NDArray[np.int64]) -> tuple[PlainLoad, npt.NDArray[np.int64]]:
         """The engine's arrays, and the level of each flow."""
         chains: list[_Chain] = []
         for k, (each, progress, count) in enumerate(zip(self._jobs, self._before, self._counts, strict=True)):
@@ -332,9 +332,8 @@ class _ComponentRun:
         sends = load >= 0
         shares = [share for progress in self._before for share in (progress.share, 1.0)]
         twice = [each.load for each in self._jobs for _ in range(2)]
-        loaded = EngineLoad(
+        loaded = PlainLoad(
             capacity=capacity,
-            ports=0,
             delay=np.concatenate([chain.delay for chain in chains]),
             flow_row=np.concatenate([[0], np.cumsum(sends)]).astype(np.int32),
             coflow_of_flow=np.arange(int(sends.sum()), dtype=np.int32),

@@ -8,6 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
 
@@ -57,3 +58,47 @@ def test_settings_that_make_no_network(arguments, message):
     result = run(*arguments)
     assert result.exit_code != 0
     assert message in " ".join((result.output + str(result.exception)).split())
+
+
+CLUSTER = """
+hosts: [{name: "h[1-4]"}]
+switches: [{name: "l[1-2]", target: plain}, {name: "s[1-2]", target: plain}]
+links:
+  - {ends: ["h[1-2]", l1], rate: 40gbit}
+  - {ends: ["h[3-4]", l2], rate: 40gbit}
+  - {ends: ["l[1-2]", s1], rate: 12gbit, delay: 1us}
+  - {ends: ["l[1-2]", s2], rate: 12gbit, delay: 1us}
+routing: ecmp
+failures: [{link: [l1, s2]}]
+"""
+
+
+def test_a_cluster_file_and_a_matrix_of_connections(tmp_path):
+    """Both flows cross the one link left, of a rate without whole picoseconds per byte."""
+    (tmp_path / "c.yaml").write_text(CLUSTER)
+    (tmp_path / "two.cm").write_text(
+        "Nodes 4\nConnections 2\n0->2 id 1 start 0 size 600000\n1->3 id 2 start 0 size 600000\n"
+    )
+    path = tmp_path / "r.json"
+    options = ("--flows", str(tmp_path / "two.cm"), "--control", "none", "--json", str(path))
+    result = run("--network", str(tmp_path / "c.yaml"), *options)
+    assert result.exit_code == 0, result.output
+    seconds = json.loads(path.read_text())["controls"]["none"]["seconds"]
+    assert seconds == pytest.approx(1_200_000 * (1024 + 82) / 1024 * 8 / 12e9, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0->9 id 1 start 0 size 5\n", "two.cm:1: 0->9: expected two of 4 hosts"),
+        ("0->1 id 1 start 0\n", "two.cm:1: expected start and size"),
+        ("0->1 id 1 trigger 4 size 9 start 0\n", "no triggers"),
+        ("hello\n", "two.cm:1: hello: expected SOURCE->SINK"),
+        ("Nodes 4\n", "no connections"),
+    ],
+)
+def test_a_matrix_that_says_what_cannot_be_is_one_line(tmp_path, text, message):
+    (tmp_path / "two.cm").write_text(text)
+    result = run("--network", "star:4", "--flows", str(tmp_path / "two.cm"))
+    assert isinstance(result.exception, OfframpError | SystemExit)
+    assert message in " ".join(f"{result.exception} {result.output}".split())

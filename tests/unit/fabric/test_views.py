@@ -190,7 +190,7 @@ def test_packets_that_choose_freely_use_all_spines(routing: str) -> None:
 
 
 def meet_once(fabric: Fabric, source: np.ndarray, sink: np.ndarray) -> bool:
-    """Whether no flow shares more than one link with others: among equal NICs, first come, first served is fair """
+    """Whether no flow shares more than one link with others: among equal NICs, first come, first served is fair"""
     flow, resource, _ = fabric.paths.rows(source, sink)
     shared = np.bincount(resource, minlength=fabric.resources) > 1
     return int(np.bincount(flow[shared[resource]], minlength=len(source)).max(initial=0)) <= 1

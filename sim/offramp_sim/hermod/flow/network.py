@@ -38,8 +38,6 @@ class EngineLoad:
     """Tasks with their flows, as arrays.
 
     Attributes:
-        capacity: bytes per second of each resource.
-        ports: how many of the first ones are sending sides of NICs.
         delay: seconds of each task before its flows.
         waits, after_row, after: how many tasks each waits for, and which wait for it.
         flow_row: flows of each task.
@@ -48,8 +46,6 @@ class EngineLoad:
         use_row, use, amount, weight: resources of each load, and its weight.
     """
 
-    capacity: Array
-    ports: int
     delay: Array
     flow_row: Array
     coflow_of_flow: Array
@@ -69,6 +65,29 @@ class Loaded(EngineLoad):
 
     dag: Dag
     fabric: BisectionFabric
+
+    @property
+    def capacity(self) -> Array:
+        """Bytes per second of each resource."""
+        return self.fabric.capacity
+
+    @property
+    def ports(self) -> int:
+        """How many of the first resources are sending sides of NICs."""
+        return self.fabric.count
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainLoad(EngineLoad):
+    """Tasks and flows on resources of any kind.
+
+    Attributes:
+        capacity: amount per second of each resource.
+        ports: how many of the first ones are sending sides of NICs.
+    """
+
+    capacity: Array
+    ports: int = 0
 
 
 def load(
@@ -115,8 +134,6 @@ def load(
     return Loaded(
         dag=dag,
         fabric=fabric,
-        capacity=fabric.capacity,
-        ports=fabric.count,
         delay=delay,
         flow_row=np.array(row, np.int32),
         coflow_of_flow=np.array(owner, np.int32),

@@ -34,8 +34,6 @@ def load_replicas(dag: ReplicaDag, fabric: BisectionFabric) -> Loaded:
     return Loaded(
         dag=dag,
         fabric=fabric,
-        capacity=fabric.capacity,
-        ports=fabric.count,
         delay=dag.seconds,
         flow_row=flow_row,
         coflow_of_flow=np.flatnonzero(travels).astype(np.int32),

@@ -16,7 +16,7 @@ from offramp.hermod.dag import Dag
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_sim.hermod.flow.layout import NOBODY, FlowRunState
-from offramp_sim.hermod.flow.network import EngineLoad, Loaded
+from offramp_sim.hermod.flow.network import Loaded, PlainLoad
 from offramp_sim.hermod.flow.policies import Order, order_of
 
 _SLICE: Final = 20_000
@@ -94,7 +94,7 @@ def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(end.max(initial=0.0, where=of == iteration)) for iteration in range(dag.iterations))
 
 
-def memory(loaded: EngineLoad, order: Order, slack_s: float) -> RecordArrays[FlowRunState]:
+def memory(loaded: Loaded | PlainLoad, order: Order, slack_s: float) -> RecordArrays[FlowRunState]:
     """The engine's context for a run, and the arrays that it points to; pages that are never written take no memory."""
     run = FlowRunState
     tasks, flows = len(loaded.delay), len(loaded.load)

@@ -30,8 +30,8 @@ class HermodSettings:
     job: Annotated[
         str,
         Field(
-            "A YAML or TOML file, a model of table 5.5, Chakra traces (FOLDER, or FOLDER/PREFIX), or a text workload "
-            "of ASTRA-sim 1 or SimAI",
+            "A YAML or TOML file, a model of table 5.5, traces of Chakra or of PyTorch's profiler (FOLDER, or "
+            "FOLDER/PREFIX), or a text workload of ASTRA-sim 1 or SimAI",
             group="Job",
         ),
     ]

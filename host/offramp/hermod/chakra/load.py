@@ -29,7 +29,7 @@ _COLLECTIVES: Final = {
     schema.REDUCE_SCATTER_BLOCK: Collective.REDUCE_SCATTER,
     schema.ALL_TO_ALL: Collective.ALL_TO_ALL,
 }
-_FILE: Final = re.compile(r"(.*?)[._-](?:rank[._-]?)?(\d+)\.(et|json)")
+_FILE: Final = re.compile(r"(.*?)[._-](?:rank[._-]?)?(\d+)\.(et|json|json\.gz)")
 
 
 def is_trace(path: Path) -> bool:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,14 +74,24 @@ def write_trace(trace: ChakraTrace, path: Path) -> None:
 
 
 def read_trace(path: Path) -> ChakraTrace:
-    """A trace file of any writer of the schema.
+    """A trace file of any writer of the schema, or of PyTorch's profiler; JSON may be compressed by gzip.
 
     Raises:
         OfframpError: it cannot be read, or is no trace.
     """
     try:
         content = read_bytes(path, _MOST_BYTES)
-        first, rest = _from_json(content) if path.suffix == ".json" else _from_wire(content)
+        if path.suffix == ".gz":
+            content = _unpacked(content)
+        if ".json" in path.suffixes:
+            whole = parse_json(content)
+            from offramp.hermod.chakra.kineto import is_kineto, kineto_trace
+
+            if is_kineto(whole):
+                return kineto_trace(whole)
+            first, rest = _from_json(whole)
+        else:
+            first, rest = _from_wire(content)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -98,10 +111,26 @@ def _from_wire(content: bytes) -> tuple[Any, list[Any]]:
         raise ValueError from None
 
 
-def _from_json(content: bytes) -> tuple[Any, list[Any]]:
+def _unpacked(content: bytes) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            plain = file.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise OfframpError(f"not compressed by gzip: {error}") from None
+    if len(plain) > _MOST_BYTES:
+        raise OfframpError(f"more than {_MOST_BYTES >> 30} GiB")
+    return plain
+
+
+def _from_json(whole: Any) -> tuple[Any, list[Any]]:
     from google.protobuf import json_format
 
-    kinds, whole = messages(), parse_json(content)
+    kinds = messages()
+    if isinstance(whole, dict) and "schema" in whole and "nodes" in whole:
+        raise OfframpError(
+            "PyTorch's execution trace has no times of kernels: expected the profiler's trace (Kineto), or both"
+            " joined by chakra_trace_link and chakra_converter"
+        )
     try:
         first = json_format.ParseDict(whole.get("global_metadata", {}), kinds.GlobalMetadata(), True)
         return first, [json_format.ParseDict(row, kinds.Node(), True) for row in whole["nodes"]]

@@ -97,5 +97,5 @@ class CardBatch:
         """Serial number, status and answer of each request in a packet."""
         self.unanswered -= 1
         size, count = self.format.answer, len(asked.serials)
-        status, found = packets.result(reply, count * size // _WORD, _WORD)
-        return [(serial, status, found[size * k : size * (k + 1)]) for k, serial in enumerate(asked.serials)]
+        status, content = packets.result(reply, count * size // _WORD, _WORD)
+        return [(serial, status, content[size * k : size * (k + 1)]) for k, serial in enumerate(asked.serials)]

@@ -23,7 +23,7 @@ class GpuFunction:
 
     Attributes:
         form: computes a message's form on the host; raises OfframpError if it is not a request.
-        answer: maps a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` answers.
+        answer: maps a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` reply.
     """
 
     form: Callable[[Message], Form]
@@ -34,21 +34,21 @@ GPU_FUNCTIONS: Final[Registry[GpuFunction]] = Registry("GPU function", "offramp.
 
 
 def of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> GpuFunction:
-    """Wrap a user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` answers."""
+    """Wrap a user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` reply."""
     return GpuFunction(len, lambda _, messages: function(messages))
 
 
 def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[bytes], bytes]:
-    """The same for one message on the processor; other paths' answers are compared with it.
+    """The same for one message on the processor; other paths' reply are compared with it.
 
     Raises:
         OfframpError: the answer is not a ``(1, bytes)`` tensor of uint8.
     """
 
     def answer(message: bytes) -> bytes:
-        found: Any = function(torch.frombuffer(bytearray(message), dtype=torch.uint8)[None]) if message else None
-        if not isinstance(found, torch.Tensor) or found.dtype != torch.uint8 or found.ndim != 2 or len(found) != 1:
+        reply: Any = function(torch.frombuffer(bytearray(message), dtype=torch.uint8)[None]) if message else None
+        if not isinstance(reply, torch.Tensor) or reply.dtype != torch.uint8 or reply.ndim != 2 or len(reply) != 1:
             raise OfframpError("expected a message, and a tensor (1, bytes) of uint8 as its answer")
-        return found.cpu().numpy().tobytes()
+        return reply.cpu().numpy().tobytes()
 
     return answer

@@ -401,11 +401,11 @@ def _introductions(raws: Sequence[bytes], size: int) -> list[dict[str, Any]]:
     if len(raws) != size:
         raise OfframpError(f"endpoint: {len(raws)} ranks introduce themselves, expected {size}")
     fields = {"host": _numeric, "port": integer(1, 0xFFFF), "session": text(_SESSION)}
-    found = []
+    introductions = []
     for rank, raw in enumerate(raws):
         what = f"introduction of rank {rank}"
-        found.append(check_object(parse_object(raw, what), fields, what))
-    return found
+        introductions.append(check_object(parse_object(raw, what), fields, what))
+    return introductions
 
 
 def _numeric(value: Any) -> str:

@@ -291,13 +291,13 @@ class AllToAll:
         )
         rows, width = agree(self._mover.gather(self._sequence, proposal.words()))
         key = (rows.tobytes(), width)
-        found = self._schedules.pop(key, None)
-        if found is None:
-            found = CoflowExchange(rows, width, cut(rows, width, self._quantum, self._measured, self._plain_below))
-        self._schedules[key] = found
+        exchange = self._schedules.pop(key, None)
+        if exchange is None:
+            exchange = CoflowExchange(rows, width, cut(rows, width, self._quantum, self._measured, self._plain_below))
+        self._schedules[key] = exchange
         if len(self._schedules) > _KEPT_SCHEDULES:
             del self._schedules[next(iter(self._schedules))]
-        return found
+        return exchange
 
     def _measured(self) -> OperatorCost:
         if self._cost is None:

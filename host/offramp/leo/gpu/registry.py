@@ -23,7 +23,7 @@ class GpuFunction:
 
     Attributes:
         form: computes a message's form on the host; raises OfframpError if it is not a request.
-        answer: maps a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` reply.
+        answer: maps a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` answers.
     """
 
     form: Callable[[Message], Form]
@@ -34,12 +34,12 @@ GPU_FUNCTIONS: Final[Registry[GpuFunction]] = Registry("GPU function", "offramp.
 
 
 def of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> GpuFunction:
-    """Wrap a user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` reply."""
+    """Wrap a user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` answers."""
     return GpuFunction(len, lambda _, messages: function(messages))
 
 
 def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[bytes], bytes]:
-    """The same for one message on the processor; other paths' reply are compared with it.
+    """The same for one message on the processor; other paths' answers are compared with it.
 
     Raises:
         OfframpError: the answer is not a ``(1, bytes)`` tensor of uint8.

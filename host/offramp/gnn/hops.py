@@ -77,11 +77,11 @@ def hops_of(
     Raises:
         OfframpError: a type without numbers, or numbers of hops that differ.
     """
-    found = {}
+    fanouts = {}
     for key in edges:
         if isinstance(given, Mapping) and key not in given:
             raise OfframpError(f"num_neighbors: expected numbers for {' '.join(key)}")
-        found[key] = list(given[key] if isinstance(given, Mapping) else given)
-    if len({len(each) for each in found.values()}) > 1:
+        fanouts[key] = list(given[key] if isinstance(given, Mapping) else given)
+    if len({len(each) for each in fanouts.values()}) > 1:
         raise OfframpError("num_neighbors: expected as many hops for each type of edges")
-    return found
+    return fanouts

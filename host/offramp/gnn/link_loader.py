@@ -97,8 +97,8 @@ class LinkNeighborLoader(BatchLoader):
         if self._labels is not None:
             labels = self._labels[torch.from_numpy(chosen)]
             more["edge_label"] = torch.cat([labels, labels.new_zeros(others, *labels.shape[1:])])
-        found = neighbourhood(self._samplers, self._numberings, self._hops, seeds, step)
-        return self._batch_of(found, self._key, **more)
+        neighbours = neighbourhood(self._samplers, self._numberings, self._hops, seeds, step)
+        return self._batch_of(neighbours, self._key, **more)
 
     def _ends(self, pairs: IntArray) -> tuple[dict[str, IntArray], IntArray]:
         """The vertices at the ends, by type, and the ``(2, p)`` pairs in their numbers."""

@@ -74,8 +74,8 @@ class NeighborLoader(BatchLoader):
         chosen = self._chosen(epoch, number)
         seeds = self._part.vertices[self._type].ids.numpy()[chosen]
         step = epoch * len(self) + number
-        found = neighbourhood(self._samplers, self._numberings, self._hops, {self._type: seeds}, step)
-        return self._batch_of(found, self._type, input_id=chosen, batch_size=len(seeds))
+        drawn = neighbourhood(self._samplers, self._numberings, self._hops, {self._type: seeds}, step)
+        return self._batch_of(drawn, self._type, input_id=chosen, batch_size=len(seeds))
 
 
 def _typed(

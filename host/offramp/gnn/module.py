@@ -158,13 +158,13 @@ class DistributedModule(nn.Module):
     def _where(self, error: BaseException) -> str:
         """The layer in which something went wrong: the innermost module on the way there."""
         names = {id(layer): name for name, layer in self.module.named_modules()}
-        found, trace = "module", error.__traceback__
+        place, trace = "module", error.__traceback__
         while trace is not None:
             layer = trace.tb_frame.f_locals.get("self")
             if id(layer) in names:
-                found = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
+                place = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
             trace = trace.tb_next
-        return found
+        return place
 
 
 def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> None:

@@ -73,8 +73,8 @@ class GraphSAINTSampler(BatchLoader):
         return nodes, *self._sampler.between(nodes)
 
     def _batch(self, epoch: int, number: int) -> Any:
-        found = self.sample(epoch * len(self) + number)
-        return self._data(*found, **(self._norms.of(*found) if self._norms else {}))
+        sample = self.sample(epoch * len(self) + number)
+        return self._data(*sample, **(self._norms.of(*sample) if self._norms else {}))
 
     def _random(self, count: int, below: int, step: int, more: int = 0) -> IntArray:
         """``(count,)`` numbers of this rank, none where there is nothing to choose from."""
@@ -169,8 +169,8 @@ class _Norms:
             nodes, pairs, ids = sampler.sample(COUNTING + self.steps)
             np.add.at(nodes_seen, self._local[VertexRequests(self._comm, self._owner, nodes).asked], 1)
             np.add.at(edges_seen, self._own_edges(nodes[pairs[1]], ids)[1], 1)
-            found = torch.tensor(float(len(nodes)), dtype=torch.float64)
-            met += int(self._comm.sum(found))
+            count = torch.tensor(float(len(nodes)), dtype=torch.float64)
+            met += int(self._comm.sum(count))
             self.steps += 1
             if not met:
                 break  # samples of nothing: there are no edges, or no vertices

@@ -121,10 +121,10 @@ class NeighbourSampler:
         requests = VertexRequests(self._comm, self.owner, ids)
         rows = self._local[requests.asked].astype(np.int64)
         stream = stream_of(self._seed, self._relation, batch, hop)
-        found = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
-        at = found.neighbours
+        drawn = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
+        at = drawn.neighbours
         values = np.stack([self._known[self._sources[at]], self._edges[at]], axis=1)
-        counts, came = requests.answer_lists(found.counts, values)
+        counts, came = requests.answer_lists(drawn.counts, values)
         return DrawnNeighbours(counts, came[:, 0], came[:, 1])
 
     def walk(self, ids: IntArray, words: IntArray) -> IntArray:
@@ -141,8 +141,8 @@ class NeighbourSampler:
         to = requests.asked.copy()
         some = degree > 0
         to[some] = self._known[self._sources[begin[some] + came[some] % degree[some]]]
-        found: IntArray = requests.answer(torch.from_numpy(to)).numpy()
-        return found
+        neighbours: IntArray = requests.answer(torch.from_numpy(to)).numpy()
+        return neighbours
 
     def between(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """``(2, e)`` all edges between some vertices, in their numbers, by target; the edges' ids.

@@ -162,8 +162,8 @@ class HaloSwitch:
                 self.fabric.load(plans, self._memory // aggregator_bytes(plans[0].lanes))
             except OfframpError as error:
                 problem = str(error)
-        if told := comm.introduce(problem.encode()[:MOST_ROW])[0]:
-            raise OfframpError(told.decode(errors="replace"))
+        if refusal := comm.introduce(problem.encode()[:MOST_ROW])[0]:
+            raise OfframpError(refusal.decode(errors="replace"))
         self.worker = open_worker(
             comm.rank,
             plans,

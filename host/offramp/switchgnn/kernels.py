@@ -224,10 +224,10 @@ def take_results(given: RoundSums, frames: Bytes, stride: int, lengths: Ints, co
 
 def filled(kind: type[Record], **words: int | npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
     """A record of numbers and of addresses of arrays, which the caller must keep alive as long as the record."""
-    made = np.zeros(kind.WORDS, np.int64)
+    record = np.zeros(kind.WORDS, np.int64)
     for name, word in words.items():
-        made[kind.PLACES[name].offset] = word.ctypes.data if isinstance(word, np.ndarray) else word
-    return made
+        record[kind.PLACES[name].offset] = word.ctypes.data if isinstance(word, np.ndarray) else word
+    return record
 
 
 @cache

@@ -86,15 +86,15 @@ class Recorder:
     """The reference and the P4 program side by side, and what came to them and left.
 
     Attributes:
-        told: frames, each with what leaves for it as a card sends it; None where the switch lost everything.
+        exchanged: frames, each with what leaves for it as a card sends it; None where the switch lost everything.
     """
 
     def __init__(self, job, program):
-        self.job, self.program, self.told = job, program, []
+        self.job, self.program, self.exchanged = job, program, []
 
     def fresh(self):
         """A switch with the job and nothing else."""
-        self.told.append(None)
+        self.exchanged.append(None)
         self.reference = ReferenceSwitch(self.job.plans, self.job.ports)
         self.program.reset()
         direct.load(self.program, self.job.plans, self.job.ports)
@@ -106,7 +106,7 @@ class Recorder:
     def one(self, port, frame):
         out = self.reference.process_one(port, frame)
         assert sorted(out) == sorted(self.program.process(PacketBatch.of([(port, frame)])))
-        self.told.append((frame, self._of_card(out)))
+        self.exchanged.append((frame, self._of_card(out)))
         return out
 
     def _of_card(self, out):
@@ -163,7 +163,7 @@ def program():
 
 async def replay(board, recorder):
     """Every frame again, through the board; what left must be what leaves."""
-    for entry in recorder.told:
+    for entry in recorder.exchanged:
         if entry is None:
             await board.load(recorder.job.plans)
             continue
@@ -194,7 +194,7 @@ async def whole_jobs(dut):
         await replay(board, recorder)
         counts = recorder.counts()
         assert await board.counts() == counts, seed
-        frames += len(recorder.told)
+        frames += len(recorder.exchanged)
         sums += counts[Disposition.COMPLETED] + counts[Disposition.DELIVERED]
     report(frames=frames, sums=sums)
 
@@ -227,8 +227,8 @@ async def spoilt_packets(dut):
         jobs = JOBS[chosen["jobs"]](seed)
         recorder = Recorder(jobs.job, switch)
         jobs.run(recorder.fresh)
-        frames = [entry[0] for entry in recorder.told if entry]
-        recorder.told.clear()
+        frames = [entry[0] for entry in recorder.exchanged if entry]
+        recorder.exchanged.clear()
         recorder.fresh()
         macs = {worker_mac(worker).to_bytes(6, "big"): port for worker, port in enumerate(jobs.job.ports)}
         for frame in frames:

@@ -49,7 +49,7 @@ class SoakRun:
 
     seed: int
     verdict: str
-    why: str
+    reason: str
     frames: int
     ticks: int
 

@@ -51,25 +51,25 @@ def setting(seed: int) -> tuple[Planner, int] | None:
     return (Planner(boundary, memory, rates=rates), features) if boundary.R else None
 
 
-def simulated_s(made: SchemePlan, rates: Rates) -> float:
+def simulated_s(scheme_plan: SchemePlan, rates: Rates) -> float:
     """Seconds of one exchange: what hosts send each other, then block after block."""
-    workers, delay_ps = made.boundary.workers, int(rates.delay_s * 1e12)
+    workers, delay_ps = scheme_plan.boundary.workers, int(rates.delay_s * 1e12)
     network = star(workers, LinkProperties(int(rates.link_bps), delay_ps))
     seconds = 0.0
-    sent = made.by_hosts.payload_bytes
+    sent = scheme_plan.by_hosts.payload_bytes
     source, sink = np.nonzero(sent)
     if len(source):
         turn = np.lexsort(((sink - source) % workers, source))
         source, sink = source[turn], sink[turn]
         flows = FlowSchedule(source, sink, sent[source, sink], np.zeros(len(source), np.int64))
         seconds += simulate(network, flows=flows).seconds
-    if not made.through_switch:
+    if not scheme_plan.through_switch:
         return seconds
-    if any(block.directed for block in made.plan.blocks):
+    if any(block.directed for block in scheme_plan.plan.blocks):
         fabric = StarFabric(rates.link_bps, rates.delay_s, passes_pps=rates.passes_pps)
-        return seconds + made.slices * exchange_trace(made.plan, fabric).seconds
+        return seconds + scheme_plan.slices * exchange_trace(scheme_plan.plan, fabric).seconds
     protocol = ExchangeProtocol(acks=False, control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
-    return seconds + made.slices * simulate(network, made.plan, protocol=protocol).seconds
+    return seconds + scheme_plan.slices * simulate(network, scheme_plan.plan, protocol=protocol).seconds
 
 
 def check(seed: int) -> None:

@@ -20,7 +20,7 @@ PUBLISHED: Final = frozenset(
     }
 )
 """Fields that are keys of published JSON."""
-FOLDERS: Final = (*sorted({room.name for room in imports.ROOMS.values()}), "tests")
+FOLDERS: Final = (*sorted({room.name for room in imports.ROOMS.values()}), "ci", "examples", "fpga", "tests")
 
 
 def stored(tree: ast.AST) -> set[str]:

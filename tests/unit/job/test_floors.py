@@ -298,7 +298,7 @@ def _same_plan(cluster, job, network, model_s):
     ranks = len(cluster.ranks)
     size = -(-job.all_reduce // (job.collectives * 4 * ranks)) * 4 * ranks
     demand = Demand(Collective.ALL_REDUCE, size)
-    plan = make_plan(network_of(cluster), [demand], network["scheduler"], options["chunks"], unit=4 * ranks)
+    plan = make_plan(network_of(cluster), [demand], network["scheduler"], network["chunks"], unit=4 * ranks)
     exchanges = model_s - job.collectives * plan.finish_ps / 1e12
     assert exchanges >= -1e-9 * model_s
     if not job.all_to_all:

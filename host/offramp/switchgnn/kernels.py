@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.switchgnn.wire import IP_PROTOCOL, LANES, MOST_SEGMENTS, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN
+from offramp.switch_packets import PREFIX_BYTES
+from offramp.switchgnn.wire import IP_PROTOCOL, LANES, MOST_SEGMENTS, SHORT_FRAME_BYTES, SWITCHGNN
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Ints, Words, copy, inlined, native

@@ -10,6 +10,7 @@ from cocotb.triggers import RisingEdge
 from offramp_pynq.registers import SWITCHGNN_REGS, SWITCHGNN_REGS_VERSION
 
 from offramp.p4src import p4_source
+from offramp.switch_packets import host_mac
 from offramp.switchgnn.card_tables import edge_entries, vertex_entries
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.telemetry import Disposition
@@ -21,7 +22,6 @@ from offramp.switchgnn.wire import (
     build_frames,
     frame_bytes,
     parse_frames,
-    worker_mac,
 )
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
@@ -119,7 +119,7 @@ class Recorder:
                 SwitchGnnPacketType.FETCH,
                 SwitchGnnPacketType.DONE,
             )
-            to = worker_mac(self.job.ports.index(port)).to_bytes(6, "big")
+            to = host_mac(self.job.ports.index(port)).to_bytes(6, "big")
             frames_for_card.append(to + frame[6 : SHORT_FRAME_BYTES if short else DATA_FRAME_BYTES])
         return frames_for_card
 
@@ -230,7 +230,7 @@ async def spoilt_packets(dut):
         frames = [entry[0] for entry in recorder.exchanged if entry]
         recorder.exchanged.clear()
         recorder.fresh()
-        macs = {worker_mac(worker).to_bytes(6, "big"): port for worker, port in enumerate(jobs.job.ports)}
+        macs = {host_mac(worker).to_bytes(6, "big"): port for worker, port in enumerate(jobs.job.ports)}
         for frame in frames:
             given = [frame] if dice.random() < 0.9 else []
             if dice.random() < 0.3:

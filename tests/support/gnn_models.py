@@ -80,7 +80,7 @@ class Hgt(nn.Module):
 
 
 class HeteroSage(nn.Module):
-    """As ``to_hetero`` makes them: a layer for each relation."""
+    """Like ``to_hetero`` makes them: a layer for each relation."""
 
     def __init__(self, metadata) -> None:
         super().__init__()

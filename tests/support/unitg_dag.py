@@ -28,10 +28,10 @@ def unitg_dag(
 
     Args:
         place: any stage of the pipeline.
-        iterations: of the pipeline.
-        seconds: of a forward and a backward pass of a microbatch, and of a stage's part of a step.
+        iterations: number of the pipeline's iterations.
+        seconds: durations of a forward and a backward pass of a microbatch, and of a stage's part of a step.
         activation_bytes: between neighbours, for each microbatch.
-        gradient_bytes: of the language model.
+        gradient_bytes: bytes of the language model's gradients.
     """
     stages, tasks = place.stages, _Tasks([])
     last: list[int | None] = [None] * stages

@@ -42,8 +42,8 @@ class BatchLoader(ABC):
         inputs: ``(i,)`` what batches are made of, in this rank's numbers.
         batch_size: number of inputs of a batch.
         shuffle: a new order in each epoch.
-        seed: of order and draws.
-        fields: of vertices, in batches; by default all of them.
+        seed: seed of the order and of all draws.
+        fields: fields of vertices that batches have; by default all of them.
         cache_bytes: rows of others that are kept, for each field.
         prefetch: batches that a thread makes ahead; 0 makes them in this one.
 

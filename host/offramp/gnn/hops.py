@@ -41,8 +41,8 @@ def neighbourhood(
     """Neighbours of neighbours, hop by hop; each vertex is expanded once, in the hop after the one that drew it.
 
     Args:
-        samplers: of each type of edges; every rank calls this together.
-        numberings: of each type of vertices.
+        samplers: sampler of each type of edges; every rank calls this together.
+        numberings: numbering of each type of vertices.
         hops: neighbours of each vertex in each hop, -1 for all, by type of edges.
         seeds: vertices of some types, no one twice.
         batch: a number that batches do not share.

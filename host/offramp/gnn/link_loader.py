@@ -38,7 +38,7 @@ class LinkNeighborLoader(BatchLoader):
         neg_sampling_ratio: pairs of any two vertices for each pair, with the label 0. They may be edges, as PyG's may;
             labels that are given are to be at least 1 then.
         batch_size: pairs of a batch without negative ones, on each rank.
-        shuffle, seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        shuffle, seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
 
     Raises:
         OfframpError: a type or a vertex that the graph does not have, or labels for another number of pairs.

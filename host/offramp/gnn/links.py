@@ -55,7 +55,7 @@ def ends(x: torch.Tensor, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
     Args:
         x: ``(n, …)`` rows of the own vertices.
-        pairs: of :func:`link_edges`.
+        pairs: pairs that :func:`link_edges` returns.
 
     Raises:
         OfframpError: other pairs.

@@ -36,7 +36,7 @@ class NeighborLoader(BatchLoader):
         batch_size: vertices of a batch, on each rank.
         input_nodes: mask of own vertices, or their local numbers; by default all. In a graph of several types a type,
             or a type and one of these.
-        shuffle, seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        shuffle, seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
 
     Raises:
         OfframpError: no type in a graph of several, one that it does not have, or numbers of hops that differ.

@@ -35,7 +35,7 @@ class GraphSAINTSampler(BatchLoader):
         batch_size: where a rank's sample starts: this many vertices, edges or walks.
         num_steps: batches of an epoch.
         sample_coverage: average number of samples that a vertex is in before training; 0 leaves the factors out.
-        seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class GraphSAINTRandomWalkSampler(GraphSAINTSampler):
         part: the rank's part of a graph of one type.
         batch_size: walks of a rank.
         walk_length: steps of each.
-        num_steps, sample_coverage, seed, fields, cache_bytes, prefetch: of :class:`GraphSAINTSampler`.
+        num_steps, sample_coverage, seed, fields, cache_bytes, prefetch: see :class:`GraphSAINTSampler`.
     """
 
     def __init__(

@@ -93,9 +93,9 @@ class NeighbourSampler:
     """Draws neighbours of vertices at their owners, without replacement, by DGS's machine code.
 
     Args:
-        part: of the graph.
+        part: this rank's part of the graph.
         comm: the ranks.
-        seed: of all draws.
+        seed: seed of all draws.
         key: type of the edges.
 
     A vertex's draw is a function of seed, batch, hop and vertex: the number of ranks does not change it, if edges into
@@ -170,10 +170,10 @@ class RowCache:
     Kept are those of the halo that most edges need, as many as ``most_bytes`` take; they are fetched once.
 
     Args:
-        part: of the graph.
+        part: this rank's part of the graph.
         comm: the ranks.
         values: ``(n, …)`` rows of the own vertices.
-        most_bytes: of rows of others that are kept.
+        most_bytes: size of the cache for rows of other ranks, in bytes.
         file: what ``values`` are mapped from. Memory that holds pages of a large one is given back now and then.
         name: type of the vertices.
 

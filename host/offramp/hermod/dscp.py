@@ -41,7 +41,7 @@ class DscpCodec:
     """The codes of one job.
 
     Attributes:
-        micro_batches, layers: of the job.
+        micro_batches, layers: number of the job's microbatches and layers.
         interleaved: whether EP goes before PP (interleaved 1F1B).
         plain: the layout as published, which inverts orders beyond 8 microbatches (interleaved: beyond 7); otherwise
             the microbatch takes the bits of the layer there (specification section 4, fix B and rank packing).

@@ -20,8 +20,8 @@ class DagShape:
 
     Attributes:
         ranks, chunks: virtual stage ``chunk * ranks + rank``.
-        replicas: of each stage.
-        layers: of the model.
+        replicas: number of replicas of each stage.
+        layers: number of layers of the model.
         barrier: whether an iteration waits for every AllGather of the one before.
     """
 

@@ -110,7 +110,7 @@ class CompiledWorker:
         self._run()
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """As :meth:`offramp.switchgnn.worker.Worker.exchange`.
+        """Like :meth:`offramp.switchgnn.worker.Worker.exchange`.
 
         Raises:
             OfframpError: the same.

@@ -52,7 +52,7 @@ def require_fit(file: str, plan: Plan, boundary: Boundary, memory_bytes: int) ->
     """Refuse a file's plan that was not made for this graph, partition and memory.
 
     Raises:
-        SettingsError: of the field ``plan``; says what differs.
+        SettingsError: names the field ``plan`` and what differs.
     """
     aggregators = memory_bytes // aggregator_bytes(plan.lanes)
     if plan.aggregators != aggregators:

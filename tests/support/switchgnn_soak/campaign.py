@@ -32,7 +32,7 @@ class Plan:
 
     Attributes:
         kind: one of :data:`PROGRAMS`.
-        rates: of the faults of single frames.
+        rates: rates of the faults of single frames.
         first: the first seed.
         runs: number of seeds.
     """

@@ -22,7 +22,7 @@ class CoflowExchange:
 
     Attributes:
         rows: ``(ranks, ranks)``, what rank i sends rank j, itself included.
-        row_bytes: of each.
+        row_bytes: bytes of a row.
         schedule: sub-phases in rows; None: all at once.
     """
 

@@ -41,10 +41,10 @@ class ReplicaDag(Dag):
     """A DAG whose tasks are numbers: ``tasks`` is empty.
 
     Attributes:
-        code: of each task (:mod:`offramp.hermod.replicas.layout`): what coflow it is, or below 0 how long it computes.
-        load: of each task, the number of what it sends (:class:`Loads`), if it is a coflow.
-        of_iteration: of each task.
-        seconds: of each task.
+        code: code of each task (:mod:`offramp.hermod.replicas.layout`): its coflow, or below 0 its duration.
+        load: number of the load (:class:`Loads`) that each coflow sends.
+        of_iteration: iteration of each task.
+        seconds: duration of each task.
         waits, row, followers: how many tasks each waits for; ``followers[row[k] : row[k + 1]]`` wait for task k.
         loads: what the numbers of loads stand for.
     """

@@ -57,7 +57,7 @@ class CardBatch:
     """Requests that wait for a packet; no packet is unanswered while a part of the table is.
 
     Attributes:
-        format: of requests and answers.
+        format: sizes of requests and answers.
         table: as it has to become.
         unanswered: packets on their way.
     """

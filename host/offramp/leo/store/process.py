@@ -136,7 +136,7 @@ def _given(line: str) -> tuple[StoreSettings, Token | None]:
 def _main() -> None:
     from offramp.leo.store.server import StoreServer
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the parent decides
     try:
         server = StoreServer(*_given(sys.stdin.readline()))
     except OfframpError as error:

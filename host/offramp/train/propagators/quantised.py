@@ -41,10 +41,10 @@ class QuantisedPropagator(ThroughSwitch):
 
         Args:
             exchanges: by width in columns.
-            bits: of a field.
+            bits: bits of a field.
             fan_in: the most contributions that any sum has.
-            seed: of the rounding.
-            code_bits: of codes with one common step (see the class); 0: levels follow from ranges and scale.
+            seed: seed of the rounding.
+            code_bits: bits of codes with one common step (see the class); 0: levels follow from ranges and scale.
         """
         super().__init__(exchanges)
         self._bits = bits

@@ -53,7 +53,7 @@ class GuardTarget:
     Args:
         interface: its name.
         plan: the plan whose DSCPs are guarded.
-        cgroups: of the job; none: nothing is wanted, for undoing and reading back.
+        cgroups: the job's cgroups; none for undoing and reading back.
 
     Raises:
         OfframpError: no such interface or cgroup.

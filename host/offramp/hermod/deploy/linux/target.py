@@ -26,7 +26,7 @@ class LinuxTarget:
         interface: its name.
         plan: the plan that the interface is to have.
         kind: ``prio``, ``htb``, or ``auto``: htb if a rate is given or the kernel has no prio, which knows no rates.
-        rate_bps: of the line, for htb; None: what the interface says.
+        rate_bps: rate of the line in bits per second, for htb; None: what the interface reports.
         control, lowest, police: with htb, shares and rates as :class:`~offramp.hermod.deploy.limits.LineLimits` has
         them. tc: runs tc's commands.
 

@@ -31,7 +31,7 @@ def bind_maps(
         there: what it says.
         ports: all that get queues.
         trusted: those of the job.
-        name: of the objects.
+        name: name of the objects.
         classes: traffic class by DSCP, of the DSCPs that are changed on the job's ports.
         default: class of all other DSCPs, on all ports; None: they stay as they are, and other ports too.
         queues: the classes' queues: class by queue.

@@ -62,7 +62,7 @@ def named(table: str, base: str, on: str | None = None, of: str | None = None) -
 
 
 def check_name(name: str, config: Config) -> None:
-    """Whether a plan may be called ``name`` in ``config``.
+    """Check that a plan may be called ``name`` in ``config``.
 
     Raises:
         OfframpError: what it says can be mistaken, another plan is deployed, or somebody else's objects have the name.

@@ -60,7 +60,7 @@ def bind_queues(
         config: without anything of ours.
         there: what it says.
         ports: ports with the queues.
-        name: of the objects.
+        name: name of the objects.
         served: by queue that the job takes.
         limits: what the queue of most other packets is guaranteed beside; its scheduler becomes a copy with the rate.
 

@@ -40,10 +40,10 @@ class SonicTarget:
     """The ports of a switch, with the plan beside what is there.
 
     Args:
-        store: of the configuration.
+        store: where the configuration is read and written.
         plan: what they shall hold.
         ports: their names; none: all that the configuration has.
-        name: of the maps, the schedulers and the profiles.
+        name: name of the maps, the schedulers and the profiles.
         members, limits: as :func:`~offramp.hermod.deploy.sonic.tables.tables_for` takes them.
         take: all queues but lossless ones, whoever has them.
         carried: file of the plan with the DSCPs that packets carry, which is there while they differ from the plan's.

@@ -19,7 +19,7 @@ class Backoff:
         return self._due_s
 
     def restart(self) -> None:
-        """Wait for the shortest time again, counted from the next look at the clock; for use when something new arrives."""
+        """Wait for the shortest time again, from the next look at the clock on; for use when something new arrives."""
         self._interval_s = self._first_s
         self._due_s = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Themis's algorithm 1: each chunk gets the order of dimensions that puts most on the least loaded one (section 4.2)."""
+"""Themis's algorithm 1: each chunk gets the order of dimensions that loads the least loaded most (section 4.2)."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import cpp
 import systemverilog
 
 import p4
+from offramp import switch_packets
 from offramp.allreduce import numbers
 from offramp.allreduce import wire as allreduce
 from offramp.allreduce.verdict import PacketVerdict
@@ -30,6 +31,7 @@ from offramp_base.wire.structures import StructFormat
 _STATUS = {status.name: int(status) for status in Status if status is not Status.LOST}
 """LOST is the host's word for a device that is gone."""
 _SWITCH = "The switch's own address; replies are broadcast, since the port already says who receives them."
+_LEAVES = "IP address of leaf 0 among several switches; leaf i has the i-th address after it."
 
 
 def _values(numbers: Iterable[object]) -> dict[str, int]:
@@ -112,17 +114,17 @@ def functions_hpp() -> str:
 def switchgnn_hpp() -> str:
     """SwitchGNN's packet with the headers in front of it."""
     body = cpp.header(switchgnn.SWITCHGNN, "header")
-    sizes = {"prefix_bytes": switchgnn.PREFIX_BYTES, "short_bytes": switchgnn.SHORT_FRAME_BYTES}
+    sizes = {"prefix_bytes": switch_packets.PREFIX_BYTES, "short_bytes": switchgnn.SHORT_FRAME_BYTES}
     longest = switchgnn.frame_bytes(switchgnn.MOST_SEGMENTS)
     payload = {"lanes": switchgnn.LANES, "most_segments": switchgnn.MOST_SEGMENTS}
     body += cpp.comment("A payload has one to four segments of 32 lanes.") + cpp.constants(payload, "u64")
     body += cpp.constants(sizes | {"data_bytes": switchgnn.DATA_FRAME_BYTES, "most_bytes": longest}, "u64")
     body += cpp.comment("By the flags is_ack, is_fetch, resend as three bits. DATA is also what results have.")
     body += cpp.enumeration("Kind", _values(switchgnn.SwitchGnnPacketType), "u8")
-    hosts = {"switch_ip": switchgnn.SWITCH_IP, "first_ip": switchgnn.worker_ip(0)}
+    hosts = {"switch_ip": switch_packets.SWITCH_IP, "first_ip": switch_packets.host_ip(0)}
     names = {"ip_protocol": switchgnn.IP_PROTOCOL, "no_id": switchgnn.NO_ID, "plan_magic": worker_plans.MAGIC}
     body += cpp.constants(names | hosts)
-    body += cpp.constants({"switch_mac": switchgnn.SWITCH_MAC, "first_mac": switchgnn.worker_mac(0)}, "u64")
+    body += cpp.constants({"switch_mac": switch_packets.SWITCH_MAC, "first_mac": switch_packets.host_mac(0)}, "u64")
     text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, segments of 32 lanes (offramp.switchgnn.wire)."
     return cpp.file(text, "offramp::switchgnn", body, ["<cstdint>", "", '"field.hpp"'])
 
@@ -132,13 +134,13 @@ def allreduce_hpp() -> str:
     body = cpp.header(allreduce.ALLREDUCE, "header")
     body += cpp.enumeration("Kind", _values(allreduce.AllReducePacketType), "u8")
     body += cpp.comment("Types of elements.") + cpp.enumeration("Type", numbers.CODES, "u8")
-    sizes = {"lanes": allreduce.LANES, "page": allreduce.PAGE, "prefix_bytes": allreduce.PREFIX_BYTES}
+    sizes = {"lanes": allreduce.LANES, "page": allreduce.PAGE, "prefix_bytes": switch_packets.PREFIX_BYTES}
     body += cpp.comment("A segment's lanes, and a page's slots.")
     body += cpp.constants(sizes | {"header_bytes": allreduce.HEADER_BYTES}, "u64")
     names = {"ip_protocol": allreduce.IP_PROTOCOL, "most_ranks": allreduce.MOST_RANKS}
-    hosts = {"switch_ip": allreduce.SWITCH_IP, "first_ip": allreduce.rank_ip(0)}
+    hosts = {"switch_ip": switch_packets.SWITCH_IP, "first_ip": switch_packets.host_ip(0)}
     body += cpp.constants(names | hosts | {"exponent_bias": numbers.EXPONENT_BIAS})
-    body += cpp.constants({"switch_mac": allreduce.SWITCH_MAC, "first_mac": allreduce.rank_mac(0)}, "u64")
+    body += cpp.constants({"switch_mac": switch_packets.SWITCH_MAC, "first_mac": switch_packets.host_mac(0)}, "u64")
     text = "The all-reduce packet: Ethernet, IPv4, a 20-byte header, segments of 64 lanes (offramp.allreduce.wire)."
     return cpp.file(text, "offramp::allreduce", body, ["<cstdint>", "", '"field.hpp"'])
 
@@ -225,12 +227,12 @@ def udp_pkg() -> str:
 def switch_pkg() -> str:
     """Addresses of the switch that a card is, and of its hosts: of whatever protocol, as a test sees to."""
     # Workers and ranks count from one there.
-    macs = {"SWITCH_MAC": switchgnn.SWITCH_MAC, "HOSTS_MAC": switchgnn.worker_mac(0) - 1}
+    macs = {"SWITCH_MAC": switch_packets.SWITCH_MAC, "HOSTS_MAC": switch_packets.host_mac(0) - 1}
     return systemverilog.package(
         "switch_pkg",
         {
-            "The switch, and what the numbers of hosts are added to (offramp.switchgnn.wire).": (48, macs),
-            "The switch's IP address.": (32, {"SWITCH_IP": switchgnn.SWITCH_IP}),
+            "The switch, and what the numbers of hosts are added to (offramp.switch_packets).": (48, macs),
+            "The switch's IP address.": (32, {"SWITCH_IP": switch_packets.SWITCH_IP}),
         },
     )
 
@@ -295,13 +297,11 @@ def switchgnn_p4() -> str:
     for each in (
         p4.constant("IP_PROTOCOL_SWITCHGNN", 8, switchgnn.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
         p4.constant("NO_ID", 32, switchgnn.NO_ID),
-        p4.constant("SWITCH_MAC", 48, switchgnn.SWITCH_MAC, _SWITCH),
-        p4.constant("SWITCH_IP", 32, switchgnn.SWITCH_IP),
+        p4.constant("SWITCH_MAC", 48, switch_packets.SWITCH_MAC, _SWITCH),
+        p4.constant("SWITCH_IP", 32, switch_packets.SWITCH_IP),
         p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
         p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
-        p4.constant(
-            "LEAF_IP", 32, switchgnn.LEAF_IP, "Of leaf 0 among several switches; leaf i has the i-th after it."
-        ),
+        p4.constant("LEAF_IP", 32, switchgnn.LEAF_IP, _LEAVES),
         p4.constant("LEVEL_LEAF", 2, switchgnn.LEVEL_LEAF, "Level of a packet that a leaf sends for its rack."),
     ):
         body += each
@@ -315,8 +315,8 @@ def allreduce_p4() -> str:
     for each in (
         p4.constant("IP_PROTOCOL_ALLREDUCE", 8, allreduce.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
         p4.constant("SWITCH_RANK", 8, allreduce.SWITCH, "The rank of what comes from a switch above."),
-        p4.constant("SWITCH_MAC", 48, allreduce.SWITCH_MAC, _SWITCH),
-        p4.constant("SWITCH_IP", 32, allreduce.SWITCH_IP),
+        p4.constant("SWITCH_MAC", 48, switch_packets.SWITCH_MAC, _SWITCH),
+        p4.constant("SWITCH_IP", 32, switch_packets.SWITCH_IP),
         p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
         p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
         *(p4.constant(f"KIND_{kind.name}", 8, int(kind)) for kind in allreduce.AllReducePacketType),

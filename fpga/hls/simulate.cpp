@@ -31,7 +31,7 @@ void to_bytes(const Line &line, uint8_t *bytes) {
     std::memcpy(bytes, words, sizeof words);
 }
 
-// Memory as whole lines; what is behind the last byte of a memory that ends within a line is zero, and stays.
+// Memory as whole lines; bytes beyond its end are zero, and must stay zero.
 std::vector<Line> lines_of(const uint8_t *bytes, size_t size) {
     std::vector<Line> found;
     for (size_t at = 0; at < size; at += kBytes) {
@@ -63,7 +63,7 @@ Beat beat_of(const uint8_t *bytes, size_t count, bool last) {
     return found;
 }
 
-// The bytes that a beat keeps go to *bytes, which moves on.
+// Copies the bytes that a beat keeps to *bytes, and advances it.
 void take(const Beat &beat, uint8_t *&bytes) {
     uint8_t whole[kBytes];
     to_bytes(beat.data, whole);
@@ -124,7 +124,7 @@ void reduce_csim(const uint8_t *vectors, uint32_t number, uint32_t bytes, uint32
     for (uint32_t beat = 0; beat < beats; ++beat) take(out.read(), sum);
 }
 
-// memories: three, one after the other, of limits[i] bytes each. False where a byte behind a limit was touched.
+// memories: three, one after the other, of limits[i] bytes each. Returns false if a byte beyond a limit was changed.
 bool p2p_dma_csim(uint8_t *memories, const uint64_t *limits, const uint8_t *descriptors, uint8_t *completions,
                   uint32_t count) {
     std::vector<Line> lines[kMemories];

@@ -15,16 +15,16 @@ class Backoff:
 
     @property
     def due_s(self) -> float | None:
-        """The time at which the time-out is over; None before the first look at the clock."""
+        """The time at which the time-out expires; None before the first look at the clock."""
         return self._due_s
 
     def restart(self) -> None:
-        """Something new came: wait for the shortest time again, counted from the next look at the clock."""
+        """Wait for the shortest time again, from the next look at the clock on; for use when something new arrives."""
         self._interval_s = self._first_s
         self._due_s = None
 
     def fires(self, now_s: float) -> bool:
-        """Whether the time-out is over; the next one begins then."""
+        """Whether the time-out has expired; if so, the next one begins."""
         if self._due_s is None:
             self._due_s = now_s + self._interval_s
         if now_s < self._due_s:

@@ -70,7 +70,7 @@ const bit<48> SWITCH_MAC = 0x02000000FFFE;
 const bit<32> SWITCH_IP = 0x0A00FFFE;
 const bit<48> BROADCAST_MAC = 0xFFFFFFFFFFFF;
 const bit<32> BROADCAST_IP = 0xFFFFFFFF;
-// Of leaf 0 among several switches; leaf i has the i-th after it.
+// IP address of leaf 0 among several switches; leaf i has the i-th address after it.
 const bit<32> LEAF_IP = 0x0A010000;
 // Level of a packet that a leaf sends for its rack.
 const bit<2> LEVEL_LEAF = 1;

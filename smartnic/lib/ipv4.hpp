@@ -35,4 +35,11 @@ inline std::byte* write_prefix(std::byte* frame, const Route& route, std::size_t
     return ip + ipv4::size;
 }
 
+// Whether a frame is unfragmented IPv4 without options, of one protocol; it must be long enough for both headers.
+inline bool is_ipv4(const std::byte* frame, std::uint8_t protocol) {
+    const std::byte* ip = frame + ethernet::size;
+    return ethernet::ether_type(frame) == ether_type_ipv4 && ipv4::version(ip) == 4 && ipv4::ihl(ip) == 5 &&
+           ipv4::frag_offset(ip) == 0 && ipv4::protocol(ip) == protocol;
+}
+
 }  // namespace offramp

@@ -17,7 +17,7 @@ class Extern:
 
     Attributes:
         declaration: the P4 text that ``#include <NAME.p4>`` stands for.
-        behaviour: of a function, a callable that takes the values of its ``in`` and ``inout`` arguments and returns
+        behaviour: for a function, a callable that takes the values of its ``in`` and ``inout`` arguments and returns
             the result and the new values of ``inout`` and ``out`` arguments, in a tuple where they are several. Of a
             type, a class: the engine makes an object of the constructor's arguments for every instance, anew when
             the switch is reset, and calls its methods by the names that the declaration has.

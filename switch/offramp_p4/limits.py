@@ -28,7 +28,7 @@ _SIZES: Final = ("size", "n_counters", "n_meters")
 
 
 def check_limits(program: ir.Program, *, max_passes: int, max_steps: int, max_state: int) -> None:
-    """Whether a switch with these limits may run the program, before anything is allocated.
+    """Check that a switch with these limits may run the program, before anything is allocated.
 
     Raises:
         P4Error: the program needs more than they allow.
@@ -43,7 +43,7 @@ def check_limits(program: ir.Program, *, max_passes: int, max_steps: int, max_st
 
 
 def _check_state(program: ir.Program, most: int) -> None:
-    """Whether the program's arrays fit.
+    """Check that the program's arrays fit.
 
     A cell counts as what it takes on the engine that needs more for it.
 
@@ -61,7 +61,7 @@ def _check_state(program: ir.Program, most: int) -> None:
 
 
 def _check_work(program: ir.Program, most: int) -> None:
-    """Whether no packet runs more than ``most`` statements of one block outside of loops.
+    """Check that no packet runs more than ``most`` statements of one block outside of loops.
 
     Functions that call others twice double that with each level.
 

@@ -239,7 +239,7 @@ class Settings(PreprocessorSettings):
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 
     def _check_devices(self) -> None:
-        """Whether everything goes with threads that run machine code by themselves."""
+        """Check that all settings are compatible with threads that run machine code on their own."""
         if self.engine == "python":
             raise SettingsError("engine", "expected native, or auto: DPDK ports run machine code", self.engine)
         for name in ("tm", "debug", "log", "traces", "pcap"):

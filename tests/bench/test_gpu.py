@@ -62,14 +62,14 @@ def timed(attend: Callable[..., Any], inputs: list[Any]) -> tuple[float, float]:
     """Milliseconds of forward, and of forward and backward."""
     direction = torch.randn_like(inputs[0])
 
-    def both() -> None:
+    def forward_and_backward() -> None:
         for x in inputs:
             x.grad = None
         attend(*inputs).backward(direction)
 
     with torch.no_grad():
         forward = do_bench(lambda: attend(*inputs), return_mode="median")
-    return forward, do_bench(both, return_mode="median")
+    return forward, do_bench(forward_and_backward, return_mode="median")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
@@ -157,9 +157,9 @@ def test_a_distributed_model_beside_pyg_on_the_same_gpu(name: str) -> None:
     for label, network, of in (("PyG", model(), whole), ("offramp.gnn", gnn.distribute(model(), part), part)):
         optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
 
-        def epoch(made: Any = network, of: Any = of, optimizer: Any = optimizer) -> Any:
+        def epoch(trained: Any = network, of: Any = of, optimizer: Any = optimizer) -> Any:
             optimizer.zero_grad()
-            loss = torch.nn.functional.cross_entropy(made(of.x, of.edge_index), of.y)
+            loss = torch.nn.functional.cross_entropy(trained(of.x, of.edge_index), of.y)
             loss.backward()
             optimizer.step()
             return loss.detach()

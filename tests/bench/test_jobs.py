@@ -161,7 +161,7 @@ def test_the_planners_choice(lab, name, tmp_path):
         step_s = kind.step_s(mine)
         if step_s is not None:
             measured[each.way] = step_s
-    row = told(name, rate, plan, measured)
+    row = table_row(name, rate, plan, measured)
     sys.stdout.write(json.dumps(row) + "\n")
     if "OFFRAMP_ROWS" in os.environ:
         with Path(os.environ["OFFRAMP_ROWS"]).open("a") as file:
@@ -169,7 +169,7 @@ def test_the_planners_choice(lab, name, tmp_path):
     assert plan.taken.way in measured
 
 
-def told(name: str, rate: str, plan: Any, measured: dict[str, float]) -> dict[str, Any]:
+def table_row(name: str, rate: str, plan: Any, measured: dict[str, float]) -> dict[str, Any]:
     """The table's row of a job."""
     best = min(measured, key=lambda way: measured[way])
     taken, plain = plan.taken, plan.plain.way

@@ -37,7 +37,7 @@ def test_the_ulx3s_bitstream_meets_its_clock(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
 def test_yosys_finds_the_sources_of_a_board_built_in_a_relative_folder(tmp_path, monkeypatch):
-    """As ``offramp fpga build`` has it by default. Yosys runs in that folder, and only reads here."""
+    """The default of ``offramp fpga build``. Yosys runs in that folder, and only reads here."""
 
     class ReadError(Exception):
         pass

@@ -95,12 +95,12 @@ def run(rng: random.Random) -> None:
         _proper(peer, path)
 
 
-def _step(made: Responder) -> None:
-    made._listened_at = 0.0
-    made.step()
+def _step(server: Responder) -> None:
+    server._listened_at = 0.0
+    server.step()
 
 
-def _proper(made: Responder, path: str) -> None:
+def _proper(server: Responder, path: str) -> None:
     """A proper greeting is answered."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(5)
@@ -108,8 +108,8 @@ def _proper(made: Responder, path: str) -> None:
         raw = json.dumps({**GOOD, "owner": _NOBODY_ELSE}).encode()
         sock.sendall(bytes(ANSWER_BYTES) + len(raw).to_bytes(4, "big") + raw)
         for _ in range(8):
-            _step(made)
+            _step(server)
         answer = sock.recv(1 << 16)[CHALLENGE.size + VERDICT_BYTES + 4 :]
         if b'"pid"' not in answer:
             raise AssertionError(f"a proper greeting was answered {answer[:200]!r}")
-    _step(made)
+    _step(server)

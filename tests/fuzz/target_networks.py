@@ -15,7 +15,7 @@ from offramp.themis.system_file import read_system
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.workload_file import load_workload
 
-NAME = "Themis' networks and workloads, ASTRA-sim's files"
+NAME = "Themis's networks and workloads, ASTRA-sim's files"
 _NETWORK = {
     "name": "pod",
     "dimensions": [

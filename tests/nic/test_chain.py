@@ -96,9 +96,9 @@ def test_messages_of_all_sizes_arrive_in_order(ports):
         assert all(e[1:] == (Status.OK, messages[e[0]][::-1]) for e in laboratory.ended)
 
 
-def step_until_it_fails(made) -> None:
+def step_until_it_fails(pair) -> None:
     while True:
-        made.requester.step()
+        pair.requester.step()
 
 
 def test_an_agent_that_is_killed_is_a_link_that_is_down(ports):

@@ -57,15 +57,15 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize(("script", "why"), SILENT.values(), ids=SILENT)
-def test_a_testpmd_without_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str) -> None:
+@pytest.mark.parametrize(("script", "reason"), SILENT.values(), ids=SILENT)
+def test_a_testpmd_without_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
     """One line for each way to say nothing, and its processes are gone."""
     program = tmp_path / "dpdk-testpmd"
     program.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\n{script}\n", "ascii")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(testpmd, "_START_S", 30.0 if why.startswith("no frame") else 0.5)
-    with pytest.raises(testpmd.NoRateError, match=why):
+    monkeypatch.setattr(testpmd, "_START_S", 30.0 if reason.startswith("no frame") else 0.5)
+    with pytest.raises(testpmd.NoRateError, match=reason):
         testpmd.pace("memif", "net_memif0", "net_memif1", 0.1)
     for pid in map(int, (tmp_path / "pids").read_text("ascii").split()):
         with pytest.raises(ProcessLookupError):

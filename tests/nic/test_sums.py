@@ -42,7 +42,7 @@ class Net:
 
     Attributes:
         agent: its process.
-        links: of each port, as ranks take them.
+        links: links of each port, as ranks take them.
         switch: the switch; its ports are those of ``ports``.
     """
 

@@ -23,7 +23,7 @@ def test_the_rule_is_in_every_project(project: Path) -> None:
 
 @pytest.mark.parametrize("checkout", [True, False])
 def test_commands_of_the_compiler(tmp_path: Path, checkout: bool) -> None:
-    """Of the store, which needs no other library."""
+    """Warnings of the store, which needs no other library."""
     if lacking := [tool for tool in ("cmake", "ninja", "g++") if shutil.which(tool) is None]:
         pytest.skip(f"needs {', '.join(lacking)}")
     source = tmp_path / "smartnic" / "store"

@@ -219,10 +219,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
-def test_what_does_not_fit_is_refused(make_switch: MakeSwitch, why: str) -> None:
+@pytest.mark.parametrize("fault", REFUSED)
+def test_what_does_not_fit_is_refused(make_switch: MakeSwitch, fault: str) -> None:
     switch = make_switch(loaded("lpm"))
-    batch, message = REFUSED[why]
+    batch, message = REFUSED[fault]
     with pytest.raises(StateError, match=message):
         table(switch).insert_all(batch)
     assert len(table(switch)) == 0

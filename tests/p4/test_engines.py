@@ -29,17 +29,17 @@ def test_every_engine_forwards(engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "why"),
+    ("text", "options", "reason"),
     [
         (PLAIN, {"trace": lambda _: None}, "a trace needs the Python engine"),
         (NOT_NATIVE, {}, r"x\.p4:.*: not supported: random numbers of 64 bits"),
     ],
 )
-def test_auto_falls_back_with_a_reason(text: str, options: dict[str, Any], why: str) -> None:
+def test_auto_falls_back_with_a_reason(text: str, options: dict[str, Any], reason: str) -> None:
     loaded = load_text(text, "x.p4")
     switch = make_switch(loaded, **options)
     assert switch.engine == "python"
-    with pytest.raises(OfframpError, match=why) as caught:
+    with pytest.raises(OfframpError, match=reason) as caught:
         make_switch(loaded, "native", **options)
     assert switch.engine_reason in str(caught.value).replace("error: ", "")
 

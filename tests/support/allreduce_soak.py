@@ -110,5 +110,5 @@ def without(lock: AllReduceLockstep, dies_at: int | None, victim: int) -> list[i
 
 if __name__ == "__main__":
     asked = options(__doc__ or "").parse_args()
-    found = campaign(run, range(asked.seed, asked.seed + asked.runs), asked.out, asked.minutes)
-    sys.exit(bool(found["wrong"]))
+    summary = campaign(run, range(asked.seed, asked.seed + asked.runs), asked.out, asked.minutes)
+    sys.exit(bool(summary["wrong"]))

@@ -139,31 +139,31 @@ def _octets(value: int, field: dict[str, Any]) -> bytes:
     return value.to_bytes((width + 7) // 8, "big")
 
 
-def _match(made: Any, field: dict[str, Any], value: Any) -> None:
+def _match(protobuf: Any, field: dict[str, Any], value: Any) -> None:
     kind = field["match_type"]
     if isinstance(value, str):
-        made.exact.value = value.encode()
+        protobuf.exact.value = value.encode()
     elif kind == "Ternary":
-        made.ternary.value, made.ternary.mask = (_octets(v, field) for v in value)
+        protobuf.ternary.value, protobuf.ternary.mask = (_octets(v, field) for v in value)
     elif kind == "LPM":
-        made.lpm.value, made.lpm.prefix_len = _octets(value[0], field), value[2]
+        protobuf.lpm.value, protobuf.lpm.prefix_len = _octets(value[0], field), value[2]
     elif kind == "Range":
-        made.range.low, made.range.high = _octets(value[0], field), _octets(value[2], field)
+        protobuf.range.low, protobuf.range.high = _octets(value[0], field), _octets(value[2], field)
     else:
-        made.exact.value = _octets(value, field)
+        protobuf.exact.value = _octets(value, field)
 
 
-def _value(made: Any, field: dict[str, Any], value: Any) -> None:
+def _value(protobuf: Any, field: dict[str, Any], value: Any) -> None:
     if isinstance(value, list):
-        (made.bool_arr_val if field["type"]["type"] == "bool" else made.int_arr_val).val.extend(value)
+        (protobuf.bool_arr_val if field["type"]["type"] == "bool" else protobuf.int_arr_val).val.extend(value)
     elif isinstance(value, bool):
-        made.bool_val = value
+        protobuf.bool_val = value
     elif isinstance(value, str):
-        made.str_val = value
+        protobuf.str_val = value
     elif field["type"]["type"] == "float":
-        made.float_val = value
+        protobuf.float_val = value
     else:
-        made.stream = _octets(value, field)
+        protobuf.stream = _octets(value, field)
 
 
 def _plain(field: Any) -> Any:

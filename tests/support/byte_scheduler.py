@@ -26,7 +26,7 @@ class Frame:
     queue: int
     size: int
     dropped: bool = False
-    found: int = -1
+    ahead: int = -1
     left: int = -1
     starts: int = -1
     ends: int = -1
@@ -114,7 +114,7 @@ def simulate(
                 or (buffer is not None and everywhere + frame.size > buffer)
             )
             if not frame.dropped:
-                frame.found = len(waiting)
+                frame.ahead = len(waiting)
                 state[frame.port].append(frame)
                 key = (frame.port, frame.queue)
                 peak[key] = max(peak.get(key, 0), held + frame.size)

@@ -107,10 +107,10 @@ def strided(tensor: torch.Tensor) -> torch.Tensor:
     return wide[..., 1]
 
 
-def everyones(group: Group, found: list[Any]) -> list[Any]:
+def everyones(group: Group, own: list[Any]) -> list[Any]:
     """The lists of all ranks in one."""
     gathered: list[Any] = [None] * group.size
-    dist.all_gather_object(gathered, found)
+    dist.all_gather_object(gathered, own)
     return [item for items in gathered for item in items]
 
 
@@ -343,7 +343,7 @@ def batches(group: Group) -> list[str]:
     return wrong
 
 
-def dying(rank: int, store: str, way: str, told: Connection) -> None:
+def dying(rank: int, store: str, way: str, outbox: Connection) -> None:
     """Rank 1 is killed while the others wait for its rows; a process of its own, under nobody's watch."""
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     group = GlooGroup(store, rank, 3)
@@ -355,7 +355,7 @@ def dying(rank: int, store: str, way: str, told: Connection) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         try:
             op.all_to_all_single(torch.empty_like(source), source)
-            told.send("nothing")
+            outbox.send("nothing")
         except OfframpError as error:
-            told.send(str(error))
+            outbox.send(str(error))
     os._exit(0)

@@ -38,7 +38,7 @@ class DpdkSwitch:
     """A switch as a process; a context manager that ends it.
 
     Attributes:
-        address: of its P4Runtime server.
+        address: address of its P4Runtime server.
         process: it.
     """
 

@@ -38,7 +38,7 @@ class Ended:
         code: exit code as :mod:`subprocess` has it.
         took_s: from the signal to the end.
         limit_s: that it may take, on this machine at this moment.
-        lines: of its standard error that are not empty.
+        lines: lines of its standard error that are not empty.
         left: processes, temporary folders, namespaces and shared memory that outlived it.
     """
 

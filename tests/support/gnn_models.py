@@ -80,7 +80,7 @@ class Hgt(nn.Module):
 
 
 class HeteroSage(nn.Module):
-    """As ``to_hetero`` makes them: a layer for each relation."""
+    """Like ``to_hetero`` makes them: a layer for each relation."""
 
     def __init__(self, metadata) -> None:
         super().__init__()
@@ -257,12 +257,12 @@ def steps(name: str, model: nn.Module, data: Any, count: int = 2) -> list[torch.
     return values + [b.double() for b in model.buffers()]
 
 
-def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+def worst(actual: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
     """The largest difference, by the largest value of each tensor where that is above 1."""
-    assert len(found) == len(expected) > 1
+    assert len(actual) == len(expected) > 1
     return max(
         float((a.cpu() - b).abs().max() / max(1.0, float(b.abs().max()))) if b.numel() else 0.0
-        for a, b in zip(found, expected, strict=True)
+        for a, b in zip(actual, expected, strict=True)
     )
 
 

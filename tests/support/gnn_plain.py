@@ -81,9 +81,9 @@ def train(model: nn.Module, data: Any, average: bool = False) -> list[torch.Tens
     return results + [b.double() for b in model.buffers()]
 
 
-def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    assert len(found) == len(expected) > 1
-    return max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True))
+def worst(actual: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+    assert len(actual) == len(expected) > 1
+    return max(float((a - b).abs().max()) for a, b in zip(actual, expected, strict=True))
 
 
 def make(kind: type[nn.Module] = Model, **options: Any) -> nn.Module:

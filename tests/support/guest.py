@@ -28,8 +28,8 @@ class Suite:
 
     Attributes:
         passed, skipped, failed: tests, by ``file::name``; of those that were skipped also why.
-        output: of the run.
-        counters: of the RDMA card, where there is one.
+        output: output of the run.
+        counters: counters of the RDMA card, where there is one.
     """
 
     passed: frozenset[str]

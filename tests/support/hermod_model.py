@@ -169,14 +169,14 @@ def best_effort(frame: bytes) -> bytes:
     return bytes(marked)
 
 
-def with_checksum(frame: bytes, made: bytearray) -> bytes:
-    """``made``, whose first word of IPv4 is not that of ``frame``, with the checksum changed by as much."""
+def with_checksum(frame: bytes, changed: bytearray) -> bytes:
+    """``changed``, whose first word of IPv4 is not that of ``frame``, with the checksum changed by as much."""
     total = (0xFFFF ^ int.from_bytes(frame[24:26], "big")) + (0xFFFF ^ int.from_bytes(frame[14:16], "big"))
-    total += int.from_bytes(made[14:16], "big")
+    total += int.from_bytes(changed[14:16], "big")
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    made[24:26] = (total ^ 0xFFFF).to_bytes(2, "big")
-    return bytes(made)
+    changed[24:26] = (total ^ 0xFFFF).to_bytes(2, "big")
+    return bytes(changed)
 
 
 def ipv4(rng: random.Random, tos: int, words: int = 5, checksum: int | None = None) -> bytes:

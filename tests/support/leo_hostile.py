@@ -109,11 +109,11 @@ def responder() -> Iterator[Responder]:
             memory.close()
 
 
-def connected(made: Responder, greeting: RequesterHello | None = None) -> Forged:
+def connected(server: Responder, greeting: RequesterHello | None = None) -> Forged:
     """A connection whose rings the test writes."""
     greeting = greeting or hello()
     link = Forged(greeting.ring_bytes, greeting.longest)
-    made._connect(link, greeting)
+    server._connect(link, greeting)
     return link
 
 

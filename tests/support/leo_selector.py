@@ -22,7 +22,7 @@ def shifted(value: int, by: int = learning.OFFSET_SHIFT) -> int:
 
 
 class ModelSelector:
-    """As :class:`offramp.leo.selection.Selector`, with times in ps and without the rules that draw."""
+    """Like :class:`offramp.leo.selection.Selector`, with times in ps and without the rules that draw."""
 
     def __init__(self, table: Table, policy: Policy, tolerance: Tolerance | None = None) -> None:
         self.table, self.policy, self.tolerance = table, policy, tolerance or Tolerance()

@@ -59,10 +59,10 @@ def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1
     """Windows without and with hostile greetings, in turns, until there were so many.
 
     Args:
-        windows: of either kind, at least.
+        windows: least number of windows of each kind.
         greetings: to make in all.
         rate: requests per second of the job.
-        seconds: of a window.
+        seconds: length of a window.
         pace: greetings per second.
     """
     siege = Siege()

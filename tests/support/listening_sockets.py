@@ -21,7 +21,7 @@ class Reachable(NamedTuple):
     Attributes:
         kind: ``tcp``, ``udp`` or ``unix``.
         address: ``127.0.0.1:9559``, ``[::]:80``, or a path; abstract names begin with ``@``.
-        mode: of a Unix socket's file, and of the folder it lies in.
+        mode: mode of a Unix socket's file, and of the folder it lies in.
     """
 
     kind: str

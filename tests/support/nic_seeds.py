@@ -13,16 +13,10 @@ from offramp.allreduce.tensor_sum import WILD
 from offramp.allreduce.wire import ALLREDUCE
 from offramp.allreduce.wire import AllReducePacketType as Sum
 from offramp.nic import wire
+from offramp.switch_packets import PREFIX_BYTES
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.local_block import share
-from offramp.switchgnn.wire import (
-    DATA_FRAME_BYTES,
-    NO_ID,
-    PREFIX_BYTES,
-    SHORT_FRAME_BYTES,
-    SWITCHGNN,
-    SwitchGnnPacketType,
-)
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, SWITCHGNN, SwitchGnnPacketType
 
 _MOST = 4096
 

@@ -28,8 +28,8 @@ class _Named(type):
         inner._set_sequence_number_for_group()
         return wrapped(inner, None, store, range(size), "of a test", timeout, None)
 
-    def __instancecheck__(cls, made: object) -> bool:
-        return isinstance(made, compiled.Backend | GLOO)
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, compiled.Backend | GLOO)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(GLOO, name)

@@ -72,7 +72,7 @@ class PortedTwins(Twins):
 def run(path: Path, folder: Path, cores: int, spread: str, extra: int) -> int:
     """The packets of an STF file, then as many damaged ones; how many."""
     twins = PortedTwins(load(path.with_suffix(".p4")), folder, cores, spread)
-    controls = [StfControl(switch) for switch in twins.both]
+    controls = [StfControl(switch) for switch in twins.engines]
     sent: list[tuple[int, bytes]] = []
 
     def kind(command: StfCommand) -> int:

@@ -23,7 +23,7 @@ class RegisterCard:
     Attributes:
         registers: values by offset.
         written: ``(offset, value)`` of what was written, in order.
-        lines: of entries, by their places.
+        lines: lines of entries, by their places.
         room: lines of each table.
         silent, busy: whether it answers, and whether another host has it.
     """

@@ -34,11 +34,11 @@ def besiege(address: str, job: Callable[[int], None], count: int, rate: float, r
     """The slowest hundredth of a job's steps without and with ``count`` greetings of its listener, in seconds.
 
     Args:
-        address: of the listener, as :mod:`hostile_greetings` has it.
+        address: address of the listener, as :mod:`hostile_greetings` has it.
         job: does the step with this number, and compares what came.
         count: greetings in all, of the listener and as many of a decoy.
-        rate: of greetings per second; 0 for as fast as they can be made.
-        rounds: of either kind, by turns.
+        rate: rate of greetings per second; 0 for as fast as they can be made.
+        rounds: number of rounds of each kind, which take turns.
     """
     took: dict[bool, list[float]] = {True: [], False: []}
     for step in range(100):

@@ -27,7 +27,7 @@ def key_of(number: int) -> bytes:
     return number.to_bytes(8, "little")
 
 
-def told(version: int) -> bytes:
+def value_of(version: int) -> bytes:
     """A value that says its version, and is long enough to be torn."""
     return version.to_bytes(8, "little") * 8
 
@@ -90,13 +90,13 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
             while not stop.is_set():
                 key = mine.randrange(KEYS)
                 begun[key] += 1
-                client.set({key_of(key): told(begun[key])})
+                client.set({key_of(key): value_of(begun[key])})
                 acknowledged[key] = begun[key]
                 check.writes += 1
                 time.sleep(mine.choice([0, 0, 1e-3, 5e-3]))
 
     with StoreClient(address, Token.from_environment()) as other:
-        other.set({key_of(key): told(0) for key in range(KEYS)})
+        other.set({key_of(key): value_of(0) for key in range(KEYS)})
         before = _hits(address)
         writer = threading.Thread(target=write)
         writer.start()
@@ -116,7 +116,7 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
                     check.reads += len(keys)
                 for key, value, floor in zip(keys, values, least, strict=True):
                     version = int.from_bytes(value[:8], "little")
-                    assert value == told(version), "a value is torn"
+                    assert value == value_of(version), "a value is torn"
                     assert floor <= version <= begun[key], (key, floor, version, begun[key])
                     known[key] = version
         finally:

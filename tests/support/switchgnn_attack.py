@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from offramp.switch_packets import PREFIX_BYTES
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.wire import LANES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SwitchGnnPacketType, build_frames
+from offramp.switchgnn.wire import LANES, NO_ID, SHORT_FRAME_BYTES, SwitchGnnPacketType, build_frames
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.jobs import GraphPlans, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep

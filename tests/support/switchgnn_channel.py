@@ -12,7 +12,7 @@ class UnrulyChannel:
     """Fate of frames between workers and switch: a :data:`~offramp_sim.switchgnn.lockstep.Channel`.
 
     Args:
-        seed: of every random choice.
+        seed: seed of every random choice.
         duplication: probability that a frame comes twice.
         loss: probability that a frame vanishes.
         delay: probability, for each turn, that a frame waits for a later one; the others change order.

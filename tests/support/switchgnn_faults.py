@@ -10,7 +10,8 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from offramp.switchgnn.wire import PREFIX_BYTES, SwitchGnnPacketType, kinds_of
+from offramp.switch_packets import PREFIX_BYTES
+from offramp.switchgnn.wire import SwitchGnnPacketType, kinds_of
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.lockstep import Channel
 
@@ -26,7 +27,7 @@ class Bursts:
     """Loss in bursts (Gilbert's model): nothing is lost in the good state, everything in the bad one.
 
     Args:
-        seed: of every random choice.
+        seed: seed of every random choice.
         begin: probability, for each frame, that a burst begins.
         mean: frames in a burst on average.
     """
@@ -51,7 +52,7 @@ class LastLost:
     """Loses the last frame that each port sends or gets in a turn: the one that completes something.
 
     Args:
-        seed: of every random choice.
+        seed: seed of every random choice.
         loss: probability that it is lost.
     """
 
@@ -75,7 +76,7 @@ class KindLost:
     Args:
         kind: GO counts as DONE, RESULT as DATA.
         port: None for all.
-        turns: of every hundred.
+        turns: number of lossy turns in every hundred.
         first: the turn in which that begins.
     """
 
@@ -113,7 +114,7 @@ class Replay:
     """Brings frames of long ago again, those of earlier rounds among them.
 
     Args:
-        seed: of every random choice.
+        seed: seed of every random choice.
         chance: probability, for each turn, that a handful comes.
         memory: batches that are remembered.
     """

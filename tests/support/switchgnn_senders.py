@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offramp.switchgnn.wire import PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, SwitchGnnPacketType, kind_of_flags
+from offramp.switch_packets import PREFIX_BYTES
+from offramp.switchgnn.wire import SHORT_FRAME_BYTES, SWITCHGNN, SwitchGnnPacketType, kind_of_flags
 from offramp_base.wire.batch import PacketBatch
 
 

@@ -44,10 +44,10 @@ class TappedCard:
     Args:
         space: where it is.
         work: a folder for it.
-        simulator: of the RTL.
+        simulator: simulator of the RTL.
         bad: share of frames that are lost, doubled or late, each way.
         bridge: one of the namespace that joins the card, instead of the card's interface alone.
-        parameters: of ``udp_card``.
+        parameters: parameters of ``udp_card``.
     """
 
     def __init__(

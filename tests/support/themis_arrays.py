@@ -18,7 +18,7 @@ def apply(network: Network, stages: list[ChunkOperation], inputs: list[Array]) -
 
     Args:
         network: dim1 counts fastest among the NPUs.
-        stages: of one chunk, in order.
+        stages: a chunk's stages, in order.
         inputs: for each NPU, one row a NPU (of an all-gather: a single row).
 
     Raises:

@@ -22,21 +22,21 @@ class Twins:
         self.engine = Switch(program, seed=seed, max_passes=max_passes)
         self.native = NativeSwitch(program, seed=seed, max_passes=max_passes)
         self.digests: list[list[Digest]] = [[], []]
-        for switch, received in zip(self.both, self.digests, strict=True):
+        for switch, received in zip(self.engines, self.digests, strict=True):
             switch.on_digest = received.append
 
     @property
-    def both(self) -> tuple[Switch, NativeSwitch]:
+    def engines(self) -> tuple[Switch, NativeSwitch]:
         return self.engine, self.native
 
     def each(self, change: Callable[[AnySwitch], object]) -> None:
         """Have the control plane do the same to both."""
-        for switch in self.both:
+        for switch in self.engines:
             change(switch)
 
     def at(self, now_us: int) -> None:
         """Move the time of both."""
-        for switch in self.both:
+        for switch in self.engines:
             switch.now_us = now_us
 
     def send(self, packets: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
@@ -44,7 +44,7 @@ class Twins:
         return list(self.process(PacketBatch.of(packets)))
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        want, got = (switch.process(batch) for switch in self.both)
+        want, got = (switch.process(batch) for switch in self.engines)
         assert list(got) == list(want)
         assert got.data.shape == want.data.shape
         assert np.array_equal(got.data, want.data)
@@ -54,7 +54,7 @@ class Twins:
 
     def check(self) -> None:
         """All state is the same."""
-        engine, native = self.both
+        engine, native = self.engines
         assert native.stats == engine.stats
         assert self.digests[1] == self.digests[0]
         for name, register in engine.registers.items():

@@ -28,10 +28,10 @@ def unitg_dag(
 
     Args:
         place: any stage of the pipeline.
-        iterations: of the pipeline.
-        seconds: of a forward and a backward pass of a microbatch, and of a stage's part of a step.
+        iterations: number of the pipeline's iterations.
+        seconds: durations of a forward and a backward pass of a microbatch, and of a stage's part of a step.
         activation_bytes: between neighbours, for each microbatch.
-        gradient_bytes: of the language model.
+        gradient_bytes: bytes of the language model's gradients.
     """
     stages, tasks = place.stages, _Tasks([])
     last: list[int | None] = [None] * stages
@@ -52,7 +52,7 @@ def unitg_dag(
                         parts[stage] = tasks.compute(stage, op, it, seconds[2], done, averaged, of_text=True)
         if stages > 1:
             averaged = tasks.average(place, it, gradient_bytes, list(parts.values()))
-    ordered = sort_tasks(tasks.made, list(range(len(tasks.made))))
+    ordered = sort_tasks(tasks.added, list(range(len(tasks.added))))
     return Dag(ordered, stages, stages, iterations, stages, place.microbatches, interleaved=False)
 
 
@@ -64,7 +64,7 @@ OF_TEXT = (0, 0)
 class _Tasks:
     """Tasks as they are made; each method returns the new one's index."""
 
-    made: list[Task]
+    added: list[Task]
 
     def compute(self, stage: int, op: Op, it: int, seconds: float, *waits: int | None, of_text: bool = False) -> int:
         layers = OF_TEXT if of_text else (stage, stage + 1)
@@ -84,8 +84,8 @@ class _Tasks:
         return self._add(Coflow(REDUCE_SCATTER, factors, it, 0, flows, after))
 
     def _add(self, task: Task) -> int:
-        self.made.append(task)
-        return len(self.made) - 1
+        self.added.append(task)
+        return len(self.added) - 1
 
 
 def _flows(moves: Sequence[tuple[int, int, float]]) -> Flows:

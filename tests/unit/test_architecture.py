@@ -99,12 +99,12 @@ WORDS = r"\b(open_way|stand_ins|crew|affordable|patience_s)\b"
 
 @pytest.mark.full
 def test_names_are_the_fields() -> None:
-    found = {
+    guilty = {
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in SOURCES.files.values()
         for match in re.finditer(f"{CLASSES}|{WORDS}", path.read_text(encoding="utf-8"))
     }
-    assert found == set()
+    assert guilty == set()
 
 
 @pytest.mark.full

@@ -152,11 +152,11 @@ def test_a_search_moves_options_together_and_counts_its_runs(rows: list[CaseResu
 
 
 @pytest.mark.parametrize(
-    ("text", "both"),
+    ("text", "ends"),
     [("1.2 to 2", (1.2, 2)), ("up to 1.25x", (1.25, 1.25)), ("-3 to -9 %", (-9, -3)), ("yes", None), (None, None)],
 )
-def test_published_ranges(text: str | None, both: tuple[float, float] | None) -> None:
-    assert range_in(text) == both
+def test_published_ranges(text: str | None, ends: tuple[float, float] | None) -> None:
+    assert range_in(text) == ends
 
 
 @pytest.mark.full

@@ -64,15 +64,15 @@ def test_a_structure_packs_as_cpp_lays_it_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "why"),
+    ("members", "problem"),
     [
         ({"a": "u16", "b": "u32"}, "member b at byte 2: expected a multiple of 4"),
         ({"a": "u24"}, "member 'u24'"),
         ({"a": "u64", "b": "u8"}, "9 bytes: expected a multiple of 8"),
     ],
 )
-def test_structures_without_gaps_or_unknown_types(members: dict[str, str], why: str) -> None:
-    with pytest.raises(OfframpError, match=why):
+def test_structures_without_gaps_or_unknown_types(members: dict[str, str], problem: str) -> None:
+    with pytest.raises(OfframpError, match=problem):
         StructFormat("Bad", "A test.", **members)
 
 

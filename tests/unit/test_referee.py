@@ -105,9 +105,8 @@ def test_what_is_fitted_or_assumed_says_to_what_or_from_where() -> None:
 @pytest.mark.parametrize("name", ITEMS.names())
 def test_every_option_is_one_that_its_item_takes(name: str) -> None:
     item = ITEMS.get(name)
-    given = (1.0, 0, None) if item.files else (1.0, 0)
     for option, values in item.options.items():
-        inspect.signature(item.run).bind(*given, **{option: values[0]})
+        inspect.signature(item.run).bind(*item.arguments(1.0, 0), **{option: values[0]})
         assert len(values) == len(set(values)) > 1, option
     assert len(item.sizes) == len(set(item.sizes))
     assert max(item.sizes) <= 8 * min(item.sizes)

@@ -28,10 +28,10 @@ class Maker:
     """Makes arrays, and counts how often it was asked."""
 
     def __init__(self) -> None:
-        self.made = 0
+        self.calls = 0
 
     def __call__(self) -> Numbers:
-        self.made += 1
+        self.calls += 1
         return np.arange(5)
 
 
@@ -45,9 +45,9 @@ def test_made_once(tmp_path: Path) -> None:
         value = remembered(files(tmp_path), "key", Numbers, make)
         assert value.tolist() == [0, 1, 2, 3, 4]
         value[0] = 7  # what is handed out is the caller's
-    assert make.made == 1
+    assert make.calls == 1
     remembered(files(tmp_path), "another", Numbers, make)
-    assert make.made == 2
+    assert make.calls == 2
 
 
 def test_a_fallback_is_told_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,16 +76,16 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, spoil) -> None:
     (path,) = tmp_path.iterdir()
     path.write_bytes(spoil(path.read_bytes()))
     assert remembered(files(tmp_path), "key", Numbers, make).tolist() == [0, 1, 2, 3, 4]
-    assert make.made == 2
+    assert make.calls == 2
 
 
 def test_a_result_of_another_form_is_made_again(tmp_path: Path) -> None:
     files(tmp_path).put("key", b"whole, and of no form that is known")
     make = Maker()
     remembered(files(tmp_path), "key", Numbers, make)
-    assert make.made == 1
+    assert make.calls == 1
     remembered(files(tmp_path), "key", Numbers, make)
-    assert make.made == 1
+    assert make.calls == 1
 
 
 def test_the_folder_stays_small(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_sweeps_within_go_where_the_outer_one_says(monkeypatch):
     """Without a cluster: what is asked for everywhere is what a sweep asks for; one of its own comes first."""
     asked = []
     monkeypatch.setattr(
-        "offramp.sweep._on_dask", lambda _function, cases, address, _told: asked.append(address) or cases
+        "offramp.sweep._on_dask", lambda _function, cases, address, _on_result: asked.append(address) or cases
     )
     with on_dask("tcp://a:1"), on_dask(None):
         assert sweep(_root, [1]) == [1]

@@ -38,16 +38,16 @@ def connect(
     Args:
         address: ``HOST:PORT`` or ``unix:PATH``.
         token: token that both sides prove; None where the server asks for none.
-        protocol: as the server calls it.
-        greeting: an object of JSON.
+        protocol: name and version of the protocol, the same as the server's.
+        greeting: fields of the greeting, which is sent as a JSON object.
         timeout_s: timeout for all of it, seconds.
-        redial: dial again, with growing pauses, when the server turns the connection away before it has answered.
+        redial: dial again, with growing pauses, if the server closes the connection before it has answered.
         prepare: sets options on the socket, or binds it, before it is connected.
         descriptors: sent with the greeting over a Unix socket.
 
     Raises:
         OfframpError: the server refuses, has another token, or speaks something else.
-        OSError: nothing is there, or it does not answer in time.
+        OSError: nothing listens there, or it does not answer in time.
     """
     place = parse_address(address) if isinstance(address, str) else address
     end = time.monotonic() + timeout_s

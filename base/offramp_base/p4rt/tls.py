@@ -29,7 +29,7 @@ class Tls:
     server_name: str | None = None
 
     def check(self, *, server: bool) -> None:
-        """Whether the files are there and fit each other.
+        """Check that the files exist and belong together.
 
         Raises:
             OfframpError: naming the file.

@@ -123,7 +123,7 @@ def _serve_store(settings: StoreSettings, cache: CacheSettings) -> None:
 
 
 def _announce(out: Console, settings: StoreSettings, server: StoreServer) -> None:
-    recovered = server.found
+    recovered = server.recovered
     if settings.folder is not None:
         cut = f"; {recovered.torn} bytes of an incomplete record were cut off" if recovered.torn else ""
         out.print(f"{settings.folder}: {recovered.keys} keys from {recovered.records} records{cut}")

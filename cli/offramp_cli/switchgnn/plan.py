@@ -124,7 +124,7 @@ def plan(settings: SwitchGnnPlanSettings, outputs: PlanOutput) -> None:
         cut = Scheme() if compared else wanted.cut
         kept = _adopted(settings, planner, cut, features) if settings.update is not None else None
         blocks = planner.option(cut, features)
-    planned = blocks.made.plan
+    planned = blocks.scheme_plan.plan
     numbers = {
         "settings": _given(settings, features, given_rates),
         "cut": str(cut),
@@ -154,7 +154,7 @@ def _between_racks(
     flat = partition(graph, settings.workers, "metis", settings.seed)
     return {
         "racks": list(racks),
-        "vectors": asdict(cross_rack(blocks.made.plan, boundary, racks)),
+        "vectors": asdict(cross_rack(blocks.scheme_plan.plan, boundary, racks)),
         "copies": copies_between(graph, boundary.owner, settings.workers, settings.racks),
         "copies_metis": copies_between(graph, flat, settings.workers, settings.racks),
     }
@@ -218,7 +218,7 @@ def _schemes(
     else:
         options = [planner.option(wanted, features)]
     allowed = set(candidates(wanted)) if free else {wanted}
-    fitting = [option for option in options if option.made.scheme in allowed]
+    fitting = [option for option in options if option.scheme_plan.scheme in allowed]
     if not fitting:
         fitting = [planner.option(wanted, features)]
         options += fitting
@@ -226,11 +226,11 @@ def _schemes(
     if boundary.C:
         measured = plan_schemes.measure(console, options, settings.seed) if settings.measure else []
         numbers["schemes"] = plan_schemes.as_numbers(options, measured)
-        numbers["chosen"] = str(chosen.made.scheme)
+        numbers["chosen"] = str(chosen.scheme_plan.scheme)
         console.print()
         plan_schemes.print_schemes(console, numbers["schemes"], numbers["chosen"])
         if outputs.calibrate is not None:
-            timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
+            timed = [(o.scheme_plan, m["seconds"]) for o, m in zip(options, measured, strict=True)]
             save_rates(calibrated(timed), outputs.calibrate)
 
 
@@ -243,8 +243,8 @@ def summarise(graph: Graph, boundary: Boundary, blocks: Option, width: int, rate
     from offramp.switchgnn.scheme_plan import p2p_of
     from offramp.switchgnn.volume import host_volume, plan_volume, unlimited_volume
 
-    plan = blocks.made.plan
-    seconds = {"p2p": predict(p2p_of(blocks.made), rates).seconds, "switchgnn": blocks.prediction.seconds}
+    plan = blocks.scheme_plan.plan
+    seconds = {"p2p": predict(p2p_of(blocks.scheme_plan), rates).seconds, "switchgnn": blocks.prediction.seconds}
     volumes = {
         "p2p": asdict(host_volume(boundary, width)),
         "unlimited": asdict(unlimited_volume(boundary, width, plan.lanes)),

@@ -47,8 +47,8 @@ def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict
 
     rows = []
     for option in track(options, "measuring", console=console, transient=True, disable=not console.is_terminal):
-        switch = make_switch_for(option.made)
-        measured = check_exchange(option.made, switch.process, seed)
+        switch = make_switch_for(option.scheme_plan)
+        measured = check_exchange(option.scheme_plan, switch.process, seed)
         rows.append(
             {
                 "wire_up": measured.traffic.wire_up,
@@ -64,7 +64,7 @@ def as_numbers(options: Sequence[Option], measured: Sequence[dict[str, float]]) 
     """The options and measurements as JSON."""
     rows = []
     for i, option in enumerate(options):
-        plan = option.made
+        plan = option.scheme_plan
         row: dict[str, Any] = {
             "scheme": str(plan.scheme),
             "bits": plan.scheme.bits,

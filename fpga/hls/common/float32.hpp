@@ -54,8 +54,8 @@ ap_uint<8> leading_zeros(ap_uint<width> x) {
     return count;
 }
 
-// A significand of 24 bits, three more to round by (the lowest stands for all that is lost), and its exponent, which
-// may lie beyond what fits.
+// Rounds a significand of 24 bits and three more (the lowest stands for all lower ones); its exponent may be out of
+// range.
 inline Word rounded(bool sign, ap_int<12> exponent, ap_uint<27> significand) {
     if (exponent < 1) {  // subnormal: shift right until the exponent is 1
         const ap_int<12> away = 1 - exponent;
@@ -120,7 +120,7 @@ inline Word subtract(Word a, Word b) {
     return add(a, negate(b));
 }
 
-// The significand with its leading one at bit 23, and the exponent that goes with it.
+// Returns the significand with its leading one at bit 23, and the matching exponent.
 inline ap_uint<24> normalised(Word x, ap_int<12> &found_exponent) {
     ap_uint<24> significand = fraction(x);
     if (exponent(x) != 0) {
@@ -171,7 +171,7 @@ inline Word divide(Word a, Word b) {
         rest <<= 1;
         found_exponent -= 1;
     }
-    ap_uint<27> quotient = 0;  // 26 bits of it, then whether anything is left
+    ap_uint<27> quotient = 0;  // 26 bits, then whether there is a remainder
     for (int bit = 26; bit > 0; --bit) {
 #pragma HLS pipeline II = 1
         if (rest >= second) {

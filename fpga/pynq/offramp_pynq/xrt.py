@@ -149,7 +149,7 @@ class Engines(Drivers):
     """The engines of an xclbin.
 
     Attributes:
-        device: of pyxrt.
+        device: a ``pyxrt.device``.
         cycles: that engines had packets, modulo 2^32.
     """
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of COUNT beats. A module of its own, so that synthesis leaves the choice outside: a bit of two beats is three inputs.
+// Selects one of COUNT beats. A module of its own keeps the choice outside in synthesis: a bit of two beats has three inputs.
 (* keep_hierarchy *)
 module path_mux #(
     parameter WIDTH = 577,
     parameter COUNT = 2,
-    // Beats that can be chosen, a bit each; the first of them needs no condition.
+    // Beats that can be selected, one bit each; the first of them needs no condition.
     parameter [COUNT-1:0] USED = {COUNT{1'b1}}
 ) (
     input  wire [COUNT*WIDTH-1:0] from_data,

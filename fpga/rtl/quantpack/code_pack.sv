@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts codes of 1, 2, 4 or 8 bits together, the first in the lowest bits of a line; latency 1.
+// Packs codes of 1, 2, 4 or 8 bits, the first into the lowest bits of a line; latency 1.
 module code_pack #(
-    // Codes that come at once, a power of two; a line has 32 bits for each.
+    // Codes per cycle, a power of two; a line has 32 bits for each.
     parameter LANES = 16
 ) (
     input  wire                clk,

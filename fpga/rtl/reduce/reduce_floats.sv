@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of binary32 numbers as a balanced tree; latency 7 for each level.
+// The sum of binary32 numbers as a balanced tree; 7 cycles of latency per level.
 module reduce_floats #(
-    // Numbers, a power of two, 2 or more.
+    // Number of inputs, a power of two from 2 on.
     parameter COUNT = 8
 ) (
     input  wire                clk,
     input  wire [32*COUNT-1:0] words,
     output wire [        31:0] sum
 );
-  wire [(2*COUNT-1)*32-1:0] node;  // the first go in, the last is the sum
+  wire [(2*COUNT-1)*32-1:0] node;  // the first COUNT are the inputs, the last is the sum
   assign node[32*COUNT-1:0] = words;
   assign sum = node[(2*COUNT-2)*32+:32];
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of memory as one packet of a stream.
+// Reads bytes of memory and sends them as one packet of a stream.
 module memory_source #(
     // Bits of a beat and of a line of memory, a power of two, 64 or more.
     parameter WIDTH = 512,
-    // Lines of a burst at most, up to 256.
+    // Most lines of a burst, up to 256.
     parameter BURST = 16,
     // Lines that wait for the stream or are on their way, a power of two, 2 x BURST or more.
     parameter DEPTH = 64
@@ -11,10 +11,10 @@ module memory_source #(
     input  wire               clk,
     input  wire               rst,
     input  wire               start,         // only while idle
-    input  wire [       63:0] address,       // of a line
+    input  wire [       63:0] address,       // address of a line
     input  wire [       31:0] bytes,         // 0: no packet; both stay until it is idle again
     output wire               idle,
-    output reg  [        1:0] response,      // the worst of memory's answers
+    output reg  [        1:0] response,      // the worst of the memory's answers
     output wire [       63:0] m_axi_araddr,
     output wire [        7:0] m_axi_arlen,
     output wire               m_axi_arvalid,
@@ -52,7 +52,7 @@ module memory_source #(
       .stop(1'b0),
       /* verilator lint_off PINCONNECTEMPTY */ .quiet(), /* verilator lint_on PINCONNECTEMPTY */  // beats are counted
       .job_valid(begins),
-      /* verilator lint_off PINCONNECTEMPTY */ .job_ready(), /* verilator lint_on PINCONNECTEMPTY */  // idle says it
+      /* verilator lint_off PINCONNECTEMPTY */ .job_ready(), /* verilator lint_on PINCONNECTEMPTY */  // idle shows it
       .job_from(2'd0),
       .job_address(address),
       .job_lines(lines),

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from offramp.switch_packets import PREFIX_BYTES, SwitchPackets, SwitchProtocol, at_least
 from offramp_base.wire.batch import PacketBatch
-from offramp_base.wire.ethernet import ETHER_TYPE_IPV4, ETHERNET, IPV4, ipv4_frame_prefix
 from offramp_base.wire.fields import Bytes, HeaderFormat
 
 ALLREDUCE = HeaderFormat(
@@ -42,17 +41,14 @@ LANES = 64
 SEGMENT = HeaderFormat("segment", {f"lane{i}": 32 for i in range(LANES)})
 
 IP_PROTOCOL = 254  # for experiments and testing, RFC 3692
+PROTOCOL = SwitchProtocol(IP_PROTOCOL, ALLREDUCE)
 SWITCH = 0xFF
 """``rank`` of what comes from the switch."""
 MOST_RANKS = 32
 """``present`` has a bit for each."""
 PAGE = 256
 """Slots of a page: what the control plane gives to jobs."""
-PREFIX_BYTES = ETHERNET.size + IPV4.size
-HEADER_BYTES = PREFIX_BYTES + ALLREDUCE.size
-
-SWITCH_MAC = 0x0200_0000_FFFE
-SWITCH_IP = 0x0A00_FFFE
+HEADER_BYTES = PROTOCOL.header_end
 
 Lanes = npt.NDArray[np.int32]
 
@@ -71,23 +67,11 @@ def frame_bytes(segments: int) -> int:
     return HEADER_BYTES + segments * SEGMENT.size
 
 
-def rank_mac(rank: int) -> int:
-    """Locally administered MAC address of a rank."""
-    return 0x0200_0000_0000 + rank + 1
-
-
-def rank_ip(rank: int) -> int:
-    """Address of a rank in 10.0.0.0/16."""
-    return 0x0A00_0001 + rank
-
-
 def blank_frames(rank: int, job: int, slots: int, segments: int) -> Bytes:
     """A frame of a rank for each slot of a job, ``(slots, bytes)`` uint8, without chunk, exponent, flags and lanes."""
     size = frame_bytes(segments)
     frames = np.zeros((slots, size), np.uint8)
-    frames[:, :PREFIX_BYTES] = ipv4_frame_prefix(
-        SWITCH_MAC, rank_mac(rank), rank_ip(rank), SWITCH_IP, IP_PROTOCOL, size - PREFIX_BYTES
-    )
+    frames[:, :PREFIX_BYTES] = PROTOCOL.prefix(rank, size - PREFIX_BYTES)
     slot = np.arange(slots)
     fields: dict[str, npt.ArrayLike] = {"job": job, "page": slot // PAGE, "line": slot % PAGE, "rank": rank}
     frames[:, PREFIX_BYTES:HEADER_BYTES] = ALLREDUCE.pack(fields, slots)
@@ -107,30 +91,10 @@ def set_lanes(frames: Bytes, lanes: npt.NDArray[np.generic]) -> None:
 
 
 @dataclass(frozen=True)
-class AllReducePackets:
-    """The all-reduce packets of a batch, and how many of its frames were none.
+class AllReducePackets(SwitchPackets):
+    """The all-reduce packets of a batch; frames that are cut count as foreign."""
 
-    Attributes:
-        frames: ``(n, >= 54)`` uint8, whole packets from the switch.
-        foreign: frames that are no whole all-reduce packets.
-    """
-
-    frames: Bytes
-    foreign: int
-
-    def __len__(self) -> int:
-        return len(self.frames)
-
-    def field(self, name: str) -> npt.NDArray[np.int64]:
-        """``(n,)`` values of a field of the header."""
-        word, shift, mask = _PLACES[name]
-        values: npt.NDArray[np.int64] = self._words[:, word] >> shift & mask
-        return values
-
-    @cached_property
-    def _words(self) -> npt.NDArray[np.int64]:
-        """``(n, 5)`` the header as 32-bit words; no field lies in two of them."""
-        return self.frames[:, PREFIX_BYTES:HEADER_BYTES].view(">u4").astype(np.int64)
+    protocol = PROTOCOL
 
     def lanes(self) -> Lanes:
         """``(n, segments · 64)`` int32 payload."""
@@ -142,32 +106,16 @@ class AllReducePackets:
 
 
 _PULL = int(AllReducePacketType.PULL)  # arrays compare faster with plain numbers
-_WORD_BITS = 32
-_PLACES = {
-    f.name: (f.offset // _WORD_BITS, _WORD_BITS - f.offset % _WORD_BITS - f.width, f.mask) for f in ALLREDUCE.fields
-}
-"""Word, shift and mask of each field."""
-_IPV4_AT = {name: ETHERNET.size + field.first for name, field in IPV4.by_name.items()}
-_TYPE_AT = ETHERNET.by_name["ether_type"].first
-_TOLD_BYTES = {  # what tells an all-reduce packet: where, what
-    _TYPE_AT: ETHER_TYPE_IPV4 >> 8,
-    _TYPE_AT + 1: ETHER_TYPE_IPV4 & 0xFF,
-    _IPV4_AT["version"]: 0x45,
-    _IPV4_AT["protocol"]: IP_PROTOCOL,
-}
-_TOLD_AT, _TOLD = np.array(list(_TOLD_BYTES)), np.array(list(_TOLD_BYTES.values()), np.uint8)
 _KIND_AT = PREFIX_BYTES + ALLREDUCE.by_name["kind"].first
 
 
 def parse_frames(batch: PacketBatch, segments: int) -> AllReducePackets:
     """Recognise the whole all-reduce packets of ``batch``; others are counted, never an error."""
-    data, lengths, size = batch.data, batch.lengths, frame_bytes(segments)
-    if data.shape[1] < size:
-        data = np.zeros((len(batch), size), np.uint8)
-        data[:, : batch.data.shape[1]] = batch.data
+    size = frame_bytes(segments)
+    data = at_least(batch, size)
     kind = data[:, _KIND_AT]
-    ours = (data[:, _TOLD_AT] == _TOLD).all(axis=1) & (kind <= _PULL)
-    ours &= lengths >= np.where(kind == _PULL, HEADER_BYTES, size)
+    ours = PROTOCOL.recognised(data) & (kind <= _PULL)
+    ours &= batch.lengths >= np.where(kind == _PULL, HEADER_BYTES, size)
     if ours.all():
         return AllReducePackets(data[:, :size], 0)
     return AllReducePackets(data[ours, :size], len(batch) - int(np.count_nonzero(ours)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster files: read with the line of every node, and checked as a whole."""
+"""Reads cluster files and checks them as a whole; errors name file, line and field."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_cluster(path: str | Path) -> Cluster:
     """A cluster from a YAML file, or TOML where the name ends in ``.toml``.
 
     Raises:
-        OfframpError: it cannot be read or says what cannot be; one line with file, line and field.
+        OfframpError: the file cannot be read or describes no valid cluster; one line with file, line and field.
     """
     return cluster_of(read_source(Path(path)), Path(path).stem)
 
@@ -197,7 +197,7 @@ class _ClusterReader:
     def _links(self, cluster: Cluster) -> list[Cable]:
         taken: dict[tuple[str, int | str], int] = {}
         rows = [(i, row, *self._ends(cluster, i, row)) for i, row in self._rows(self.source.data, "links")]
-        # Ports that the file numbers come first, so that those it does not number find others.
+        # Ports that the file numbers are taken first, so that the others get free ones.
         for i, _, ends, _ in rows:
             for end in (end for pair in ends for end in pair):
                 if end.port != "":
@@ -298,7 +298,7 @@ class _ClusterReader:
                 failures.append(LinkFailure((a, b), times.start_ns, times.end_ns))
         return failures
 
-    # --- what concerns several parts ------------------------------------------------------------------------
+    # --- checks across several parts ------------------------------------------------------------------------
 
     def _check_addresses(self, cluster: Cluster) -> None:
         seen: dict[str, str] = {}
@@ -321,7 +321,7 @@ class _ClusterReader:
         self._check_rates(cluster)
 
     def _check_rates(self, cluster: Cluster) -> None:
-        """Refuse a rate of a dimension that no rank can have over all links of its host; several share these."""
+        """Refuse a dimension whose rate exceeds what all links of a rank's host carry together."""
         for i in crossing_dimensions(cluster):
             wanted, shown = cluster.dimensions[i].rate_bps, BITS_PER_SECOND.shown
             for host in cluster.hosts:

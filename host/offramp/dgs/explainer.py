@@ -20,8 +20,8 @@ class Coefficients:
     The thesis names none. Without entropy and with so much size masks rank planted importance best (docs/dgs.md).
 
     Attributes:
-        size: of the node mask: mean, or sum where ``mean`` is not set. A sum outweighs the prediction's gradient where
-            remote vertices are many.
+        size: size of the node mask: its mean, or its sum unless ``mean`` is set. A sum outweighs the prediction's
+            gradient if there are many remote vertices.
         entropy: entropy of the node mask, mean.
         feature_size: feature size of the feature mask, mean.
         feature_entropy: feature entropy of the feature mask, mean.

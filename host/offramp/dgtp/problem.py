@@ -31,7 +31,7 @@ class Problem:
         demand: demand of each task. capacity: capacity of each machine.
         seconds: seconds of each task on each machine, p_j^m.
         ingress, egress: bytes per second of each machine.
-        source, target, lag: of each edge. data: whether it carries bytes.
+        source, target, lag, data: ends and lag of each edge, and whether it carries bytes.
         movable: tasks whose machine is to be decided.
 
     Raises:

@@ -35,8 +35,8 @@ def refine(
     """Try that many feasible changes, at random, from a feasible placement; never ends with a worse one.
 
     It stops before a simulation that would end after ``until``, a time of the monotonic clock, and when little is left
-    to try: after this many ``misses``, by default a multiple of the trials. ``known`` says what the start takes,
-    ``allowed`` which feasible placements may be tried.
+    to try, after that many ``misses`` (by default a multiple of the trials). ``known`` is the result for the
+    start, ``allowed`` says which feasible placements may be tried.
     """
     rng = np.random.default_rng(seed)
     begun = time.monotonic()
@@ -66,7 +66,7 @@ def refine(
 
 
 def neighbour(problem: Problem, machine: IntArray, rng: np.random.Generator) -> IntArray | None:
-    """One task moved, two swapped, or a task and its suppliers gathered on one machine; None if none is at hand."""
+    """One task moved, two swapped, or a task and its suppliers gathered on one machine; None if there is none."""
     movable = problem.movable
     if not len(movable) or len(problem.cluster) < 2:
         return None

@@ -166,7 +166,7 @@ def build(
         folder: made if it is not there.
         seed: seed of nextpnr's placement.
         address: address of a board on Ethernet; by default its top's.
-        parameters: of the card on a board on Ethernet, beside the board's own (:mod:`offramp.fpga.card_parameters`).
+        parameters: parameters of a card on Ethernet, beside the board's own (:mod:`offramp.fpga.card_parameters`).
 
     Raises:
         OfframpError: a parameter is refused, a tool fails, or the design misses the board's clock.
@@ -283,7 +283,7 @@ _FLASHERS: Final = {
 
 
 def check_bitstream(board: Board, bitstream: Path) -> None:
-    """Whether a file is a bitstream for the board's chip, as far as a file says.
+    """Check that a file is a bitstream for the board's chip, as far as its header tells.
 
     Raises:
         OfframpError: it is not, or is for another chip.

@@ -42,8 +42,8 @@ class BatchLoader(ABC):
         inputs: ``(i,)`` what batches are made of, in this rank's numbers.
         batch_size: number of inputs of a batch.
         shuffle: a new order in each epoch.
-        seed: of order and draws.
-        fields: of vertices, in batches; by default all of them.
+        seed: seed of the order and of all draws.
+        fields: fields of vertices that batches have; by default all of them.
         cache_bytes: rows of others that are kept, for each field.
         prefetch: batches that a thread makes ahead; 0 makes them in this one.
 
@@ -159,18 +159,18 @@ class BatchLoader(ABC):
         words: IntArray = (mix(np.arange(count, dtype=np.uint64) ^ np.uint64(key)) >> np.uint64(2)).astype(np.int64)
         return words
 
-    def _batch_of(self, found: DrawnNeighbourhood, of: str | EdgeType, **more: Any) -> Any:
+    def _batch_of(self, drawn: DrawnNeighbourhood, of: str | EdgeType, **more: Any) -> Any:
         """A batch of what was drawn; ``more`` are fields of the type ``of``, in a graph of one type of the batch."""
         if self._part.homogeneous:
-            return self._data(found.nodes[ONE_TYPE], found.pairs[ITS_EDGES], found.edges[ITS_EDGES], **more)
+            return self._data(drawn.nodes[ONE_TYPE], drawn.pairs[ITS_EDGES], drawn.edges[ITS_EDGES], **more)
         vertices: dict[str, dict[str, Any]] = {
-            name: {"num_nodes": len(nodes), "n_id": torch.from_numpy(nodes)} for name, nodes in found.nodes.items()
+            name: {"num_nodes": len(nodes), "n_id": torch.from_numpy(nodes)} for name, nodes in drawn.nodes.items()
         }
         for key, cache in self.caches.items():
-            vertices[key[0]][key[1]] = cache.rows(found.nodes[key[0]])
+            vertices[key[0]][key[1]] = cache.rows(drawn.nodes[key[0]])
         edges: dict[EdgeType, dict[str, Any]] = {
-            key: {"edge_index": torch.from_numpy(pairs), "e_id": torch.from_numpy(found.edges[key])}
-            for key, pairs in found.pairs.items()
+            key: {"edge_index": torch.from_numpy(pairs), "e_id": torch.from_numpy(drawn.edges[key])}
+            for key, pairs in drawn.pairs.items()
         }
         fields = edges[of] if isinstance(of, tuple) else vertices[of]
         fields |= _tensors(more)
@@ -232,11 +232,11 @@ def typed_data(of_vertices: dict[str, dict[str, Any]], of_edges: dict[EdgeType, 
     try:
         from torch_geometric.data import HeteroData
     except ImportError:
-        found: dict[str, dict[Any, Any]] = {}
+        dictionaries: dict[str, dict[Any, Any]] = {}
         for key, fields in sets.items():
             for name, value in fields.items():
-                found.setdefault(f"{name}_dict", {})[key] = value
-        return SimpleNamespace(**found)
+                dictionaries.setdefault(f"{name}_dict", {})[key] = value
+        return SimpleNamespace(**dictionaries)
     data = HeteroData()
     for key, fields in sets.items():
         for name, value in fields.items():

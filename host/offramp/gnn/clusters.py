@@ -27,10 +27,10 @@ class ClusterLoader(BatchLoader):
         part: the rank's part of a graph of one type.
         num_parts: clusters of a rank.
         batch_size: clusters of a batch.
-        method: of :func:`offramp.graph.partition.partition`, that makes them.
+        method: partitioning method (:func:`offramp.graph.partition.partition`) that makes the clusters.
         shuffle: whether clusters are combined anew in each epoch.
-        seed: of method and order.
-        fields: of vertices, in batches; by default all of them.
+        seed: seed of the method and of the order.
+        fields: fields of vertices that batches have; by default all of them.
         prefetch: batches that a thread makes ahead.
 
     Raises:

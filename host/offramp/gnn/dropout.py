@@ -55,9 +55,9 @@ def _rows(mode: Distribution, x: torch.Tensor) -> npt.NDArray[np.uint64]:
             if edges is of and pairs.shape[1] == len(x):
                 source, target = pairs.cpu()
                 ends = of.source_ids[source].numpy(), of.target.ids[target].numpy()
-                both: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
-                both ^= ends[1].astype(np.uint64)
-                return both
+                hashed: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
+                hashed ^= ends[1].astype(np.uint64)
+                return hashed
     raise CannotDistributeError(f"dropout of {len(x)} rows of {tag.role} that are not known")
 
 

@@ -47,11 +47,11 @@ class PlainExchange:
     exact = True
 
     def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
-        """As :meth:`HaloExchange.fetch`."""
+        """Like :meth:`HaloExchange.fetch`."""
         return halo.start(x)()
 
     def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
-        """As :meth:`HaloExchange.give_back`."""
+        """Like :meth:`HaloExchange.give_back`."""
         return halo.start_back(gradient)()
 
 
@@ -67,11 +67,11 @@ class StaleExchange:
         self._late: dict[tuple[int, bool], Callable[[], torch.Tensor]] = {}
 
     def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
-        """As :meth:`HaloExchange.fetch`."""
+        """Like :meth:`HaloExchange.fetch`."""
         return self._turn(key, halo.start(x), backward=False)
 
     def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
-        """As :meth:`HaloExchange.give_back`."""
+        """Like :meth:`HaloExchange.give_back`."""
         return self._turn(key, halo.start_back(gradient), backward=True)
 
     def _turn(self, key: ExchangeKey, wait: Callable[[], torch.Tensor], *, backward: bool) -> torch.Tensor:
@@ -102,7 +102,7 @@ class CodedExchange:
     Args:
         codec: its name.
         bits: base width where the codec leaves it to a controller; 32 leaves float32.
-        seed: of the rounding.
+        seed: seed of the rounding.
     """
 
     exact = False
@@ -115,7 +115,7 @@ class CodedExchange:
         CODECS.get(codec)
 
     def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
-        """As :meth:`HaloExchange.fetch`."""
+        """Like :meth:`HaloExchange.fetch`."""
         if x.dim() < 2 or not x.is_floating_point():
             return self._plain.fetch(x, halo, key)
         own = x.flatten(1).float()
@@ -124,7 +124,7 @@ class CodedExchange:
         return out[halo.owned :].view(halo.rows, *x.shape[1:]).to(x)
 
     def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
-        """As :meth:`HaloExchange.give_back`."""
+        """Like :meth:`HaloExchange.give_back`."""
         if gradient.dim() < 2:
             return self._plain.give_back(gradient, halo, key)
         came = gradient.flatten(1).float()

@@ -41,7 +41,7 @@ class GnnEpoch:
         loss: the mean over training vertices.
         train, val, test: the metric.
         lr: learning rate.
-        seconds: of the step and its evaluation.
+        seconds: duration of the step and its evaluation.
     """
 
     epoch: int
@@ -66,7 +66,7 @@ class GnnResult:
     Attributes:
         epochs: all of them.
         best: the epoch whose weights were kept.
-        parameters: of the model.
+        parameters: parameters of the model.
     """
 
     epochs: Sequence[GnnEpoch]

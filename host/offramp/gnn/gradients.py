@@ -40,9 +40,9 @@ def global_mean(
     Gradients are each rank's share of the whole gradient: :func:`sum_gradients` adds them up. Ranks may have no values.
 
     Args:
-        values: of the own vertices, edges or pairs that count.
+        values: values of this rank's vertices, edges or pairs that count.
         group: the ranks.
-        weight: of each value; the mean is weighted.
+        weight: weight of each value; the mean is weighted.
         averaged: gradients will be averaged over ranks, not summed, as ``DistributedDataParallel`` does.
     """
     comm = open_comm(group)

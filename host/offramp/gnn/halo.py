@@ -50,7 +50,7 @@ class RankHalo:
             comm: the ranks.
             own: ``(n,)`` ids of the own vertices, ascending.
             ids: ``(h,)`` ids of the vertices that are needed, by owner.
-            counts: of them for each rank.
+            counts: number of them for each rank.
         """
         asked = torch.tensor(counts, dtype=torch.int64)
         wanted = comm.all_to_all(asked, [1] * comm.size, [1] * comm.size).tolist()

@@ -41,8 +41,8 @@ def neighbourhood(
     """Neighbours of neighbours, hop by hop; each vertex is expanded once, in the hop after the one that drew it.
 
     Args:
-        samplers: of each type of edges; every rank calls this together.
-        numberings: of each type of vertices.
+        samplers: sampler of each type of edges; every rank calls this together.
+        numberings: numbering of each type of vertices.
         hops: neighbours of each vertex in each hop, -1 for all, by type of edges.
         seeds: vertices of some types, no one twice.
         batch: a number that batches do not share.
@@ -77,11 +77,11 @@ def hops_of(
     Raises:
         OfframpError: a type without numbers, or numbers of hops that differ.
     """
-    found = {}
+    fanouts = {}
     for key in edges:
         if isinstance(given, Mapping) and key not in given:
             raise OfframpError(f"num_neighbors: expected numbers for {' '.join(key)}")
-        found[key] = list(given[key] if isinstance(given, Mapping) else given)
-    if len({len(each) for each in found.values()}) > 1:
+        fanouts[key] = list(given[key] if isinstance(given, Mapping) else given)
+    if len({len(each) for each in fanouts.values()}) > 1:
         raise OfframpError("num_neighbors: expected as many hops for each type of edges")
-    return found
+    return fanouts

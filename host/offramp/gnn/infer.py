@@ -100,10 +100,10 @@ def _watched(module: nn.Module, layer: str) -> Iterator[dict[str, torch.Tensor]]
 
 def _outer(module: nn.Module) -> list[nn.Module]:
     """Layers with parameters that no other layer is made of; those that pass messages are whole."""
-    found = []
+    layers = []
     for child in module.children():
         if hasattr(child, "propagate") or (not list(child.children()) and list(child.parameters())):
-            found.append(child)
+            layers.append(child)
         else:
-            found += _outer(child)
-    return found
+            layers += _outer(child)
+    return layers

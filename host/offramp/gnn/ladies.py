@@ -39,7 +39,7 @@ class LadiesLoader(BatchLoader):
         normalize: scale weights so that those into a vertex sum to 1, as the paper does: less variance for some bias.
         batch_size: vertices of a batch, on each rank.
         input_nodes: mask of own vertices, or their local numbers; by default all.
-        shuffle, seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        shuffle, seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class LinkNeighborLoader(BatchLoader):
         neg_sampling_ratio: pairs of any two vertices for each pair, with the label 0. They may be edges, as PyG's may;
             labels that are given are to be at least 1 then.
         batch_size: pairs of a batch without negative ones, on each rank.
-        shuffle, seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        shuffle, seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
 
     Raises:
         OfframpError: a type or a vertex that the graph does not have, or labels for another number of pairs.
@@ -97,8 +97,8 @@ class LinkNeighborLoader(BatchLoader):
         if self._labels is not None:
             labels = self._labels[torch.from_numpy(chosen)]
             more["edge_label"] = torch.cat([labels, labels.new_zeros(others, *labels.shape[1:])])
-        found = neighbourhood(self._samplers, self._numberings, self._hops, seeds, step)
-        return self._batch_of(found, self._key, **more)
+        neighbours = neighbourhood(self._samplers, self._numberings, self._hops, seeds, step)
+        return self._batch_of(neighbours, self._key, **more)
 
     def _ends(self, pairs: IntArray) -> tuple[dict[str, IntArray], IntArray]:
         """The vertices at the ends, by type, and the ``(2, p)`` pairs in their numbers."""

@@ -55,7 +55,7 @@ def ends(x: torch.Tensor, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
     Args:
         x: ``(n, …)`` rows of the own vertices.
-        pairs: of :func:`link_edges`.
+        pairs: pairs that :func:`link_edges` returns.
 
     Raises:
         OfframpError: other pairs.
@@ -102,5 +102,5 @@ def _draw(ids: npt.NDArray[np.int64], copies: npt.NDArray[np.int64], key: int, c
 def _among(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Whether each of ``wanted`` is among the sorted values."""
     place = np.searchsorted(known, wanted)
-    found: npt.NDArray[np.bool_] = known[np.minimum(place, len(known) - 1)] == wanted if len(known) else wanted < 0
-    return found
+    among: npt.NDArray[np.bool_] = known[np.minimum(place, len(known) - 1)] == wanted if len(known) else wanted < 0
+    return among

@@ -36,7 +36,7 @@ class NeighborLoader(BatchLoader):
         batch_size: vertices of a batch, on each rank.
         input_nodes: mask of own vertices, or their local numbers; by default all. In a graph of several types a type,
             or a type and one of these.
-        shuffle, seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        shuffle, seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
 
     Raises:
         OfframpError: no type in a graph of several, one that it does not have, or numbers of hops that differ.
@@ -74,8 +74,8 @@ class NeighborLoader(BatchLoader):
         chosen = self._chosen(epoch, number)
         seeds = self._part.vertices[self._type].ids.numpy()[chosen]
         step = epoch * len(self) + number
-        found = neighbourhood(self._samplers, self._numberings, self._hops, {self._type: seeds}, step)
-        return self._batch_of(found, self._type, input_id=chosen, batch_size=len(seeds))
+        drawn = neighbourhood(self._samplers, self._numberings, self._hops, {self._type: seeds}, step)
+        return self._batch_of(drawn, self._type, input_id=chosen, batch_size=len(seeds))
 
 
 def _typed(

@@ -31,9 +31,9 @@ def f1(scores: torch.Tensor, labels: torch.Tensor, comm: Comm | Alone) -> float:
         said = torch.nn.functional.one_hot(scores.argmax(1), classes).bool()
         true = torch.nn.functional.one_hot(labels, classes).bool()
     counts = torch.stack([(said & true).sum(0), said.sum(0), true.sum(0)]).double()
-    both, guessed, there = comm.sum(counts.sum(1) if labels.dim() == 2 else counts)
+    right, guessed, there = comm.sum(counts.sum(1) if labels.dim() == 2 else counts)
     known = guessed + there > 0
-    return float((2 * both / (guessed + there).clamp(min=1))[known].mean()) if bool(known.any()) else 0.0
+    return float((2 * right / (guessed + there).clamp(min=1))[known].mean()) if bool(known.any()) else 0.0
 
 
 def auc(scores: torch.Tensor, labels: torch.Tensor, comm: Comm | Alone) -> float:
@@ -65,15 +65,15 @@ def reciprocal_ranks(positive: torch.Tensor, negative: torch.Tensor) -> torch.Te
 
 def mrr(positive: torch.Tensor, negative: torch.Tensor, comm: Comm | Alone) -> float:
     """The mean of :func:`reciprocal_ranks` over all ranks."""
-    found = reciprocal_ranks(positive.double(), negative.double())
-    sums = comm.sum(torch.tensor([float(found.sum()), float(len(found))], dtype=torch.float64))
+    ranks = reciprocal_ranks(positive.double(), negative.double())
+    sums = comm.sum(torch.tensor([float(ranks.sum()), float(len(ranks))], dtype=torch.float64))
     return float(sums[0] / sums[1].clamp(min=1))
 
 
 def hits(positive: torch.Tensor, negative: torch.Tensor, k: int, comm: Comm | Alone) -> float:
     """The share of pairs with fewer than ``k`` of their ``(n, m)`` negatives above them."""
-    found = (negative > positive[:, None]).sum(1) < k
-    sums = comm.sum(torch.tensor([float(found.sum()), float(len(found))], dtype=torch.float64))
+    hit = (negative > positive[:, None]).sum(1) < k
+    sums = comm.sum(torch.tensor([float(hit.sum()), float(len(hit))], dtype=torch.float64))
     return float(sums[0] / sums[1].clamp(min=1))
 
 

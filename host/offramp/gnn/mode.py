@@ -48,8 +48,8 @@ class Distribution(TorchFunctionMode):
     Attributes:
         part: the rank's part of the graph.
         comm: the ranks.
-        seed: of dropout.
-        step: of the training, in dropout's masks; below 0 in evaluation.
+        seed: seed of dropout.
+        step: number of the training step, which selects dropout's masks; below 0 in evaluation.
         paused: whether functions run as they are: inside layers that get whole rows.
         pairs: edge indices of this pass, the latest last, by which dropout finds the ends of edges.
     """

@@ -61,14 +61,14 @@ def distribute(
     ``state_dict`` stay what they are.
 
     Args:
-        module: of PyG's layers, or anything that takes rows by the sources of edges.
+        module: a module of PyG's layers, or any that gathers rows by the sources of edges.
         graph: a :class:`~offramp.gnn.parts.Partition`, or the whole graph, which is then cut by ``auto``.
         group: ranks, where the graph is whole; by default those of the default group, or this process alone.
-        codec: of halo rows: ``fp32`` leaves them as they are; else a name of :data:`offramp.codecs.base.CODECS`.
+        codec: codec of halo rows: ``fp32`` leaves them as they are; else a name of :data:`offramp.codecs.base.CODECS`.
         bits: base width of the codec ``sylvie``; 32 leaves float32.
         schedule: ``sequential``, or ``stale`` for the halo rows of the step before.
         propagator: a switch through which halo rows go; None: from rank to rank.
-        seed: of dropout and of the codec's rounding.
+        seed: seed of dropout and of the codec's rounding.
         whole_rows: classes of layers that get own rows and halo in one, as plain functions of the module's own.
 
     Raises:
@@ -109,7 +109,7 @@ class DistributedModule(nn.Module):
     Attributes:
         module: the module that was given.
         part: the graph; another one may be put in its place between calls.
-        step: of the training: each forward pass in training counts one.
+        step: number of the training step: each forward pass in training counts one.
     """
 
     def __init__(
@@ -158,13 +158,13 @@ class DistributedModule(nn.Module):
     def _where(self, error: BaseException) -> str:
         """The layer in which something went wrong: the innermost module on the way there."""
         names = {id(layer): name for name, layer in self.module.named_modules()}
-        found, trace = "module", error.__traceback__
+        place, trace = "module", error.__traceback__
         while trace is not None:
             layer = trace.tb_frame.f_locals.get("self")
             if id(layer) in names:
-                found = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
+                place = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
             trace = trace.tb_next
-        return found
+        return place
 
 
 def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> None:

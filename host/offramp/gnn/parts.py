@@ -178,7 +178,7 @@ def partition(
         group: the ranks, by default those of the default process group, or this process alone.
         owner: rank of each vertex, by type where there are several; or a method of
             :func:`offramp.graph.partition.partition`.
-        seed: of the method.
+        seed: seed of the partitioning method.
 
     Raises:
         OfframpError: fields that do not fit together, or an owner that is not a rank.

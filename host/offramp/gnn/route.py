@@ -28,7 +28,7 @@ class ExchangeRoute:
 
     Attributes:
         halo: the halo whose rows they are.
-        copies: of all ranks; vertices are numbered by rank and row.
+        copies: number of copies on all ranks; vertices are numbered by rank and row.
         own: ``(s,)`` own rows that leave.
         place: ``(h,)`` row of the exchange of each row of the halo.
         fetches: exchanges of own rows for others, by ascending width.

@@ -98,7 +98,7 @@ def _selected(out: Any, x: torch.Tensor, index: Any) -> Any:
 
 @_rule("index_select")
 def index_select(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """As :func:`getitem`, along a dimension."""
+    """Like :func:`getitem`, along a dimension."""
     x, dim, index = args[0], _argument(args, kwargs, 1, "dim"), _argument(args, kwargs, 2, "index")
     tag = tag_of(x)
     if tag is not None and tag.role == PAIRS:

@@ -35,7 +35,7 @@ class GraphSAINTSampler(BatchLoader):
         batch_size: where a rank's sample starts: this many vertices, edges or walks.
         num_steps: batches of an epoch.
         sample_coverage: average number of samples that a vertex is in before training; 0 leaves the factors out.
-        seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+        seed, fields, cache_bytes, prefetch: see :class:`~offramp.gnn.batches.BatchLoader`.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class GraphSAINTSampler(BatchLoader):
         return nodes, *self._sampler.between(nodes)
 
     def _batch(self, epoch: int, number: int) -> Any:
-        found = self.sample(epoch * len(self) + number)
-        return self._data(*found, **(self._norms.of(*found) if self._norms else {}))
+        sample = self.sample(epoch * len(self) + number)
+        return self._data(*sample, **(self._norms.of(*sample) if self._norms else {}))
 
     def _random(self, count: int, below: int, step: int, more: int = 0) -> IntArray:
         """``(count,)`` numbers of this rank, none where there is nothing to choose from."""
@@ -113,7 +113,7 @@ class GraphSAINTRandomWalkSampler(GraphSAINTSampler):
         part: the rank's part of a graph of one type.
         batch_size: walks of a rank.
         walk_length: steps of each.
-        num_steps, sample_coverage, seed, fields, cache_bytes, prefetch: of :class:`GraphSAINTSampler`.
+        num_steps, sample_coverage, seed, fields, cache_bytes, prefetch: see :class:`GraphSAINTSampler`.
     """
 
     def __init__(
@@ -169,8 +169,8 @@ class _Norms:
             nodes, pairs, ids = sampler.sample(COUNTING + self.steps)
             np.add.at(nodes_seen, self._local[VertexRequests(self._comm, self._owner, nodes).asked], 1)
             np.add.at(edges_seen, self._own_edges(nodes[pairs[1]], ids)[1], 1)
-            found = torch.tensor(float(len(nodes)), dtype=torch.float64)
-            met += int(self._comm.sum(found))
+            count = torch.tensor(float(len(nodes)), dtype=torch.float64)
+            met += int(self._comm.sum(count))
             self.steps += 1
             if not met:
                 break  # samples of nothing: there are no edges, or no vertices

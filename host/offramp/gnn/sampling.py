@@ -93,9 +93,9 @@ class NeighbourSampler:
     """Draws neighbours of vertices at their owners, without replacement, by DGS's machine code.
 
     Args:
-        part: of the graph.
+        part: this rank's part of the graph.
         comm: the ranks.
-        seed: of all draws.
+        seed: seed of all draws.
         key: type of the edges.
 
     A vertex's draw is a function of seed, batch, hop and vertex: the number of ranks does not change it, if edges into
@@ -121,10 +121,10 @@ class NeighbourSampler:
         requests = VertexRequests(self._comm, self.owner, ids)
         rows = self._local[requests.asked].astype(np.int64)
         stream = stream_of(self._seed, self._relation, batch, hop)
-        found = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
-        at = found.neighbours
+        drawn = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
+        at = drawn.neighbours
         values = np.stack([self._known[self._sources[at]], self._edges[at]], axis=1)
-        counts, came = requests.answer_lists(found.counts, values)
+        counts, came = requests.answer_lists(drawn.counts, values)
         return DrawnNeighbours(counts, came[:, 0], came[:, 1])
 
     def walk(self, ids: IntArray, words: IntArray) -> IntArray:
@@ -141,8 +141,8 @@ class NeighbourSampler:
         to = requests.asked.copy()
         some = degree > 0
         to[some] = self._known[self._sources[begin[some] + came[some] % degree[some]]]
-        found: IntArray = requests.answer(torch.from_numpy(to)).numpy()
-        return found
+        neighbours: IntArray = requests.answer(torch.from_numpy(to)).numpy()
+        return neighbours
 
     def between(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """``(2, e)`` all edges between some vertices, in their numbers, by target; the edges' ids.
@@ -170,10 +170,10 @@ class RowCache:
     Kept are those of the halo that most edges need, as many as ``most_bytes`` take; they are fetched once.
 
     Args:
-        part: of the graph.
+        part: this rank's part of the graph.
         comm: the ranks.
         values: ``(n, …)`` rows of the own vertices.
-        most_bytes: of rows of others that are kept.
+        most_bytes: size of the cache for rows of other ranks, in bytes.
         file: what ``values`` are mapped from. Memory that holds pages of a large one is given back now and then.
         name: type of the vertices.
 

@@ -78,8 +78,8 @@ class GnnJob:
     """One rank's part of a training run.
 
     Attributes:
-        settings: of the run.
-        address: of the switch's P4Runtime server; empty: no switch takes part.
+        settings: settings of the run.
+        address: address of the switch's P4Runtime server; empty: no switch takes part.
         ports: port of the switch and link of every rank, in rank order.
     """
 

@@ -29,7 +29,7 @@ def open_store(path: str | Path, group: dist.ProcessGroup | None = None, *, veri
     Features and labels are mapped into memory: they are read where they are used.
 
     Args:
-        path: of the store's folder, here.
+        path: path of the store's folder on this machine.
         group: the ranks.
         verify: compare checksums.
 

@@ -50,7 +50,7 @@ class HaloSwitch:
     graph's own tensors, once.
 
     Args:
-        address: of the switch's P4Runtime server; only the first rank connects to it.
+        address: address of the switch's P4Runtime server; only the first rank connects to it.
         ports: every rank's link, in rank order: ``LINK,LINK`` or ``PORT@LINK,…``.
         memory: bytes of the switch's aggregators.
         timeout_s: seconds without anything new after which an exchange fails.
@@ -118,7 +118,7 @@ class HaloSwitch:
             raise UnreachableError(seen.decode(errors="replace"))
 
     def fetch(self, x: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
-        """As :meth:`~offramp.gnn.exchanges.HaloExchange.fetch`."""
+        """Like :meth:`~offramp.gnn.exchanges.HaloExchange.fetch`."""
         if key.number == 0 and self._widths and not self._loaded:
             self._load(halo.comm)
         if not (_fits(x) and self._known(halo, x)):
@@ -126,7 +126,7 @@ class HaloSwitch:
         return self._routes[halo].fetch(x.flatten(1)).view(halo.rows, *x.shape[1:])
 
     def give_back(self, gradient: torch.Tensor, halo: RankHalo, key: ExchangeKey) -> torch.Tensor:
-        """As :meth:`~offramp.gnn.exchanges.HaloExchange.give_back`.
+        """Like :meth:`~offramp.gnn.exchanges.HaloExchange.give_back`.
 
         Raises:
             OfframpError: a gradient is not finite.
@@ -162,8 +162,8 @@ class HaloSwitch:
                 self.fabric.load(plans, self._memory // aggregator_bytes(plans[0].lanes))
             except OfframpError as error:
                 problem = str(error)
-        if told := comm.introduce(problem.encode()[:MOST_ROW])[0]:
-            raise OfframpError(told.decode(errors="replace"))
+        if refusal := comm.introduce(problem.encode()[:MOST_ROW])[0]:
+            raise OfframpError(refusal.decode(errors="replace"))
         self.worker = open_worker(
             comm.rank,
             plans,

@@ -50,22 +50,22 @@ def make_model(spec: dict[str, Any]) -> nn.Module:
     if not colon:
         raise SettingsError("model", f"expected {', '.join(BUILT_IN)}, MODULE:NAME or FILE.py:NAME", name)
     try:
-        made = getattr(_module(where), attribute)(spec["inputs"], spec["outputs"])
+        module = getattr(_module(where), attribute)(spec["inputs"], spec["outputs"])
     except (ImportError, AttributeError, OSError) as error:
         raise SettingsError("model", f"cannot be imported: {error}", name) from None
-    if not isinstance(made, nn.Module):
+    if not isinstance(module, nn.Module):
         raise SettingsError("model", "expected a function of inputs and outputs that makes a torch.nn.Module", name)
-    return made
+    return module
 
 
 def _module(where: str) -> Any:
     if not where.endswith(".py"):
         return importlib.import_module(where)
-    found = importlib.util.spec_from_file_location(Path(where).stem, where)
-    if found is None or found.loader is None:
+    spec = importlib.util.spec_from_file_location(Path(where).stem, where)
+    if spec is None or spec.loader is None:
         raise ImportError(f"no module in {where}")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 

@@ -51,7 +51,7 @@ def ranks_of(values: IntArray, ascending: IntArray) -> IntArray:
 
 
 def csr_of_sorted(vertices: int, edges: IntArray) -> tuple[IntArray, IntArray]:
-    """As :func:`symmetric_csr` for ``(e, 2)`` different edges ``u < v``, sorted: in linear time."""
+    """Like :func:`symmetric_csr` for ``(e, 2)`` different edges ``u < v``, sorted: in linear time."""
     return _csr_of_ends(vertices, *np.ascontiguousarray(edges.T))
 
 

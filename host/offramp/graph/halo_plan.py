@@ -29,8 +29,8 @@ class HaloMessage:
         rows: positions in the state of this end: own rows at the sender, received rows at the receiver; both in the
             same order, so no index travels.
         ids: the same vertices in the whole graph.
-        weights: of each row, the squares of the coefficients with which the receiver's vertices aggregate it (of the
-            symmetric normalisation), summed up.
+        weights: weight of each row: the sum of the squared coefficients (of the symmetric normalisation) with which
+            the receiver's vertices aggregate it.
     """
 
     peer: int

@@ -33,8 +33,8 @@ class Repartition:
     Attributes:
         mode: ``guarded``; ``best``: the literal algorithm, of whose states the best is kept; ``literal``: its last one.
         gamma: how near the loads must come to each other, as a share of the largest.
-        stop: of the literal algorithm, ``gap``: largest and least load are that near; ``delta``: their ratio changed by
-            no more than that.
+        stop: when the literal algorithm stops: ``gap``: once largest and least load are that near; ``delta``: once
+            their ratio changes by no more than that.
         balance: a worker's load: ``recv``, the rows that it receives, or ``max`` of these and those that it sends.
         tau: guarded only: no swap may raise a sum of degrees above (1 + tau) times the mean; None for no such bound.
         tries: candidates on either side of a guarded swap: the c of the specification.

@@ -14,11 +14,11 @@ from offramp_base.errors import OfframpError, first_line
 def load_torch_file(path: Path, what: str, safe: Sequence[Any] = ()) -> Any:
     """Tensors, numbers and dictionaries, and objects of the ``safe`` classes.
 
-    A defaultdict, in which PyG writes features of edges, becomes another dictionary: torch.load's safe half fills none,
-    not even where PyG, once imported, has declared that safe.
+    A defaultdict, in which PyG writes features of edges, becomes an ordinary dictionary: the safe mode of torch.load
+    cannot fill a defaultdict, even after PyG has declared that class safe.
 
     Raises:
-        OfframpError: the file is not ``what`` was expected, or needs other classes.
+        OfframpError: the file is not of the kind that ``what`` names, or needs other classes.
     """
     import torch
     from torch import serialization

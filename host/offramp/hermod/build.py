@@ -61,20 +61,20 @@ def sort_tasks(tasks: list[Task], submitted: list[int]) -> list[Task]:
     ready = [(submitted[k], k) for k, count in enumerate(left) if not count]
     heapify(ready)
     place = [0] * len(tasks)
-    made: list[Task] = []
+    ordered: list[Task] = []
     while ready:
         k = heappop(ready)[1]
-        place[k] = len(made)
-        made.append(tasks[k])
+        place[k] = len(ordered)
+        ordered.append(tasks[k])
         for follower in after[k]:
             left[follower] -= 1
             if not left[follower]:
                 heappush(ready, (submitted[follower], follower))
-    if len(made) != len(tasks):
+    if len(ordered) != len(tasks):
         raise OfframpError("a cycle of dependencies")
-    for task in made:
+    for task in ordered:
         task.waits = sorted({place[before] for before in task.waits})
-    return made
+    return ordered
 
 
 class _DagBuilder:
@@ -200,8 +200,8 @@ class _DagBuilder:
         flows = self.traffic.tensor(worker)
         if flows is not None:
             factors = Factors(mid, CType.TP, layers[0])
-            made = Coflow(kinds.TENSOR, factors, it, self._virtual(layers[0]), flows, self.tail[worker])
-            self.tail[worker] = [self._add(made)]
+            coflow = Coflow(kinds.TENSOR, factors, it, self._virtual(layers[0]), flows, self.tail[worker])
+            self.tail[worker] = [self._add(coflow)]
 
     def _virtual(self, lid: int) -> int:
         return lid // self.per_chunk
@@ -230,9 +230,9 @@ class _DagBuilder:
         shape = self.shape
         replica = worker % shape.replicas
         name = ("boundary", it, virtual, mid, replica, forward)
-        found = self.named.get(name)
-        if found is not None:
-            return found
+        known = self.named.get(name)
+        if known is not None:
+            return known
         other = virtual + (1 if forward else -1)
         sender, receiver = (v % shape.ranks * shape.replicas + replica for v in (virtual, other))
         flows = self.traffic.boundary(sender, receiver)

@@ -87,7 +87,7 @@ class Dag:
     """Tasks in an order in which every task comes after those that it waits for.
 
     Attributes:
-        workers, stages: of the pipeline; worker ``rank * replicas + replica``.
+        workers, stages: number of workers and stages; a worker's number is ``rank * replicas + replica``.
         iterations: number of iterations in it.
         layers, micro_batches, interleaved: parameters of the priorities.
         captured: whether it is somebody's trace, of which an iteration ends with its last task; of our own DAGs it ends

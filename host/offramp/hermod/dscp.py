@@ -41,7 +41,7 @@ class DscpCodec:
     """The codes of one job.
 
     Attributes:
-        micro_batches, layers: of the job.
+        micro_batches, layers: number of the job's microbatches and layers.
         interleaved: whether EP goes before PP (interleaved 1F1B).
         plain: the layout as published, which inverts orders beyond 8 microbatches (interleaved: beyond 7); otherwise
             the microbatch takes the bits of the layer there (specification section 4, fix B and rank packing).
@@ -104,8 +104,8 @@ class DscpCodec:
     def every(self) -> list[Factors]:
         """All coflows that the job can have, DP with the last microbatch."""
         layers = range(self.layers)
-        both = [Factors(i, t, g) for i in range(self.micro_batches) for t in (CType.EP, CType.PP) for g in layers]
-        return both + [Factors(self.micro_batches - 1, CType.DP, g) for g in layers]
+        transfers = [Factors(i, t, g) for i in range(self.micro_batches) for t in (CType.EP, CType.PP) for g in layers]
+        return transfers + [Factors(self.micro_batches - 1, CType.DP, g) for g in layers]
 
     @cached_property
     def meanings(self) -> dict[int, Meaning]:
@@ -121,10 +121,10 @@ class DscpCodec:
         Raises:
             OfframpError: the job does not use it.
         """
-        found = self.meanings.get(dscp_of(dscp))
-        if found is None:
+        meaning = self.meanings.get(dscp_of(dscp))
+        if meaning is None:
             raise OfframpError(f"DSCP {dscp}: not used by this job")
-        return found
+        return meaning
 
 
 def _bucket(mid: int, micro_batches: int) -> int:

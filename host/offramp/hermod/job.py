@@ -25,9 +25,9 @@ class HermodJob:
         iteration_barrier: whether the next iteration waits for all AllGathers (clip by norm).
         imbalance: standard deviation of the logarithm of the experts' popularity, drawn for each sender.
         jitter: relative standard deviation of the time of each computation.
-        gpus_per_server, nics_per_server, nic_gbps: of the cluster.
+        gpus_per_server, nics_per_server, nic_gbps: GPUs and NICs per server, and a NIC's rate in Gb/s.
         gpu_tflops, efficiency: the speed that computation reaches is their product.
-        gradient_bytes: of a gradient in the ReduceScatter; parameters and activations have 2.
+        gradient_bytes: bytes of a gradient in the ReduceScatter; parameters and activations have 2.
 
     Raises:
         OfframpError: degrees that do not divide, or a value out of range.

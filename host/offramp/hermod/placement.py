@@ -21,7 +21,7 @@ class Placement:
     the thesis has both on the network. Of a worker with several NICs one stands for all, they carry the same.
 
     Attributes:
-        server, port: of each worker; a port is a NIC.
+        server, port: server and port of each worker; a port is a NIC.
         ports: number of NICs in the model.
         share: GPUs of a worker that send through its NIC.
     """

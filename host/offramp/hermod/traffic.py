@@ -20,8 +20,8 @@ class DagShape:
 
     Attributes:
         ranks, chunks: virtual stage ``chunk * ranks + rank``.
-        replicas: of each stage.
-        layers: of the model.
+        replicas: number of replicas of each stage.
+        layers: number of layers of the model.
         barrier: whether an iteration waits for every AllGather of the one before.
     """
 
@@ -95,7 +95,7 @@ class JobTraffic:
     seed: int = 0
     whole: HermodJob | None = None
     bidirectional: bool = False
-    _made: dict[tuple[int, ...], Flows] = field(default_factory=dict)
+    _flows: dict[tuple[int, ...], Flows] = field(default_factory=dict)
 
     @property
     def shape(self) -> DagShape:
@@ -116,11 +116,11 @@ class JobTraffic:
         first = int(group[0])
         even = self.job.imbalance == 0
         name = (first,) if even else (first, mid, lid)
-        if name not in self._made:
+        if name not in self._flows:
             row, column = all_pairs(len(group))
             matrix = self.expert_bytes(group, [(mid, lid)])[0]
-            self._made[name] = Flows(group[row], group[column], matrix[row, column])
-        return self._made[name]
+            self._flows[name] = Flows(group[row], group[column], matrix[row, column])
+        return self._flows[name]
 
     def expert_bytes(self, group: Indices, variants: Sequence[tuple[int, int]]) -> Amounts:
         """``(v, n, n)`` bytes of each sender to each member, at each of some microbatches and layers."""
@@ -130,22 +130,22 @@ class JobTraffic:
             for k, (mid, lid) in enumerate(variants):
                 weight[k] = np.random.default_rng((self.seed, first, mid, lid)).normal(0, spread, (size, size))
             weight = np.exp(weight)
-        found: Amounts = weight / weight.sum(axis=2, keepdims=True) * self.job.ep_bytes()
-        return found
+        amounts: Amounts = weight / weight.sum(axis=2, keepdims=True) * self.job.ep_bytes()
+        return amounts
 
     def boundary(self, sender: int, receiver: int) -> Flows:
         """Activations of a microbatch."""
-        if (sender, receiver) not in self._made:
+        if (sender, receiver) not in self._flows:
             size = np.array([self.job.pp_bytes()])
-            self._made[sender, receiver] = Flows(np.array([sender]), np.array([receiver]), size)
-        return self._made[sender, receiver]
+            self._flows[sender, receiver] = Flows(np.array([sender]), np.array([receiver]), size)
+        return self._flows[sender, receiver]
 
     def synchronise(self, rank: int) -> list[tuple[Flows, Flows, Indices]]:
         """Rings of the dense parameters, and of the experts' where they have copies on other servers.
 
         Copies of an expert inside a server reduce there first, so that each GPU sends its share only.
         """
-        job, found = self.whole or self.job, []
+        job, rings = self.whole or self.job, []
         parts = [(job.dense_parameters(), job.dp, False)]
         if job.model.experts:
             parts.append((job.expert_parameters() * job.expert_servers / job.expert_copies, job.expert_servers, True))
@@ -157,8 +157,8 @@ class JobTraffic:
                         ring(members, share * size, bidirectional=self.bidirectional)
                         for size in (job.gradient_bytes, 2)
                     )
-                    found.append((gradients, values, members))
-        return found
+                    rings.append((gradients, values, members))
+        return rings
 
     def tensor(self, worker: int) -> Flows | None:
         """Sequence-parallel activations, RS and AG."""

@@ -68,7 +68,7 @@ def network_text(
 
 
 def check_links(cluster: Cluster, hosts: Sequence[ClusterHost]) -> None:
-    """Whether all ranks can name their links in one file.
+    """Check that all ranks can name their links in one file.
 
     Raises:
         OfframpError: hosts' interfaces have several names, or their switches several transports, or hosts that are

@@ -122,7 +122,7 @@ def run_job(
     Args:
         job: the job.
         cluster: the cluster that it runs on.
-        choice: of the job's plan, whose decisions the ranks read; or one of the ways of its kind, with the kind's own.
+        choice: a choice of the job's plan, whose decisions the ranks read, or a way of the job's kind.
         folder: takes logs, and files of the ranks.
         note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
 

@@ -85,18 +85,18 @@ class ProgramOnSwitch(ABC):
         """Write the job's state into the running program.
 
         Raises:
-            OfframpError: no room, or the switch refuses; nothing of the job is left where others stay.
+            OfframpError: there is no room, or the switch refuses; then no state of the job is left beside other jobs.
         """
 
     @abstractmethod
     def admitted(self, session: Session) -> bool:
-        """Whether that is still there."""
+        """Whether the switch still has the job's state."""
 
     def apply(self) -> None:
         """Bring the program, forwarding included, unless it is there; then admit this job.
 
         Raises:
-            OfframpError: the switch refuses, does not answer, or is another program's.
+            OfframpError: the switch refuses, does not answer, or is in use with another program.
         """
         with opened(self.switch) as ledger:
             _release_ended(self.switch, ledger)
@@ -118,7 +118,7 @@ class ProgramOnSwitch(ABC):
             ledger.jobs = {**ledger.jobs, self.job: owner()}
         except BaseException:
             if alone:
-                with contextlib.suppress(OfframpError):  # it is gone, too: the next job restores what was kept
+                with contextlib.suppress(OfframpError):  # the switch is gone, too: the next job restores what was kept
                     _put_back(session, ledger)
             raise
 
@@ -167,7 +167,7 @@ class JobOnSwitch(ProgramOnSwitch):
         """Refuse a switch without memory for the job, before anything is touched.
 
         Raises:
-            OfframpError: with file and line.
+            OfframpError: the memory is too small; one line with file and line.
         """
         if pages_of(self.switch, self.segments) < self.pages:
             need = self.pages * page_bytes(self.segments)
@@ -185,7 +185,7 @@ class JobOnSwitch(ProgramOnSwitch):
         return _control(session) is not None
 
     def admit(self, session: Session) -> None:
-        """Pages of this job alone."""
+        """Allocate the job's pages."""
         control = AllReduceControl(session)
         if control.segments != self.segments:
             problem = f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"
@@ -223,7 +223,7 @@ def _session(switch: ClusterSwitch, timeout_s: float) -> Iterator[Session]:
 
 
 def with_switch(switch: ClusterSwitch, ask: Callable[[Session], object]) -> None:
-    """Be the primary controller of a switch for a moment.
+    """Ask a switch something as its primary controller, which this is for that time only.
 
     Raises:
         OfframpError: it does not answer, or refuses.
@@ -263,7 +263,7 @@ def release_ended(switch: ClusterSwitch) -> list[int]:
 
 
 def release(switch: ClusterSwitch, numbers: list[int]) -> None:
-    """Take away jobs of this process that could not be taken away when they ended.
+    """Remove jobs of this process that could not be removed when they ended.
 
     Raises:
         OfframpError: the switch does not answer.

@@ -40,7 +40,7 @@ class SwitchLook:
         pages: pages of slots, if it runs all-reduce.
         taken: pages in use, by job.
         verdicts: packets by what they came to.
-        queues: of a port and its queue (``"3/7"``) packets ``sent``, ``marked`` and ``dropped``, where its program
+        queues: by port and queue (``"3/7"``), packets ``sent``, ``marked`` and ``dropped``, where its program
             counts them.
     """
 

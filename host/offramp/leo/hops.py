@@ -89,17 +89,17 @@ def read(folder: Path, side: str) -> list[Noted]:
     Raises:
         OfframpError: a file has another format.
     """
-    found = []
+    noted = []
     for path in sorted(folder.glob(f"{side}-*.jsonl")):
         if path.stat().st_size > _MOST_BYTES:
             raise OfframpError(f"{path}: more than {_MOST_BYTES} bytes")
         try:
             first, *rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
             moments = tuple(HopMoment(int(row["at_ns"]), str(row["where"]), dict(row["note"])) for row in rows)
-            found.append(Noted(str(first["boot"]), moments))
+            noted.append(Noted(str(first["boot"]), moments))
         except (ValueError, TypeError, KeyError) as error:
             raise OfframpError(f"{path}: no moments: {error}") from None
-    return found
+    return noted
 
 
 def offset_ns(there: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]]) -> tuple[float, float]:

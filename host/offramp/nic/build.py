@@ -39,12 +39,12 @@ _HEADERS: Final = {"libhwy-dev": Path("/usr/include/hwy/highway.h")}
 
 def missing(sysroot: bool = False) -> list[str]:
     """Debian packages that a build needs and the machine lacks; with a sysroot, libraries come from the sysroot."""
-    found = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+    packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
     if sysroot:
-        return found
+        return packages
     if shutil.which("pkg-config") is None or not _has_dpdk():
-        found.append("libdpdk-dev")
-    return found + [package for package, header in _HEADERS.items() if not header.is_file()]
+        packages.append("libdpdk-dev")
+    return packages + [package for package, header in _HEADERS.items() if not header.is_file()]
 
 
 def _has_dpdk() -> bool:

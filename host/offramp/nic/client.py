@@ -118,7 +118,7 @@ class QueueClient:
 
     def replies(self) -> list[QueueReply]:
         """Replies that have arrived, without waiting."""
-        found = []
+        replies = []
         for done in self.rings.completions():
             sent = self._sent.pop(done.request, None)
             if sent is None:
@@ -128,21 +128,21 @@ class QueueClient:
             length = min(done.length, sent.room)
             message = bytes(self.shared.view[sent.answer : sent.answer + length])
             self._forget(sent)
-            found.append(QueueReply(done.request, done.status, message, done.busy_ns))
-        return found
+            replies.append(QueueReply(done.request, done.status, message, done.busy_ns))
+        return replies
 
     def wait(self, timeout_s: float) -> list[QueueReply]:
         """Wait for replies: at least one, unless the time is over or the agent is gone."""
         deadline = time.monotonic() + timeout_s
         looks = 0
-        while not (found := self.replies()):
+        while not (replies := self.replies()):
             looks += 1
             left = deadline - time.monotonic()
             if self.gone or left <= 0:
                 break
             if looks > _FIRST_LOOKS:
                 self.rings.wait(left)
-        return found
+        return replies
 
     def abandon(self) -> list[int]:
         """Forget outstanding requests; returns their numbers."""

@@ -168,25 +168,25 @@ class CoflowPort:
         if self._rings.gone or self._rings.full:
             raise OfframpError("coflows: the agent is gone" if self._rings.gone else "coflows: too many at a time")
         mark = self.priorities.mark(factors)
-        made = PendingCoflow(message)
-        outs = {peer: self._put(made, content) for peer, content in outgoing.items() if len(content)}
-        made._incoming = {peer: (self._take(made, size), size) for peer, size in incoming.items() if size}
-        made.received = {peer: b"" for peer, size in incoming.items() if not size}
+        coflow = PendingCoflow(message)
+        outs = {peer: self._put(coflow, content) for peer, content in outgoing.items() if len(content)}
+        coflow._incoming = {peer: (self._take(coflow, size), size) for peer, size in incoming.items() if size}
+        coflow.received = {peer: b"" for peer, size in incoming.items() if not size}
         spans = [(peer, start, stop - start) for peer, start, stop in order or ()]
-        counts = len(outs), len(made._incoming), len(spans), 0
+        counts = len(outs), len(coflow._incoming), len(spans), 0
         head = message, mark.dscp, self._place(mark, factors), order is not None, len(mark.key)
         parts = [wire.COFLOW.pack(*head, *counts), struct.pack(f"<{len(mark.key)}q", *mark.key)]
-        lists = [(peer, *where) for peer, where in (*outs.items(), *made._incoming.items())] + spans
+        lists = [(peer, *where) for peer, where in (*outs.items(), *coflow._incoming.items())] + spans
         parts += [wire.TRANSFER.pack(peer, 0, start, length) for peer, start, length in lists]
         text = b"".join(parts)
-        at, _ = self._put(made, text)
-        made._answer = self._take(made, _ANSWER)
+        at, _ = self._put(coflow, text)
+        coflow._answer = self._take(coflow, _ANSWER)
         number, self._next = self._next, self._next + 1
-        self._unfinished[number] = made
+        self._unfinished[number] = coflow
         function = wire.NicFunction.HERMOD_EXCHANGE
         region = self._region
-        self._rings.submit(Submission(number, function, region, at, len(text), region, made._answer, _ANSWER))
-        return made
+        self._rings.submit(Submission(number, function, region, at, len(text), region, coflow._answer, _ANSWER))
+        return coflow
 
     def wait(self, exchange: PendingCoflow, timeout_s: float = 10.0) -> dict[int, bytes]:
         """Wait for a coflow; returns the bytes received from each peer.

@@ -67,14 +67,14 @@ class AgentConnection:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why, it has said before it hung up
                 self._socket.sendmsg([wire.HEADER.pack(wire.MAGIC, kind, len(body)), body], rights)
             header, got = self._receive(wire.HEADER.size)
-            magic, found, length = wire.HEADER.unpack(header)
+            magic, reply_kind, length = wire.HEADER.unpack(header)
             if magic != wire.MAGIC or length > MOST_ANSWER:
                 raise ConnectionError("the listener there is not an agent")
             answer = self._receive(length)[0] if length else b""
-            if found == wire.ERROR:
+            if reply_kind == wire.ERROR:
                 raise ConnectionError("".join(c if c.isprintable() else "?" for c in answer.decode(errors="replace")))
-            if found != wire.REPLY | kind:
-                raise ConnectionError(f"answered {found:#x} to message {kind}")
+            if reply_kind != wire.REPLY | kind:
+                raise ConnectionError(f"answered {reply_kind:#x} to message {kind}")
         except OSError as error:
             if got is not None:
                 os.close(got)

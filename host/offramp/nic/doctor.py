@@ -44,8 +44,8 @@ def checks() -> Iterator[Check]:
     yield Check("huge pages", huge > 0, f"{huge} free", "not needed; with --huge: sysctl vm.nr_hugepages=128")
     program = cache_folder() / "offramp-nic-agent"
     installed = shutil.which("offramp-nic-agent")
-    found = installed or (str(program) if program.is_file() else "not built")
-    yield Check("offramp-nic-agent", found != "not built", found, "offramp nic build")
+    agent = installed or (str(program) if program.is_file() else "not built")
+    yield Check("offramp-nic-agent", agent != "not built", agent, "offramp nic build")
 
 
 def _abi() -> str:

@@ -42,15 +42,17 @@ def port_checks(port: str, queues: int, program: Path | None = None) -> Iterator
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_START_S)
         said = [line for line in done.stdout.splitlines() if line.startswith("{")]
-        found = json.loads(said[-1])["ports"][0] if said else None
-        why = next((line for line in reversed(done.stderr.splitlines()) if line.startswith(AGENT)), "it says nothing")
+        described = json.loads(said[-1])["ports"][0] if said else None
+        reason = next(
+            (line for line in reversed(done.stderr.splitlines()) if line.startswith(AGENT)), "it says nothing"
+        )
     except (subprocess.TimeoutExpired, ValueError, LookupError):
-        found, why = None, "the agent did not answer"
-    if found is None:
-        why = why.removeprefix(f"{AGENT}: ").removeprefix(f"port {port}: ")
-        yield Check(f"{port}: driver", False, why, "see docs/smartnic.md, ports", needed=True)
+        described, reason = None, "the agent did not answer"
+    if described is None:
+        reason = reason.removeprefix(f"{AGENT}: ").removeprefix(f"port {port}: ")
+        yield Check(f"{port}: driver", False, reason, "see docs/smartnic.md, ports", needed=True)
         return
-    yield from _abilities(port, queues, found)
+    yield from _abilities(port, queues, described)
 
 
 def _card_checks(port: str, device: Path) -> Iterator[Check]:
@@ -71,29 +73,29 @@ def _card_checks(port: str, device: Path) -> Iterator[Check]:
     )
 
 
-def _abilities(port: str, queues: int, found: dict[str, Any]) -> Iterator[Check]:
+def _abilities(port: str, queues: int, described: dict[str, Any]) -> Iterator[Check]:
     def line(what: str, ok: bool, text: str, instead: str = "", needed: bool = False) -> Check:
         return Check(f"{port}: {what}", ok, text, instead, needed)
 
-    yield line("driver", True, str(found["driver"]))
-    pairs = min(found["receive_queues"], found["send_queues"])
+    yield line("driver", True, str(described["driver"]))
+    pairs = min(described["receive_queues"], described["send_queues"])
     yield line("queues", pairs >= queues, f"{pairs} each way", f"--queues {pairs}", needed=True)
-    mtu = found["mtu"]
+    mtu = described["mtu"]
     yield line("MTU", mtu == 0 or mtu >= _FRAME, f"{mtu} bytes", f"ip link set mtu {_FRAME}", needed=True)
     yield line(
         "not promiscuous",
-        not found["promiscuous"],
-        "yes" if not found["promiscuous"] else "the driver always is",
+        not described["promiscuous"],
+        "yes" if not described["promiscuous"] else "the driver always is",
         "rules",
     )
-    isolated = " and nothing else arrives" if found["isolated"] else ""
-    rules = found["flow_rules"]
+    isolated = " and nothing else arrives" if described["isolated"] else ""
+    rules = described["flow_rules"]
     yield line("rte_flow", rules, f"takes our rules{isolated}" if rules else "none", "rules in software")
-    yield line("RSS", found["rss"], "by IP and UDP" if found["rss"] else "none", "the other end spreads frames")
+    yield line("RSS", described["rss"], "by IP and UDP" if described["rss"] else "none", "the other end spreads frames")
     for name, what, instead in (
         ("rx_checksum", "checksums in", "in software"),
         ("tx_checksum", "checksums out", "IPv4's in software, Hermod's UDP without"),
         ("vlan_strip", "VLAN in", "in software"),
         ("vlan_insert", "VLAN out", "in software"),
     ):
-        yield line(what, found[name], "by the device" if found[name] else "none", instead)
+        yield line(what, described[name], "by the device" if described[name] else "none", instead)

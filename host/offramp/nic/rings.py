@@ -100,14 +100,14 @@ class ClientRings:
                 f"agent: claims that {there} of {self._submitted} requests are done, after {self._heard}"
             )
         self._order()
-        found = []
+        completed = []
         base = wire.RINGS_AT + self._entries * wire.SUBMISSION.size
         while self._heard < there:
             at = base + (self._heard & self._entries - 1) * wire.COMPLETION.size
-            found.append(Completed(*wire.COMPLETION.unpack_from(self._view, at)[:4]))
+            completed.append(Completed(*wire.COMPLETION.unpack_from(self._view, at)[:4]))
             self._heard += 1
         self._counters[wire.HEARD // 8] = self._heard
-        return found
+        return completed
 
     def wait(self, timeout_s: float) -> None:
         """Wait until the agent rings, is gone, or the time is over."""

@@ -25,20 +25,20 @@ def calibrated(timed: Sequence[tuple[SchemePlan, float]]) -> Rates:
     Raises:
         OfframpError: fewer than three exchanges through the switch alone.
     """
-    usable = [(made, seconds) for made, seconds in timed if not made.hosted.any() and seconds > 0 and made.rounds]
+    usable = [(each, seconds) for each, seconds in timed if not each.hosted.any() and seconds > 0 and each.rounds]
     if len(usable) < 3:
         raise OfframpError(f"calibration: expected at least 3 exchanges through the switch alone, got {len(usable)}")
-    work = np.array([_work(made) for made, _ in usable], np.float64)
+    work = np.array([_work(each) for each, _ in usable], np.float64)
     seconds = np.array([taken for _, taken in usable])
     (host_s, pass_s, round_s), _ = nnls(work / seconds[:, np.newaxis], np.ones(len(seconds)))
     host_pps, passes_pps = (1 / each if each > 1 / UNLIMITED else UNLIMITED for each in (host_s, pass_s))
     return Rates(UNLIMITED, 0.0, passes_pps, host_pps, float(round_s), overlap=False, free_forwarding=False)
 
 
-def _work(made: SchemePlan) -> tuple[int, int, int]:
+def _work(scheme_plan: SchemePlan) -> tuple[int, int, int]:
     """Packets of each block's busiest worker, summed; passes; rounds."""
     busiest = 0
-    for block in made.plan.blocks:
-        sends, gets = loads(block, made.boundary.workers)
+    for block in scheme_plan.plan.blocks:
+        sends, gets = loads(block, scheme_plan.boundary.workers)
         busiest += int((sends + gets).max())
-    return made.slices * made.plan.chunks * busiest, made.passes, made.rounds
+    return scheme_plan.slices * scheme_plan.plan.chunks * busiest, scheme_plan.passes, scheme_plan.rounds

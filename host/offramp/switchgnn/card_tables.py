@@ -33,12 +33,12 @@ def edge_entries(plans: Sequence[Plan], places: int) -> Entries:
     Raises:
         OfframpError: more than ``places``.
     """
-    found = contributions(plans, FPGA)
-    require_room("contributions", len(found.dst_id), places)
-    entries = np.zeros((len(found.dst_id), 4), np.int64)
-    entries[:, 0] = found.dst_id
-    entries[:, 1] = found.need << 16 | found.base * (found.need > 1)
-    entries[:, 2] = found.last * _LAST | found.dst_owner
+    terms = contributions(plans, FPGA)
+    require_room("contributions", len(terms.dst_id), places)
+    entries = np.zeros((len(terms.dst_id), 4), np.int64)
+    entries[:, 0] = terms.dst_id
+    entries[:, 1] = terms.need << 16 | terms.base * (terms.need > 1)
+    entries[:, 2] = terms.last * _LAST | terms.dst_owner
     return entries.astype(np.uint32)
 
 
@@ -54,8 +54,8 @@ def vertex_entries(plans: Sequence[Plan], places: int) -> Entries:
     block, vertex = slots.keys["block_id"], slots.keys["src_id"]
     fan_out = np.concatenate([np.zeros(0, np.int64), *(b.fan_out for plan in plans for b in plan.blocks)])
     first = np.cumsum(fan_out) - fan_out
-    told = slots.params["port"] << 24 | slots.params["chunks"] << 16 | _VALID | _SENDS * (fan_out > 0)
-    of_slots = np.column_stack([vertex, slots.params["base"] << 16 | block, told | first * (fan_out > 0)])
+    word = slots.params["port"] << 24 | slots.params["chunks"] << 16 | _VALID | _SENDS * (fan_out > 0)
+    of_slots = np.column_stack([vertex, slots.params["base"] << 16 | block, word | first * (fan_out > 0)])
     numbers = owners.keys["vertex"]
     of_owners = np.column_stack([numbers, np.zeros_like(numbers), owners.params["port"] << 24 | _VALID | _OWNER])
     entries = np.zeros((places, 4), np.uint32)
@@ -68,17 +68,17 @@ def hashed(block: IntArray, vertex: IntArray, places: int) -> IntArray:
     """First place of a look-up of a block's vertex, among a power of two of places; an owner's is the complement."""
     bits = places.bit_length() - 1
     turned = sum((block >> bit & 1) << (bits - 1 - bit) for bit in range(bits))
-    found: IntArray = (vertex ^ vertex >> bits ^ turned) & (places - 1)
-    return found
+    place: IntArray = (vertex ^ vertex >> bits ^ turned) & (places - 1)
+    return place
 
 
 def _placed(hashes: IntArray, places: int) -> list[int]:
     """The place of each entry: where its hash points, or the next free one."""
     taken = np.zeros(places, np.bool_)
-    found = []
+    assigned = []
     for at in hashes.tolist():
         while taken[at]:
             at = (at + 1) % places
         taken[at] = True
-        found.append(at)
-    return found
+        assigned.append(at)
+    return assigned

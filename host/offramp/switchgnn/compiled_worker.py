@@ -79,10 +79,10 @@ class CompiledWorker:
         tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         pace = {"window": window, "limit": round(1e9 * timeout_s), "tick": round(1e9 * tick_s)}
         settings = settings_for(index, recovery, **pace)
-        self._library, self._why = library(), ctypes.create_string_buffer(WHY_BYTES)
+        self._library, self._reason = library(), ctypes.create_string_buffer(WHY_BYTES)
         text = worker_plans.write(shares)
         memory = np.frombuffer(io.memory.view, np.uint8).ctypes.data if isinstance(io, ShmIO) else None
-        self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), memory, self._why)
+        self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), memory, self._reason)
         if not self._worker:
             raise OfframpError(f"worker {index}: {self._said()}")
 
@@ -110,7 +110,7 @@ class CompiledWorker:
         self._run()
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """As :meth:`offramp.switchgnn.worker.Worker.exchange`.
+        """Like :meth:`offramp.switchgnn.worker.Worker.exchange`.
 
         Raises:
             OfframpError: the same.
@@ -129,7 +129,7 @@ class CompiledWorker:
         self._io.close()
 
     def _run(self) -> None:
-        while (outcome := self._library.offramp_worker_run(self._worker, self._why)) == WorkerOutcome.INTERRUPTED:
+        while (outcome := self._library.offramp_worker_run(self._worker, self._reason)) == WorkerOutcome.INTERRUPTED:
             pass  # a signal's handler has run by now
         if outcome == WorkerOutcome.SILENT:
             raise OfframpError(silence(self.index, self._timeout_s, self._said()))
@@ -147,4 +147,4 @@ class CompiledWorker:
         return cast("tuple[int, ...]", _STATS.unpack(counts))
 
     def _said(self) -> str:
-        return str(self._why.value.decode(errors="replace"))
+        return str(self._reason.value.decode(errors="replace"))

@@ -106,10 +106,10 @@ class ExchangeTime:
     hosts_s: float
 
 
-def predict(made: SchemePlan, rates: Rates) -> ExchangeTime:
+def predict(scheme_plan: SchemePlan, rates: Rates) -> ExchangeTime:
     """Time of one exchange: first the messages between hosts, then block after block."""
-    plan, workers = made.plan, made.boundary.workers
-    slot_s = made.packet_bytes * 8 / rates.link_bps
+    plan, workers = scheme_plan.plan, scheme_plan.boundary.workers
+    slot_s = scheme_plan.packet_bytes * 8 / rates.link_bps
     switch_s = 0.0
     for block in plan.blocks:
         sends, gets = loads(block, workers)
@@ -120,9 +120,9 @@ def predict(made: SchemePlan, rates: Rates) -> ExchangeTime:
             links = max(links, served_slots(block, plan.chunks, rates.passes_pps * slot_s) * slot_s)
         host = int((sends + gets).max()) * plan.chunks / rates.host_pps
         switch_s += (max if rates.overlap else _sum)(links, pipeline, host)
-    switch_s *= made.slices
-    barrier_s = made.rounds * (4 * rates.delay_s + rates.round_s)
-    hosts_s = _hosts_seconds(made, rates)
+    switch_s *= scheme_plan.slices
+    barrier_s = scheme_plan.rounds * (4 * rates.delay_s + rates.round_s)
+    hosts_s = _hosts_seconds(scheme_plan, rates)
     return ExchangeTime(switch_s + barrier_s + hosts_s, switch_s, barrier_s, hosts_s)
 
 
@@ -136,9 +136,9 @@ def loads(block: BlockPlan, workers: int) -> tuple[IntArray, IntArray]:
     return up, np.bincount(block.owner[block.need > 0], minlength=workers)
 
 
-def _hosts_seconds(made: SchemePlan, rates: Rates) -> float:
+def _hosts_seconds(scheme_plan: SchemePlan, rates: Rates) -> float:
     """Seconds of the messages between hosts, all sent at once: links or the busiest host decide."""
-    sent = made.by_hosts
+    sent = scheme_plan.by_hosts
     if not sent.packets.any():
         return 0.0
     packets = int((sent.packets.sum(axis=0) + sent.packets.sum(axis=1)).max())

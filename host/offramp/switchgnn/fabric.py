@@ -56,9 +56,9 @@ def expect_loaded(fingerprint: str, plans: Sequence[Plan]) -> None:
     Raises:
         SettingsError: names the field ``loaded``.
     """
-    made = job_fingerprint(plans)
-    if made != fingerprint:
-        raise SettingsError("loaded", f"the run's plans have the fingerprint {made[:12]}", fingerprint[:12])
+    wanted = job_fingerprint(plans)
+    if wanted != fingerprint:
+        raise SettingsError("loaded", f"the run's plans have the fingerprint {wanted[:12]}", fingerprint[:12])
 
 
 def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:

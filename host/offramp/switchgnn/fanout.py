@@ -86,38 +86,38 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarg
         ports: switch port of each worker.
         target: the program that runs them.
     """
-    found = contributions(plans, target)
+    terms = contributions(plans, target)
     if target.replicates:
-        found = by_port(found, ports)
-    return sum_rows(found, np.asarray(ports, np.int64)[found.dst_owner], target)
+        terms = by_port(terms, ports)
+    return sum_rows(terms, np.asarray(ports, np.int64)[terms.dst_owner], target)
 
 
-def by_port(found: Contributions, ports: Sequence[int]) -> Contributions:
+def by_port(terms: Contributions, ports: Sequence[int]) -> Contributions:
     """The contributions with each vertex's hops in the order of the ports to which they lead."""
-    port = np.asarray(ports, np.int64)[found.dst_owner]
-    found = found.select(np.lexsort((found.hop, port, found.src_id, found.block_id)))
-    starts = np.flatnonzero(np.diff(found.src_id, prepend=-1) | np.diff(found.block_id, prepend=-1))
-    sizes = np.diff(np.append(starts, len(found.src_id)))
-    hop = np.arange(len(found.src_id)) - np.repeat(starts, sizes)
-    return replace(found, hop=hop, last=(hop == np.repeat(sizes, sizes) - 1).astype(np.int64))
+    port = np.asarray(ports, np.int64)[terms.dst_owner]
+    terms = terms.select(np.lexsort((terms.hop, port, terms.src_id, terms.block_id)))
+    starts = np.flatnonzero(np.diff(terms.src_id, prepend=-1) | np.diff(terms.block_id, prepend=-1))
+    sizes = np.diff(np.append(starts, len(terms.src_id)))
+    hop = np.arange(len(terms.src_id)) - np.repeat(starts, sizes)
+    return replace(terms, hop=hop, last=(hop == np.repeat(sizes, sizes) - 1).astype(np.int64))
 
 
-def sum_rows(found: Contributions, ports: IntArray, target: ProgramTarget = V1MODEL) -> list[ActionRows]:
+def sum_rows(terms: Contributions, ports: IntArray, target: ProgramTarget = V1MODEL) -> list[ActionRows]:
     """The entries of contributions to sums that leave by ``ports`` of this switch."""
-    single = found.need == 1
+    single = terms.need == 1
     return [
-        fanout_entries(AGGREGATE, found.select(~single), ports[~single], target),
-        fanout_entries(DELIVER, found.select(single), ports[single], target),
+        fanout_entries(AGGREGATE, terms.select(~single), ports[~single], target),
+        fanout_entries(DELIVER, terms.select(single), ports[single], target),
     ]
 
 
-def fanout_entries(action: str, found: Contributions, ports: IntArray, target: ProgramTarget = V1MODEL) -> ActionRows:
+def fanout_entries(action: str, terms: Contributions, ports: IntArray, target: ProgramTarget = V1MODEL) -> ActionRows:
     """Entries of one action; :data:`DELIVER` needs no aggregator."""
-    keys = {"block_id": found.block_id, "src_id": found.src_id, "hop": found.hop}
-    params = {"base": found.base, "need": found.need} if action != DELIVER else {}
+    keys = {"block_id": terms.block_id, "src_id": terms.src_id, "hop": terms.hop}
+    params = {"base": terms.base, "need": terms.need} if action != DELIVER else {}
     return ActionRows(
         target.full(TABLE),
         target.action(action),
         keys,
-        {**params, "port": ports, "dst_id": found.dst_id, "last": found.last},
+        {**params, "port": ports, "dst_id": terms.dst_id, "last": terms.last},
     )

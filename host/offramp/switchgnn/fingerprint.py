@@ -52,15 +52,15 @@ def require_fit(file: str, plan: Plan, boundary: Boundary, memory_bytes: int) ->
     """Refuse a file's plan that was not made for this graph, partition and memory.
 
     Raises:
-        SettingsError: of the field ``plan``; says what differs.
+        SettingsError: names the field ``plan`` and what differs.
     """
     aggregators = memory_bytes // aggregator_bytes(plan.lanes)
     if plan.aggregators != aggregators:
         made_for = f"made for a switch of {plan.aggregators} aggregators, expected {aggregators} ({memory_bytes} B)"
         raise SettingsError("plan", made_for, file)
-    made, expected = plan_fingerprint(plan), boundary_fingerprint(boundary)
-    if made != expected:
-        difference = f"fingerprint {made[:_SHOWN]}, expected {expected[:_SHOWN]}"
+    fingerprint, expected = plan_fingerprint(plan), boundary_fingerprint(boundary)
+    if fingerprint != expected:
+        difference = f"fingerprint {fingerprint[:_SHOWN]}, expected {expected[:_SHOWN]}"
         raise SettingsError("plan", f"made for another graph or partition: {difference}", file)
 
 

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.switchgnn.wire import IP_PROTOCOL, LANES, MOST_SEGMENTS, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN
+from offramp.switch_packets import PREFIX_BYTES
+from offramp.switchgnn.wire import IP_PROTOCOL, LANES, MOST_SEGMENTS, SHORT_FRAME_BYTES, SWITCHGNN
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Ints, Words, copy, inlined, native
@@ -224,10 +225,10 @@ def take_results(given: RoundSums, frames: Bytes, stride: int, lengths: Ints, co
 
 def filled(kind: type[Record], **words: int | npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
     """A record of numbers and of addresses of arrays, which the caller must keep alive as long as the record."""
-    made = np.zeros(kind.WORDS, np.int64)
+    record = np.zeros(kind.WORDS, np.int64)
     for name, word in words.items():
-        made[kind.PLACES[name].offset] = word.ctypes.data if isinstance(word, np.ndarray) else word
-    return made
+        record[kind.PLACES[name].offset] = word.ctypes.data if isinstance(word, np.ndarray) else word
+    return record
 
 
 @cache

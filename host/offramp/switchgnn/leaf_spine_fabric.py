@@ -48,8 +48,8 @@ class LeafSpineFabric:
 
     def __enter__(self) -> Self:
         sessions = [Session(address) for address in self._addresses]
-        made = [closing(session) if self._loaded else session for session in sessions]
-        self._sessions = [self._stack.enter_context(each) for each in made]
+        contexts = [closing(session) if self._loaded else session for session in sessions]
+        self._sessions = [self._stack.enter_context(each) for each in contexts]
         return self
 
     def __exit__(
@@ -66,9 +66,9 @@ class LeafSpineFabric:
         text = p4_text(PROGRAMS["switch", "v1model"], sizes_for(plans, leaves=network.leaves))
         entries = [leaf_entries(plans, network, leaf) for leaf in range(network.leaves)]
         entries += [spine_entries(plans, network)] * network.spines
-        for session, told in zip(self._sessions, entries, strict=True):
+        for session, own_entries in zip(self._sessions, entries, strict=True):
             session.push(b"", text.encode())
-            SwitchGnnControl(session).load_place(told, plans)
+            SwitchGnnControl(session).load_place(own_entries, plans)
 
     def _names(self) -> list[str]:
         leaves = [f"leaf {leaf}" for leaf in range(self._network.leaves)]

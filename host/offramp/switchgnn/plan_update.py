@@ -46,9 +46,9 @@ def updated(plan: Plan, boundary: Boundary, order: str = "gamr", seed: int = 0) 
         limit = min(limit, MAX_NEED + 1)
     wanted = _keys(boundary.cut_edges)
     before = [_keys(_edges(block)) for block in plan.blocks]
-    found = np.zeros(len(wanted), np.bool_)
-    held = [_still(keys, wanted, found) for keys in before]
-    new = wanted[~found]
+    present = np.zeros(len(wanted), np.bool_)
+    held = [_still(keys, wanted, present) for keys in before]
+    new = wanted[~present]
     vertices = [
         block.vertices if len(now) == len(keys) else distinct(_pairs(now).flatten())
         for block, keys, now in zip(plan.blocks, before, held, strict=True)
@@ -65,17 +65,17 @@ def updated(plan: Plan, boundary: Boundary, order: str = "gamr", seed: int = 0) 
     empty = [not len(part) for part in edges]
     edges += fresh
     require_blocks(len(edges) - sum(empty), plan.first_block_id)
-    made: list[BlockPlan] = []
+    block_plans: list[BlockPlan] = []
     kept = 0
     for index, part in enumerate(edges):
-        block_id = plan.first_block_id + len(made)
+        block_id = plan.first_block_id + len(block_plans)
         if index < len(same) and same[index]:
             kept += plan.blocks[index].block_id == block_id
-            made.append(replace(plan.blocks[index], block_id=block_id))
+            block_plans.append(replace(plan.blocks[index], block_id=block_id))
         elif len(part):
-            made.append(_planned(CutBlock.of(part), boundary.owner, block_id, order, seed))
+            block_plans.append(_planned(CutBlock.of(part), boundary.owner, block_id, order, seed))
     counts = {"workers": boundary.workers, "R": boundary.R, "B": boundary.B, "C": boundary.C}
-    return Update(replace(plan, blocks=made, **counts), kept)
+    return Update(replace(plan, blocks=block_plans, **counts), kept)
 
 
 def _planned(block: CutBlock, owner: npt.NDArray[np.int32], block_id: int, order: str, seed: int) -> BlockPlan:
@@ -102,13 +102,13 @@ def _pairs(keys: IntArray) -> IntArray:
     return np.stack([keys >> _ID_BITS, keys & ((1 << _ID_BITS) - 1)], axis=1)
 
 
-def _still(keys: IntArray, wanted: IntArray, found: npt.NDArray[np.bool_]) -> IntArray:
-    """Those of ``keys`` that are ``wanted``, where they are marked as ``found``; all numbers ascend."""
+def _still(keys: IntArray, wanted: IntArray, present: npt.NDArray[np.bool_]) -> IntArray:
+    """Those of ``keys`` that are ``wanted``, which it marks in ``present``; all numbers ascend."""
     if not len(wanted):
         return keys[:0]
     place = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     there = wanted[place] == keys
-    found[place[there]] = True
+    present[place[there]] = True
     still: IntArray = keys[there]
     return still
 

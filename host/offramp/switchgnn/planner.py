@@ -21,7 +21,7 @@ from offramp_base.settings.error import SettingsError
 class Option:
     """A scheme for an exchange, and its predicted time."""
 
-    made: SchemePlan
+    scheme_plan: SchemePlan
     prediction: ExchangeTime
 
 
@@ -72,7 +72,7 @@ class Planner:
             )
         require_fan_in(self.boundary, scheme)
         base = self._bases[key]
-        made = plan_scheme(
+        scheme_plan = plan_scheme(
             self.boundary,
             scheme,
             features,
@@ -84,7 +84,7 @@ class Planner:
             prices=PASS_SHARES if self.rates.free_forwarding else (0.0,),
             lanes=self.lanes,
         )
-        return Option(made, predict(made, self.rates))
+        return Option(scheme_plan, predict(scheme_plan, self.rates))
 
     def options(
         self, schemes: Iterable[Scheme], features: int, on_option: Callable[[Option], None] = lambda _: None
@@ -94,7 +94,7 @@ class Planner:
         Raises:
             OfframpError: none can.
         """
-        found = []
+        planned = []
         refusal: OfframpError | None = None
         for scheme in schemes:
             try:
@@ -102,11 +102,11 @@ class Planner:
             except OfframpError as error:
                 refusal = refusal or error
                 continue
-            found.append(option)
+            planned.append(option)
             on_option(option)
-        if not found:
+        if not planned:
             raise refusal or OfframpError("schemes: expected at least one")
-        return found
+        return planned
 
 
 def _blocks_of(scheme: Scheme, chunks: int) -> tuple[bool, bool, bool, int]:
@@ -120,11 +120,11 @@ def fastest(options: Sequence[Option]) -> Option:
     If the hosts' own exchange is among them, an option with as many bits per value and more bytes on the wire comes
     after all others.
     """
-    p2p = [option.made for option in options if not option.made.through_switch]
+    p2p = [option.scheme_plan for option in options if not option.scheme_plan.through_switch]
 
     def heavier(option: Option) -> bool:
-        made = option.made
-        return any(made.wire_bytes > one.wire_bytes for one in p2p if one.scheme.bits == made.scheme.bits)
+        scheme_plan = option.scheme_plan
+        return any(scheme_plan.wire_bytes > one.wire_bytes for one in p2p if one.scheme.bits == scheme_plan.scheme.bits)
 
     return min(options, key=lambda option: (heavier(option), option.prediction.seconds))
 

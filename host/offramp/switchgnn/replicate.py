@@ -37,9 +37,9 @@ def copy_entries(
     Raises:
         OfframpError: the plans need more groups.
     """
-    found = by_port(contributions(plans, target), ports)
-    port = np.asarray(ports, np.int64)[found.dst_owner]
-    starts = np.flatnonzero(found.hop == 0)
+    terms = by_port(contributions(plans, target), ports)
+    port = np.asarray(ports, np.int64)[terms.dst_owner]
+    starts = np.flatnonzero(terms.hop == 0)
     sequences: dict[bytes, int] = {}
     replicas: dict[int, list[tuple[int, int]]] = {}
     group = np.zeros(len(starts), np.int64)
@@ -54,5 +54,5 @@ def copy_entries(
             f"replication: the plan needs {len(replicas)} multicast groups, the switch has {groups}; "
             f"{V1MODEL.name} recirculates and needs none"
         )
-    keys = {"block_id": found.block_id[starts], "src_id": found.src_id[starts]}
+    keys = {"block_id": terms.block_id[starts], "src_id": terms.src_id[starts]}
     return ActionRows(target.full(TABLE), COPIES, keys, {"group": group}), replicas

@@ -122,11 +122,11 @@ def candidates(scheme: Scheme, *, all_bits: bool = False) -> list[Scheme]:
         return (True,) if flag else (False, True)
 
     bits = BITS if all_bits and scheme.bits == LANE_BITS else (scheme.bits,)
-    made = [
+    schemes = [
         replace(scheme, pairwise=pairwise, chunk_major=chunk_major, bits=width, hybrid=hybrid, balanced=balanced)
         for pairwise, chunk_major, width, hybrid, balanced in product(
             free(scheme.pairwise), free(scheme.chunk_major), bits, free(scheme.hybrid), free(scheme.balanced)
         )
         if not (pairwise and (balanced or scheme.binned)) and not (balanced and scheme.binned)
     ]
-    return sorted(made, key=lambda s: (-s.bits, s.pairwise + s.chunk_major + s.hybrid + s.balanced))
+    return sorted(schemes, key=lambda s: (-s.bits, s.pairwise + s.chunk_major + s.hybrid + s.balanced))

@@ -98,11 +98,11 @@ class SchemePlan:
     def by_hosts(self) -> Streams:
         """Messages between hosts: vectors, and the ranges and scales of quantised partial sums."""
         sender, receiver = ends_of(self.boundary, pairwise=self.scheme.pairwise)
-        found = streams(sender[self.hosted], receiver[self.hosted], 4 * self.lanes, self.boundary.workers)
+        messages = streams(sender[self.hosted], receiver[self.hosted], 4 * self.lanes, self.boundary.workers)
         if self.scheme.bits < LANE_BITS and self.scheme.pairwise:
-            found += streams(sender, receiver, RANGE_BYTES, self.boundary.workers)
-            found += streams(receiver, sender, SCALE_BYTES, self.boundary.workers)
-        return found
+            messages += streams(sender, receiver, RANGE_BYTES, self.boundary.workers)
+            messages += streams(receiver, sender, SCALE_BYTES, self.boundary.workers)
+        return messages
 
     @cached_property
     def vector_bytes(self) -> int:
@@ -199,7 +199,7 @@ def plan_scheme(
         masks = hybrid.selections(boundary, base, pure.lanes, prices)
     p2p = divided(~nothing)
     if cost is None:
-        return min([pure, p2p, *map(divided, masks)], key=lambda made: made.wire_bytes)
+        return min([pure, p2p, *map(divided, masks)], key=lambda one: one.wire_bytes)
     return _cheapest(pure, p2p, map(divided, masks), cost)
 
 
@@ -214,20 +214,20 @@ def _cheapest(
     if pure.wire_bytes <= p2p.wire_bytes and (alone := cost(pure)) <= least:
         best, least = pure, alone
     before, hosted = inf, 0
-    for made in mixed:
-        now, more = cost(made), int(made.hosted.sum())
+    for mixture in mixed:
+        now, more = cost(mixture), int(mixture.hosted.sum())
         if now > before * (1 + _WORSE) and more > hosted:
             break
         before, hosted = now, more
-        if now < least and made.wire_bytes <= p2p.wire_bytes:
-            best, least = made, now
+        if now < least and mixture.wire_bytes <= p2p.wire_bytes:
+            best, least = mixture, now
     return best
 
 
-def p2p_of(made: SchemePlan) -> SchemePlan:
+def p2p_of(scheme_plan: SchemePlan) -> SchemePlan:
     """The exchange of the same vectors in which hosts send each other everything."""
-    plan = replace(made.plan, blocks=[])
-    return replace(made, scheme=replace(made.scheme, hybrid=True), plan=plan, hosted=np.ones_like(made.hosted))
+    scheme, plan = replace(scheme_plan.scheme, hybrid=True), replace(scheme_plan.plan, blocks=[])
+    return replace(scheme_plan, scheme=scheme, plan=plan, hosted=np.ones_like(scheme_plan.hosted))
 
 
 def base_plan(

@@ -85,12 +85,12 @@ class ProgramTarget:
         Raises:
             OfframpError: plans of different lanes, or of lanes that the target has no program for.
         """
-        found = sorted({plan.lanes for plan in plans})
-        if len(found) > 1:
-            raise OfframpError(f"plans: for aggregators of {found} lanes, expected the same for all")
-        if not set(found) <= set(self.lanes):
+        lanes = sorted({plan.lanes for plan in plans})
+        if len(lanes) > 1:
+            raise OfframpError(f"plans: for aggregators of {lanes} lanes, expected the same for all")
+        if not set(lanes) <= set(self.lanes):
             expected = ", ".join(map(str, self.lanes))
-            raise OfframpError(f"plans: for aggregators of {found[0]} lanes, {self.name} has {expected}")
+            raise OfframpError(f"plans: for aggregators of {lanes[0]} lanes, {self.name} has {expected}")
 
     def on_pipe(self, pipe: int) -> ProgramTarget:
         """The same target on another pipe of a Tofino.

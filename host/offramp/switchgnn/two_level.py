@@ -51,20 +51,20 @@ class SwitchEntries:
 def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: bool = False) -> SwitchEntries:
     """The entries of a leaf for plans with disjoint Block_ids."""
     require_workers(plans, network)
-    found = contributions(plans)
+    terms = contributions(plans)
     rack = np.asarray(network.racks)
     host_port = np.array([network.host_port(worker) for worker in range(network.workers)])
 
     def ways(vertices: IntArray, owners: IntArray) -> IntArray:
         return np.where(rack[owners] == leaf, host_port[owners], network.uplink(leaf, 0) + network.spine_of(vertices))
 
-    here, home = rack[found.src_owner] == leaf, rack[found.dst_owner] == leaf
-    port = ways(found.dst_id, found.dst_owner)
-    up = found.select(here & ~home)
+    here, home = rack[terms.src_owner] == leaf, rack[terms.dst_owner] == leaf
+    port = ways(terms.dst_id, terms.dst_owner)
+    up = terms.select(here & ~home)
     partial_need = np.unique(_keys(up.block_id, up.dst_id), return_inverse=True, return_counts=True)
     up = replace(up, need=partial_need[2][partial_need[1]])
     local = here & home
-    joined = found.select(~here & home)
+    joined = terms.select(~here & home)
     came = _keys(joined.block_id, joined.src_id)
     first = np.unique(_keys(joined.block_id, joined.dst_id), return_index=True)[1]
     joined = joined.select(first)
@@ -80,7 +80,7 @@ def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: 
         },
     )
     rows = [
-        *fanout.sum_rows(found.select(local), port[local]),
+        *fanout.sum_rows(terms.select(local), port[local]),
         fanout.fanout_entries(fanout.CONTRIBUTE, up, port[here & ~home]),
         homes,
         _slots(plans, network, leaf, np.concatenate([_keys(up.block_id, up.dst_id), came])),
@@ -95,10 +95,10 @@ def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: 
         replicas = barrier.group_replicas([*(port for port, _ in replicas), network.uplink(leaf, 0)])
     groups: Groups = {barrier.GROUP: replicas}
     if acks:
-        others = rack[found.src_owner] != leaf
-        towards = np.where(others, network.uplink(leaf, 0) + network.spine_of(found.dst_id), host_port[found.src_owner])
+        others = rack[terms.src_owner] != leaf
+        towards = np.where(others, network.uplink(leaf, 0) + network.spine_of(terms.dst_id), host_port[terms.src_owner])
         wanted = home | ~others
-        _add_acks(rows, groups, found.select(wanted), towards[wanted], len(members))
+        _add_acks(rows, groups, terms.select(wanted), towards[wanted], len(members))
     return SwitchEntries((LEAF, {"index": leaf}), rows, groups)
 
 
@@ -121,10 +121,10 @@ def spine_entries(plans: Sequence[Plan], network: LeafSpine, *, acks: bool = Fal
     ]
     groups: Groups = {barrier.GROUP: barrier.group_replicas([network.downlink(leaf) for leaf in leaves.tolist()])}
     if acks:
-        found = contributions(plans)
-        across = rack[found.src_owner] != rack[found.dst_owner]
-        found = found.select(across)
-        _add_acks(rows, groups, found, 1 + rack[found.src_owner], 0)
+        terms = contributions(plans)
+        across = rack[terms.src_owner] != rack[terms.dst_owner]
+        terms = terms.select(across)
+        _add_acks(rows, groups, terms, 1 + rack[terms.src_owner], 0)
     return SwitchEntries((SPINE, {}), rows, groups)
 
 
@@ -187,11 +187,11 @@ def _leaf_hosts(network: LeafSpine, leaf: int) -> list[ActionRows]:
     return [own, ActionRows(barrier.TABLE, LEAF_OF_ROOT, {"host_id": network.workers + leaves}, counted)]
 
 
-def _add_acks(rows: list[ActionRows], groups: Groups, found: Contributions, towards: IntArray, hosts: int) -> None:
+def _add_acks(rows: list[ActionRows], groups: Groups, terms: Contributions, towards: IntArray, hosts: int) -> None:
     """Groups of the ports behind which ACK of each sum is awaited; rare sets get all ``hosts`` in place of some."""
     if len(towards) and towards.max() > acknowledge.MASK_BITS:
         raise OfframpError(f"acks: expected at most {acknowledge.MASK_BITS} ports on a switch among several")
-    keys, at = np.unique(_keys(found.block_id, found.dst_id), return_inverse=True)
+    keys, at = np.unique(_keys(terms.block_id, terms.dst_id), return_inverse=True)
     masks = np.zeros(len(keys), np.int64)
     np.bitwise_or.at(masks, at, np.int64(1) << (towards - 1))
     sets, counts = np.unique(masks, return_counts=True)

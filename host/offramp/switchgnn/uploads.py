@@ -93,9 +93,9 @@ class Uploads:
 
 def lanes_of(values: Lanes, rows: IntArray, chunk: IntArray, lanes: int) -> Lanes:
     """``(m, lanes)`` features of some rows and chunks, zero-padded after the last one."""
-    found = np.zeros((len(rows), lanes), np.int32)
+    padded = np.zeros((len(rows), lanes), np.int32)
     for one in np.unique(chunk).tolist():
         of_one = np.flatnonzero(chunk == one)
         part = values[rows[of_one], lanes * one : lanes * (one + 1)]
-        found[of_one, : part.shape[1]] = part
-    return found
+        padded[of_one, : part.shape[1]] = part
+    return padded

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from offramp.switch_packets import PREFIX_BYTES, SwitchPackets, SwitchProtocol, at_least
 from offramp_base.wire.batch import PacketBatch
-from offramp_base.wire.ethernet import ETHER_TYPE_IPV4, ETHERNET, IPV4, ipv4_frame_prefix
 from offramp_base.wire.fields import Bytes, HeaderFormat
 
 SWITCHGNN = HeaderFormat(
@@ -56,14 +56,12 @@ PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
 """Header of one segment."""
 
 IP_PROTOCOL = 253  # for experiments and testing, RFC 3692
+PROTOCOL = SwitchProtocol(IP_PROTOCOL, SWITCHGNN)
 NO_ID = 0xFFFF_FFFF
-PREFIX_BYTES = ETHERNET.size + IPV4.size
-SHORT_FRAME_BYTES = PREFIX_BYTES + SWITCHGNN.size
+SHORT_FRAME_BYTES = PROTOCOL.header_end
 DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
 """Bytes of a frame with one segment, the shortest frame with a payload."""
 
-SWITCH_MAC = 0x0200_0000_FFFE
-SWITCH_IP = 0x0A00_FFFE
 LEAF_IP = 0x0A01_0000
 """IP address of leaf 0 among several switches; leaf i has the i-th one after it."""
 LEVEL_LEAF = 1
@@ -92,16 +90,6 @@ def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
     """The type that flags mean: a value of :class:`SwitchGnnPacketType`, or another number if they have no meaning."""
     flags = is_ack << 2 | is_fetch << 1 | resend
     return SwitchGnnPacketType.FETCH if flags == _FETCH_AGAIN else flags
-
-
-def worker_mac(worker: int) -> int:
-    """Locally administered MAC address of a worker."""
-    return 0x0200_0000_0000 + worker + 1
-
-
-def worker_ip(worker: int) -> int:
-    """IP address of a worker in 10.0.0.0/16."""
-    return 0x0A00_0001 + worker
 
 
 def is_newer(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -159,44 +147,19 @@ def build_frames(
 
 def frame_prefix(worker: int, segments: int) -> Bytes:
     """``(34,)`` Ethernet and IPv4 headers of ``worker``'s frames with ``segments`` segments, read-only."""
-    behind = frame_bytes(segments) - PREFIX_BYTES
-    return ipv4_frame_prefix(SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, behind)
-
-
-_WORD_BITS = 32
-_PLACES = {
-    f.name: (f.offset // _WORD_BITS, _WORD_BITS - f.offset % _WORD_BITS - f.width, f.mask) for f in SWITCHGNN.fields
-}
-"""Word, shift and mask of each field."""
+    return PROTOCOL.prefix(worker, frame_bytes(segments) - PREFIX_BYTES)
 
 
 @dataclass(frozen=True)
-class SwitchGnnPackets:
-    """The SwitchGNN packets of a batch, and how many frames were not such packets.
+class SwitchGnnPackets(SwitchPackets):
+    """The SwitchGNN packets of a batch; rows are at least 178 bytes long.
 
     Attributes:
-        frames: ``(n, >= 178)`` uint8, those frames that are whole SwitchGNN packets.
-        foreign: frames of another protocol.
         truncated: SwitchGNN frames that end before their header or payload does.
     """
 
-    frames: Bytes
-    foreign: int
+    protocol = PROTOCOL
     truncated: int
-
-    def __len__(self) -> int:
-        return len(self.frames)
-
-    def field(self, name: str) -> npt.NDArray[np.int64]:
-        """``(n,)`` values of a field of the SwitchGNN header."""
-        word, shift, mask = _PLACES[name]
-        values: npt.NDArray[np.int64] = self._words[:, word] >> shift & mask
-        return values
-
-    @cached_property
-    def _words(self) -> npt.NDArray[np.int64]:
-        """``(n, 4)`` header as 32-bit words; no field spans two of them."""
-        return np.ascontiguousarray(self.frames[:, PREFIX_BYTES:SHORT_FRAME_BYTES]).view(">u4").astype(np.int64)
 
     @cached_property
     def kind(self) -> npt.NDArray[np.int64]:
@@ -227,13 +190,9 @@ class SwitchGnnPackets:
 
 def parse_frames(batch: PacketBatch) -> SwitchGnnPackets:
     """Extract the whole SwitchGNN packets of ``batch``; others are counted, never an error."""
-    data, lengths = batch.data, batch.lengths
-    if data.shape[1] < DATA_FRAME_BYTES:
-        data = np.zeros((len(batch), DATA_FRAME_BYTES), np.uint8)
-        data[:, : batch.data.shape[1]] = batch.data
-    # A frame cut inside its IPv4 header has zeros there, and counts as foreign: nothing in it says otherwise.
-    ours = (data[:, _TOLD_AT] & _TOLD_BITS == _TOLD).all(axis=1)
-    whole = ours & (lengths >= _NEEDED[data[:, PREFIX_BYTES + _FLAGS]])
+    data = at_least(batch, DATA_FRAME_BYTES)
+    ours = PROTOCOL.recognised(data)
+    whole = ours & (batch.lengths >= _NEEDED[data[:, PREFIX_BYTES + _FLAGS]])
     count, complete = int(np.count_nonzero(ours)), int(np.count_nonzero(whole))
     return SwitchGnnPackets(data if complete == len(data) else data[whole], len(batch) - count, count - complete)
 
@@ -259,18 +218,6 @@ _FLAGS = SWITCHGNN.by_name["is_ack"].first
 _KINDS = _kinds_of_bytes()
 _NEEDED = _bytes_needed()
 """Bytes of a whole frame, for each value of the byte with the flags."""
-
-_IPV4_AT = {name: ETHERNET.size + field.first for name, field in IPV4.by_name.items()}
-_TOLD_BYTES = {  # what tells a SwitchGNN packet: where, which bits, what
-    ETHERNET.by_name["ether_type"].first: (0xFF, ETHER_TYPE_IPV4 >> 8),
-    ETHERNET.by_name["ether_type"].first + 1: (0xFF, ETHER_TYPE_IPV4 & 0xFF),
-    _IPV4_AT["version"]: (0xFF, 0x45),
-    _IPV4_AT["frag_offset"]: (0x1F, 0),
-    _IPV4_AT["frag_offset"] + 1: (0xFF, 0),
-    _IPV4_AT["protocol"]: (0xFF, IP_PROTOCOL),
-}
-_TOLD_AT = np.array(list(_TOLD_BYTES))
-_TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from offramp.switch_packets import host_mac
 from offramp.switchgnn.compiled_endpoint import CompiledSwitchGnnEndpoint
 from offramp.switchgnn.compiled_worker import CompiledWorker
 from offramp.switchgnn.endpoint import SwitchGnnEndpoint
 from offramp.switchgnn.rate import RateControl
-from offramp.switchgnn.wire import worker_mac
 from offramp.switchgnn.worker import Worker
 from offramp.switchgnn.worker_library import available
 from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
@@ -77,6 +77,6 @@ def open_worker(
         return stack.enter_context(closing(CompiledWorker(rank, plans, plain, timeout_s, **options)))
     io: FrameIO = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != FaultRates() else plain
     if TRANSPORTS[parse_link(link).transport].on_interface:
-        io = Addressed(io, worker_mac(rank))
+        io = Addressed(io, host_mac(rank))
     engine = CompiledSwitchGnnEndpoint if available() else SwitchGnnEndpoint
     return Worker(rank, plans, io, timeout_s, **options, gap_s=gap_s, rate=RateControl(), engine=engine)

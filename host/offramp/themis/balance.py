@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A better scheduler than Themis' greedy one: mixes of orders from the linear program, chunks sized to the mix.
+"""A better scheduler than Themis's greedy one: mixes of orders from the linear program, chunks sized to the mix.
 
 Themis cuts a collective into equal chunks and balances the loads as far as these allow; with few chunks, or if one
 chunk's order moves more than the imbalance, time is lost. Here the linear program gives the share of the bytes that
 each order should carry, chunks are sized to match the shares exactly, and the coarse simulation that Themis runs anyway
-(section 4.6.2) chooses among several such mixes, Themis' own orders and a greedy one with look-ahead. So the result is
+(section 4.6.2) chooses among several such mixes, Themis's own orders and a greedy one with look-ahead. So the result is
 never slower than Themis with smallest chunk first.
 """
 

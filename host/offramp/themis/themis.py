@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Themis' algorithm 1: each chunk gets the order of dimensions that puts most on the least loaded one (section 4.2)."""
+"""Themis's algorithm 1: each chunk gets the order of dimensions that loads the least loaded most (section 4.2)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def schedule(
     options: ThemisOptions | None = None,
     tracker: Tracker | None = None,
 ) -> ChunkSchedule:
-    """SCHEDULE_COLLECTIVE: Themis' orders for chunks of ``sizes`` bytes (algorithm 1, lines 1 to 16).
+    """SCHEDULE_COLLECTIVE: Themis's orders for chunks of ``sizes`` bytes (algorithm 1, lines 1 to 16).
 
     Args:
         network: the dimensions that take part.

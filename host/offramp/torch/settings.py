@@ -46,7 +46,7 @@ class NetworkSettings:
     interface: Annotated[str | None, Field("Address or network interface of Hermod's connections")] = None
     cluster: Annotated[
         Path | None,
-        Field("A cluster file: Themis' dimensions, and the switch, links and ports of all-reduce, unless given here"),
+        Field("A cluster file: Themis's dimensions, and the switch, links and ports of all-reduce, unless given here"),
     ] = None
     dimensions: Annotated[str | None, Field("Themis: file or name of the network whose dimensions the ranks fill")] = (
         None

@@ -116,9 +116,9 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
     with open_archive(path) as archive:
 
         def exactly(field: str, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-            found, dtype = archive.header(field)
-            if found != shape or dtype != np.dtype(kind):
-                raise foreign(f": {field} is {dtype} of shape {found}, not {kind} of shape {shape}")
+            actual, dtype = archive.header(field)
+            if actual != shape or dtype != np.dtype(kind):
+                raise foreign(f": {field} is {dtype} of shape {actual}, not {kind} of shape {shape}")
             return archive.values(field)
 
         text = str(archive.read("facts", "U", 0))

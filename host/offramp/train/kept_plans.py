@@ -40,7 +40,7 @@ class _Stored:
 
 
 def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> dict[int, SchemePlan]:
-    """As :func:`~offramp.train.switch_plans.plan_exchanges`; what took long is kept in the user's cache folder.
+    """Like :func:`~offramp.train.switch_plans.plan_exchanges`; what took long is kept in the user's cache folder.
 
     Raises:
         OfframpError: as :func:`~offramp.train.switch_plans.plan_exchanges`.

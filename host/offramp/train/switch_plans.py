@@ -67,10 +67,10 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     times = Counter(widths)
 
     def cost(options: list[Option]) -> float:
-        each = (one.prediction.seconds if free else one.made.wire_bytes for one in options)
-        return sum(times[one.made.features] * amount for one, amount in zip(options, each, strict=True))
+        each = (one.prediction.seconds if free else one.scheme_plan.wire_bytes for one in options)
+        return sum(times[one.scheme_plan.features] * amount for one, amount in zip(options, each, strict=True))
 
-    return _joined([option.made for option in min(by_lanes, key=cost)])
+    return _joined([option.scheme_plan for option in min(by_lanes, key=cost)])
 
 
 def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:

@@ -63,7 +63,7 @@ class Comparing:
         Args:
             problem: what is placed.
             iterations: iterations of training.
-            policies: of flows; placements are compared by online execution if it is among them, else by the first.
+            policies: flow policies; placements are compared by online execution if it is one, else by the first.
             seed: seed of the search. Volumes are others than those it has.
             within: seconds after which no further one is begun, nor the bound; two of each may be left out.
         """

@@ -18,7 +18,7 @@ def save(figure: Figure, path: Path, dpi: int = 110) -> None:
 
     Args:
         figure: to write.
-        path: of the file.
+        path: path of the file.
         dpi: dots per inch.
 
     Raises:

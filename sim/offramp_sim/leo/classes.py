@@ -60,7 +60,7 @@ class ScenarioClass:
         link_ns: least and most that a request takes there.
         load: draws further fields of :class:`~offramp_sim.leo.load.RequestLoad`.
         closed: share of closed loops.
-        most: of what all paths sustain, offered in an open loop.
+        most: offered load of an open loop, as a share of what all paths sustain.
         wrong: factor by which the selectors' table may be off.
         tenants: tenants with a selector each; the least and most of them.
         slow: factors of a slowdown of one path's node, and its begin and end, as fractions of the run.

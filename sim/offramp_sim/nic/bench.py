@@ -43,7 +43,8 @@ class NicRate(NamedTuple):
 
     Attributes:
         host_ns: processor time of the worker's process.
-        nic_ns: of the agent, or of testpmd; on ``loop`` with the other end of the link, which is in the same process.
+        nic_ns: processor time of the agent or testpmd; on ``loop`` it includes the link's other end, which is in the
+            same process.
     """
 
     link: str

@@ -46,7 +46,7 @@ class DfsCase(NamedTuple):
     Attributes:
         way: ``cpu``, ``nic`` or ``mix``.
         host: processors of requester, responder and their devices' threads.
-        agent: of the agent's cores; empty: none runs.
+        agent: the agent's cores; empty: no agent runs.
     """
 
     way: str

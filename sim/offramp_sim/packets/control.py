@@ -47,7 +47,7 @@ class Dcqcn:
     """Rates that receivers' notices of marks cut, and timer and byte counter raise (Zhu et al., SIGCOMM 2015).
 
     Attributes:
-        gain: g, of the estimate of congestion.
+        gain: g, the gain of the congestion estimate.
         notice_ps: least time between two notices to a flow.
         alpha_ps: time without a notice until the estimate falls.
         raise_ps: period of the timer.
@@ -110,7 +110,7 @@ def check(control: Control) -> None:
     """Refuse parameters with which no sender could work.
 
     Raises:
-        OfframpError: the parameter, and what is expected.
+        OfframpError: names the parameter, and what is expected.
     """
     name = type(control).__name__
     shares = ("gain", "cut", "largest_cut")

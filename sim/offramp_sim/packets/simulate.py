@@ -122,8 +122,8 @@ def simulate(
         until_ps: the latest time that is simulated.
         spray: whether each packet takes one of the equal paths at random; otherwise a flow keeps that of its hash.
         cores: number that simulate in parallel; results do not depend on it.
-        control: of the flows' congestion; None: they send at line rate, whatever happens. Links without a threshold for
-            marks get the control's own.
+        control: congestion control of the flows; None: they send at line rate, whatever happens. Links without a
+            threshold for marks get the control's own.
         watch: a queue whose length is recorded.
 
     Raises:

@@ -89,7 +89,7 @@ class Topology:
     Attributes:
         hosts, leaves: how many.
         levels: ``(l + 1,)`` nodes of each level, hosts first.
-        links: of all.
+        links: properties of all links.
         source, target: ``(p,)`` nodes at the ends of each port. Ports that lead to a node are next to each other; a
             switch's last one is its own, by which its pipeline keeps packets.
         switches: ``(s, Switch.WORDS)`` words of :class:`offramp_sim.packets.layout.SwitchRecord`.

@@ -148,11 +148,12 @@ class Item:
         name: ``system/item``.
         title: contents of the figure or table.
         seconds: approximate duration on two cores at scale 1.
-        run: called with scale and seed, with a folder of data sets if ``files`` is set, and with options by name.
+        run: called with :meth:`arguments`, and with options by name.
         evidence, source: evidence and source of the numbers that do not say it themselves.
         options: settings that the paper leaves open, or that we chose: values by name; without a referee, the first.
+        files: whether it can read data sets from a folder.
         sizes: scales at which a referee runs it; options vary at the first one.
-        seeded: whether it has randomness.
+        exact: whether it is a function of its options alone, without sizes and randomness.
     """
 
     name: str
@@ -164,11 +165,15 @@ class Item:
     options: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
     source: str = ""
     sizes: tuple[float, ...] = SIZES
-    seeded: bool = True
+    exact: bool = False
+
+    def arguments(self, scale: float, seed: int, folder: Path | None = None) -> tuple[Any, ...]:
+        """What ``run`` is given before its options: scale and seed, unless it is exact, and the folder of data sets."""
+        return () if self.exact else (scale, seed, folder) if self.files else (scale, seed)
 
     def reproduce(self, scale: float, seed: int, folder: Path | None = None, **options: Any) -> Reproduction:
         """Run it; ``folder`` may hold data sets in the files of their sources."""
-        reproduction = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
+        reproduction = self.run(*self.arguments(scale, seed, folder), **options)
         return replace(reproduction, evidence=self.evidence, source=self.source)
 
 
@@ -187,12 +192,28 @@ def reproduces(
     options: Mapping[str, Sequence[Any]] | None = None,
     source: str = "",
     sizes: tuple[float, ...] = SIZES,
-    seeded: bool = True,
+    exact: bool = False,
 ) -> Callable[[Run], Run]:
-    """Decorator that makes an :class:`Item` of a function of scale and seed, as its attributes say."""
+    """Decorator that makes an :class:`Item` of a function, as its attributes say."""
+    sizes = (1.0,) if exact else sizes
 
     def enter(run: Run) -> Run:
-        ITEMS.register(name)(Item(name, title, seconds, run, evidence, files, options or {}, source, sizes, seeded))
+        ITEMS.register(name)(Item(name, title, seconds, run, evidence, files, options or {}, source, sizes, exact))
         return run
 
     return enter
+
+
+def simulated(name: str, title: str, *, seconds: int, **more: Any) -> Callable[[Run], Run]:
+    """:func:`reproduces` of numbers that a model computes from inputs that are not the paper's results."""
+    return reproduces(name, title, seconds=seconds, evidence=Evidence.SIMULATED, **more)
+
+
+def measured(name: str, title: str, *, seconds: int, **more: Any) -> Callable[[Run], Run]:
+    """:func:`reproduces` of numbers that a clock or a counter of this machine gives."""
+    return reproduces(name, title, seconds=seconds, evidence=Evidence.MEASURED, **more)
+
+
+def exact(name: str, title: str, *, seconds: int, **more: Any) -> Callable[[Run], Run]:
+    """:func:`simulated` by a function of the options alone."""
+    return reproduces(name, title, **{"seconds": seconds, "evidence": Evidence.SIMULATED, "exact": True, **more})

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
+from offramp.switch_packets import PREFIX_BYTES, SWITCH_IP, SWITCH_MAC
 from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import (
     IP_PROTOCOL,
-    PREFIX_BYTES,
     SHORT_FRAME_BYTES,
-    SWITCH_IP,
-    SWITCH_MAC,
     SWITCHGNN,
     SwitchGnnPacketType,
     frame_bytes,

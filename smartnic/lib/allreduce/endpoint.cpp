@@ -16,11 +16,7 @@ constexpr std::size_t most_at_once = 16;  // when nothing comes: if the network 
 
 // Whether this is a whole all-reduce packet for a job.
 bool is_ours(Bytes frame, std::uint32_t job, std::size_t whole) {
-    if (frame.size() < header_bytes) return false;
-    const std::byte* ip = frame.data() + ethernet::size;
-    if (ethernet::ether_type(frame.data()) != ether_type_ipv4 || ipv4::version(ip) != 4 || ipv4::ihl(ip) != 5 ||
-        ipv4::protocol(ip) != ip_protocol)
-        return false;
+    if (frame.size() < header_bytes || !is_ipv4(frame.data(), ip_protocol)) return false;
     const std::byte* at = frame.data() + prefix_bytes;
     const unsigned kind = header::kind(at);
     return header::job(at) == job && kind <= static_cast<unsigned>(Kind::pull) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker's share of the plans that the switch has (offramp.switchgnn.local_block), read from what the host
-// wrote: nothing in it is believed before it is checked.
+// wrote; everything in it is checked before use.
 #pragma once
 
 #include <algorithm>
@@ -41,22 +41,22 @@ class Ids {
 struct Block {
     std::uint16_t id = 0;
     Numbers vertices;         // own ones, ascending
-    Numbers rows;             // of each among the rows of an exchange
-    Numbers need;             // contributions to each
-    Numbers fan_out;          // sums to which each is added
-    Numbers order;            // of uploads
-    Numbers sources;          // remote vertices that some need, ascending
+    Numbers rows;             // row of each in an exchange
+    Numbers need;             // number of contributions to each
+    Numbers fan_out;          // number of sums to which each is added
+    Numbers order;            // order of uploads
+    Numbers sources;          // remote vertices that own ones need, ascending
     Numbers indptr, targets;  // which own vertices need each source
     Numbers way_of;           // the way (a vertex and a leaf) of each entry of `targets`
     Numbers way_vertex;       // the vertex of each way
     Numbers remotes;          // remote vertices to whose sums own uploads are added, ascending
     Numbers reader_indptr, reader_locals;
     Ids vertex_ids, source_ids, remote_ids;
-    std::vector<std::uint8_t> alone;  // whether a vertex' row is in no other block of the plan
+    std::vector<std::uint8_t> alone;  // whether no other block of the plan has the vertex's row
 };
 
 struct Plan {
-    std::uint32_t chunks = 0, segments = 1;  // packets of a vector, segments of a packet at most
+    std::uint32_t chunks = 0, segments = 1;  // packets per vector, most segments per packet
     std::uint32_t boundary = 0;              // rows of an exchange
     std::vector<Block> blocks;
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "formats/ethernet.hpp"
 #include "formats/switchgnn.hpp"
+#include "ipv4.hpp"
 
 namespace offramp::switchgnn {
 
@@ -28,11 +28,7 @@ enum class Parsed { packet, foreign, truncated };
 
 // Recognises a whole packet; `foreign` is another protocol, or flags that mean nothing.
 [[nodiscard]] inline Parsed parse(Bytes frame, Packet& packet) {
-    if (frame.size() < prefix_bytes) return Parsed::foreign;
-    const std::byte* ip = frame.data() + ethernet::size;
-    if (ethernet::ether_type(frame.data()) != ether_type_ipv4 || ipv4::version(ip) != 4 || ipv4::ihl(ip) != 5 ||
-        ipv4::frag_offset(ip) != 0 || ipv4::protocol(ip) != ip_protocol)
-        return Parsed::foreign;
+    if (frame.size() < prefix_bytes || !is_ipv4(frame.data(), ip_protocol)) return Parsed::foreign;
     if (frame.size() < short_bytes) return Parsed::truncated;
     const std::byte* at = frame.data() + prefix_bytes;
     unsigned kind = unsigned{header::is_ack(at)} << 2 | unsigned{header::is_fetch(at)} << 1 | header::resend(at);

@@ -6,11 +6,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from offramp_p4.engine.faults import Steps, StepsExhausted
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tm.stages import Deliver, Emit, no_output
+
+if TYPE_CHECKING:
+    from offramp_p4.state import CloneSession
 
 
 class EnginePipeline(ABC):
@@ -90,6 +93,14 @@ class EnginePipeline(ABC):
         except StepsExhausted:
             self.waiting.clear()
             self._exhausted()
+
+    def _cloned(self, session: CloneSession, frame: bytes) -> bytes:
+        """The bytes of a session's copies, which count as clones."""
+        self.stats.clones += len(session.replicas)
+        if session.packet_length and len(frame) > session.packet_length:
+            self.stats.truncated += 1
+            return frame[: session.packet_length]
+        return frame
 
     def _exhausted(self) -> None:
         self.stats.exhausted += 1

@@ -26,7 +26,7 @@ class NativeTarget:
         plan: positions of everything in the context.
         actions: the numbers of the actions.
         externs, aggregates: emitters of calls of externs, by extern and method.
-        faults: of these, the ones that may leave a block.
+        faults: errors among these that may leave a block.
         clears_headers: whether a header that becomes valid has all fields 0, or those that were written before.
     """
 
@@ -53,7 +53,7 @@ class DirectTarget(NativeTarget):
 
     Attributes:
         layout: layout of one packet's memory.
-        states, table_of: of :class:`~offramp_p4.native.arrays.NativeArraysTarget`.
+        states, table_of: see :class:`~offramp_p4.native.arrays.NativeArraysTarget`.
     """
 
     def __init__(

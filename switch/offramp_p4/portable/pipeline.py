@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.layout import Memory
     from offramp_p4.engine.walk import Block
-    from offramp_p4.state import CloneSession
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_PORT: Final = 0xFFFF
@@ -183,16 +182,8 @@ class PortablePipeline(EnginePipeline):
         session = self.objects.pre.clones.get(number)
         if session is None:
             return
-        frame = self._truncated(session, frame)
-        self.stats.clones += len(session.replicas)
-        cos = session.class_of_service
+        frame, cos = self._cloned(session, frame), session.class_of_service
         self._send_copies(PortableCopy(frame, path, r.port, cos, r.instance, carried) for r in session.replicas)
-
-    def _truncated(self, session: CloneSession, frame: bytes) -> bytes:
-        if session.packet_length and len(frame) > session.packet_length:
-            self.stats.truncated += 1
-            return frame[: session.packet_length]
-        return frame
 
     def _notify(self, m: Memory, cell: int) -> None:
         if m[cell] and self.on_digest is not None:

@@ -228,7 +228,7 @@ class P4Device:
 
 
 def check_device(device: P4Device, device_id: int) -> None:
-    """Whether a request is for this device.
+    """Check that a request is for this device.
 
     Raises:
         RpcError: NOT_FOUND.

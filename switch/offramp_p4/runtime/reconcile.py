@@ -64,7 +64,7 @@ def _entities(old: Pipeline) -> Iterator[Any]:
 
 
 def _check_same(old: Pipeline, new: Pipeline, entity: Any) -> None:
-    """Whether the objects that an entity names mean the same in both programs.
+    """Check that the objects that an entity names mean the same in both programs.
 
     Raises:
         RpcError: they do not.

@@ -48,7 +48,7 @@ class Role:
     message: Any = None
 
     def check_write(self, entity: Any) -> None:
-        """Whether the role may write an entity.
+        """Check that the role may write an entity.
 
         Raises:
             RpcError: PERMISSION_DENIED.

@@ -21,9 +21,9 @@ class WireProtocol:
         name: name in messages to people.
         service: service name in the paths of its methods.
         unary: methods of one request and one response.
-        read, stream: of Read and StreamChannel, where the protocol has them: its service is a :class:`ControlEndpoint`.
+        read, stream: methods Read and StreamChannel of a protocol whose service is a :class:`ControlEndpoint`.
         kept: the stream message that reaches even a client that does not read.
-        subscribe: of Subscribe, where the protocol has it: its service is a :class:`TelemetryEndpoint`.
+        subscribe: method Subscribe of a protocol whose service is a :class:`TelemetryEndpoint`.
     """
 
     name: str

@@ -39,7 +39,7 @@ class EntryBatch:
         return len(self.keys[0]) if self.keys else 0
 
     def check(self, kinds: Sequence[str], widths: Sequence[int], arg_widths: Sequence[int], where: str) -> None:
-        """Whether the columns are those of a table, of equal length, and what is in them fits.
+        """Check that the columns are those of a table and of equal length, and that their values fit.
 
         Raises:
             StateError: they are not; what and where.

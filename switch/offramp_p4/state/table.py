@@ -59,15 +59,15 @@ class TableEntry:
 class TableState:
     """The entries and the default action of one table.
 
-    One thread may change it while another one runs packets: a packet finds what there was before a change or after it.
+    One thread may change it while another one runs packets: a packet sees the state before a change or after it.
 
     Attributes:
         lookup: function from the unsigned key values (``selector`` keys left out) to the winning entry or None.
         hits, misses: look-ups since the last reset.
         default: action that a miss runs.
         default_entry: metadata and direct counter of the default entry.
-        notes_hits: each entry's ``last_hit_us`` is kept.
-        needs_priority: entries are ordered by priority, the highest first (the first inserted among equals).
+        notes_hits: whether each entry's ``last_hit_us`` is kept.
+        needs_priority: whether entries are ordered by priority, the highest first (the first inserted among equals).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class TableState:
         self.reset()
 
     def reset(self) -> None:
-        """Only the entries and the default action of the source."""
+        """Restore the entries and the default action of the source."""
         with self._lock:
             self._entries.clear()
             self.default = _source_action(self.table.default)
@@ -176,7 +176,7 @@ class TableState:
         return self._find(self._normalise(keys, priority), priority)
 
     def set_default(self, action: ActionData | None) -> None:
-        """Change the default action, or with None bring back the one of the source."""
+        """Change the default action; None restores the one of the source."""
         if action is not None:
             if self.table.const_default and action != self.default:
                 raise StateError("permission_denied", f"table {self.name}: the default action is const")
@@ -200,7 +200,7 @@ class TableState:
             self._changed()
 
     def _changed(self) -> None:
-        """Have the next look-up build its structures anew, so that bulk loading builds them once."""
+        """Make the next look-up rebuild its structures, so that bulk loading builds them once."""
         self._finder: Finder | None = None
         self.lookup = self._entries.get if self._exact else self._first_lookup
 
@@ -277,7 +277,7 @@ class TableState:
         self.check_action(action, as_default=as_default)
 
     def check_action(self, action: ActionData, *, as_default: bool = False) -> None:
-        """Whether entries (or members of the table's profile) may run ``action`` with these arguments.
+        """Check that entries (or members of the table's profile) may run ``action`` with these arguments.
 
         Raises:
             StateError: the action is not the table's, or an argument is missing or out of range.
@@ -353,7 +353,7 @@ def source_ranks(table: ir.MatchTable) -> list[int]:
 
 
 def _ranks(table: ir.MatchTable) -> list[int]:
-    """The smallest wins.
+    """The rank of each entry of the source; the smallest wins.
 
     Without priorities in the source the first entry wins. The annotation ``@priority(n)`` is p4c's older form
     for bmv2, in which the smallest number wins and an entry without it has its position.

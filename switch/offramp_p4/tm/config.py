@@ -17,7 +17,7 @@ MAX_PORT = 510
 
 
 def check(what: str, value: float | None, *, least: int = 1) -> None:
-    """Whether a number is None or at least ``least``.
+    """Check that a number is None or at least ``least``.
 
     Raises:
         OfframpError: it is not; names ``what``.

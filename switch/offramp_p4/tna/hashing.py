@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tofino's hashes: functions of a number of given width, as p4c's Tofino back end sets up the hash matrix.
 
-A CRC sees the number with zeros in front that fill the first byte, an exclusive or sees zeros behind it.
-Wider results than the algorithm's repeat a CRC and are 0 above the others.
+A CRC is computed over the number with leading zeros up to whole bytes, an exclusive or with trailing zeros up to whole
+words. A result wider than the algorithm's repeats a CRC; the upper bits of other results are 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Hash = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Crc:
-    """Parameters of a CRC (Rocksoft model); ``reverse`` for input bytes and result."""
+    """Parameters of a CRC (Rocksoft model); ``reverse`` reflects the input's bytes and the result."""
 
     width: int
     poly: int
@@ -91,7 +91,7 @@ def _plain(p: Crc) -> Callable[[bytes], int]:
 
 
 def reflect(value: int, width: int) -> int:
-    """The bits of ``value`` in the other order."""
+    """The bits of ``value`` in reverse order."""
     return int(format(value, f"0{width}b")[::-1], 2)
 
 
@@ -145,10 +145,10 @@ def hash_of(i: ir.ExternInstance, bits: int, seed: int, pairs: tuple[FieldPair, 
         i: the object.
         bits: bits of the data.
         seed: seed of the switch, for HashAlgorithm_t.RANDOM.
-        pairs: pairs of fields that it does not tell apart.
+        pairs: pairs of fields whose order does not change the hash.
 
     Raises:
-        Unsupported: it needs a polynomial, and has none.
+        Unsupported: the algorithm needs a polynomial, and the object has none.
     """
     if pairs:
         plain = hash_of(i, bits, seed)

@@ -177,12 +177,7 @@ class TnaPipeline(EnginePipeline):
         session = self.objects.pre.clones.get(number)
         if session is None:
             return
-        copy = header + packet
-        if session.packet_length and len(copy) > session.packet_length:
-            copy = copy[: session.packet_length]
-            self.stats.truncated += 1
-        self.stats.clones += len(session.replicas)
-        cos = session.class_of_service
+        copy, cos = self._cloned(session, header + packet), session.class_of_service
         self.waiting.extend(EgressCopy(r.port, copy, r.instance, cos=cos) for r in session.replicas)
 
     # --- egress

@@ -11,7 +11,7 @@ from offramp_p4_tools.gnmi.model import MODELS
 
 
 def check_extensions(request: Any) -> None:
-    """Whether a request is without extensions: one that is passed over could be what keeps two clients apart.
+    """Check that a request has no extensions: an ignored one could be what keeps two clients apart.
 
     Raises:
         RpcError: UNIMPLEMENTED.

@@ -41,7 +41,7 @@ class GnmiService:
     """gNMI for the ports of one device; methods may be called from many threads.
 
     Args:
-        panel: the ports.
+        panel: the device's ports.
     """
 
     wire = WIRE
@@ -122,12 +122,12 @@ class _LinkObserver:
         """Ignore digests, which gNMI does not report."""
 
     def next_ns(self, pipeline: Pipeline) -> int | None:
-        """Next time to act, never."""
+        """The observer never has to act at a time."""
         del pipeline
         return None
 
     def send(self, pipeline: Pipeline, now_ns: int) -> None:
-        """There is nothing to tell."""
+        """Send nothing."""
 
     def links_changed(self) -> None:
         """A port has come up or gone down."""

@@ -19,7 +19,7 @@ Known = tuple[int, InterfaceLeaf, Scalar]
 
 
 def check_encoding(encoding: int) -> None:
-    """Whether an encoding is offered.
+    """Check that an encoding is supported.
 
     Raises:
         RpcError: UNIMPLEMENTED.

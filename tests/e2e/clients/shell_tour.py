@@ -42,8 +42,8 @@ expect(2, ethernet(1))
 forward(1, 3).modify()
 send(1, ethernet(1))
 expect(3, ethernet(1))
-found = list(sh.TableEntry("IngressImpl.mac").read())
-assert [e.action["port"].value for e in found] == [b"\x03"], found
+entries = list(sh.TableEntry("IngressImpl.mac").read())
+assert [e.action["port"].value for e in entries] == [b"\x03"], entries
 forward(1, 3).delete()
 assert list(sh.TableEntry("IngressImpl.mac").read()) == []
 assert refused(forward(1, 3).delete)

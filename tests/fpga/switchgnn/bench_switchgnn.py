@@ -10,6 +10,7 @@ from cocotb.triggers import RisingEdge
 from offramp_pynq.registers import SWITCHGNN_REGS, SWITCHGNN_REGS_VERSION
 
 from offramp.p4src import p4_source
+from offramp.switch_packets import host_mac
 from offramp.switchgnn.card_tables import edge_entries, vertex_entries
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.telemetry import Disposition
@@ -21,7 +22,6 @@ from offramp.switchgnn.wire import (
     build_frames,
     frame_bytes,
     parse_frames,
-    worker_mac,
 )
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
@@ -86,15 +86,15 @@ class Recorder:
     """The reference and the P4 program side by side, and what came to them and left.
 
     Attributes:
-        told: frames, each with what leaves for it as a card sends it; None where the switch lost everything.
+        exchanged: frames, each with what leaves for it as a card sends it; None where the switch lost everything.
     """
 
     def __init__(self, job, program):
-        self.job, self.program, self.told = job, program, []
+        self.job, self.program, self.exchanged = job, program, []
 
     def fresh(self):
         """A switch with the job and nothing else."""
-        self.told.append(None)
+        self.exchanged.append(None)
         self.reference = ReferenceSwitch(self.job.plans, self.job.ports)
         self.program.reset()
         direct.load(self.program, self.job.plans, self.job.ports)
@@ -106,7 +106,7 @@ class Recorder:
     def one(self, port, frame):
         out = self.reference.process_one(port, frame)
         assert sorted(out) == sorted(self.program.process(PacketBatch.of([(port, frame)])))
-        self.told.append((frame, self._of_card(out)))
+        self.exchanged.append((frame, self._of_card(out)))
         return out
 
     def _of_card(self, out):
@@ -119,7 +119,7 @@ class Recorder:
                 SwitchGnnPacketType.FETCH,
                 SwitchGnnPacketType.DONE,
             )
-            to = worker_mac(self.job.ports.index(port)).to_bytes(6, "big")
+            to = host_mac(self.job.ports.index(port)).to_bytes(6, "big")
             frames_for_card.append(to + frame[6 : SHORT_FRAME_BYTES if short else DATA_FRAME_BYTES])
         return frames_for_card
 
@@ -163,7 +163,7 @@ def program():
 
 async def replay(board, recorder):
     """Every frame again, through the board; what left must be what leaves."""
-    for entry in recorder.told:
+    for entry in recorder.exchanged:
         if entry is None:
             await board.load(recorder.job.plans)
             continue
@@ -194,7 +194,7 @@ async def whole_jobs(dut):
         await replay(board, recorder)
         counts = recorder.counts()
         assert await board.counts() == counts, seed
-        frames += len(recorder.told)
+        frames += len(recorder.exchanged)
         sums += counts[Disposition.COMPLETED] + counts[Disposition.DELIVERED]
     report(frames=frames, sums=sums)
 
@@ -227,10 +227,10 @@ async def spoilt_packets(dut):
         jobs = JOBS[chosen["jobs"]](seed)
         recorder = Recorder(jobs.job, switch)
         jobs.run(recorder.fresh)
-        frames = [entry[0] for entry in recorder.told if entry]
-        recorder.told.clear()
+        frames = [entry[0] for entry in recorder.exchanged if entry]
+        recorder.exchanged.clear()
         recorder.fresh()
-        macs = {worker_mac(worker).to_bytes(6, "big"): port for worker, port in enumerate(jobs.job.ports)}
+        macs = {host_mac(worker).to_bytes(6, "big"): port for worker, port in enumerate(jobs.job.ports)}
         for frame in frames:
             given = [frame] if dice.random() < 0.9 else []
             if dice.random() < 0.3:

@@ -10,12 +10,12 @@ import pytest
 from allreduce_lab import TARGETS, make
 from offramp_p4 import PlainSwitch
 
-_made = cache(make)
+_cached = cache(make)
 
 
 @pytest.fixture(params=TARGETS)
 def switch(request: pytest.FixtureRequest) -> PlainSwitch:
     """A switch that has nothing but its program."""
-    lab_switch = _made(request.param)
+    lab_switch = _cached(request.param)
     lab_switch.reset()
     return lab_switch

@@ -14,7 +14,8 @@ from allreduce_oracle import exact_sum, random_tensor
 from offramp.allreduce.endpoint import AllReduceEndpoint
 from offramp.allreduce.numbers import CODES
 from offramp.allreduce.rank_endpoint import RankEndpoint, make_endpoint
-from offramp.allreduce.wire import ALLREDUCE, HEADER_BYTES, PREFIX_BYTES, AllReducePacketType, frame_bytes
+from offramp.allreduce.wire import ALLREDUCE, HEADER_BYTES, AllReducePacketType, frame_bytes
+from offramp.switch_packets import PREFIX_BYTES
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 

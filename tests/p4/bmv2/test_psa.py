@@ -41,7 +41,7 @@ def _through(program: ir.Program) -> ir.Program:
     return from_json(json.dumps(to_json(program)), "p.json")
 
 
-def _both(text: str, engine: str, **options: Any) -> list[AnySwitch]:
+def _direct_and_through(text: str, engine: str, **options: Any) -> list[AnySwitch]:
     program = load_text(text)
     return [make_switch(p, engine, **options) for p in (program, _through(program))]
 
@@ -58,7 +58,7 @@ def _ways() -> str:
 
 @pytest.fixture(scope="module")
 def ways(engine: str) -> list[AnySwitch]:
-    switches = _both(_ways(), engine, cpu_port=255, max_passes=20)
+    switches = _direct_and_through(_ways(), engine, cpu_port=255, max_passes=20)
     for switch in switches:
         switch.pre.multicast[7] = (Replica(4, 1), Replica(5, 2))
         switch.pre.clones[8] = CloneSession((Replica(6, 3),), class_of_service=2)
@@ -94,7 +94,7 @@ def test_metadata_of_the_normal_way_are_kept_and_others_are_not(engine: str) -> 
         deparse="if (psa_normal(o)) { n.c = m.m + 1; }",
         egress="h.w.c = m.m;",
     )
-    for switch in _both(text, engine):
+    for switch in _direct_and_through(text, engine):
         switch.pre.clones[1] = CloneSession((Replica(2, 0),))
         sent = dict(switch.process_one(0, bytes(8)))
         assert sent == {1: bytes.fromhex("0000123500000000"), 2: bytes(8)}
@@ -128,7 +128,7 @@ EXTERNS = {
 @pytest.mark.parametrize("name", EXTERNS)
 def test_externs(name: str, engine: str) -> None:
     objects, body = EXTERNS[name]
-    direct, through = _both(psa_program(objects=objects, body=body), engine)
+    direct, through = _direct_and_through(psa_program(objects=objects, body=body), engine)
     for packet in ("01020304050607ff", "ff00ffffffffffff", "0000000000000000"):
         sent = direct.process_one(3, bytes.fromhex(packet))
         assert through.process_one(3, bytes.fromhex(packet)) == sent
@@ -146,7 +146,7 @@ DEPARSERS = {
 @pytest.mark.parametrize("name", DEPARSERS)
 def test_deparsers(name: str, engine: str) -> None:
     text = psa_program(sums="InternetChecksum() q;", deparse=DEPARSERS[name])
-    direct, through = _both(text, engine)
+    direct, through = _direct_and_through(text, engine)
     seen = set()
     for packet in ("0102030405060708", "0002030405060708", "0102000005060708", "0000000000000000"):
         sent = direct.process_one(3, bytes.fromhex(packet))
@@ -159,7 +159,9 @@ def test_digests(engine: str) -> None:
     declared, sums = "struct told_t { bit<8> a; bit<16> m; }", "Digest<told_t>() told;"
     deparse = "if (h.w.b == 1) { told.pack({ h.w.a, m.m }); }"
     seen: list[list[tuple[str, tuple[Any, ...]]]] = []
-    for switch in _both(psa_program(declared=declared, sums=sums, body="m.m = h.w.c;", deparse=deparse), engine):
+    for switch in _direct_and_through(
+        psa_program(declared=declared, sums=sums, body="m.m = h.w.c;", deparse=deparse), engine
+    ):
         seen.append([])
         switch.on_digest = lambda d: seen[-1].append((d.name, d.values))
         for packet in ("0501000700000000", "0600000700000000"):
@@ -172,7 +174,7 @@ def test_counters_and_direct_counters(engine: str) -> None:
     action hit(bit<8> x) {{ k.count(); h.w.b = x; }}
     table t {{ key = {{ h.w.a : exact; }} actions = {{ hit; NoAction; }} default_action = NoAction;
                psa_direct_counter = k; }}"""
-    for switch in _both(psa_program(objects=objects, body="c.count(h.w.b); t.apply();"), engine):
+    for switch in _direct_and_through(psa_program(objects=objects, body="c.count(h.w.b); t.apply();"), engine):
         table = switch.tables["I.t"]
         table.insert(TableEntry((Exact(1),), ActionData("I.hit", (9,))))
         for packet in ("0101000000000000", "0103000000000000", "0201000000000000", "01ff000000000000"):
@@ -185,7 +187,7 @@ def test_direct_meters_measure_at_every_hit(engine: str) -> None:
     objects = """DirectMeter(PSA_MeterType_t.PACKETS) rate;
     action run() { h.w.b = rate.execute() == PSA_MeterColor_t.RED ? 8w9 : 8w1; }
     table t { key = { h.w.a : exact; } actions = { run; } default_action = run; psa_direct_meter = rate; }"""
-    for switch in _both(psa_program(objects=objects, body="t.apply();"), engine):
+    for switch in _direct_and_through(psa_program(objects=objects, body="t.apply();"), engine):
         entry = TableEntry((Exact(1),), ActionData("I.run"))
         entry.meter = MeterCell()
         switch.tables["I.t"].insert(entry)
@@ -195,7 +197,7 @@ def test_direct_meters_measure_at_every_hit(engine: str) -> None:
 
 
 def test_a_program_with_everything(engine: str) -> None:
-    direct, through = _both(ALL.read_text(), engine)
+    direct, through = _direct_and_through(ALL.read_text(), engine)
     for switch in (direct, through):
         switch.tables["I.t"].insert(TableEntry((Exact(9), Ternary(3, 0xFFFFFFFF)), ActionData("I.to", (5,)), 1))
     left = []
@@ -232,7 +234,7 @@ def test_stacks_are_empty_when_egress_begins(engine: str) -> None:
     text = psa_program(start="p.extract(h.s.next); p.extract(h.s.next); transition accept;")
     text = text.replace("m.m = n.c;", "p.extract(h.s.next); p.extract(h.s.next);")
     assert "pop" in [p["op"] for p in _primitives(to_json(load_text(text)), "parsers")]
-    direct, through = (switch.process_one(3, bytes(24)) for switch in _both(text, engine))
+    direct, through = (switch.process_one(3, bytes(24)) for switch in _direct_and_through(text, engine))
     assert through == direct
     assert len(direct) == 1
 
@@ -249,7 +251,7 @@ def _reduced(text: str) -> str:
 @pytest.mark.parametrize("seed", [3, 60])
 def test_a_random_program(seed: int) -> None:
     program = PsaWriter(Random(seed), 8, portable=True).program()
-    switches = _both(_reduced(program.text), "python", max_passes=8)
+    switches = _direct_and_through(_reduced(program.text), "python", max_passes=8)
     for switch in switches:
         switch.pre.clones[1] = CloneSession((Replica(4, 1), Replica(5, 2)), class_of_service=3)
         switch.pre.multicast[1] = (Replica(1, 1), Replica(2, 2))

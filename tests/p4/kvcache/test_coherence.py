@@ -58,7 +58,7 @@ class Operation:
     begun: int
     due: int
     ended: int = -1
-    told: CacheFrame | None = None
+    answered: CacheFrame | None = None
 
 
 @dataclass
@@ -129,7 +129,7 @@ class World:
         operation = self.open.get(client)
         assert frame.client == client
         if operation is not None and frame.request == operation.frame.request and frame.kind is CacheFrameType.REPLY:
-            operation.ended, operation.told = self.now, frame
+            operation.ended, operation.answered = self.now, frame
             self.by_switch += frame.by_switch
             del self.open[client]
 
@@ -140,7 +140,7 @@ class World:
             for answer in connection.poll():
                 version, value = versioned(answer)
                 reply = operation.frame.answer(self.front._shown(version), value or operation.frame.value)
-                operation.ended, operation.told = self.now, reply
+                operation.ended, operation.answered = self.now, reply
                 self.directly += 1
                 del self.open[client]
         elif self.rng.random() < 0.3:
@@ -176,29 +176,29 @@ class World:
 
 def check(operations: list[Operation]) -> None:
     """As of one register for each key."""
-    ended = [each for each in operations if each.told is not None]
+    ended = [each for each in operations if each.answered is not None]
     values: dict[tuple[int, int], bytes] = {}
     writes: dict[tuple[int, int], Operation] = {}
     for each in ended:
-        at = each.frame.key, each.told.version
-        assert each.told.key == each.frame.key
-        assert values.setdefault(at, each.told.value) == each.told.value, "a version has one value"
+        at = each.frame.key, each.answered.version
+        assert each.answered.key == each.frame.key
+        assert values.setdefault(at, each.answered.value) == each.answered.value, "a version has one value"
         if each.frame.kind is CacheFrameType.PUT:
-            assert each.told.value == each.frame.value, "a write is told of its own value"
+            assert each.answered.value == each.frame.value, "a write is told of its own value"
             assert writes.setdefault(at, each) is each, "two writes have one version"
     for one in ended:
         for other in ended:
             if one.frame.key == other.frame.key and one.ended < other.begun:
-                assert other.told.version >= one.told.version, (one, other)
+                assert other.answered.version >= one.answered.version, (one, other)
                 if other.frame.kind is CacheFrameType.PUT:
-                    assert other.told.version > one.told.version, (one, other)
+                    assert other.answered.version > one.answered.version, (one, other)
 
 
 def lab_of(target: str) -> Lab:
-    return made(*target.split("-"))
+    return laboratory(*target.split("-"))
 
 
-def made(name: str, engine: str) -> Lab:
+def laboratory(name: str, engine: str) -> Lab:
     return Lab(engine, _Inlined(p4_text(f"kvcache/{name}.p4", {"SLOTS": 4})))
 
 
@@ -231,7 +231,7 @@ def run(world: World, steps: int) -> list[Operation]:
 def test_nobody_is_told_what_is_older(address: str, target: str, trouble: float) -> None:
     world = World(lab_of(target), address, random.Random(f"{target} {trouble}"), trouble, keys=5)
     check(run(world, 1500))
-    ended = sum(each.told is not None for each in world.operations)
+    ended = sum(each.answered is not None for each in world.operations)
     assert ended > (800 if trouble == 0 else 80)
     # both ways are taken; how often each depends on how fast the store answers beside other work
     assert min(world.by_switch, world.directly) > 0.005 * ended
@@ -380,7 +380,7 @@ def test_changes_by_others_are_in_the_switch_before_anybody_hears_of_them(wire) 
 
 
 def test_slots_and_keys_that_are_none(wire) -> None:
-    world = wire(made("v1model", "python"), {key: bytes(64) for key in range(9)})
+    world = wire(laboratory("v1model", "python"), {key: bytes(64) for key in range(9)})
     world.front.hold(range(9))
     world.settle()
     assert world.control.held == {0, 1, 2, 3}
@@ -392,7 +392,7 @@ def test_slots_and_keys_that_are_none(wire) -> None:
 
 
 def test_a_write_is_executed_once_however_late_it_comes(wire) -> None:
-    world = wire(made("v1model", "python"), {1: bytes(64)})
+    world = wire(laboratory("v1model", "python"), {1: bytes(64)})
     writes = [
         CacheFrame(STORE_MAC, mac(0), CacheFrameType.PUT, 0, n, 1, 0, bytes([n % 256]) * 64) for n in range(1, 1500)
     ]

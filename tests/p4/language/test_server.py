@@ -69,11 +69,11 @@ class Editor:
         self.client = client.LanguageClient("editor", "1")
         self.texts = {"program.p4": PROGRAM, "headers.p4": HEADERS}
         self.folder = folder
-        self.told: asyncio.Queue[lsp.PublishDiagnosticsParams] = asyncio.Queue()
+        self.published_by_server: asyncio.Queue[lsp.PublishDiagnosticsParams] = asyncio.Queue()
 
         @self.client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def _(params: lsp.PublishDiagnosticsParams) -> None:
-            self.told.put_nowait(params)
+            self.published_by_server.put_nowait(params)
 
     def uri(self, name: str) -> str:
         return (self.folder / name).as_uri()
@@ -100,7 +100,7 @@ class Editor:
 
     async def faults(self, name: str) -> list[str]:
         while True:
-            published = await asyncio.wait_for(self.told.get(), 60)
+            published = await asyncio.wait_for(self.published_by_server.get(), 60)
             if published.uri == self.uri(name):
                 return [f"{each.range.start.line + 1}: {each.message}" for each in published.diagnostics]
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.p4
 USE = "hdr.h.a = hdr.s[0].a;"  # so that no header is unused
 
 
-def found(*args: str, **parts: str) -> list[tuple[str, str]]:
+def warned(*args: str, **parts: str) -> list[tuple[str, str]]:
     """(rule, the text at the warning's place) of each warning."""
     source = program(*args, **parts)
     lines = source.splitlines()
@@ -23,7 +23,7 @@ def found(*args: str, **parts: str) -> list[tuple[str, str]]:
 
 
 def rules(*args: str, **parts: str) -> list[str]:
-    return [rule for rule, _ in found(*args, **parts)]
+    return [rule for rule, _ in warned(*args, **parts)]
 
 
 TABLE = "table t {{ key = {{ hdr.h.a: {kind}; }} actions = {{ NoAction; }} {rest} }}"
@@ -63,13 +63,13 @@ def test_overlapping_entries() -> None:
     entries = "size = 4; entries = {{ 1 &&& 3: NoAction(); {second} }}"
     clash = TABLE.format(kind="ternary", rest=entries.format(second="5 &&& 7: NoAction();"))
     apart = TABLE.format(kind="ternary", rest=entries.format(second="2 &&& 3: NoAction();"))
-    assert found(USE + "t.apply();", local=clash)[0][0] == "entry-priority"
+    assert warned(USE + "t.apply();", local=clash)[0][0] == "entry-priority"
     assert rules(USE + "t.apply();", local=apart) == []
 
 
 def test_parser_states() -> None:
     lost = "state lost { transition accept; }"
-    assert found(USE, states=lost) == [("unreachable-state", lost[6:])]
+    assert warned(USE, states=lost) == [("unreachable-state", lost[6:])]
     select = "transition select(hdr.h.a) { default: accept; 8w1: reject; }"
     assert rules(USE, pbody=select) == ["unreachable-case"]
 

@@ -95,7 +95,7 @@ def test_packets_shorter_than_headers() -> None:
     twins = Twins(load_text(REFLECT))
     twins.send([(1, bytes(range(n))) for n in range(9)])
     twins.send([(1, b"")])
-    assert [switch.process_one(1, b"") for switch in twins.both] == [[(1, b"")]] * 2
+    assert [switch.process_one(1, b"") for switch in twins.engines] == [[(1, b"")]] * 2
     assert twins.native.stats.parse_errors == 6
 
 

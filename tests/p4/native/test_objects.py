@@ -121,10 +121,10 @@ def test_counters_and_meters() -> None:
         twins.each(lambda s, parts=parts: s.tables["I.t"].insert(TableEntry(*parts)))
         if i % 3 == 0:
             twins.send(frames(rng, 5))
-    kept = [s.tables["I.t"].get((Ternary(2, 3),), 1) for s in twins.both]
+    kept = [s.tables["I.t"].get((Ternary(2, 3),), 1) for s in twins.engines]
     twins.each(lambda s: s.tables["I.t"].delete((Ternary(2, 3),), 1))
     twins.send(frames(rng))
-    for switch, entry in zip(twins.both, kept, strict=True):
+    for switch, entry in zip(twins.engines, kept, strict=True):
         assert entry is not None
         switch.tables["I.t"].insert(entry)
     twins.at(2_100_000)
@@ -254,7 +254,7 @@ def test_messages_digests_and_checks(caplog: pytest.LogCaptureFixture) -> None:
     twins = Twins(load_text(TALKATIVE))
     twins.send(packets)
     assert len(twins.digests[0]) == 2 * 4 * 5
-    for switch in twins.both:
+    for switch in twins.engines:
         caplog.clear()
         with caplog.at_level(logging.INFO, "offramp_p4"):
             for packet in packets:

@@ -38,47 +38,47 @@ def fresh(ranges: bool) -> Twins:
     return pair
 
 
-def search(both: Twins) -> PatternSearch:
-    table = both.native.tables[TABLE]
+def search(pair: Twins) -> PatternSearch:
+    table = pair.native.tables[TABLE]
     assert isinstance(table, NativeTable)
     assert isinstance(table._search, PatternSearch)
     return table._search
 
 
-def insert(both: Twins, entries: Listed) -> None:
+def insert(pair: Twins, entries: Listed) -> None:
     for number, (keys, priority) in enumerate(entries):
         action = ActionData("FiltersIngress.to", ((priority + number) % 500,))
-        both.each(lambda s, k=keys, a=action, p=priority: s.tables[TABLE].insert(TableEntry(k, a, p)))
+        pair.each(lambda s, k=keys, a=action, p=priority: s.tables[TABLE].insert(TableEntry(k, a, p)))
 
 
-def delete(both: Twins, entries: Listed) -> None:
+def delete(pair: Twins, entries: Listed) -> None:
     for keys, priority in entries:
-        both.each(lambda s, k=keys, p=priority: s.tables[TABLE].delete(k, p))
+        pair.each(lambda s, k=keys, p=priority: s.tables[TABLE].delete(k, p))
 
 
-def look_up(both: Twins, entries: Listed, ranges: bool, packets: int = 300) -> None:
+def look_up(pair: Twins, entries: Listed, ranges: bool, packets: int = 300) -> None:
     """Packets of which nine in ten match one of the entries, also where another one wins."""
     load = filters([keys for keys, _ in entries], "look-ups", ranges=ranges, packets=packets, seed=len(entries))
-    both.send([frame for batch in load.batches for frame in batch])
+    pair.send([frame for batch in load.batches for frame in batch])
 
 
 def distinct(keys: Sequence[Keys], priority: Callable[[int], int]) -> Listed:
     return list({(k, priority(i)): None for i, k in enumerate(keys)})
 
 
-def change_in_parts(both: Twins, entries: Listed, ranges: bool, rng: random.Random) -> None:
+def change_in_parts(pair: Twins, entries: Listed, ranges: bool, rng: random.Random) -> None:
     """Insert in parts, delete in random order, insert what was deleted again, in another order."""
     for at in range(0, len(entries), 700):
-        insert(both, entries[at : at + 700])
-        look_up(both, entries[: at + 700], ranges)
+        insert(pair, entries[at : at + 700])
+        look_up(pair, entries[: at + 700], ranges)
     gone = rng.sample(entries, len(entries) * 2 // 3)
-    delete(both, gone)
-    look_up(both, entries, ranges)
+    delete(pair, gone)
+    look_up(pair, entries, ranges)
     rng.shuffle(gone)
-    insert(both, gone)
-    look_up(both, entries, ranges)
-    both.each(lambda s: s.tables[TABLE].clear())
-    look_up(both, entries, ranges, 10)
+    insert(pair, gone)
+    look_up(pair, entries, ranges)
+    pair.each(lambda s: s.tables[TABLE].clear())
+    look_up(pair, entries, ranges, 10)
 
 
 @pytest.mark.full

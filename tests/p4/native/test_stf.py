@@ -28,7 +28,7 @@ pytestmark = pytest.mark.p4
 def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
     """Both engines after the test, and the packets that it sent."""
     twins = Twins(load(TESTS[name].with_suffix(".p4")))
-    controls = [StfControl(switch) for switch in twins.both]
+    controls = [StfControl(switch) for switch in twins.engines]
     sent = []
     for command in parse(TESTS[name].read_text(), f"{name}.stf"):
         if command.name == "packet":

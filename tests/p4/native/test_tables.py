@@ -110,28 +110,28 @@ class Changes:
         return (number << pad).to_bytes((bits + pad) // 8, "big")
 
 
-def change(both: Twins, changes: Changes, known: list[tuple[tuple[Match, ...], int]]) -> None:
-    """Insert, modify or delete an entry, or change the default action, in both."""
-    rng, table = changes.rng, both.engine.tables["I.t"]
+def change(pair: Twins, changes: Changes, known: list[tuple[tuple[Match, ...], int]]) -> None:
+    """Insert, modify or delete an entry, or change the default action, in both engines."""
+    rng, table = changes.rng, pair.engine.tables["I.t"]
     what = rng.random()
     if what < 0.6 or not known:
         keys = tuple(changes.match(i) for i in range(len(changes.keys)))
         priority, action = rng.randint(1, 5) if table.needs_priority else 0, changes.action()
         try:
-            both.each(lambda s: entries(s).insert(TableEntry(keys, action, priority)))
+            pair.each(lambda s: entries(s).insert(TableEntry(keys, action, priority)))
         except StateError:
             return
         known.append((keys, priority))
     elif what < 0.75:
         keys, priority = rng.choice(known)
         action = changes.action()
-        both.each(lambda s: entries(s).modify(TableEntry(keys, action, priority)))
+        pair.each(lambda s: entries(s).modify(TableEntry(keys, action, priority)))
     elif what < 0.97:
         keys, priority = known.pop(rng.randrange(len(known)))
-        both.each(lambda s: entries(s).delete(keys, priority))
+        pair.each(lambda s: entries(s).delete(keys, priority))
     else:
         default = rng.choice([None, changes.action()])
-        both.each(lambda s: entries(s).set_default(default))
+        pair.each(lambda s: entries(s).set_default(default))
 
 
 def entries(switch: AnySwitch):  # type: ignore[no-untyped-def]
@@ -186,8 +186,8 @@ def test_a_rejected_entry_changes_nothing() -> None:
 def test_counts_of_an_entry_can_be_set() -> None:
     pair = twins("exact 8")
     pair.each(lambda s: s.reset())
-    same = [TableEntry((Exact(1),), ActionData("I.give", (1,))) for _ in pair.both]
-    for switch, entry in zip(pair.both, same, strict=True):
+    same = [TableEntry((Exact(1),), ActionData("I.give", (1,))) for _ in pair.engines]
+    for switch, entry in zip(pair.engines, same, strict=True):
         entries(switch).insert(entry)
     pair.send([(0, b"\1"), (0, b"\1\2\3")])
     assert [(e.packets, e.bytes) for e in same] == [(2, 4)] * 2

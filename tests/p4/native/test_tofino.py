@@ -87,5 +87,5 @@ def test_direct_registers_go_with_their_entries() -> None:
             entry = ActionData("I.take")
             twins.each(lambda s, key=key, entry=entry: s.tables["pipe.I.t"].insert(TableEntry(key, entry)))  # type: ignore[misc]
         twins.send([(0, packet(a=rng.randrange(40))) for _ in range(5)])
-        mine, yours = ([e.register for e in s.tables["pipe.I.t"].entries] for s in twins.both)
+        mine, yours = ([e.register for e in s.tables["pipe.I.t"].entries] for s in twins.engines)
         assert yours == mine

@@ -96,24 +96,24 @@ class Cards:
     """The same card on both engines."""
 
     def __init__(self, program: Any, **options: Any) -> None:
-        self.both = [make_switch(program, engine, host_ports=[3], **options) for engine in ("python", "native")]
+        self.engines = [make_switch(program, engine, host_ports=[3], **options) for engine in ("python", "native")]
         self.digests: list[list[Digest]] = [[], []]
-        for card, digests in zip(self.both, self.digests, strict=True):
+        for card, digests in zip(self.engines, self.digests, strict=True):
             card.on_digest = digests.append
 
     def at(self, now_us: int) -> None:
-        for card in self.both:
+        for card in self.engines:
             card.now_us = now_us
 
     def send(self, frames: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-        left, right = (list(card.process(PacketBatch.of(frames))) for card in self.both)
+        left, right = (list(card.process(PacketBatch.of(frames))) for card in self.engines)
         assert left == right
         return left
 
     def control(self, change: Any) -> None:
         """A change, which both take or both refuse."""
         refusals = []
-        for card in self.both:
+        for card in self.engines:
             try:
                 change(card)
                 refusals.append("")
@@ -122,7 +122,7 @@ class Cards:
         assert refusals[0] == refusals[1]
 
     def check(self) -> None:
-        left, right = (_state(card) for card in self.both)
+        left, right = (_state(card) for card in self.engines)
         assert left == right
         assert self.digests[0] == self.digests[1]
 
@@ -161,13 +161,13 @@ def test_flows_are_learnt_and_forgotten_alike(seed: int) -> None:
         if rng.random() < 0.2:
             cards.check()
     cards.check()
-    stats = cards.both[0].stats
+    stats = cards.engines[0].stats
     assert min(stats.packets_out, len(cards.digests[0])) > 50
 
 
 def _disturb(cards: Cards, rng: Random, now: int) -> None:
     """A controller adds, changes and removes entries, learnt ones among them, and sets a profile's time."""
-    known = [e.keys for e in cards.both[0].tables["Main.flows"].entries]
+    known = [e.keys for e in cards.engines[0].tables["Main.flows"].entries]
     keys = rng.choice(known) if known and rng.random() < 0.7 else (Exact(rng.randrange(60)), Exact(0))
     action = ActionData("Main.known", (rng.randrange(1 << 17), rng.randrange(1 << 70), rng.randrange(2)))
     rates, life_ns, kind = ((0.5, 2), (1.0, 3)), rng.choice((0, 5 * 10**9)), rng.randrange(4)
@@ -202,7 +202,7 @@ def test_a_table_grows_within_a_batch() -> None:
     cards.at(10 * SECOND)
     cards.send(frames[:1])
     cards.check()
-    assert len(cards.both[1].tables["Main.flows"]) == 1
+    assert len(cards.engines[1].tables["Main.flows"]) == 1
 
 
 @pytest.mark.full
@@ -211,7 +211,7 @@ def test_a_reset_forgets_flows() -> None:
     for _ in range(2):
         cards.send([(0, bytes([1, n, 0, 0, 0, 0, 0, 4])) for n in range(4)])
         cards.check()
-        for card in cards.both:
+        for card in cards.engines:
             card.reset()
         cards.check()
 
@@ -219,7 +219,7 @@ def test_a_reset_forgets_flows() -> None:
 def test_orders_on_both_engines() -> None:
     rng = Random(7)
     cards = Cards(load(PNA), cpu_port=255, max_passes=6)
-    for card in cards.both:
+    for card in cards.engines:
         card.pre.clones[5] = CloneSession((Replica(8, 0), Replica(0xFFFFFFFD, 0), Replica(70_000, 0)), packet_length=9)
     for number in range(200):
         cards.at(number * SECOND)
@@ -231,7 +231,7 @@ def test_orders_on_both_engines() -> None:
             frames.append((rng.choice((0, 3, 255)), whole[: rng.choice((7, 99, 99, 99))]))
         cards.send(frames)
     cards.check()
-    stats = cards.both[0].stats
+    stats = cards.engines[0].stats
     assert min(stats.recirculations, stats.clones, stats.truncated, stats.looped, stats.parse_errors) > 0
 
 
@@ -260,7 +260,7 @@ PNA_NIC(Parse(), Main(), Deparse()) main;
 
 def test_slots_are_mirrored_in_order_and_once() -> None:
     cards = Cards(load_text(MIRRORS))
-    for card in cards.both:
+    for card in cards.engines:
         card.pre.clones.update({n: CloneSession((Replica(n, 0),)) for n in range(10)})
 
     def ports(count: int, step: int) -> list[int]:

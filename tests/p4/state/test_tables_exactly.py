@@ -66,7 +66,7 @@ def to(port: int) -> ActionData:
     return ActionData("I.to", (port,))
 
 
-def found(state: TableState, *values: int) -> ActionData | None:
+def action_of(state: TableState, *values: int) -> ActionData | None:
     entry = state.lookup(values)
     return None if entry is None else entry.action  # type: ignore[return-value]
 
@@ -81,9 +81,9 @@ def test_clear_leaves_the_constant_entries_of_the_source() -> None:
     assert len(state) == 5
     state.clear()
     assert [entry.const for entry in state.entries] == [True]
-    assert [found(state, value) for value in (1, 2, 9)] == [to(1), None, None]
+    assert [action_of(state, value) for value in (1, 2, 9)] == [to(1), None, None]
     state.reset()
-    assert [found(state, value) for value in (1, 2, 0x37, 9)] == [to(1), to(2), to(3), to(4)]
+    assert [action_of(state, value) for value in (1, 2, 0x37, 9)] == [to(1), to(2), to(3), to(4)]
 
 
 def test_a_constant_entry_is_neither_changed_nor_deleted() -> None:
@@ -96,7 +96,7 @@ def test_a_constant_entry_is_neither_changed_nor_deleted() -> None:
         with pytest.raises(StateError, match="the entry is const") as error:
             change()
         assert kind_of(error) == "permission_denied"
-    assert found(state, 1) == to(1)
+    assert action_of(state, 1) == to(1)
     assert len(state) == 4
 
 
@@ -124,14 +124,14 @@ def test_priorities_of_the_source() -> None:
     numbered = "priority = 7: 1: to(1); priority = 9: _: to(2);"
     state = source("hdr.h.a: ternary;", numbered, "largest_priority_wins = true;")
     assert [e.priority for e in state.entries] == [7, 9]
-    assert found(state, 1) == to(2)
+    assert action_of(state, 1) == to(2)
     state = source("hdr.h.a: ternary;", numbered, "largest_priority_wins = false;")
     assert [e.priority for e in state.entries] == [3, 1]
-    assert found(state, 1) == to(1)
+    assert action_of(state, 1) == to(1)
     annotated = "_: to(2) @priority(9); 1: to(1) @priority(8);"
     state = source("hdr.h.a: ternary;", annotated)
     assert [e.priority for e in state.entries] == [1, 2]
-    assert found(state, 1) == to(1)
+    assert action_of(state, 1) == to(1)
 
 
 def test_keys_of_the_source() -> None:
@@ -184,13 +184,13 @@ def test_a_deleted_entry_is_no_longer_found_and_its_equals_are(looked_up_before:
     for row in rows:
         state.insert(row)
     if looked_up_before:
-        assert found(state, 2, 0, 0) == to(19)
+        assert action_of(state, 2, 0, 0) == to(19)
     state.delete((ANY, ANY, ANY), 9)
-    assert [found(state, i, 0, 0) for i in range(4)] == [to(i) for i in range(4)]
+    assert [action_of(state, i, 0, 0) for i in range(4)] == [to(i) for i in range(4)]
     state.delete((Ternary(2, 0xFF), ANY, ANY), 5)
-    assert [found(state, i, 0, 0) for i in range(5)] == [to(0), to(1), to(11), to(3), to(11)]
+    assert [action_of(state, i, 0, 0) for i in range(5)] == [to(0), to(1), to(11), to(3), to(11)]
     state.delete((ANY, ANY, ANY), 1)
-    assert found(state, 2, 0, 0) is None
+    assert action_of(state, 2, 0, 0) is None
     assert len(state) == 3
 
 
@@ -199,11 +199,11 @@ def test_among_equals_the_first_that_was_inserted_wins() -> None:
         state = table("many")
         state.insert(TableEntry((ANY, Range(0, 9), ANY), to(1), 5))
         if looked_up_before:
-            assert found(state, 0, 5, 0) == to(1)
+            assert action_of(state, 0, 5, 0) == to(1)
         state.insert(TableEntry((ANY, Range(5, 9), ANY), to(2), 5))
-        assert [found(state, 0, b, 0) for b in (4, 5, 9, 10)] == [to(1), to(1), to(1), None]
+        assert [action_of(state, 0, b, 0) for b in (4, 5, 9, 10)] == [to(1), to(1), to(1), None]
         state.insert(TableEntry((ANY, Range(5, 5), Optional(3)), to(3), 6))
-        assert [found(state, 0, 5, c) for c in (3, 4)] == [to(3), to(1)]
+        assert [action_of(state, 0, 5, c) for c in (3, 4)] == [to(3), to(1)]
 
 
 @pytest.mark.parametrize("looked_up_before", [False, True])
@@ -213,18 +213,18 @@ def test_prefixes_come_and_go(looked_up_before: bool) -> None:
     for port, (value, length) in enumerate(prefixes):
         state.insert(TableEntry((Lpm(value, length), Exact(7)), to(port)))
         if looked_up_before:
-            assert found(state, 0xFF, 7) == to(min(port, 1))
-    assert [found(state, v, 7) for v in (0xFF, 0xF7, 0x8F, 0x7F)] == [to(1), to(0), to(2), to(3)]
-    assert found(state, 0xFF, 8) is None
+            assert action_of(state, 0xFF, 7) == to(min(port, 1))
+    assert [action_of(state, v, 7) for v in (0xFF, 0xF7, 0x8F, 0x7F)] == [to(1), to(0), to(2), to(3)]
+    assert action_of(state, 0xFF, 8) is None
     state.delete((Lpm(0xF8, 5), Exact(7)))
-    assert found(state, 0xFF, 7) == to(0)
+    assert action_of(state, 0xFF, 7) == to(0)
     state.delete((ANY, Exact(7)))
-    assert found(state, 0x7F, 7) is None
+    assert action_of(state, 0x7F, 7) is None
     state.insert(TableEntry((Lpm(0xF8, 5), Exact(8)), to(6)))
-    assert [found(state, 0xFF, b) for b in (7, 8)] == [to(0), to(6)]
+    assert [action_of(state, 0xFF, b) for b in (7, 8)] == [to(0), to(6)]
     state.delete((Lpm(0xF8, 5), Exact(8)))
     state.delete((Lpm(0xF0, 4), Exact(7)))
-    assert found(state, 0xFF, 7) == to(2)
+    assert action_of(state, 0xFF, 7) == to(2)
 
 
 def test_the_last_entry_that_fits_is_taken() -> None:
@@ -236,7 +236,7 @@ def test_the_last_entry_that_fits_is_taken() -> None:
     assert kind_of(error) == "exhausted"
     state.delete((Exact(1),))
     state.insert(TableEntry((Exact(3),), to(3)))
-    assert [found(state, v) for v in (1, 2, 3)] == [None, to(2), to(3)]
+    assert [action_of(state, v) for v in (1, 2, 3)] == [None, to(2), to(3)]
 
 
 def test_sizes_that_the_source_does_not_give() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.switchgnn.wire import NO_ID, SWITCH_IP, SWITCH_MAC, SWITCHGNN, build_frames
+from offramp.switch_packets import SWITCH_IP, SWITCH_MAC
+from offramp.switchgnn.wire import NO_ID, SWITCHGNN, build_frames
 from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import BROADCAST_IP, BROADCAST_MAC, ETHERNET, IPV4, ipv4_checksum
 from offramp_sim.switchgnn.jobs import six_vertices

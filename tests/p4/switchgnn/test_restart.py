@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from offramp.switch_packets import PREFIX_BYTES
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.wire import PREFIX_BYTES, SWITCHGNN
+from offramp.switchgnn.wire import SWITCHGNN
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.jobs import random_job

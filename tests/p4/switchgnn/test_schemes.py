@@ -37,8 +37,8 @@ def made_of(seed, vertices, workers, limit, features, scheme) -> SchemePlan | No
     return plan_or_none(boundary, scheme, features, limit * chunks * 128, seed=seed, first_block_id=seed % 7)
 
 
-def switch_for(make_target, made: SchemePlan):
-    return make_target(GraphPlans(made.boundary, [made.plan], ports_of(made)))
+def switch_for(make_target, scheme_plan: SchemePlan):
+    return make_target(GraphPlans(scheme_plan.boundary, [scheme_plan.plan], ports_of(scheme_plan)))
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
@@ -66,36 +66,37 @@ def test_on_tofino(p4_targets, seed, vertices, workers, limit, features, scheme)
         assert target.occupies(0, 0)
 
 
-def check_exchange(made: SchemePlan, target, seed: int) -> None:
-    boundary, rng = made.boundary, np.random.default_rng(seed)
-    shape = len(boundary.owner), made.features
-    if made.scheme.bits == 32:
+def check_exchange(scheme_plan: SchemePlan, target, seed: int) -> None:
+    boundary, rng = scheme_plan.boundary, np.random.default_rng(seed)
+    shape = len(boundary.owner), scheme_plan.features
+    if scheme_plan.scheme.bits == 32:
         values = rng.integers(-(2**26), 2**26, shape).astype(np.int32)
     else:
         values = (rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6)).astype(np.float32)
-    measured = run_exchange(made, values, target.process, seed)
+    measured = run_exchange(scheme_plan, values, target.process, seed)
     expected = remote_sums(boundary, values)
-    if made.scheme.bits == 32:
+    if scheme_plan.scheme.bits == 32:
         assert np.array_equal(measured.sums, expected)
     else:
-        assert (np.abs(measured.sums - expected) <= most_off(made, values)[:, np.newaxis]).all()
-    assert (measured.data_up, measured.data_down) == (made.packets_up, made.packets_down)
-    barriers = made.rounds + 1  # and the one at the start
+        assert (np.abs(measured.sums - expected) <= most_off(scheme_plan, values)[:, np.newaxis]).all()
+    assert (measured.data_up, measured.data_down) == (scheme_plan.packets_up, scheme_plan.packets_down)
+    barriers = scheme_plan.rounds + 1  # and the one at the start
     assert (
-        measured.traffic.wire_up + measured.traffic.wire_down == made.wire_bytes + barriers * 2 * 84 * boundary.workers
+        measured.traffic.wire_up + measured.traffic.wire_down
+        == scheme_plan.wire_bytes + barriers * 2 * 84 * boundary.workers
     )
-    assert measured.traffic.payload_up + measured.traffic.payload_down == made.payload_bytes
+    assert measured.traffic.payload_up + measured.traffic.payload_down == scheme_plan.payload_bytes
     counts = target.counters()
-    assert counts["passes"] == counts["contributions"] == made.passes
-    assert counts["recirculations"] == made.recirculations + barriers
+    assert counts["passes"] == counts["contributions"] == scheme_plan.passes
+    assert counts["recirculations"] == scheme_plan.recirculations + barriers
 
 
-def most_off(made: SchemePlan, values: np.ndarray) -> np.ndarray:
+def most_off(scheme_plan: SchemePlan, values: np.ndarray) -> np.ndarray:
     """``(vertices,)`` a step for each contribution, of the widest range that may share the field; and rounding."""
-    boundary, full = made.boundary, (1 << made.scheme.bits) - 1
+    boundary, full = scheme_plan.boundary, (1 << scheme_plan.scheme.bits) - 1
     off = np.zeros(len(boundary.owner))
     magnitude = np.abs(values[boundary.vertices]).max(initial=0.0)
-    if made.scheme.pairwise:
+    if scheme_plan.scheme.pairwise:
         # Ranges of the partial sums of a vertex sum to at most twice the magnitudes behind it.
         ranges = 2 * magnitude * boundary.need * (1 + 2.0**-7)
         off[boundary.vertices] = boundary.r * (1 + 2.0**-7) * ranges / (full - boundary.r)

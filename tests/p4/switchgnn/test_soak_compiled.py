@@ -116,7 +116,7 @@ def test_a_campaign_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     first = campaign(plan, progress=progress, seconds=0)
     assert 0 < first.done < plan.runs
     tallies: list[int] = []
-    second = campaign(plan, progress=progress, told=lambda tally: tallies.append(tally.done))
+    second = campaign(plan, progress=progress, on_progress=lambda tally: tallies.append(tally.done))
     whole = campaign(plan)
     assert tallies[0] > first.done
     assert (second.done, second.frames, second.verdicts) == (whole.done, whole.frames, whole.verdicts)

@@ -109,8 +109,8 @@ def two_levels(programs) -> dict[str, MakeTwoLevels]:
     return {engine: factory(programs["v1model"], engine) for engine in ("python", "native")}
 
 
-def of_leaf(leaf: int, made: bytes) -> bytes:
-    return addressed(made, leaf)
+def of_leaf(leaf: int, content: bytes) -> bytes:
+    return addressed(content, leaf)
 
 
 PARTIAL = {"src_id": NO_ID, "dst_id": 0, "count": 1, "level": 1}

@@ -35,7 +35,7 @@ def drive(tm: TrafficManager[Frame], frames: list[Frame]) -> list[Frame]:
         now_ps = frame.arrives * BYTE_PS
         serve(now_ps - 1)
         verdict = tm.enqueue(now_ps, frame.port, frame.queue, frame.size, frame)
-        frame.dropped, frame.found = verdict is None, -1 if verdict is None else verdict
+        frame.dropped, frame.ahead = verdict is None, -1 if verdict is None else verdict
     serve(10**15)
     return started
 

@@ -45,7 +45,7 @@ def generator(s: PlainSwitch, *pipes: int) -> PacketGenerator:
     return s.generator
 
 
-def made(s: PlainSwitch, now_us: int) -> list[tuple[int, bytes]]:
+def leaving(s: PlainSwitch, now_us: int) -> list[tuple[int, bytes]]:
     """Frames that leave by a time without any packet coming in."""
     s.now_us = now_us
     return list(s.process(PacketBatch.empty()))
@@ -66,17 +66,17 @@ def test_a_one_shot_timer_makes_batches_once() -> None:
     assert s.next_us is None
     g.enable(5, now_ns=1_000)
     assert s.next_us == 8
-    assert made(s, 7) == []
+    assert leaving(s, 7) == []
     expected = [(9, header(0, 5, batch, i) + PAYLOAD) for batch in range(2) for i in range(3)]
-    assert made(s, 8) == expected
-    assert made(s, 1000) == []
+    assert leaving(s, 8) == expected
+    assert leaving(s, 1000) == []
     assert [(c.triggers, c.batches, c.packets) for c in g.counts(5)] == [(1, 2, 6)]
     assert g.enabled(5)
     g.enable(5, now_ns=1_000_000)  # it is on already
-    assert made(s, 2000) == []
+    assert leaving(s, 2000) == []
     g.enable(5, enabled=False, now_ns=2_000_000)
     g.enable(5, now_ns=2_000_000)
-    assert made(s, 2008) == expected
+    assert leaving(s, 2008) == expected
 
 
 def test_a_periodic_timer_and_the_gaps_between_packets_and_batches() -> None:
@@ -88,14 +88,14 @@ def test_a_periodic_timer_and_the_gaps_between_packets_and_batches() -> None:
     g.enable(0, now_ns=0)
     times: list[int] = []
     for now_us in range(0, 400, 5):
-        times += [now_us] * len(made(s, now_us))
+        times += [now_us] * len(leaving(s, now_us))
     assert times == [100, 110, 130, 140, 200, 210, 230, 240, 300, 310, 330, 340]
     g.change(0, batch_gap_ns=5_000)  # shorter than a batch
     assert not g.enabled(0)
     g.enable(0, now_ns=400_000)
-    assert [len(made(s, now_us)) for now_us in (499, 500, 510, 520, 530, 540)] == [0, 1, 1, 1, 1, 0]
+    assert [len(leaving(s, now_us)) for now_us in (499, 500, 510, 520, 530, 540)] == [0, 1, 1, 1, 1, 0]
     g.enable(0, enabled=False, now_ns=540_000)
-    assert made(s, 10_000) == []
+    assert leaving(s, 10_000) == []
 
 
 def test_packets_see_the_time_at_which_they_were_made() -> None:
@@ -103,7 +103,7 @@ def test_packets_see_the_time_at_which_they_were_made() -> None:
     g = generator(s)
     g.configure(0, app(Trigger.PERIODIC, timer_ns=1_000_000))
     g.enable(0, now_ns=0)
-    assert [int.from_bytes(frame[4:8], "big") for _, frame in made(s, 3_500)] == [1_000_000, 2_000_000, 3_000_000]
+    assert [int.from_bytes(frame[4:8], "big") for _, frame in leaving(s, 3_500)] == [1_000_000, 2_000_000, 3_000_000]
     assert s.now_us == 3_500
 
 
@@ -112,7 +112,7 @@ def test_every_pipe_has_its_own() -> None:
     g = generator(s, 0, 1)
     g.configure(2, app(Trigger.ONE_SHOT, timer_ns=0))
     g.enable(2, now_ns=0)
-    assert [frame[:6] for _, frame in made(s, 0)] == [header(0, 2, 0, 0), header(1, 2, 0, 0)]
+    assert [frame[:6] for _, frame in leaving(s, 0)] == [header(0, 2, 0, 0), header(1, 2, 0, 0)]
     assert [c.packets for c in g.counts(2)] == [1, 1]
 
 
@@ -122,7 +122,7 @@ def test_only_ports_that_let_packets_in() -> None:
     g.generating.clear()
     g.configure(2, app(Trigger.ONE_SHOT))
     g.enable(2, now_ns=0)
-    assert made(s, 0) == []
+    assert leaving(s, 0) == []
 
 
 def test_ports_of_a_batch() -> None:
@@ -130,7 +130,7 @@ def test_ports_of_a_batch() -> None:
     g = generator(s)
     g.configure(2, App(source_port=10, counts_ports=True, packets=3, batches=2))
     g.enable(2, now_ns=0)
-    assert [frame[3] for _, frame in made(s, 0)] == [10, 11, 12, 10, 11, 12]
+    assert [frame[3] for _, frame in leaving(s, 0)] == [10, 11, 12, 10, 11, 12]
 
 
 def test_a_port_that_goes_down_triggers_once() -> None:
@@ -140,15 +140,15 @@ def test_a_port_that_goes_down_triggers_once() -> None:
     g.enable(1, now_ns=0)
     g.set_link(200, up=False, now_ns=0)  # not watched
     g.set_link(200, up=True, now_ns=0)
-    assert made(s, 5) == []
+    assert leaving(s, 5) == []
     g.watch(200)
     for _ in range(2):
         g.set_link(200, up=False, now_ns=6_000)
         g.set_link(200, up=True, now_ns=6_000)
-    assert made(s, 6) == [(9, header(1, 1, 200, i) + PAYLOAD) for i in range(2)]
+    assert leaving(s, 6) == [(9, header(1, 1, 200, i) + PAYLOAD) for i in range(2)]
     g.watch(200)
     g.set_link(200, up=False, now_ns=8_000)
-    assert len(made(s, 8)) == 2
+    assert len(leaving(s, 8)) == 2
     assert [c.triggers for c in g.counts(1)] == [0, 2]
 
 
@@ -172,12 +172,12 @@ def test_what_is_due_at_once_is_bounded() -> None:
     g = generator(s)
     g.configure(0, app(Trigger.PERIODIC, timer_ns=1))
     g.enable(0, now_ns=0)
-    assert 0 < len(made(s, 1_000_000)) <= MOST_GENERATED
+    assert 0 < len(leaving(s, 1_000_000)) <= MOST_GENERATED
     assert s.next_us is not None
     assert s.next_us < 10_000
     s.reset()
     assert s.next_us is None
-    assert made(s, 1_000_001) == []
+    assert leaving(s, 1_000_001) == []
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_applications_and_chips_that_there_are_not() -> None:
     assert make(load_text(tna(arch="#include <t2na.p4>"))).generator is None
 
 
-def both() -> list[PlainSwitch]:
+def switches() -> list[PlainSwitch]:
     program = load_text(TWO_PIPES, "prog.p4")
     return [offramp_p4.make_switch(program, engine) for engine in ("python", "native")]
 
@@ -225,7 +225,7 @@ def configure(g: PacketGenerator, rng: Random) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_both_engines_alike(seed: int) -> None:
     results = []
-    for s in both():
+    for s in switches():
         rng = Random(seed)
         assert s.generator is not None
         configure(s.generator, rng)
@@ -249,7 +249,7 @@ def test_both_engines_alike(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_both_engines_alike_behind_a_traffic_manager(seed: int) -> None:
     results = []
-    for s in both():
+    for s in switches():
         rng = Random(seed)
         assert s.generator is not None
         configure(s.generator, rng)

@@ -72,11 +72,11 @@ DEPENDENCIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "key", "y", "stages", "why"), DEPENDENCIES)
-def test_dependencies(body: str, key: str, y: str, stages: int, why: str) -> None:
+@pytest.mark.parametrize(("body", "key", "y", "stages", "expected"), DEPENDENCIES)
+def test_dependencies(body: str, key: str, y: str, stages: int, expected: str) -> None:
     usage = report(body, local=TABLES.format(key=key, y=y))
     assert len(usage.stages) == stages
-    assert usage.chain[-1].reason == why
+    assert usage.chain[-1].reason == expected
 
 
 AFTER = """

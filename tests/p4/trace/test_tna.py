@@ -133,7 +133,7 @@ def test_all_ways_through_a_selector() -> None:
     """
     program = load_text(tna("if (hdr.h.b == 1) { down.execute(hdr.h.w); } else { t.apply(); }", local=local))
 
-    def made(sink: object) -> Switch:
+    def switch_to(sink: object) -> Switch:
         s = Switch(program, trace=sink)  # type: ignore[arg-type]
         for i in range(3):
             s.profiles["pipe.I.profile"].insert_member(i, ActionData("I.to", (10 + i,)))
@@ -142,5 +142,5 @@ def test_all_ways_through_a_selector() -> None:
         s.process_one(0, packet(b=1, w=1))
         return s
 
-    ways = list(alternatives(made, (0, packet(a=1))))
+    ways = list(alternatives(switch_to, (0, packet(a=1))))
     assert [[span.output[0] for span in trace.spans if span.output] for trace in ways] == [[10], [12]]

@@ -53,9 +53,9 @@ class Campaign:
     """All cases of one target from one seed; :meth:`state` resumes where it ended.
 
     Attributes:
-        name: of the target.
-        path: of its module.
-        seed: of the campaign; a case's generator is seeded by target, seed and number.
+        name: name of the target.
+        path: path of its module.
+        seed: seed of the campaign; a case's generator is seeded by target, seed and number.
         next_case: cases before this one are done.
         spent_s: time spent so far.
         findings: one of each cause.

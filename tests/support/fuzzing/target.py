@@ -19,9 +19,9 @@ class Target:
     """Declarations of a module ``target_*.py``.
 
     Attributes:
-        name: of the module, without ``target_``.
+        name: name of the module, without ``target_``.
         title: ``NAME``, what is fuzzed.
-        path: of the module.
+        path: path of the module.
         run: ``run(rng)`` makes one case and raises on a finding.
         prepare: ``prepare()``, optional, runs once in the process before the memory limit counts.
         allowed: ``ALLOWED``, exceptions that are an answer, beside OfframpError.

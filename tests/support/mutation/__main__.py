@@ -38,11 +38,18 @@ def mutate(
             print(module.path, len(campaign.sample(module, share, most, seed)))  # noqa: T201
         return
 
-    def told(verdict: campaign.Verdict, number: int, of: int) -> None:
+    def on_verdict(verdict: campaign.Verdict, number: int, of: int) -> None:
         print(f"{verdict.module} {number}/{of}: {verdict.outcome}", file=sys.stderr)  # noqa: T201
 
     verdicts = campaign.run(
-        chosen, share=share, most=most, seed=seed, minutes=minutes, progress=progress, again=again, told=told
+        chosen,
+        share=share,
+        most=most,
+        seed=seed,
+        minutes=minutes,
+        progress=progress,
+        again=again,
+        on_verdict=on_verdict,
     )
     survivors = [v for v in verdicts if v.outcome == "survived"]
     for v in survivors:

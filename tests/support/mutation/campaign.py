@@ -95,7 +95,7 @@ def run(
     minutes: float,
     progress: Path | None,
     again: bool,
-    told: Callable[[Verdict, int, int], None],
+    on_verdict: Callable[[Verdict, int, int], None],
 ) -> list[Verdict]:
     """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
 
@@ -126,7 +126,7 @@ def run(
                     fields = {k: v for k, v in asdict(mutant).items() if k != "text"}
                     verdict = Verdict(module.path, **fields, outcome=answer["outcome"], reason=reason)
                     verdicts.append(verdict)
-                    told(verdict, number, len(rest))
+                    on_verdict(verdict, number, len(rest))
                     _write(progress, verdicts)
     return verdicts
 

@@ -38,7 +38,7 @@ class CmacPins:
 
     Args:
         dut: has the CMAC's user interface.
-        clock_ns: of ``clk``.
+        clock_ns: period of ``clk``.
         pause: cycles in which the CMAC takes no beat.
         idle: cycles in which it gives none, though a frame is under way.
         paced: whether frames come at the line's pace, else a beat in every cycle.

@@ -41,7 +41,7 @@ def counterexample(
         checker: module with assertions and assumptions.
         folder: for what is made on the way.
         extra: its file, and files that stand in for modules under ``fpga/rtl``.
-        parameters: of the checker.
+        parameters: parameters of the checker.
         limit_s: seconds that the proof may take.
         clocks: whether there are several, each of which may have an edge or not in every step of the proof.
 

@@ -23,7 +23,7 @@ class SwitchBoard:
     Args:
         dut: the engine.
         registers: their offsets by name.
-        seed: of when nobody takes what leaves.
+        seed: seed of the times at which nobody takes what leaves.
         pause: how often that is.
     """
 

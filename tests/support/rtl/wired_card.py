@@ -34,9 +34,9 @@ class WiredCard:
     Args:
         frames: a descriptor, such as a TAP device's, that gives and takes whole frames and never blocks; closed at the
             end.
-        parameters: of ``udp_card``.
+        parameters: parameters of ``udp_card``.
         bad: share of frames that are lost, doubled or late, each way.
-        seed: of those.
+        seed: seed of these faults.
         ends: asked now and then; once it is true the card is switched off.
     """
 

@@ -44,14 +44,14 @@ def soak(
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(kind, total=runs)
 
-        def told(tally: Tally) -> None:
+        def on_progress(tally: Tally) -> None:
             bar.update(task, completed=tally.done, description=f"{kind}, {len(tally.findings)} findings")
 
-        tally = campaign(plan, progress=progress, seconds=seconds, processes=processes, told=told)
+        tally = campaign(plan, progress=progress, seconds=seconds, processes=processes, on_progress=on_progress)
     if json_file is not None:
         json_file.write_text(json.dumps(asdict(tally)), "utf-8")
     for finding in tally.findings[:_SHOWN]:
-        print(f"seed {finding.seed}: {finding.verdict}: {finding.why}")  # noqa: T201 -- a command
+        print(f"seed {finding.seed}: {finding.verdict}: {finding.reason}")  # noqa: T201 -- a command
     print(f"{kind}, seeds from {seed_from}: {tally}")  # noqa: T201
     raise typer.Exit(bool(tally.findings))
 

@@ -32,7 +32,7 @@ class Plan:
 
     Attributes:
         kind: one of :data:`PROGRAMS`.
-        rates: of the faults of single frames.
+        rates: rates of the faults of single frames.
         first: the first seed.
         runs: number of seeds.
     """
@@ -81,7 +81,7 @@ def campaign(
     progress: Path | None = None,
     seconds: float | None = None,
     processes: int = 1,
-    told: Callable[[Tally], None] = lambda _: None,
+    on_progress: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
     """All runs of ``plan``, or as many as end within ``seconds``.
 
@@ -90,7 +90,7 @@ def campaign(
         progress: where to go on from, and to note how far the runs are.
         seconds: time for this call.
         processes: how many.
-        told: is called after every few hundred runs.
+        on_progress: is called after every few hundred runs.
 
     Raises:
         OfframpError: ``progress`` is of another plan or no such file, or a chunk of runs did not come back.
@@ -102,7 +102,7 @@ def campaign(
         tally.seconds = before + time.monotonic() - start
         if progress is not None:
             _write(progress, plan, tally)
-        told(tally)
+        on_progress(tally)
         if seconds is not None and time.monotonic() - start >= seconds:
             break
     return tally

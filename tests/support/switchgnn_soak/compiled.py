@@ -49,7 +49,7 @@ class SoakRun:
 
     seed: int
     verdict: str
-    why: str
+    reason: str
     frames: int
     ticks: int
 
@@ -58,10 +58,10 @@ class CompiledSoak:
     """Jobs on switches of one program, one after the other.
 
     Args:
-        library: of :func:`~switchgnn_soak.library.load_library`.
+        library: what :func:`~switchgnn_soak.library.load_library` returns.
         program: v1model, with room for any of the jobs.
         two_level: leaves and spines in place of one switch.
-        rates: of the faults of single frames.
+        rates: rates of the faults of single frames.
     """
 
     def __init__(

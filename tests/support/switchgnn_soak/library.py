@@ -20,7 +20,7 @@ _I64, _I32, _DOUBLE, _POINTER = ctypes.c_int64, ctypes.c_int32, ctypes.c_double,
 
 
 class SoakSwitch(ctypes.Structure):
-    """As ``SoakSwitch`` in ``soak.cpp``; pointers are addresses of arrays that Python keeps."""
+    """Like ``SoakSwitch`` in ``soak.cpp``; pointers are addresses of arrays that Python keeps."""
 
     _fields_ = (
         ("words", _POINTER),
@@ -35,13 +35,13 @@ class SoakSwitch(ctypes.Structure):
 
 
 class SoakWorker(ctypes.Structure):
-    """As ``SoakWorker``."""
+    """Like ``SoakWorker``."""
 
     _fields_ = (("plans", _POINTER), ("plans_size", _I64), ("rows", _POINTER), ("leaf", _I32), ("port", _I32))
 
 
 class SoakJobData(ctypes.Structure):
-    """As ``SoakJob``."""
+    """Like ``SoakJob``."""
 
     _fields_ = (
         ("switches", _POINTER),
@@ -64,7 +64,7 @@ class SoakJobData(ctypes.Structure):
 
 
 class SoakResult(ctypes.Structure):
-    """As ``SoakResult``."""
+    """Like ``SoakResult``."""
 
     _fields_ = (("verdict", _I64), ("frames", _I64), ("ticks", _I64), ("rounds", _I64), ("why", ctypes.c_char * 240))
 

@@ -25,7 +25,7 @@ class Soak:
     """A job, its network and its workers, all from one seed.
 
     Args:
-        seed: of every random choice.
+        seed: seed of every random choice.
         restarts: whether the switch may lose everything; it gets its plan back at once.
 
     Attributes:

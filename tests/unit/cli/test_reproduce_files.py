@@ -27,7 +27,7 @@ def edges():
     return np.concatenate([rng.integers(0, VERTICES, (2, 6000)), ring], axis=1)
 
 
-def both(edges):
+def both_ways(edges):
     return np.concatenate([edges, edges[::-1]], axis=1)
 
 
@@ -50,7 +50,7 @@ def write_saint(folder, edges):
 
 
 def write_dgl(folder, edges):
-    u, v = both(edges)
+    u, v = both_ways(edges)
     path = folder / "reddit_graph.npz"
     save_npz(path, coo_array((np.ones(len(u)), (u, v)), shape=(VERTICES, VERTICES)))
     return path
@@ -60,7 +60,7 @@ def write_pyg(folder, edges):
     torch = pytest.importorskip("torch")
     path = folder / "Reddit" / "processed" / "data.pt"
     path.parent.mkdir(parents=True)
-    torch.save(({"edge_index": torch.from_numpy(both(edges)), "num_nodes": VERTICES}, None), path)
+    torch.save(({"edge_index": torch.from_numpy(both_ways(edges)), "num_nodes": VERTICES}, None), path)
     return path
 
 

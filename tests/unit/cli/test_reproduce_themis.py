@@ -66,7 +66,7 @@ def test_speed_ups_have_a_sign():
     """The referee can say of figure 8's speed-ups that they hold: they would turn below 1."""
     from offramp_sim.reproduce.themis.microbenchmark import figure8
 
-    reproduced = figure8(1.0, 0, chunks=4)
+    reproduced = figure8(chunks=4)
     factors = [c for c in reproduced.comparisons if "share" not in c.what]
     assert len(factors) == 5
     assert {c.turn for c in factors} == {1.0}

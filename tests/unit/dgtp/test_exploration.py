@@ -145,7 +145,7 @@ def test_the_same_search_whoever_works_on_it():
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("make", "message"),
     [
         (lambda: Search("best"), "method best: expected one of paper, portfolio"),
         (lambda: Search(walks=0), "walks 0: expected at least 1"),
@@ -154,6 +154,6 @@ def test_the_same_search_whoever_works_on_it():
         (lambda: Exploration(beta=-0.1), "beta -0.1: expected at least 0"),
     ],
 )
-def test_settings_that_cannot_be(made, message):
+def test_settings_that_cannot_be(make, message):
     with pytest.raises(OfframpError, match=message):
-        made()
+        make()

@@ -49,7 +49,7 @@ class Recorder:
 
 
 @pytest.fixture
-def made(monkeypatch):
+def written(monkeypatch):
     """Stand-ins for both packages; what they were asked to make."""
     recorders: list[Recorder] = []
 
@@ -97,21 +97,21 @@ def settings(store, **changes) -> GnnSettings:
     return GnnSettings(str(store / "store"), model=f"{store / 'own.py'}:net", epochs=3, **changes)
 
 
-def test_every_epoch_reaches_both_loggers(made, store) -> None:
+def test_every_epoch_reaches_both_loggers(written, store) -> None:
     asked = settings(store, tensorboard="curves", wandb="mine", lr=0.02)
     done = train_rank(Group(), GnnJob(asked), lambda _: None)
-    board, wandb = made
+    board, wandb = written
     assert (board.folder, wandb.folder) == ("curves", "mine")
     assert '"lr": 0.02' in board.text["settings"]
     assert wandb.text["lr"] == 0.02
-    for recorder in made:
+    for recorder in written:
         assert sorted(recorder.rows) == [1, 2, 3]
         assert set(recorder.rows[1]) == NAMES
         assert [recorder.rows[e.epoch]["loss"] for e in done.epochs] == [e.loss for e in done.epochs]
     assert (board.ended, wandb.ended) == ([None], [0])
 
 
-def test_a_run_that_fails_closes_its_files_and_says_so(made) -> None:
+def test_a_run_that_fails_closes_its_files_and_says_so(written) -> None:
     def run() -> None:
         with loggers.TensorBoard("one") as board, loggers.WandB("two") as wandb:
             board(1, {"loss": 1.0})
@@ -120,10 +120,10 @@ def test_a_run_that_fails_closes_its_files_and_says_so(made) -> None:
 
     with pytest.raises(KeyError):
         run()
-    assert [recorder.ended for recorder in made] == [[None], [1]]
+    assert [recorder.ended for recorder in written] == [[None], [1]]
 
 
-def test_a_client_that_refuses_is_one_line(made) -> None:
+def test_a_client_that_refuses_is_one_line(written) -> None:
     with pytest.raises(OfframpError, match=r"^wandb: no key for this project$"):
         loggers.WandB("closed")
 

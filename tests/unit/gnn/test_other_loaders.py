@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError  # noqa: E402
 N = gnn_plain.N
 
 
-def both(work):
+def on_one_and_three(work):
     """Findings of 1 and of 3 ranks."""
     return [run_workers(work, [None] * ranks, print) for ranks in (1, 3)]
 
@@ -72,7 +72,7 @@ def links(group, _, report):
 
 
 def test_every_pair_comes_once_with_the_neighbours_of_both_ends():
-    assert min(both(links)) > 0.9 * N
+    assert min(on_one_and_three(links)) > 0.9 * N
 
 
 def given_links(group, _, report):
@@ -90,7 +90,7 @@ def given_links(group, _, report):
 
 
 def test_pairs_and_labels_of_ones_own():
-    assert both(given_links) == [[4, 2, 1, 7]] * 2
+    assert on_one_and_three(given_links) == [[4, 2, 1, 7]] * 2
 
 
 def clusters(group, _, report):
@@ -108,7 +108,7 @@ def clusters(group, _, report):
 
 
 def test_clusters_are_whole_and_nothing_travels():
-    assert both(clusters) == [(3, [2.0] * N)] * 2
+    assert on_one_and_three(clusters) == [(3, [2.0] * N)] * 2
 
 
 def saint_samplers(part, group):
@@ -149,7 +149,7 @@ def samples(group, _, report):
 
 
 def test_factors_take_the_bias_of_subgraphs_away():
-    for off_nodes, unmet_nodes, off_edges, unmet_edges, off_walks, unmet_walks in both(samples):
+    for off_nodes, unmet_nodes, off_edges, unmet_edges, off_walks, unmet_walks in on_one_and_three(samples):
         assert max(off_nodes, off_edges, off_walks) < 1e-6  # factors are float32
         isolated = float((torch.bincount(gnn_plain.graph().edge_index[1], minlength=N) == 0).double().mean())
         assert unmet_nodes == pytest.approx(isolated)
@@ -187,7 +187,7 @@ def layers(group, _, report):
 
 
 def test_layers_are_means():
-    for worst, off, size in both(layers):
+    for worst, off, size in on_one_and_three(layers):
         assert worst < 1e-6  # weights are float32
         assert off < 0.35 * size  # 0.23; 0.5 with weights that are not divided
 

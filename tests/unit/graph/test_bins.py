@@ -125,13 +125,13 @@ def test_machine_code_and_python_are_equal(monkeypatch):
     inside = np.arange(256) % 3 == 0
     limit = BinLimit(100, row=2, target=3)
 
-    def made():
+    def packed():
         order = priority_order(graph, inside)
         return breadth_first(graph).tolist(), order.tolist(), lists(pack_bins(graph, order, limit))
 
-    compiled = made()
+    compiled = packed()
     monkeypatch.setattr(kernels, "fast", lambda kernel: kernel)
-    assert made() == compiled
+    assert packed() == compiled
 
 
 def test_a_walk_visits_components_from_their_lowest_vertex():

@@ -70,11 +70,17 @@ def test_golden_a_tracker():
     assert tracker.recv.tolist() == [3, 3, 2]
 
 
-@given(n=st.integers(2, 25), workers=st.integers(1, 5), degree=st.floats(0, 6), both=st.booleans(), seed=st.integers(0))
-def test_the_tracker_equals_a_recount_after_every_move(n, workers, degree, both, seed):
+@given(
+    n=st.integers(2, 25),
+    workers=st.integers(1, 5),
+    degree=st.floats(0, 6),
+    symmetric=st.booleans(),
+    seed=st.integers(0),
+)
+def test_the_tracker_equals_a_recount_after_every_move(n, workers, degree, symmetric, seed):
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (2, int(n * degree)))
-    graph = undirected(n, ends.T.reshape(-1, 2)) if both and ends.size else directed(n, *ends)
+    graph = undirected(n, ends.T.reshape(-1, 2)) if symmetric and ends.size else directed(n, *ends)
     tracker = RemoteNeighbours(graph, rng.integers(0, workers, n), workers)
     for _ in range(12):
         tracker.move(int(rng.integers(n)), int(rng.integers(workers)))

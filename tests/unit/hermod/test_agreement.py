@@ -42,7 +42,7 @@ JOBS: Final = {
 NEAR: Final = 0.03
 
 
-def both(
+def simulated(
     name: str, policy: str, queues: int | None, hosts: str
 ) -> tuple[PacketResult, Loaded, SimulationSetup, WireProperties]:
     described, packets = JOBS[name]
@@ -71,7 +71,7 @@ def both(
 )
 def test_times_are_those_of_the_flow_level(name: str, policy: str, queues: int | None, hosts: str) -> None:
     """Given the share of headers and one packet's way; without these 2 to 4 % more (docs/hermod.md)."""
-    packet, loaded, setup, wire = both(name, policy, queues, hosts)
+    packet, loaded, setup, wire = simulated(name, policy, queues, hosts)
     flow = one(fluid(loaded, wire), policy, setup)
     assert packet.iteration_s == pytest.approx(flow.iteration_s, rel=0.01)
     lasting = np.flatnonzero(flow.end - flow.start > 1e-9)

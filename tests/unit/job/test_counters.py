@@ -18,13 +18,13 @@ from offramp.job.counters import interfaces_of, link_bytes, of_hosts, since
 from offramp_sim.lab.start import held, possible_mode
 
 
-def told(node: ClusterHost | ClusterSwitch) -> dict[str, tuple[int, int]]:
+def counters_of(node: ClusterHost | ClusterSwitch) -> dict[str, tuple[int, int]]:
     """Counters of a node that tell its name and the interface."""
     return {f"{name}{k}": (100 * len(node.name) + k, k) for name in ("eth", "Ethernet") for k in range(9)}
 
 
 def test_every_link_is_counted_once_from_its_first_end(racks: Cluster) -> None:
-    counted = link_bytes(racks, told)
+    counted = link_bytes(racks, counters_of)
     assert list(counted) == list(racks.links)
     for link, (first, second) in counted.items():
         a, b = (str(end.port).removeprefix("eth") for end in (link.a, link.b))
@@ -34,13 +34,13 @@ def test_every_link_is_counted_once_from_its_first_end(racks: Cluster) -> None:
 
 def test_nodes_that_do_not_tell_leave_their_links_out(racks: Cluster) -> None:
     def hosts_only(node: ClusterHost | ClusterSwitch) -> dict[str, tuple[int, int]]:
-        return told(node) if isinstance(node, ClusterHost) else {}
+        return counters_of(node) if isinstance(node, ClusterHost) else {}
 
     ends = {(link.a.node, link.b.node) for link in racks.links} - {
         (link.a.node, link.b.node) for link in link_bytes(racks, hosts_only)
     }
     assert ends == {("leaf1", "spine"), ("leaf2", "spine")}
-    assert not [link for link in link_bytes(racks, told, nodes={"h1"}) if "h1" not in (link.a.node, link.b.node)]
+    assert not [link for link in link_bytes(racks, counters_of, nodes={"h1"}) if "h1" not in (link.a.node, link.b.node)]
 
 
 def test_a_host_has_the_bytes_of_all_its_links() -> None:

@@ -293,12 +293,12 @@ def _check_one(draw: Random, folder: Path, monkeypatch: pytest.MonkeyPatch, seen
         assert plan.gain >= 2
 
 
-def _same_plan(cluster, job, told, model_s):
+def _same_plan(cluster, job, network, model_s):
     """The executor's plan by what its file says takes what the plan says."""
     ranks = len(cluster.ranks)
     size = -(-job.all_reduce // (job.collectives * 4 * ranks)) * 4 * ranks
     demand = Demand(Collective.ALL_REDUCE, size)
-    plan = make_plan(network_of(cluster), [demand], told["scheduler"], told["chunks"], unit=4 * ranks)
+    plan = make_plan(network_of(cluster), [demand], network["scheduler"], network["chunks"], unit=4 * ranks)
     exchanges = model_s - job.collectives * plan.finish_ps / 1e12
     assert exchanges >= -1e-9 * model_s
     if not job.all_to_all:

@@ -108,7 +108,7 @@ def test_no_kind_of_job_is_below_its_floor(name, tmp_path):
 
 
 def test_features_through_a_switch_take_the_narrowest_cut(racks, tmp_path):
-    """Of the edges between two racks each has an end that crosses: as many vectors as a maximum matching has."""
+    """Each edge between two racks has an end that crosses: as many vectors as a maximum matching has edges."""
     (tmp_path / "what.yaml").write_text(TEXTS["train"])
     (tmp_path / "job.yaml").write_text("train: what.yaml\nlossy: true\n")
     job = JobSettings.read(tmp_path / "job.yaml")

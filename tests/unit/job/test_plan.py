@@ -191,7 +191,7 @@ def test_roles_of_leaves_and_spine(racks, job):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "why"),
+    ("old", "new", "reason"),
     [
         ("memory: 8MB}\n  - {name: spine", "memory: 1KB}\n  - {name: spine", "cluster.yaml:5: leaf1 has not"),
         ("spine, control: 'unix:/z'", "spine, target: sonic", "no switch that takes programs joins leaf1, leaf2"),
@@ -199,7 +199,7 @@ def test_roles_of_leaves_and_spine(racks, job):
         ("control: 'unix:/x'", "target: tna", "cluster.yaml:5: leaf1: target tna: all-reduce among plain frames"),
     ],
 )
-def test_why_the_switch_is_not_taken(job, old, new, why):
+def test_why_the_switch_is_not_taken(job, old, new, reason):
     text = """\
 name: racks
 hosts:
@@ -216,7 +216,7 @@ links:
     assert old in text
     said = row(make_job_plan(job, parse_cluster(text.replace(old, new, 1))), ReductionNetwork.SWITCH)
     assert said.step_s is None
-    assert why in said.reason
+    assert reason in said.reason
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,17 @@ ECHO = (Trip("echo"),)
 LIMIT_S = 20.0
 
 
-def flow_all(made, requests, users, rng, due_ns=None):
+def flow_all(pair, requests, users, rng, due_ns=None):
     """Everything through ``flow``, in parts and with windows of changing size; (user, status, answer) in order."""
     ended, sent, begun = [], 0, time.monotonic()
     while len(ended) < len(users):
-        if not made.requester.offered and sent < len(users):
+        if not pair.requester.offered and sent < len(users):
             count = min(int(rng.integers(1, 40)), len(users) - sent)
             some = slice(sent, sent + count)
             due = None if due_ns is None else due_ns[some]
-            sent += made.requester.offer(requests.part(sent, sent + count), users[some], due)
-        done = made.requester.flow(int(rng.integers(1, ROWS)))[1]
-        assert made.requester.in_flight <= ROWS
+            sent += pair.requester.offer(requests.part(sent, sent + count), users[some], due)
+        done = pair.requester.flow(int(rng.integers(1, ROWS)))[1]
+        assert pair.requester.in_flight <= ROWS
         ended += [(int(done.users[i]), int(done.statuses[i]), done.answer(i)) for i in range(done.count)]
         assert time.monotonic() - begun < LIMIT_S, f"{len(users) - len(ended)} have not ended"
     return ended

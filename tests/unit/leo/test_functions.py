@@ -144,8 +144,8 @@ def tables() -> ebs.EbsTables:
     return filled
 
 
-def read(found: ebs.EbsTables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.EbsStatus, int, int]:
-    outcome, server, address = ebs.ANSWER.unpack(found.lookup(ebs.REQUEST.pack(volume, blocks, start, tick)))
+def read(filled: ebs.EbsTables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.EbsStatus, int, int]:
+    outcome, server, address = ebs.ANSWER.unpack(filled.lookup(ebs.REQUEST.pack(volume, blocks, start, tick)))
     return ebs.EbsStatus(outcome), server, address
 
 

@@ -82,10 +82,12 @@ WRONG = [
 ]
 
 
-def greet(made, content, descriptors=()):
+def greet(server, content, descriptors=()):
     return serve_while(
-        made,
-        lambda: listening.connect(made.listener.address, None, PROTOCOL, content, timeout_s=5, descriptors=descriptors),
+        server,
+        lambda: listening.connect(
+            server.listener.address, None, PROTOCOL, content, timeout_s=5, descriptors=descriptors
+        ),
     )
 
 

@@ -32,9 +32,9 @@ def ends(longest=None):
     return make_end(SIZE, words), make_end(SIZE, words, longest), words
 
 
-def steps(made, count=4):
+def steps(server, count=4):
     for _ in range(count):
-        made.step()
+        server.step()
 
 
 # --- the ring itself

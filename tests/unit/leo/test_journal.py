@@ -19,7 +19,7 @@ from offramp_base.sealed_memory import SharedMemory
 RECOVER = machine(at.recover)["recover"]
 
 
-def made(rows=4):
+def prepared(rows=4):
     words = np.zeros(at.journal_words(rows), np.int64)
     at.prepare(words, rows)
     return words, np.zeros(64, np.int64)
@@ -31,7 +31,7 @@ def entry(words, row, trip):
 
 
 def test_a_committed_write_is_completed_once():
-    words, memory = made()
+    words, memory = prepared()
     words[at.Journal.offset], words[at.Journal.length], words[at.Journal.content] = 24, 8, 77
     entry(words, 2, 1)[KeptAnswer.state] = at.COMMITTED
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 1
@@ -43,7 +43,7 @@ def test_a_committed_write_is_completed_once():
 
 
 def test_what_was_running_has_left_no_trace():
-    words, memory = made()
+    words, memory = prepared()
     words[at.Journal.offset], words[at.Journal.length], words[at.Journal.content] = 0, 8, 1
     entry(words, 0, 0)[KeptAnswer.state] = at.RUNNING
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 0
@@ -87,7 +87,7 @@ def test_a_log_that_would_write_elsewhere_is_not_carried_out():
         (0, at.MOST_WRITE + 1),
         (1 << 62, 8),
     ):
-        words, _ = made()
+        words, _ = prepared()
         around = np.zeros(4096, np.int64)
         memory = around[2000 : 2000 + 64]
         words[at.Journal.offset], words[at.Journal.length] = offset, length
@@ -95,7 +95,7 @@ def test_a_log_that_would_write_elsewhere_is_not_carried_out():
         entry(words, 0, 0)[KeptAnswer.state] = at.COMMITTED
         RECOVER(words, at.entries_of(4), memory, memory.nbytes)
         assert not around.any(), (offset, length)
-    words, memory = made()
+    words, memory = prepared()
     words[at.Journal.offset], words[at.Journal.length], words[at.Journal.content] = 63 * 8, 8, 9
     entry(words, 0, 0)[KeptAnswer.state] = at.COMMITTED
     RECOVER(words, at.entries_of(4), memory, memory.nbytes)
@@ -103,7 +103,7 @@ def test_a_log_that_would_write_elsewhere_is_not_carried_out():
 
 
 def test_a_recovery_sees_the_last_entry_and_none_behind_it():
-    words, memory = made(rows=3)
+    words, memory = prepared(rows=3)
     words = np.concatenate([words, np.full(KeptAnswer.WORDS, at.RUNNING, np.int64)])
     entry(words, 2, 3)[KeptAnswer.state] = at.RUNNING
     RECOVER(words, at.entries_of(3), memory, memory.nbytes)
@@ -112,7 +112,7 @@ def test_a_recovery_sees_the_last_entry_and_none_behind_it():
 
 
 def test_what_was_given_away_is_lost_and_kept_so():
-    words, memory = made()
+    words, memory = prepared()
     given = entry(words, 1, 2)
     given[KeptAnswer.state], given[KeptAnswer.answered], given[KeptAnswer.status] = at.GIVEN, 64, 0
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 0
@@ -142,7 +142,7 @@ def test_tables_of_no_rows_or_too_many(rows):
 
 
 def test_the_longest_answers_of_neighbours_are_kept_side_by_side():
-    words, memory = made()
+    words, memory = prepared()
     commit = machine(at.commit)["commit"]
     places = [(row, trip) for row in range(4) for trip in range(4)]
     for row, trip in places:

@@ -26,17 +26,17 @@ from offramp_base.errors import OfframpError
 ECHO = (Trip("echo"),)
 
 
-def run(made, sent, limit_s=20.0):
+def run(laboratory, sent, limit_s=20.0):
     """Step until so many have ended."""
     begun = time.monotonic()
-    while len(made.ended) < sent:
-        made.step()
-        assert time.monotonic() - begun < limit_s, f"{sent - len(made.ended)} have not ended"
-    return made.ended
+    while len(laboratory.ended) < sent:
+        laboratory.step()
+        assert time.monotonic() - begun < limit_s, f"{sent - len(laboratory.ended)} have not ended"
+    return laboratory.ended
 
 
-def states(made):
-    return {RequestState(s) for s in at.column(made.requester.table, at.RequestSlot.state).tolist()} - {
+def states(laboratory):
+    return {RequestState(s) for s in at.column(laboratory.requester.table, at.RequestSlot.state).tolist()} - {
         RequestState.FREE
     }
 

@@ -65,7 +65,7 @@ def test_everything_comes_back(tmp_path: Path) -> None:
             client("FLUSHALL")
         store.kill()
         store.start()
-        assert store.found[0] == 0
+        assert store.recovered[0] == 0
 
 
 def log_of(folder: Path) -> Path:
@@ -85,12 +85,12 @@ def test_a_torn_tail_is_cut_off(tmp_path: Path) -> None:
         log_of(tmp_path).write_bytes(whole[:cut])
         with a_store(folder=tmp_path) as store:
             kept = sum(size <= cut for size in sizes)
-            assert store.found == (kept, kept, cut - sizes[kept - 1])
+            assert store.recovered == (kept, kept, cut - sizes[kept - 1])
             with Resp(store.addresses["resp"]) as client:
                 assert client("SET", "after", "1") == "OK"
             store.kill()
             store.start()
-            assert store.found[0] == kept + 1
+            assert store.recovered[0] == kept + 1
             with Resp(store.addresses["resp"]) as client:
                 client("DEL", "after")
 
@@ -109,7 +109,7 @@ def test_damage_to_what_was_on_disk_is_no_torn_tail(tmp_path: Path) -> None:
         pass
     assert log_of(tmp_path).read_bytes() == content
     with a_store(folder=tmp_path, cut=True) as store:
-        assert 0 < store.found[0] < 20
+        assert 0 < store.recovered[0] < 20
 
 
 def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_write_that_fails_is_not_acknowledged(tmp_path: Path) -> None:
             assert client("GET", "k0") == b"x" * 50_000
         store.kill()
         store.start()
-        assert store.found[0] == accepted
+        assert store.recovered[0] == accepted
 
 
 def test_answers_wait_for_the_sync(tmp_path: Path) -> None:
@@ -193,6 +193,6 @@ def test_a_real_full_disk(tmp_path: Path) -> None:
                 assert client("GET", f"k{accepted - 1}") == b"x" * 20_000
             store.kill()
             store.start()
-            assert store.found[0] == accepted
+            assert store.recovered[0] == accepted
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)

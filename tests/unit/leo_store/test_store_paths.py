@@ -24,7 +24,7 @@ from offramp.leo.native.serve import ELSEWHERE
 from offramp.leo.store.client import StoreClient
 from offramp_base.errors import OfframpError
 from store_lab import a_store
-from store_paths import Reader, check_against_writers, key_of, told
+from store_paths import Reader, check_against_writers, key_of, value_of
 
 DEVICES = {
     "model": "model:service_us=2,table_bytes=4194304",
@@ -87,9 +87,9 @@ def test_writes_of_requesters_are_what_everybody_sees(served) -> None:
     store, app, process = served
     with StoreClient(store.addresses["listen"]) as client, Reader(app, process.address, app.paths) as reader:
         for version in range(20):
-            reader.write({key: told(version) for key in range(100, 110)})
-            assert reader.read(list(range(100, 110))) == [told(version)] * 10
-            assert client.get([key_of(key) for key in range(100, 110)]) == [told(version)] * 10
+            reader.write({key: value_of(version) for key in range(100, 110)})
+            assert reader.read(list(range(100, 110))) == [value_of(version)] * 10
+            assert client.get([key_of(key) for key in range(100, 110)]) == [value_of(version)] * 10
 
 
 @pytest.mark.full
@@ -131,11 +131,11 @@ def test_more_keys_than_copies_and_keys_that_come_later(served) -> None:
     count = COPIES + 2000
     with StoreClient(store.addresses["listen"]) as client, Reader(app, process.address, ("model",)) as reader:
         for start in range(0, count, 1000):
-            client.set({key_of(1000 + key): told(key) for key in range(start, min(start + 1000, count))})
+            client.set({key_of(1000 + key): value_of(key) for key in range(start, min(start + 1000, count))})
         for _ in range(2):
             for start in range(0, count, 250):
                 keys = range(start, min(start + 250, count))
-                assert reader.read([1000 + key for key in keys]) == [told(key) for key in keys]
+                assert reader.read([1000 + key for key in keys]) == [value_of(key) for key in keys]
 
 
 @pytest.mark.parametrize("length", [-1, -(1 << 63), MOST_VALUE + 1, 1 << 62])

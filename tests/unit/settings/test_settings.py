@@ -251,7 +251,7 @@ def links(settings: Links) -> None:
 LINKS: list[Links] = []
 
 
-def made(*arguments: str) -> Links:
+def parsed(*arguments: str) -> Links:
     alone = typer.Typer()
     alone.command()(links)
     done = CliRunner().invoke(alone, list(arguments))
@@ -263,11 +263,11 @@ def made(*arguments: str) -> Links:
 def test_a_repeated_option_makes_a_mapping(tmp_path: Path) -> None:
     wanted = Links(ports={1: "veth1", 2: "unix:/tmp/b"}, memory=2 << 20, no_p4=True)
     given = ("--interface", "1@veth1", "--interface", "2@unix:/tmp/b", "--memory", "2", "--no-p4")
-    assert made(*given) == wanted
+    assert parsed(*given) == wanted
     path = tmp_path / "links.yaml"
     path.write_text("interface: [1@veth1, '2@unix:/tmp/b']\nmemory: 2\nno_p4: true\n")
-    assert made("--settings", str(path)) == wanted
-    assert made("--memory", "2MiB", "--interface", "1@a", "--interface", "1@a").ports == {1: "a"}
+    assert parsed("--settings", str(path)) == wanted
+    assert parsed("--memory", "2MiB", "--interface", "1@a", "--interface", "1@a").ports == {1: "a"}
     properties = json_schema("links", [Links])["properties"]
     assert properties["interface"]["items"] == {"type": "string"}
     assert (properties["memory"]["minimum"], properties["memory"]["default"]) == (1, 1024)
@@ -284,7 +284,7 @@ def test_a_repeated_option_makes_a_mapping(tmp_path: Path) -> None:
 )
 def test_items_of_a_mapping_are_refused_by_their_flag(arguments: list[str], message: str) -> None:
     with pytest.raises(OfframpError) as caught:
-        made(*arguments)
+        parsed(*arguments)
     assert str(caught.value) == message
 
 

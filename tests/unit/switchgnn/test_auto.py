@@ -51,25 +51,25 @@ def setting(seed: int) -> tuple[Planner, int] | None:
     return (Planner(boundary, memory, rates=rates), features) if boundary.R else None
 
 
-def simulated_s(made: SchemePlan, rates: Rates) -> float:
+def simulated_s(scheme_plan: SchemePlan, rates: Rates) -> float:
     """Seconds of one exchange: what hosts send each other, then block after block."""
-    workers, delay_ps = made.boundary.workers, int(rates.delay_s * 1e12)
+    workers, delay_ps = scheme_plan.boundary.workers, int(rates.delay_s * 1e12)
     network = star(workers, LinkProperties(int(rates.link_bps), delay_ps))
     seconds = 0.0
-    sent = made.by_hosts.payload_bytes
+    sent = scheme_plan.by_hosts.payload_bytes
     source, sink = np.nonzero(sent)
     if len(source):
         turn = np.lexsort(((sink - source) % workers, source))
         source, sink = source[turn], sink[turn]
         flows = FlowSchedule(source, sink, sent[source, sink], np.zeros(len(source), np.int64))
         seconds += simulate(network, flows=flows).seconds
-    if not made.through_switch:
+    if not scheme_plan.through_switch:
         return seconds
-    if any(block.directed for block in made.plan.blocks):
+    if any(block.directed for block in scheme_plan.plan.blocks):
         fabric = StarFabric(rates.link_bps, rates.delay_s, passes_pps=rates.passes_pps)
-        return seconds + made.slices * exchange_trace(made.plan, fabric).seconds
+        return seconds + scheme_plan.slices * exchange_trace(scheme_plan.plan, fabric).seconds
     protocol = ExchangeProtocol(acks=False, control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
-    return seconds + made.slices * simulate(network, made.plan, protocol=protocol).seconds
+    return seconds + scheme_plan.slices * simulate(network, scheme_plan.plan, protocol=protocol).seconds
 
 
 def check(seed: int) -> None:
@@ -83,18 +83,18 @@ def check(seed: int) -> None:
     except OfframpError:
         return  # the memory holds no vertex
     chosen = fastest(options)
-    p2p = p2p_of(chosen.made)
-    assert chosen.made.wire_bytes <= p2p.wire_bytes
-    fair = [option for option in options if option.made.wire_bytes <= p2p.wire_bytes]
-    seconds = {id(option): simulated_s(option.made, planner.rates) for option in fair}
+    p2p = p2p_of(chosen.scheme_plan)
+    assert chosen.scheme_plan.wire_bytes <= p2p.wire_bytes
+    fair = [option for option in options if option.scheme_plan.wire_bytes <= p2p.wire_bytes]
+    seconds = {id(option): simulated_s(option.scheme_plan, planner.rates) for option in fair}
     best = min(fair, key=lambda option: seconds[id(option)])
     took, least = seconds[id(chosen)], min(seconds[id(best)], simulated_s(p2p, planner.rates))
     assert took <= MARGIN * least, f"seed {seed}: {_named(chosen)} {took:.3e} s, {_named(best)} {least:.3e} s"
 
 
 def _named(option: Option) -> str:
-    way = "" if option.made.through_switch else ", nothing through the switch"
-    return f"{option.made.scheme}{way}: predicted {option.prediction.seconds:.3e} s, simulated"
+    way = "" if option.scheme_plan.through_switch else ", nothing through the switch"
+    return f"{option.scheme_plan.scheme}{way}: predicted {option.prediction.seconds:.3e} s, simulated"
 
 
 @pytest.mark.full
@@ -114,7 +114,7 @@ def test_a_slow_pipeline_leaves_everything_to_the_hosts() -> None:
     boundary = Boundary(graph, partition(graph, 6, "hash", 1), 6)
     for passes_pps, through_switch in ((1e4, False), (1.2e9, True)):
         planner = Planner(boundary, 10**7, rates=Rates(link_bps=1e9, passes_pps=passes_pps))
-        chosen = fastest(planner.options(candidates(Scheme()), 128)).made
+        chosen = fastest(planner.options(candidates(Scheme()), 128)).scheme_plan
         assert chosen.through_switch == through_switch
         ours, theirs = (predict(one, planner.rates).seconds for one in (chosen, p2p_of(chosen)))
         assert ours < theirs or not through_switch
@@ -126,14 +126,14 @@ def test_copies_that_save_few_bytes_per_pass_go_from_host_to_host() -> None:
     boundary = Boundary(graph, partition(graph, 8, "hash", 1), 8)
     rates = Rates(link_bps=1e10, delay_s=0, passes_pps=1e8, host_pps=1e12)
     planner = Planner(boundary, 8 << 20, rates=rates)
-    chosen = fastest(planner.options(candidates(Scheme()), 32)).made
+    chosen = fastest(planner.options(candidates(Scheme()), 32)).scheme_plan
     assert chosen.scheme == Scheme(hybrid=True)
     assert chosen.hosted.any()
-    paper = planner.option(Scheme(), 32).made
+    paper = planner.option(Scheme(), 32).scheme_plan
     took, *others = (simulated_s(plan, rates) for plan in (chosen, paper, p2p_of(chosen)))
     assert took < 0.9 * min(others)
     software = Planner(boundary, 8 << 20, rates=replace(rates, free_forwarding=False))
-    assert fastest(software.options([Scheme(hybrid=True)], 32)).made.hosted.mean() in (0, 1)
+    assert fastest(software.options([Scheme(hybrid=True)], 32)).scheme_plan.hosted.mean() in (0, 1)
 
 
 def test_a_dearer_pass_leaves_fewer_passes() -> None:

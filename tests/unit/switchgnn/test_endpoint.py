@@ -327,19 +327,19 @@ def test_every_chunk_of_a_wide_vector_is_repeated_and_answered_with_its_own_feat
     wide = np.zeros((2, chunks * LANES), np.int32)
     wide[:, :features] = values
     expected = {(v, c): wide[v - 2, c * LANES : (c + 1) * LANES].tolist() for v in (2, 3) for c in range(chunks)}
-    assert told(endpoint) == expected
+    assert wanted(endpoint) == expected
     again: dict[tuple[int, int], list[int]] = {}
     for step in range(100):  # before the time-out after which it fetches
         endpoint.tick(step / 100)
-        again |= told(endpoint)
+        again |= wanted(endpoint)
     assert again == expected
     for (vertex, chunk), lanes in expected.items():
         fields = {"src_id": 0, "dst_id": vertex, "is_fetch": 1, "chunk_id": chunk, "round": 1}
         endpoint.incoming(build_frames(0, fields, 1))
-        assert told(endpoint) == {(vertex, chunk): lanes}
+        assert wanted(endpoint) == {(vertex, chunk): lanes}
 
 
-def told(endpoint: SwitchGnnEndpoint) -> dict[tuple[int, int], list[int]]:
+def wanted(endpoint: SwitchGnnEndpoint) -> dict[tuple[int, int], list[int]]:
     """The features of each vertex and chunk that the endpoint wants to send."""
     out = {}
     while len(batch := endpoint.outgoing(2)):

@@ -159,13 +159,13 @@ def test_the_planner_takes_the_least_predicted_time() -> None:
     best = fastest(options)
     assert best.prediction.seconds == min(option.prediction.seconds for option in options)
     # A pipeline this slow pays for every pass: partial sums need one each.
-    assert best.made.scheme.pairwise or best.made.hosted.all()
+    assert best.scheme_plan.scheme.pairwise or best.scheme_plan.hosted.all()
     for option in options:
-        alone = plan_scheme(boundary, option.made.scheme, 40, 12 * AGGREGATOR)
+        alone = plan_scheme(boundary, option.scheme_plan.scheme, 40, 12 * AGGREGATOR)
         assert (alone.wire_up, alone.wire_down, alone.passes) == (
-            option.made.wire_up,
-            option.made.wire_down,
-            option.made.passes,
+            option.scheme_plan.wire_up,
+            option.scheme_plan.wire_down,
+            option.scheme_plan.passes,
         )
 
 

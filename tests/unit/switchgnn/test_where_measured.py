@@ -70,16 +70,16 @@ def test_the_map_varies_one_axis_at_a_time_around_its_centre() -> None:
 def test_one_laboratory_serves_all_places_of_a_rate_and_fast_links_come_first(
     opened: list[tuple[int, str]], tmp_path: Path
 ) -> None:
-    found = where_measured(0.25, 0)
+    study = where_measured(0.25, 0)
     assert opened == [(workers, f"{rate // 1_000_000}mbit") for rate in RATES for workers in COPIES]
-    assert found.evidence_of(found.comparisons[0]) in (Evidence.MEASURED, Evidence.SIMULATED)
-    ours = {line.what: line.ours for line in found.comparisons}
+    assert study.evidence_of(study.comparisons[0]) in (Evidence.MEASURED, Evidence.SIMULATED)
+    ours = {line.what: line.ours for line in study.comparisons}
     assert ours["winners that it names right among the others"] == "8 of 8"
     assert ours["passes per second, fitted to half of the cells"].startswith(("3,9", "4,0"))
-    table = [line for line in found.markdown.splitlines() if line.startswith("| ")]
+    table = [line for line in study.markdown.splitlines() if line.startswith("| ")]
     assert len(table) == 1 + 17
     assert table[1].startswith("| 8 | 1.5 | 100 Mb/s | 128 | 32 | ")
-    draw(found.panels, "map", tmp_path / "map.svg")
+    draw(study.panels, "map", tmp_path / "map.svg")
     assert (tmp_path / "map.svg").stat().st_size < 200_000
 
 

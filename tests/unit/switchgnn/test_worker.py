@@ -30,7 +30,7 @@ Makes = Callable[..., Worker]
 
 
 @pytest.fixture(params=["machine code", "Python", "in turns"])
-def made(request: pytest.FixtureRequest) -> Makes:
+def make_worker(request: pytest.FixtureRequest) -> Makes:
     """Makes workers that run the protocol in machine code, in Python, or in either in turns, on the same switch."""
     engines = {
         "machine code": [CompiledSwitchGnnEndpoint],
@@ -88,9 +88,9 @@ def run_all(workers: list[Worker], x: np.ndarray) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("window", [1, 7, 256])
-def test_exchanges(serve: Serve, made: Makes, window: int) -> None:
+def test_exchanges(serve: Serve, make_worker: Makes, window: int) -> None:
     job = random_job(5, vertices=40, edges=160, workers=4, limit=10, features=(40,))
-    workers = [made(i, job.plans, io, window=window) for i, io in enumerate(serve(job))]
+    workers = [make_worker(i, job.plans, io, window=window) for i, io in enumerate(serve(job))]
     x = np.random.default_rng(0).integers(-(2**24), 2**24, (40, 40)).astype(np.int32)
     expected = job.expected(x)
     for worker, sums in zip(workers, run_all(workers, x), strict=True):
@@ -101,11 +101,12 @@ def test_exchanges(serve: Serve, made: Makes, window: int) -> None:
             assert link.payload_bytes == 3 * own * 40 * 4
 
 
-def test_faulty_links_that_lose_nothing(serve: Serve, made: Makes) -> None:
+def test_faulty_links_that_lose_nothing(serve: Serve, make_worker: Makes) -> None:
     job = random_job(6, vertices=30, edges=90, workers=3, limit=6)
     faults = FaultRates(duplication=0.3, reordering=0.3)
     workers = [
-        made(i, job.plans, Faulty(io, seed=i, sending=faults, receiving=faults)) for i, io in enumerate(serve(job))
+        make_worker(i, job.plans, Faulty(io, seed=i, sending=faults, receiving=faults))
+        for i, io in enumerate(serve(job))
     ]
     x = np.random.default_rng(0).integers(-100, 100, (30, 8)).astype(np.int32)
     expected = job.expected(x)
@@ -113,7 +114,7 @@ def test_faulty_links_that_lose_nothing(serve: Serve, made: Makes) -> None:
         assert np.array_equal(sums, expected[worker.boundary(0)])
 
 
-def test_done_and_go_may_be_lost(serve: Serve, made: Makes) -> None:
+def test_done_and_go_may_be_lost(serve: Serve, make_worker: Makes) -> None:
     class LosesFirstShort:
         """Loses the first DONE that goes out and the first GO that comes in."""
 
@@ -138,14 +139,14 @@ def test_done_and_go_may_be_lost(serve: Serve, made: Makes) -> None:
             self._inner.close()
 
     job = six_vertices()
-    workers = [made(i, job.plans, LosesFirstShort(io)) for i, io in enumerate(serve(job))]
+    workers = [make_worker(i, job.plans, LosesFirstShort(io)) for i, io in enumerate(serve(job))]
     x = np.array([[3], [-1], [10], [4], [-7], [2]], np.int32)
     assert [s[:, 0].tolist() for s in run_all(workers, x)] == [[7, 12], [-5, 5], [13, 3]]
 
 
-def test_a_worker_that_is_alone_says_so(serve: Serve, made: Makes) -> None:
+def test_a_worker_that_is_alone_says_so(serve: Serve, make_worker: Makes) -> None:
     job = six_vertices()
-    worker = made(1, job.plans, serve(job)[1], timeout_s=0.3)
+    worker = make_worker(1, job.plans, serve(job)[1], timeout_s=0.3)
     began = time.monotonic()
     with pytest.raises(
         OfframpError,
@@ -155,7 +156,7 @@ def test_a_worker_that_is_alone_says_so(serve: Serve, made: Makes) -> None:
     assert time.monotonic() - began < 2
 
 
-def test_missing_results_are_named(serve: Serve, made: Makes) -> None:
+def test_missing_results_are_named(serve: Serve, make_worker: Makes) -> None:
     class LosesData:
         def __init__(self, inner: FrameIO) -> None:
             self._inner = inner
@@ -172,7 +173,7 @@ def test_missing_results_are_named(serve: Serve, made: Makes) -> None:
     job = six_vertices()
     links = serve(job)
     links[0] = LosesData(links[0])
-    workers = [made(i, job.plans, io, timeout_s=0.5) for i, io in enumerate(links)]
+    workers = [make_worker(i, job.plans, io, timeout_s=0.5) for i, io in enumerate(links)]
     x = np.ones((6, 1), np.int32)
     messages = []
 

@@ -3,7 +3,7 @@
 
 Published are the reference output of its regression test (``tests/rt_template``) and the sends that the tests of
 astra-network-analytical expect. The tables below were measured with ASTRA-sim at commit aefa354, built as it is but for
-the two members of its class Sys that choose Themis' schedulers: congestion-unaware, FIFO, one active chunk for each
+the two members of its class Sys that choose Themis's schedulers: congestion-unaware, FIFO, one active chunk for each
 dimension, endpoint delay 1, memory without limits. Its rings use one link of two.
 Blind to: fixed delays of several chunks at a time, which overlap here and not there; `test_serial.py` has their model.
 """

@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize(
-    ("made", "stage", "size", "peers", "algorithm", "protocol", "microseconds"),
+    ("model", "stage", "size", "peers", "algorithm", "protocol", "microseconds"),
     [
         # 14 steps of 0.6 us; a quarter of 300 GB/s, 8/14 of it
         (NVLINK, "all-reduce", 1024, 8, "ring", "LL", 6.6 + 14 * 0.6 + 1024 / (75e3 * 8 / 14)),
@@ -41,8 +41,8 @@ MIB = 1 << 20
         ),
     ],
 )
-def test_by_hand(made, stage, size, peers, algorithm, protocol, microseconds) -> None:
-    best = made.best(Collective(stage), size, peers)
+def test_by_hand(model, stage, size, peers, algorithm, protocol, microseconds) -> None:
+    best = model.best(Collective(stage), size, peers)
     assert (best.algorithm, best.protocol) == (algorithm, protocol)
     assert best.microseconds == pytest.approx(microseconds, rel=1e-12)
 

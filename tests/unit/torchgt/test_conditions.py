@@ -130,19 +130,19 @@ def test_a_hamiltonian_path_is_found_in_random_graphs_that_have_one() -> None:
         assert len(set(path.tolist())) == n
 
 
-def made(**changes: object) -> TorchGtSettings:
+def settings_with(**changes: object) -> TorchGtSettings:
     return TorchGtSettings(graph="karate", **changes)  # type: ignore[arg-type]
 
 
 def test_policies() -> None:
-    periodic = made(attention="interleaved", interleave="periodic", period=3)
+    periodic = settings_with(attention="interleaved", interleave="periodic", period=3)
     assert [is_full_step(periodic, step, None) for step in range(7)] == [False, False, True] * 2 + [False]
-    assert all(is_full_step(made(attention="full"), step, None) for step in range(3))
-    assert not any(is_full_step(made(attention="topology", period=1), step, False) for step in range(3))
+    assert all(is_full_step(settings_with(attention="full"), step, None) for step in range(3))
+    assert not any(is_full_step(settings_with(attention="topology", period=1), step, False) for step in range(3))
     for policy, holds, full in (
         ("conditions", True, False),
         ("conditions", False, True),
         ("constructed", False, False),
         ("never", None, False),
     ):
-        assert is_full_step(made(attention="interleaved", interleave=policy), 0, holds) is full
+        assert is_full_step(settings_with(attention="interleaved", interleave=policy), 0, holds) is full

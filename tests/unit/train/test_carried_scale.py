@@ -55,8 +55,8 @@ def worker() -> Loopback:
 @pytest.fixture
 def propagator(worker: Loopback) -> SwitchPropagator:
     boundary = Boundary(build_graph("edge", 6, ([0, 1, 2], [3, 4, 5])), [0, 0, 0, 1, 1, 1])
-    made = plan_scheme(boundary, Scheme(), 2, 10_000)
-    exchange = Exchange(plan_exchange(made, 0), worker, Group())
+    scheme_plan = plan_scheme(boundary, Scheme(), 2, 10_000)
+    exchange = Exchange(plan_exchange(scheme_plan, 0), worker, Group())
     return SwitchPropagator(CarriedCodec(Group(), FAN_IN), {2: exchange}, worker.boundary(0))
 
 

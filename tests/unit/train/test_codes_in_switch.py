@@ -65,8 +65,8 @@ def test_a_sum_is_off_by_less_than_a_step_for_each_contribution(in_group, wide, 
             ends = quantiser.least_and_largest(np.stack(partial)).astype(np.float64)
             step = quantiser.common_scale((ends[:, 1] - ends[:, 0]).max(keepdims=True), bits)
             assert np.abs(row - sum(partial)).max() <= len(partial) * float(step[0]) * (1 + 1e-5)
-    made = next(iter(planned.exchanges.values()))
-    assert made.scheme.bits == {1: 2, 2: 4, 4: 8, 8: 16}[bits]  # fields as narrow as sums of three codes
+    exchange_plan = next(iter(planned.exchanges.values()))
+    assert exchange_plan.scheme.bits == {1: 2, 2: 4, 4: 8, 8: 16}[bits]  # fields as narrow as sums of three codes
     assert switch.open == 0
 
 

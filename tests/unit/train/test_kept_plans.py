@@ -61,14 +61,14 @@ def test_kept_plans_are_the_same(boundary: Boundary, calls: list[Any], scheme: s
     settings = replace(SETTINGS, scheme=scheme)
     expected = plan_exchanges(boundary, settings, WIDTHS)
     for _ in range(2):
-        found = kept_exchanges(boundary, settings, WIDTHS)
-        assert job_fingerprint(plans_of(found)) == job_fingerprint(plans_of(expected))
-        for width, made in expected.items():
-            again = found[width]
-            assert again.scheme == made.scheme
-            assert np.array_equal(again.hosted, made.hosted)
-            assert again.wire_bytes == made.wire_bytes
-            assert plans_of(found).index(again.plan) == plans_of(expected).index(made.plan)
+        exchanges = kept_exchanges(boundary, settings, WIDTHS)
+        assert job_fingerprint(plans_of(exchanges)) == job_fingerprint(plans_of(expected))
+        for width, expected_plan in expected.items():
+            again = exchanges[width]
+            assert again.scheme == expected_plan.scheme
+            assert np.array_equal(again.hosted, expected_plan.hosted)
+            assert again.wire_bytes == expected_plan.wire_bytes
+            assert plans_of(exchanges).index(again.plan) == plans_of(expected).index(expected_plan.plan)
     assert len(calls) == 1
 
 

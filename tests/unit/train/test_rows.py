@@ -68,9 +68,9 @@ def together(in_group, graph, run_settings, delay_s: float = 0) -> list[np.ndarr
     return outcomes[0]
 
 
-def assert_equal(found, expected) -> None:
-    assert len(found) == len(expected)
-    for mine, theirs in zip(found, expected, strict=True):
+def assert_equal(actual, expected) -> None:
+    assert len(actual) == len(expected)
+    for mine, theirs in zip(actual, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12 * max(1e-3, np.abs(theirs).max()))
 
 

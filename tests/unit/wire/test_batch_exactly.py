@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of packets at their edges, and every bit by which a SwitchGNN frame is known."""
+"""Batches of packets at their edges, and every bit by which packets for a computing switch are known."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from offramp.allreduce import wire as allreduce
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, SHORT_FRAME_BYTES, build_frames, parse_frames
 from offramp_base.wire.batch import PacketBatch
 
@@ -54,12 +55,20 @@ TOLD = {12: 0xFF, 13: 0xFF, 14: 0xFF, 20: 0x1F, 21: 0xFF, 23: 0xFF}
 @pytest.mark.parametrize("at", range(34))
 def test_each_bit_that_tells_a_frame(at: int) -> None:
     (frame,) = build_frames(0, {"round": 1}, 1, np.ones((1, 32), np.int32)).frames()
+    chunk = allreduce.blank_frames(0, 1, 1, 1)[0].tobytes()
     for bit in range(8):
-        damaged = bytearray(frame)
-        damaged[at] ^= 1 << bit
-        parsed = parse_frames(PacketBatch.of([(0, bytes(damaged)), (0, frame)]))
         foreign = TOLD.get(at, 0) >> bit & 1
+        parsed = parse_frames(PacketBatch.of([(0, flipped(frame, at, bit)), (0, frame)]))
         assert (parsed.foreign, parsed.truncated, len(parsed)) == (foreign, 0, 2 - foreign)
+        sums = allreduce.parse_frames(PacketBatch.of([(0, flipped(chunk, at, bit)), (0, chunk)]), 1)
+        assert (sums.foreign, len(sums)) == (foreign, 2 - foreign)
+
+
+def flipped(frame: bytes, at: int, bit: int) -> bytes:
+    """The frame with one bit inverted."""
+    damaged = bytearray(frame)
+    damaged[at] ^= 1 << bit
+    return bytes(damaged)
 
 
 def test_each_type_is_whole_from_its_last_byte_on() -> None:

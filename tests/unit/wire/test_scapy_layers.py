@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.switchgnn.wire import LANES, build_frames, worker_ip, worker_mac
+from offramp.switch_packets import host_ip, host_mac
+from offramp.switchgnn.wire import LANES, build_frames
 
 pytest.importorskip("scapy", reason="scapy is not installed")
 
@@ -19,9 +20,9 @@ def test_scapy_reads_what_numpy_builds() -> None:
     fields = {"src_id": 7, "dst_id": 0xFFFFFFFF, "block_id": 3, "count": 5, "chunk_id": 2, "round": 17, "ecn": 1}
     frame = next(build_frames(4, fields, 1, lanes).frames())
     packet = Ether(frame)
-    assert int(packet.src.replace(":", ""), 16) == worker_mac(4)
+    assert int(packet.src.replace(":", ""), 16) == host_mac(4)
     assert packet[IP].src == "10.0.0.5"
-    assert worker_ip(4) == 0x0A000005
+    assert host_ip(4) == 0x0A000005
     assert {name: packet[SwitchGNN].getfieldval(name) for name in fields} == fields
     assert packet[SwitchGNNPayload].lanes == lanes[0].tolist()
     del packet[IP].chksum

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offramp.switch_packets import PREFIX_BYTES
 from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     LANES,
     NO_ID,
-    PREFIX_BYTES,
     SHORT_FRAME_BYTES,
     SWITCHGNN,
     SwitchGnnPacketType,

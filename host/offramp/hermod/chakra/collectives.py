@@ -44,8 +44,8 @@ def sends(
         rank: one of ``ranks``.
         ranks: all of the collective, in the order of its ring.
         size: bytes that the rank brings.
-        kind: of :mod:`offramp.hermod.chakra.schema`.
-        root: of a reduce, gather, scatter or broadcast; one of ``ranks``.
+        kind: a kind of collective (:mod:`offramp.hermod.chakra.schema`).
+        root: root of a reduce, gather, scatter or broadcast; one of ``ranks``.
         bidirectional: whether a ring goes both ways round, half of the bytes each.
     """
     count, place = len(ranks), list(ranks).index(rank)

@@ -36,7 +36,7 @@ def traces(dag: Dag) -> tuple[list[ChakraTrace], dict[str, list[int]]]:
     Ids are the DAG's tasks, the receiving half of a transfer has an id of its own. Every communication carries its
     factors (``mid``, ``ctype``, ``lid``), so that reading it back needs no guesses.
     """
-    made = [ChakraTrace([], attributes={"workers": dag.workers, **_facts(dag)}) for _ in range(dag.workers)]
+    exported = [ChakraTrace([], attributes={"workers": dag.workers, **_facts(dag)}) for _ in range(dag.workers)]
     member: list[set[int]] = [_members(task, dag.workers) for task in dag.tasks]
     arrivals = len(dag.tasks)
     groups = _groups(dag, member)
@@ -44,17 +44,17 @@ def traces(dag: Dag) -> tuple[list[ChakraTrace], dict[str, list[int]]]:
         for worker in sorted(member[k]):
             waits = [_id(dag.tasks[b], b, worker, arrivals) for b in task.waits if worker in member[b]]
             group = groups.get(tuple(sorted(member[k])), 0)
-            made[worker].nodes += _nodes(task, k, worker, waits, arrivals, (group, len(member[k])))
-    return made, {str(number): list(ranks) for ranks, number in groups.items()}
+            exported[worker].nodes += _nodes(task, k, worker, waits, arrivals, (group, len(member[k])))
+    return exported, {str(number): list(ranks) for ranks, number in groups.items()}
 
 
 def _groups(dag: Dag, member: list[set[int]]) -> dict[tuple[int, ...], int]:
     """Numbers of the sets of ranks that have a collective together, from 1 on."""
-    found: dict[tuple[int, ...], int] = {}
+    numbers: dict[tuple[int, ...], int] = {}
     for k, task in enumerate(dag.tasks):
         if isinstance(task, Coflow) and task.ctype is not CType.PP:
-            found.setdefault(tuple(sorted(member[k])), len(found) + 1)
-    return found
+            numbers.setdefault(tuple(sorted(member[k])), len(numbers) + 1)
+    return numbers
 
 
 def export_dag(dag: Dag, folder: Path, suffix: str = "et") -> list[Path]:
@@ -67,9 +67,9 @@ def export_dag(dag: Dag, folder: Path, suffix: str = "et") -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OfframpError(f"{folder}: cannot be made: {error.strerror}") from None
-    made, groups = traces(dag)
+    exported, groups = traces(dag)
     paths = []
-    for rank, trace in enumerate(made):
+    for rank, trace in enumerate(exported):
         paths.append(folder / f"trace.{rank}.{suffix}")
         write_trace(trace, paths[-1])
     if groups:

@@ -35,14 +35,14 @@ def groups_of(trace: ChakraTrace, ranks: int) -> Groups:
     Raises:
         OfframpError: a rank that there is not.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    groups: dict[str, tuple[int, ...]] = {}
     for node in trace.nodes:
         if node.kind == schema.METADATA and "pg_name" in node.inputs:
             for row in _rows(node):
                 name = str(row["pg_name"])
                 members = row.get("ranks") or list(range(ranks))
-                found[name] = _members(members, ranks, f"node {node.id}: process group {name}")
-    return found
+                groups[name] = _members(members, ranks, f"node {node.id}: process group {name}")
+    return groups
 
 
 def _rows(node: ChakraNode) -> list[dict[str, object]]:

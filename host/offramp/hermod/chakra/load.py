@@ -77,19 +77,19 @@ def read_ranks(place: Path) -> tuple[list[ChakraTrace], Groups]:
         OfframpError: no traces, ranks missing or twice, or a file that cannot be read.
     """
     folder, prefix = (place, None) if place.is_dir() else (place.parent, place.name)
-    found: dict[str, dict[int, Path]] = {}
+    by_prefix: dict[str, dict[int, Path]] = {}
     for path, match in _files(folder):
         if prefix in (None, match[1]):
-            ranks = found.setdefault(match[1], {})
+            ranks = by_prefix.setdefault(match[1], {})
             rank = int(match[2])
             if rank in ranks:
                 raise OfframpError(f"{folder}: rank {rank} has two files, {ranks[rank].name} and {path.name}")
             ranks[rank] = path
-    if not found:
+    if not by_prefix:
         raise OfframpError(f"{place}: no files like trace.0.et")
-    if len(found) > 1:
-        raise OfframpError(f"{folder}: traces {', '.join(sorted(found))}, expected one; name it as FOLDER/PREFIX")
-    (files,) = found.values()
+    if len(by_prefix) > 1:
+        raise OfframpError(f"{folder}: traces {', '.join(sorted(by_prefix))}, expected one; name it as FOLDER/PREFIX")
+    (files,) = by_prefix.values()
     if sorted(files) != list(range(len(files))):
         raise OfframpError(f"{folder}: ranks {sorted(files)}, expected 0 to {len(files) - 1}")
     given = [path for path in sorted(folder.glob("*group*.json")) if path not in files.values()]
@@ -177,7 +177,7 @@ class _JoinedNodes:
         """
         self.matcher.check()
         place = {key: k for k, key in enumerate(self.parts)}
-        made: list[Task] = []
+        tasks: list[Task] = []
         for key, parts in self.parts.items():
             task = self._task(parts)
             for part in parts:
@@ -189,8 +189,8 @@ class _JoinedNodes:
             if key in self.arrivals:
                 task.waits.append(place[self.arrivals[key]])
             task.waits = sorted(set(task.waits))
-            made.append(task)
-        return sort_tasks(made, [part[0].node.id for part in self.parts.values()])
+            tasks.append(task)
+        return sort_tasks(tasks, [part[0].node.id for part in self.parts.values()])
 
     def _task(self, parts: list[TaskShare]) -> Task:
         node, rank = parts[0].node, parts[0].rank

@@ -30,7 +30,7 @@ class Matcher:
     """Gives nodes the keys of their tasks: the n-th of a kind on each rank belong together.
 
     Args:
-        groups: of each rank, by name.
+        groups: process groups of each rank, by name.
         cpu: whether operations of the CPU count. Where others are there, they only launch these.
         ours: whether the traces are of our own writing.
     """

@@ -67,12 +67,12 @@ def messages() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="offramp/chakra", package=package, syntax="proto3")
 
     def message(name: str, *rows: tuple[str, int, int, int, str]) -> Any:
-        made = file.message_type.add(name=name)
+        descriptor = file.message_type.add(name=name)
         for field, number, kind, label, of in rows:
-            row = made.field.add(name=field, number=number, type=kind, label=label)
+            row = descriptor.field.add(name=field, number=number, type=kind, label=label)
             if of:
                 row.type_name = f".{package}.{of}"
-        return made
+        return descriptor
 
     attribute = message(
         "AttributeProto", ("name", 1, _STRING, _OPTIONAL, ""), ("doc_string", 2, _STRING, _OPTIONAL, "")

@@ -58,14 +58,14 @@ def write_trace(trace: ChakraTrace, path: Path) -> None:
     Raises:
         OfframpError: the file cannot be written.
     """
-    made = [_metadata(trace), *(_node(node) for node in trace.nodes)]
+    encoded = [_metadata(trace), *(_node(node) for node in trace.nodes)]
     if path.suffix == ".json":
         from google.protobuf import json_format
 
-        rows = [json_format.MessageToDict(m, preserving_proto_field_name=True) for m in made]
+        rows = [json_format.MessageToDict(m, preserving_proto_field_name=True) for m in encoded]
         content = (json.dumps({"global_metadata": rows[0], "nodes": rows[1:]}, indent=1) + "\n").encode()
     else:
-        content = b"".join(_delimited(m.SerializeToString(deterministic=True)) for m in made)
+        content = b"".join(_delimited(m.SerializeToString(deterministic=True)) for m in encoded)
     try:
         with written(path) as file:
             file.write(content)
@@ -182,24 +182,24 @@ def _node(node: ChakraNode) -> Any:
 
 
 def _written(attributes: dict[str, Attribute]) -> list[Any]:
-    made = []
+    encoded = []
     for name, value in attributes.items():
         many = isinstance(value, list)
         first = (value[0] if value else 0) if isinstance(value, list) else value
         kind = SPELLED.get(name) or next(text for python, text in _KINDS if isinstance(first, python))
         content = {f"{kind}_list": {"values": value}} if many else {f"{kind}_val": value}
-        made.append(messages().AttributeProto(name=name, **content))
-    return made
+        encoded.append(messages().AttributeProto(name=name, **content))
+    return encoded
 
 
 def _attributes(rows: Iterable[Any]) -> dict[str, Attribute]:
-    found: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
     for row in rows:
         which = row.WhichOneof("value")
         if which is not None:
             value = getattr(row, which)
-            found[row.name] = list(value.values) if which.endswith("_list") else value
-    return found
+            attributes[row.name] = list(value.values) if which.endswith("_list") else value
+    return attributes
 
 
 def _read_node(node: Any, *, by_data: bool) -> ChakraNode:

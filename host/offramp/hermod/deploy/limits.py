@@ -22,7 +22,7 @@ class LineLimits:
     """Shares of a line.
 
     Attributes:
-        line_bps: of each port.
+        line_bps: line rate of each port, in bits per second.
         control: share that a port may send in the queue of control traffic, the highest.
         lowest: share that is left to the lowest queue, whatever waits in others; 0: none.
         police_bps: by queue, what a port may send in it beside that.

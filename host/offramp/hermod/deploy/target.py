@@ -54,12 +54,12 @@ class DeployTarget(Protocol):
 
 def require_equal(target: DeployTarget) -> None:
     """Raise if the state that was just written does not read back as it was written."""
-    found = target.differences()
-    if found:
-        raise OfframpError(f"{target.name}: does not hold what was written: {found[0]} ({len(found)} in all)")
+    if differences := target.differences():
+        in_all = f"{differences[0]} ({len(differences)} in all)"
+        raise OfframpError(f"{target.name}: does not hold what was written: {in_all}")
 
 
-def in_use(name: str, found: list[Difference]) -> OfframpError:
+def in_use(name: str, differences: list[Difference]) -> OfframpError:
     """The error where something else is deployed already."""
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return OfframpError(f"{name}: in use otherwise: {found[0]}{more}; undo it first, or replace it")
+    more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
+    return OfframpError(f"{name}: in use otherwise: {differences[0]}{more}; undo it first, or replace it")

@@ -48,11 +48,11 @@ class Endpoint:
     with. A failure ends everything on all ranks, with the same line.
 
     Args:
-        rank, size: of this process, and how many there are.
+        rank, size: this process's rank, and the number of ranks.
         rendezvous: how ranks find each other.
-        priorities: of the job; off by default.
+        priorities: the job's priorities; none by default.
         where: interface or address; by default GLOO_SOCKET_IFNAME, or the way to MASTER_ADDR.
-        tuning: of the connections.
+        tuning: tuning of the connections.
         token: token that ranks prove to each other on every connection; by default that of OFFRAMP_TOKEN_FILE.
         insecure: do without one though other machines reach the address.
 
@@ -238,9 +238,9 @@ class Endpoint:
         """A connection came in (for the receiver).
 
         Raises:
-            OfframpError: of other endpoints, from this rank itself, a second one of the same kind, a control connection
-                from a lower rank, or one for data in the class of control.
-            OSError: it is gone.
+            OfframpError: the greeting is for other endpoints, from this rank itself, the second of its kind, for
+                control but from a lower rank, or for data in the class of control.
+            OSError: the connection is gone.
         """
         hello = RankHello.check(greeting.content, self._session, self.size)
         control = self.priorities.control.dscp
@@ -401,11 +401,11 @@ def _introductions(raws: Sequence[bytes], size: int) -> list[dict[str, Any]]:
     if len(raws) != size:
         raise OfframpError(f"endpoint: {len(raws)} ranks introduce themselves, expected {size}")
     fields = {"host": _numeric, "port": integer(1, 0xFFFF), "session": text(_SESSION)}
-    found = []
+    introductions = []
     for rank, raw in enumerate(raws):
         what = f"introduction of rank {rank}"
-        found.append(check_object(parse_object(raw, what), fields, what))
-    return found
+        introductions.append(check_object(parse_object(raw, what), fields, what))
+    return introductions
 
 
 def _numeric(value: Any) -> str:

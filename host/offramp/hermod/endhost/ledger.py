@@ -39,7 +39,7 @@ class TransferLedger:
         """Take in a coflow.
 
         Raises:
-            NumberInUse: of a transfer with the same peer.
+            NumberInUse: a transfer with the same peer has the number.
             OfframpError: the endpoint has failed, or a peer waits for another size.
         """
         with self._lock:

@@ -26,7 +26,7 @@ def landing(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def check_in_memory(tensor: torch.Tensor, what: str) -> None:
-    """Whether sockets reach a tensor's memory.
+    """Check that sockets can access a tensor's memory.
 
     Raises:
         OfframpError: it is elsewhere, or not dense.

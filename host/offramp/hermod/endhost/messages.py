@@ -57,7 +57,7 @@ class Messages:
         return self._handle(future, f"receive from rank {src}", (tensor.detach(), arriving))
 
     def batch_isend_irecv(self, batch: Sequence[dist.P2POp], factors: Factors | None = None) -> list[Handle[None]]:
-        """As ``torch.distributed.batch_isend_irecv``, for operations of the group that the endpoint is of.
+        """Like ``torch.distributed.batch_isend_irecv``, for operations of the group that the endpoint is of.
 
         Raises:
             OfframpError: as :meth:`isend`, or something else than a send or receive.

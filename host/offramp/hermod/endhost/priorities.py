@@ -22,7 +22,7 @@ class CoflowPriority:
 
     Attributes:
         key: smaller goes first at this host; equal keys in order of submission.
-        dscp: of the packets.
+        dscp: DSCP of the packets.
         so_priority: for the queueing discipline of the interface (socket(7)).
     """
 

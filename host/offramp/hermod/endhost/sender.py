@@ -108,11 +108,11 @@ class ChunkSender:
         while not self._stopping:
             if self._blocked:
                 self._look(0)
-            found = self._ledger.next(self._blocked)
-            if found is None:
+            next_piece = self._ledger.next(self._blocked)
+            if next_piece is None:
                 self._look(_TICK_MS)
             else:
-                self._send(*found)
+                self._send(*next_piece)
 
     def _look(self, timeout_ms: int) -> None:
         """Wait for a reason to go on: news, or a connection that takes bytes again."""

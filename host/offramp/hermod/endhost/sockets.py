@@ -64,8 +64,8 @@ def dial(
     Args:
         here: this host's address.
         there: the peer's.
-        mark: of the packets.
-        tuning: of the connection.
+        mark: mark of the packets.
+        tuning: tuning of the connection.
         token: token that both sides prove.
         hello: the greeting.
         dialled: called before each attempt.

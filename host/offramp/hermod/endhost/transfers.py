@@ -54,7 +54,7 @@ class CoflowTransfers:
 
     Attributes:
         mark: its priority.
-        number: of submission, the last tie-break.
+        number: position in the order of submission, the last tie-break.
         pieces: to send; of a coflow ``in_order`` the first only, else any.
         transfers: number of transfers that are not over; the future has its result when none is left.
     """

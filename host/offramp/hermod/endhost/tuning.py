@@ -17,7 +17,7 @@ class Tuning:
         chunk: after which a more urgent coflow takes over.
         unsent: what a connection may keep in the kernel beyond what is on its way (TCP_NOTSENT_LOWAT): bytes there can
             no longer be overtaken at this host.
-        send_buffer, receive_buffer: of the sockets.
+        send_buffer, receive_buffer: sizes of the sockets' buffers, in bytes.
         congestion: TCP's congestion control.
         rate_bps: most that the network card sends, in chunks: emulates one that many ranks of a machine do not have.
         timeout_s: after which an operation fails that is not over.

@@ -62,8 +62,8 @@ class RankHello:
             "rank": integer(0, size - 1),
             "dscp": optional(integer(0, MOST_DSCP)),
         }
-        found = check_object(greeting, fields, "greeting")
-        return cls(found["rank"], found["dscp"])
+        checked = check_object(greeting, fields, "greeting")
+        return cls(checked["rank"], checked["dscp"])
 
 
 @dataclass(frozen=True, slots=True)

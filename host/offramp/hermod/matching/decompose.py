@@ -60,9 +60,9 @@ def decompose(matrix: Any, *, quantum: int = 0, interpreted: bool = False) -> Su
     while state[kernel.LEFT]:
         outcome = [np.empty((room, width), np.int64) for width in (size, 1, size)]
         views = [part.reshape(-1) for part in outcome]
-        made = phases(full, flat, to, by, best, parent, state, *views, room, size)
+        count = phases(full, flat, to, by, best, parent, state, *views, room, size)
         for parts, part in zip(kept, outcome, strict=True):
-            parts.append(part[:made].copy())
+            parts.append(part[:count].copy())
     return SubphaseSchedule(_joined(kept[0], size), _joined(kept[1], 1)[:, 0], _joined(kept[2], size))
 
 

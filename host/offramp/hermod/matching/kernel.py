@@ -104,8 +104,8 @@ def phases(
     size: int,
 ) -> int:
     """Sub-phases until all is sent or ``room`` of them are written; returns how many."""
-    made = 0
-    while made < room and state[LEFT] > 0:
+    count = 0
+    while count < room and state[LEFT] > 0:
         tau = state[TAU]
         for i in range(size):
             j = to[i]
@@ -123,10 +123,10 @@ def phases(
             send = min(real[at], weight)
             full[at] = full[at] - weight
             real[at] = real[at] - send
-            peers[made * size + i] = to[i]
-            sends[made * size + i] = send
-        weights[made] = weight
+            peers[count * size + i] = to[i]
+            sends[count * size + i] = send
+        weights[count] = weight
         state[TAU] = weight
         state[LEFT] = state[LEFT] - weight
-        made += 1
-    return made
+        count += 1
+    return count

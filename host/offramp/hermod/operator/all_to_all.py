@@ -62,19 +62,19 @@ class AllToAll:
     thread carries them out. Counts are exchanged once: the way back (:mod:`offramp.hermod.operator.moe`) reuses them.
 
     Args:
-        group: of the ranks, the default one by default; ignored with an endpoint.
+        group: process group of the ranks; None: the default group; ignored if there is an endpoint.
         transport: ``group``, in order of start; ``sockets``, by priority over an endpoint of the operator's own.
-        priorities: of that endpoint.
+        priorities: priorities of that endpoint.
         control: a gloo group of the same ranks, for the counts; needed where the group has NCCL only.
         endpoint: one that others use, too; in place of a transport.
-        quantum: of the sub-phases, as of :func:`offramp.hermod.matching.decompose`; None: what is fastest by the
+        quantum: see :func:`offramp.hermod.matching.decompose`; None: what is fastest by the
             overhead of a sub-phase, which the first exchange that is worth it measures.
         plain_below: bytes of the busiest port below which nothing is cut.
         timeout_s: after which an exchange fails that is not over.
         name: tells operators on one endpoint apart.
 
     Attributes:
-        rank, size: of this process in the group, and how many there are.
+        rank, size: this process's rank in the group, and the number of ranks.
         last: the exchange that was carried out last.
 
     Raises:
@@ -161,7 +161,7 @@ class AllToAll:
         *,
         factors: Factors | None = None,
     ) -> Handle[torch.Tensor] | None:
-        """As ``torch.distributed.all_to_all_single``, with the priority of a coflow; tensors need not be contiguous.
+        """Like ``torch.distributed.all_to_all_single``, with the priority of a coflow; tensors need not be contiguous.
 
         Raises:
             OfframpError: bad arguments here (at once), there, or ranks that differ: one line, the same on every rank,
@@ -291,13 +291,13 @@ class AllToAll:
         )
         rows, width = agree(self._mover.gather(self._sequence, proposal.words()))
         key = (rows.tobytes(), width)
-        found = self._schedules.pop(key, None)
-        if found is None:
-            found = CoflowExchange(rows, width, cut(rows, width, self._quantum, self._measured, self._plain_below))
-        self._schedules[key] = found
+        exchange = self._schedules.pop(key, None)
+        if exchange is None:
+            exchange = CoflowExchange(rows, width, cut(rows, width, self._quantum, self._measured, self._plain_below))
+        self._schedules[key] = exchange
         if len(self._schedules) > _KEPT_SCHEDULES:
             del self._schedules[next(iter(self._schedules))]
-        return found
+        return exchange
 
     def _measured(self) -> OperatorCost:
         if self._cost is None:

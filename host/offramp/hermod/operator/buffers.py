@@ -40,7 +40,7 @@ def check_splits(tensor: torch.Tensor, splits: Sequence[int] | None, size: int, 
 
 
 def check_pair(output: torch.Tensor, given: torch.Tensor) -> None:
-    """Whether an exchange can fill ``output`` from tensors like ``given``.
+    """Check that an exchange can fill ``output`` from tensors like ``given``.
 
     Raises:
         OfframpError: they differ in type, device or the size of a row.

@@ -38,7 +38,7 @@ def cut(
 
     Args:
         rows: ``(ranks, ranks)``, its diagonal does not count.
-        row_bytes: of each.
+        row_bytes: bytes of a row.
         quantum: as of :func:`~offramp.hermod.matching.decompose`; None: what ``cost`` makes fastest.
         cost: asked for that, only where it matters.
         plain_below: bytes of the busiest port below which nothing is cut.

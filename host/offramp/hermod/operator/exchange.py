@@ -22,7 +22,7 @@ class CoflowExchange:
 
     Attributes:
         rows: ``(ranks, ranks)``, what rank i sends rank j, itself included.
-        row_bytes: of each.
+        row_bytes: bytes of a row.
         schedule: sub-phases in rows; None: all at once.
     """
 
@@ -38,11 +38,11 @@ class CoflowExchange:
     @cached_property
     def digest(self) -> int:
         """63 bits that differ where exchanges do."""
-        made = hashlib.sha256(repr((self.rows.tolist(), self.row_bytes)).encode())
+        sha256 = hashlib.sha256(repr((self.rows.tolist(), self.row_bytes)).encode())
         if self.schedule is not None:
             for part in (self.schedule.peer, self.schedule.send):
-                made.update(np.ascontiguousarray(part, np.int64).tobytes())
-        return int.from_bytes(made.digest()[:8], "big") >> 1
+                sha256.update(np.ascontiguousarray(part, np.int64).tobytes())
+        return int.from_bytes(sha256.digest()[:8], "big") >> 1
 
     def with_row_bytes(self, row_bytes: int) -> CoflowExchange:
         """The exchange with rows of another width."""
@@ -50,8 +50,8 @@ class CoflowExchange:
 
     def starts(self, rank: int) -> tuple[list[int], list[int]]:
         """Offsets of each peer's bytes in the rank's input and in its output; one more entry is the end."""
-        both = (self.rows[rank], self.rows[:, rank])
-        sent, received = ([0, *np.cumsum(part * self.row_bytes).tolist()] for part in both)
+        directions = (self.rows[rank], self.rows[:, rank])
+        sent, received = ([0, *np.cumsum(part * self.row_bytes).tolist()] for part in directions)
         return sent, received
 
     def sends(self, rank: int) -> list[Span]:
@@ -66,8 +66,8 @@ class CoflowExchange:
         """Spans that a rank sends and receives in each sub-phase; without a schedule there is one sub-phase."""
         if self.schedule is None:
             return [(self.sends(rank), self.receives(rank))]
-        both = zip(self._spans(rank, sending=True), self._spans(rank, sending=False), strict=True)
-        return [([s] if s else [], [r] if r else []) for s, r in both]
+        pairs = zip(self._spans(rank, sending=True), self._spans(rank, sending=False), strict=True)
+        return [([s] if s else [], [r] if r else []) for s, r in pairs]
 
     def _column(self, rank: int, *, sending: bool) -> list[tuple[int, int]]:
         """Peers and rows, sub-phase by sub-phase; without a schedule the nearest higher rank first (or lower)."""

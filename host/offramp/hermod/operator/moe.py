@@ -66,11 +66,11 @@ def dispatch(
     autograd has to do in between overlaps. Every rank must let gradients flow, also through no rows at all.
 
     Args:
-        operator: of the ranks that hold the experts.
+        operator: operator of the ranks that hold the experts.
         rows: ``(tokens, …)``.
         counts: by rank.
         factors: the priority.
-        gradient_factors: of the way back in the backward pass; the same by default.
+        gradient_factors: factors of the exchange in the backward pass; the same by default.
     """
     return Sent(operator, rows, counts, factors, gradient_factors or factors, None)
 

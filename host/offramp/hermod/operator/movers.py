@@ -32,8 +32,8 @@ class ByteMover(Protocol):
 
     Attributes:
         rank, size: this process's rank, and the number of ranks.
-        name: of this kind of mover.
-        devices: types of the devices whose tensors it takes.
+        name: name of this kind of mover.
+        devices: device types of the tensors that it accepts.
     """
 
     rank: int
@@ -110,7 +110,7 @@ class GroupMover:
             work.wait(self._timeout)
 
     def fail(self, text: str) -> OfframpError:
-        """The error alone: operations that hang end by the group's own timeout."""
+        """Return the error alone: operations that hang end with the group's own timeout."""
         return OfframpError(text)
 
 

@@ -41,10 +41,10 @@ class ReplicaDag(Dag):
     """A DAG whose tasks are numbers: ``tasks`` is empty.
 
     Attributes:
-        code: of each task (:mod:`offramp.hermod.replicas.layout`): what coflow it is, or below 0 how long it computes.
-        load: of each task, the number of what it sends (:class:`Loads`), if it is a coflow.
-        of_iteration: of each task.
-        seconds: of each task.
+        code: code of each task (:mod:`offramp.hermod.replicas.layout`): its coflow, or below 0 its duration.
+        load: number of the load (:class:`Loads`) that each coflow sends.
+        of_iteration: iteration of each task.
+        seconds: duration of each task.
         waits, row, followers: how many tasks each waits for; ``followers[row[k] : row[k + 1]]`` wait for task k.
         loads: what the numbers of loads stand for.
     """
@@ -72,13 +72,13 @@ class ReplicaDag(Dag):
         every = np.flatnonzero(np.bincount(codes))
         of = np.empty(every[-1] + 1 if len(every) else 0, _SHORT)
         of[every] = np.arange(len(every))
-        found = []
+        roles = []
         for code in every.tolist():
             rest, lid = divmod(code, self.layers)
             role, mid = divmod(rest, self.micro_batches)
             name, ctype = _ROLES[role]
-            found.append((name, Factors(mid, ctype, lid)))
-        return found, of[codes]
+            roles.append((name, Factors(mid, ctype, lid)))
+        return roles, of[codes]
 
     def iteration_of_ends(self) -> Array:
         """For each task, the iteration that may end with it, -1 if none does."""
@@ -198,9 +198,9 @@ def _builder(traffic: JobTraffic, loads: Loads, iterations: int) -> RecordArrays
         Builder.ring_row: ring_row,
         Builder.ring: number[np.argsort(members, kind="stable")],
     }
-    made = RecordArrays(Builder)
+    builder = RecordArrays(Builder)
     for given, array in arrays.items():
-        made.give(given, np.asarray(array, _SHORT))
+        builder.give(given, np.asarray(array, _SHORT))
     for given, size in (
         (Builder.exchanges, exchanges),
         (Builder.boundaries, boundaries),
@@ -216,9 +216,9 @@ def _builder(traffic: JobTraffic, loads: Loads, iterations: int) -> RecordArrays
         (Builder.before, edges),
         (Builder.after, edges),
     ):
-        made.give(given, np.zeros(max(1, size), _SHORT))
-    made.give(Builder.of_iteration, np.zeros(tasks, np.uint8))
-    context = made.fields
+        builder.give(given, np.zeros(max(1, size), _SHORT))
+    builder.give(Builder.of_iteration, np.zeros(tasks, np.uint8))
+    context = builder.fields
     context.ranks, context.replicas, context.chunks, context.per_chunk = (
         shape.ranks,
         shape.replicas,
@@ -228,19 +228,19 @@ def _builder(traffic: JobTraffic, loads: Loads, iterations: int) -> RecordArrays
     context.micro_batches, context.layers, context.barrier = shape.micro_batches, shape.layers, int(shape.barrier)
     context.group, context.rings, context.most_tail = group, len(loads.rings), most_tail
     context.variants, context.pp_loads, context.dp_loads = len(loads.variants[0]), loads.pp, loads.dp
-    return made
+    return builder
 
 
 def _sorted(builder: RecordArrays[Builder]) -> RecordArrays[Sorting]:
     tasks, edges = builder.fields.tasks, builder.fields.edges
-    made = RecordArrays(Sorting)
-    made.fields.tasks, made.fields.edges = tasks, edges
+    sorting = RecordArrays(Sorting)
+    sorting.fields.tasks, sorting.fields.edges = tasks, edges
     for given, theirs in (
         (Sorting.submitted, Builder.submitted),
         (Sorting.before, Builder.before),
         (Sorting.after, Builder.after),
     ):
-        made.give(given, builder[theirs])
+        sorting.give(given, builder[theirs])
     for given, size in (
         (Sorting.row, tasks + 1),
         (Sorting.followers, edges),
@@ -250,11 +250,11 @@ def _sorted(builder: RecordArrays[Builder]) -> RecordArrays[Sorting]:
         (Sorting.sorted_row, tasks + 1),
         (Sorting.sorted_followers, edges),
     ):
-        made.give(given, np.zeros(size, _SHORT))
-    made.give(Sorting.heap, np.zeros(tasks, np.int64))
-    if _functions()[1](made.address) != tasks:
+        sorting.give(given, np.zeros(size, _SHORT))
+    sorting.give(Sorting.heap, np.zeros(tasks, np.int64))
+    if _functions()[1](sorting.address) != tasks:
         raise OfframpError("a cycle of dependencies")
-    return made
+    return sorting
 
 
 def _seconds(traffic: JobTraffic, code: Array, jitter: float, seed: int) -> Array:
@@ -265,8 +265,8 @@ def _seconds(traffic: JobTraffic, code: Array, jitter: float, seed: int) -> Arra
     layer = attention + experts
     each = [attention, experts, 2 * attention, 2 * experts, layer, layer * 2]
     each += [per_chunk * layer, 2 * per_chunk * layer, 0.0]
-    found: Array = np.array([*each, 0.0])[np.where(code < 0, -1 - code, len(each))]
+    seconds: Array = np.array([*each, 0.0])[np.where(code < 0, -1 - code, len(each))]
     if jitter > 0:
         factor = np.random.default_rng(seed).normal(0, jitter, len(code))
-        found *= np.exp(factor, out=factor)
-    return found
+        seconds *= np.exp(factor, out=factor)
+    return seconds

@@ -191,17 +191,17 @@ def _boundary(ctx: Builder, virtual: int, mid: int, worker: int, back: int) -> i
     replica = worker % ctx.replicas
     stages = ctx.ranks * ctx.chunks
     name = ((back * stages + virtual) * ctx.micro_batches + mid) * ctx.replicas + replica
-    found = ctx.boundaries[name]
-    if found == NOBODY:
+    task = ctx.boundaries[name]
+    if task == NOBODY:
         role = ACTIVATION
         lid = (virtual + 1) * ctx.per_chunk - 1
         if back == 1:
             role = GRADIENT
             lid = virtual * ctx.per_chunk
         load = ctx.pp_loads + (back * ctx.ranks + virtual % ctx.ranks) * ctx.replicas + replica
-        found = _coflow(ctx, role, mid, lid, load)
-        ctx.boundaries[name] = found
-    return found
+        task = _coflow(ctx, role, mid, lid, load)
+        ctx.boundaries[name] = task
+    return task
 
 
 @native

@@ -20,20 +20,20 @@ def sort(ctx: Sorting) -> int:
     for task in range(ctx.tasks):
         if ctx.left[task] == 0:
             _push(ctx, (ctx.submitted[task] << _HALF) | task)
-    made = 0
+    placed = 0
     while ctx.heap_count > 0:
         task = _pop(ctx)
-        ctx.place[task] = made
-        ctx.order[made] = task
-        made += 1
+        ctx.place[task] = placed
+        ctx.order[placed] = task
+        placed += 1
         for i in range(ctx.row[task], ctx.row[task + 1]):
             follower = ctx.followers[i]
             ctx.left[follower] -= 1
             if ctx.left[follower] == 0:
                 _push(ctx, (ctx.submitted[follower] << _HALF) | follower)
-    if made == ctx.tasks:
+    if placed == ctx.tasks:
         _renumber(ctx)
-    return made
+    return placed
 
 
 @native

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program of ``torch.distributed``: who carries out its all-reduces and all-to-alls.
 
-The models are those of the systems themselves: a ring and a switch that adds are dimensions of Themis' latency model,
-Themis' schedule is its planner's, Sylvie is the ring with fewer bytes. A calibration corrects them.
+The models are those of the systems themselves: a ring and a switch that adds are dimensions of Themis's latency model,
+Themis's schedule is its planner's, Sylvie is the ring with fewer bytes. A calibration corrects them.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class SumsJob(JobKind):
         return StepTraffic(across=size if hosts > 1 else 0.0, total=total, pair=pair)
 
     def decided(self, placed: PlacedJob, way: str) -> Mapping[str, Any]:  # noqa: ARG002
-        """Themis' scheduler, number of chunks and type of sums, on which its time depends.
+        """Themis's scheduler, number of chunks and type of sums, on which its time depends.
 
         Exact sums would double the bytes of float32 that the plan counts; gloo's are not exact either.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's server: looks at a cluster periodically, whoever watches, and answers nothing but GETs.
+"""The page's server: looks at a cluster periodically, whether or not anybody watches, and answers GETs alone.
 
 ``/`` is the page, ``/events`` what it shows as server-sent events, ``/look.json`` the last look, ``/metrics`` the same
 for Prometheus. Only this machine reaches it: loopback, or a Unix socket of this user (docs/security.md).
@@ -48,7 +48,7 @@ def listen(text: str) -> tuple[socket.socket, Address]:
     """A socket that is bound, and its address; port 0 takes a free one.
 
     Raises:
-        OfframpError: other machines would reach it, or it cannot be had.
+        OfframpError: other machines would reach it, or it is not available.
     """
     address = parse_address(text)
     if not address.local:
@@ -78,7 +78,7 @@ class Watcher:
         self._news = asyncio.Condition()
 
     async def run(self) -> None:
-        """Look until that is enough."""
+        """Look at intervals, until ``most`` looks have been taken."""
         while self._most is None or self.looks < self._most:
             if self.looks:
                 await asyncio.sleep(self._interval_s)

@@ -58,14 +58,14 @@ def program(paths: Sequence[str], specs: Mapping[str, str], measured: Mapping[st
 
 def measure(specs: Mapping[str, str], message: bytes) -> dict[str, float]:
     """Nanoseconds that each device takes for a sum."""
-    found = {}
+    times = {}
     for name, spec in specs.items():
         device = open_device(spec, name)
         try:
-            found[name] = time_ns(device, reduce.NAME, message)
+            times[name] = time_ns(device, reduce.NAME, message)
         finally:
             device.close()
-    return found
+    return times
 
 
 class SumWorkload:

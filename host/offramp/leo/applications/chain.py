@@ -53,8 +53,8 @@ def application(card: str, nic: str, *, keys: int = 1000, seed: int = 1, timeout
     def program(paths: Sequence[str], measured: Mapping[str, float]) -> Dataflow:
         del paths, measured
         times = ApplicationTimes(lambda device, function: 1e4)  # noqa: ARG005 - one path: nothing is chosen by them
-        made = table(("GET",), (_PATH,), [[trips]], times, (RequestDependency.NONE,), (True,))
-        return Dataflow(made, ((trips,),))
+        requests = table(("GET",), (_PATH,), [[trips]], times, (RequestDependency.NONE,), (True,))
+        return Dataflow(requests, ((trips,),))
 
     def local() -> dict[str, Device]:
         device = open_device(card, CARD)
@@ -100,6 +100,6 @@ class NameWorkload:
     def wrong(self, done: Completions) -> int:
         """Number of requests that failed or returned a value with any wrong byte."""
         good = (done.statuses == Status.OK) & (done.lengths == VALUE_BYTES)
-        found = done.memory[done.rows, :VALUE_BYTES]
-        good &= (found == self._values[done.users % _TRACE]).all(axis=1)
+        answers = done.memory[done.rows, :VALUE_BYTES]
+        good &= (answers == self._values[done.users % _TRACE]).all(axis=1)
         return int((~good).sum())

@@ -177,10 +177,10 @@ def _tell(show: Show | None, what: str, done: int, total: int) -> None:
 
 def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Application) -> LoadResult:
     """Counts by path in the application's order."""
-    found, names = outcome
-    counts = dict(zip(names, found.by_path.tolist(), strict=True))
-    found.by_path = np.array([counts.get(path, 0) for path in application.paths], np.int64)
-    return found
+    result, names = outcome
+    counts = dict(zip(names, result.by_path.tolist(), strict=True))
+    result.by_path = np.array([counts.get(path, 0) for path in application.paths], np.int64)
+    return result
 
 
 @dataclass

@@ -117,12 +117,12 @@ def _time(measured: Mapping[tuple[str, str], float]) -> Callable[[str, str], flo
 def _measure(specs: Mapping[str, str], seed: int) -> dict[tuple[str, str], float]:
     content = chunk(CHUNK, seed)
     packed = zlib.compress(content, 1)
-    found = {}
+    times = {}
     for name, spec in specs.items():
         device = open_device(spec, name)
         try:
-            found[name, COMPRESS] = time_ns(device, COMPRESS, content)
-            found[name, DECOMPRESS] = time_ns(device, DECOMPRESS, packed)
+            times[name, COMPRESS] = time_ns(device, COMPRESS, content)
+            times[name, DECOMPRESS] = time_ns(device, DECOMPRESS, packed)
         finally:
             device.close()
-    return found
+    return times

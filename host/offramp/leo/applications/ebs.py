@@ -118,11 +118,11 @@ def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) 
     trips = [(Trip(at.BLOCKS, local=_NEAR + name, local_function=ebs.NAME),) for name in specs]
 
     def local() -> Mapping[str, Device]:
-        made = {_NEAR + name: open_device(spec, _NEAR + name) for name, spec in specs.items()}
-        for name, device in made.items():
+        opened = {_NEAR + name: open_device(spec, _NEAR + name) for name, spec in specs.items()}
+        for name, device in opened.items():
             fill(device)
             measured[name] = time_ns(device, ebs.NAME, ebs.REQUEST.pack(0, 1, 0, 0))
-        return made
+        return opened
 
     def program(paths: Sequence[str], alone: Mapping[str, float]) -> Dataflow:
         known = {**measured, **{_NEAR + path: ns for path, ns in alone.items()}}

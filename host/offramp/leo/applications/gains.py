@@ -105,5 +105,5 @@ def _application(name: str, pair: PathPair, seed: int) -> Application:
             device.close()
     text = _TEXT.format(name=pair.function, size=pair.size, answer=pair.answer, function=pair.function, **times)
     host = builtin("off-path").read_text(encoding="utf-8")
-    made = from_config(parse_config(text + host, name), pair.devices, seed=seed)
-    return replace(made, name=name, window=_WINDOW, rivals=RIVALS, request_bytes=pair.size)
+    application = from_config(parse_config(text + host, name), pair.devices, seed=seed)
+    return replace(application, name=name, window=_WINDOW, rivals=RIVALS, request_bytes=pair.size)

@@ -177,8 +177,8 @@ class Mapped:
             return _READ.pack(self.contents.places[segment.data][0] + start, segment.size)
         if segment.data:
             return self.contents.part(segment.data, start, segment.size)
-        first, found = (sample(segment.function, segment.size, v) for v in (0, variant))
-        return found if len(found) == len(first) else first
+        first, wanted = (sample(segment.function, segment.size, v) for v in (0, variant))
+        return wanted if len(wanted) == len(first) else first
 
     def expected(self, name: str, index: int, variant: int) -> Expected | None:
         """Expected answer of a request whose type takes this flow; None where the type may not take it.
@@ -227,11 +227,11 @@ class Mapped:
 
     def trips(self) -> tuple[tuple[tuple[Trip, ...] | None, ...], ...]:
         """Round trips by type and flow; None where the type may not take the flow."""
-        found = []
+        by_type = []
         for name, row in zip(self.types, self.flows, strict=True):
             flows = [None if rows is None else self._trips(name, rows) for rows in row]
-            found.append(tuple(flows))
-        return tuple(found)
+            by_type.append(tuple(flows))
+        return tuple(by_type)
 
     def _trips(
         self, name: str, rows: list[tuple[RequestPath, FunctionWork | None, FunctionWork | None, _Segment]]
@@ -259,7 +259,7 @@ class Mapped:
 
     def messages(self) -> list[list[bytes]]:
         """The variants of each type's message."""
-        found = []
+        messages = []
         for name in self.types:
             variants = []
             for variant in range(VARIANTS):
@@ -268,8 +268,8 @@ class Mapped:
                     content.extend(bytes(at - len(content)))
                     content += self.message(segment, variant)
                 variants.append(bytes(content))
-            found.append(variants)
-        return found
+            messages.append(variants)
+        return messages
 
 
 class Mixed:
@@ -417,8 +417,8 @@ def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]],
             for j in set(range(len(row))) - set(keep):
                 base[i, j], row[j] = np.nan, None
     kinds = tuple(RequestDependency(d) for d in table.dependency)
-    made = Table(table.types, table.paths, table.resources, base, table.load, kinds, table.capacity, table.reads)
-    return Dataflow(made, tuple(tuple(row) for row in flows))
+    remaining = Table(table.types, table.paths, table.resources, base, table.load, kinds, table.capacity, table.reads)
+    return Dataflow(remaining, tuple(tuple(row) for row in flows))
 
 
 def _disjoint(table: Table, paths: Sequence[str]) -> tuple[str, ...]:

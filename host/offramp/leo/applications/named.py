@@ -102,21 +102,21 @@ def open_application(
     if named and data_folders:
         raise SettingsError("data_folder", f"{names[0]} has data of its own", ", ".join(data_folders))
     if list(names) == ["kvs"]:
-        made = _kvs(devices, workload, seed, keys)
+        opened = _kvs(devices, workload, seed, keys)
     elif keys:
         raise SettingsError("keys", "only kvs has them", str(keys))
     elif named:
-        made = NAMED[names[0]](devices, workload, seed)
+        opened = NAMED[names[0]](devices, workload, seed)
     else:
         from offramp.leo.applications.generic import application
 
-        made = application(names, devices, seed=seed, code=code, data_folders=data_folders)
+        opened = application(names, devices, seed=seed, code=code, data_folders=data_folders)
     for path in paths:
-        if path not in made.paths:
-            raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)
+        if path not in opened.paths:
+            raise SettingsError("paths", f"{opened.name} has {', '.join(opened.paths)}", path)
     longest_s = max(map(timeout_s, devices.values()), default=0.0)
-    slow = longest_s > made.settings.timeout_s
-    settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, longest_s))
-    window = window or (min(made.window, SIMULATED_WINDOW) if slow else made.window)
-    plan = replace(made.plan, listen="127.0.0.1:0") if transport == "tcp" else made.plan
-    return replace(made, paths=paths or made.paths, plan=plan, settings=settings, window=window)
+    slow = longest_s > opened.settings.timeout_s
+    settings = replace(opened.settings, transport=transport, timeout_s=max(opened.settings.timeout_s, longest_s))
+    window = window or (min(opened.window, SIMULATED_WINDOW) if slow else opened.window)
+    plan = replace(opened.plan, listen="127.0.0.1:0") if transport == "tcp" else opened.plan
+    return replace(opened, paths=paths or opened.paths, plan=plan, settings=settings, window=window)

@@ -91,7 +91,7 @@ class LeoSums:
 
     def _add(self, shares: Floats) -> Floats:
         """Sum chunks over all paths, with as many outstanding as the table holds."""
-        found = np.empty(shares.shape[1], np.float32)
+        total = np.empty(shares.shape[1], np.float32)
         starts = range(0, shares.shape[1], PIECE)
         sent = done = 0
         idle = Idle()
@@ -107,11 +107,11 @@ class LeoSums:
                 if ended.statuses[i] != Status.OK:
                     status = Status(int(ended.statuses[i]))
                     raise OfframpError(f"all-reduce: a device has not added a chunk: {status.name}")
-                found[start : start + PIECE] = np.frombuffer(ended.answer(i), np.float32)
+                total[start : start + PIECE] = np.frombuffer(ended.answer(i), np.float32)
                 self.by_path[self._requester.program.paths[int(ended.paths[i])]] += 1
             done += ended.count
             idle(worked=worked or ended.count > 0)
-        return found
+        return total
 
     def _send(self, number: int, vectors: Floats) -> bool:
         message = np.frombuffer(reduce.request(reduce.ElementType.FLOAT32, vectors), np.uint8)

@@ -30,5 +30,5 @@ class Zipf:
 
     def draw(self, rng: np.random.Generator, count: int) -> Words:
         """``(count,)`` ranks."""
-        found = np.searchsorted(self._below, rng.random(count), side="right")
-        return np.minimum(found, len(self._below) - 1).astype(np.int64)
+        ranks = np.searchsorted(self._below, rng.random(count), side="right")
+        return np.minimum(ranks, len(self._below) - 1).astype(np.int64)

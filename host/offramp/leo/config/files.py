@@ -92,8 +92,8 @@ def _hardware(source: SourceFile) -> SourceFile:
     cluster = cluster_of(source, Path(source.name).stem)
     said = {repr(host.hardware): host for host in cluster.hosts if host.hardware is not None}
     if len(said) != 1:
-        found = " and ".join(f"{host.name} ({cluster.place(host.name)})" for host in said.values())
-        problem = f"{found} have different models" if said else "no host has a model"
+        hosts = " and ".join(f"{host.name} ({cluster.place(host.name)})" for host in said.values())
+        problem = f"{hosts} have different models" if said else "no host has a model"
         raise source.error(("hosts",), f"hardware: {problem}: LEO expects the same one for all hosts that have any")
     (host,) = said.values()
     if isinstance(host.hardware, str):

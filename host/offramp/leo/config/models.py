@@ -170,7 +170,7 @@ class ByDevice(Strict, Generic[T]):
 
     @model_validator(mode="before")
     @classmethod
-    def _both(cls, value: Any) -> Any:
+    def _either_end(cls, value: Any) -> Any:
         """Read a mapping that names no end as one of devices at either end."""
         if isinstance(value, Mapping) and not set(value) & {"requester", "responder"}:
             return {"anywhere": value}

@@ -182,7 +182,7 @@ class _ResourceBuilder:
 
     def _measured(self, link: PhysicalLink) -> tuple[float, float | None, float]:
         profile = self.config.profile.links.get(link.id) if self.config.profile else None
-        found = []
+        values = []
         for name in ("bw_gbps", "mps", "latency_ns"):
             value = getattr(link, name)
             if value == PROFILE:
@@ -190,8 +190,8 @@ class _ResourceBuilder:
                     place = ("links", self.topology.hardware.links.index(link), name)
                     raise self.config.error("hardware", place, "has yet to be measured: offramp leo profile")
                 value = getattr(profile, name) if profile else 0.0
-            found.append(value)
-        return found[0], found[1], found[2]
+            values.append(value)
+        return values[0], values[1], values[2]
 
 
 @dataclass

@@ -73,14 +73,14 @@ class HostGraph:
                 for hop in self._hops(way[-1].target if way else source)
                 if hop.target != source and all(hop.target != h.target for h in way)
             ]
-            found = [way for way in ways if way[-1].target == target]
-            if len(found) > 1:
-                both = " and ".join("-".join(h.link.id for h in way) for way in found[:2])
+            arriving = [way for way in ways if way[-1].target == target]
+            if len(arriving) > 1:
+                alternatives = " and ".join("-".join(h.link.id for h in way) for way in arriving[:2])
                 raise self._error(
-                    ("links",), f"from {source} to {target} two routes are equally short, {both}: expected map"
+                    ("links",), f"from {source} to {target} two routes are equally short, {alternatives}: expected map"
                 )
-            if found:
-                return found[0]
+            if arriving:
+                return arriving[0]
         return None
 
     def _hops(self, device: str) -> Iterator[Hop]:
@@ -134,11 +134,11 @@ class HostGraph:
                 raise self._error(("links", i, "id"), f"two links of one name: {link.id}")
 
     def _only(self, kind: NodeType, what: str) -> str:
-        found = [name for name, node in self.hardware.nodes.items() if node.kind is kind]
-        if len(found) != 1:
-            place = ("nodes", found[1]) if len(found) > 1 else ("nodes",)
-            raise self._error(place, f"{len(found)} nodes of kind {kind}: expected one {what}")
-        return found[0]
+        names = [name for name, node in self.hardware.nodes.items() if node.kind is kind]
+        if len(names) != 1:
+            place = ("nodes", names[1]) if len(names) > 1 else ("nodes",)
+            raise self._error(place, f"{len(names)} nodes of kind {kind}: expected one {what}")
+        return names[0]
 
     def _check_map(self) -> None:
         for key, names in self.hardware.map.items():
@@ -160,12 +160,12 @@ class HostGraph:
         passed = {name: [hop.target for hop in way or []][:-1] for name, way in inner.items()}
         on_path, off_path = accelerator in passed["CN"], self.nic in passed["CA"]
         model = self.hardware.model
-        found = {
+        agrees = {
             AttachmentModel.DIRECT: not on_path and not off_path,
             AttachmentModel.ON_PATH: on_path,
             AttachmentModel.OFF_PATH: off_path,
         }
-        if not found.get(model, True):
+        if not agrees.get(model, True):
             real = (
                 AttachmentModel.ON_PATH if on_path else AttachmentModel.OFF_PATH if off_path else AttachmentModel.DIRECT
             )

@@ -34,13 +34,13 @@ def load_code(paths: Iterable[str | Path]) -> tuple[str, ...]:
     for given in paths:
         path = Path(given).absolute()
         if path not in _loaded:
-            found = _of_python(path, given) if path.suffix == ".py" else _of_plugin(path, given)
-            for name in found:
+            functions = _of_python(path, given) if path.suffix == ".py" else _of_plugin(path, given)
+            for name in functions:
                 if name in FUNCTIONS:
                     raise OfframpError(f"code {given}: function {name}: this name is taken already")
-            for name, function in found.items():
+            for name, function in functions.items():
                 FUNCTIONS.register(name)(function)
-            _loaded[path] = tuple(found)
+            _loaded[path] = tuple(functions)
         names += _loaded[path]
     return tuple(names)
 
@@ -52,7 +52,7 @@ def _of_python(path: Path, given: str | Path) -> dict[str, Function]:
         raise OfframpError(f"code {given}: {error.strerror or error}") from None
     except Exception as error:
         raise OfframpError(f"code {given}: {type(error).__name__}: {error}") from None
-    found = {
+    functions = {
         name: Function(_guarded(name, _registered(name, thing)), refusal=Status.FAILED)
         for name, thing in module.items()
         if inspect.isfunction(thing)
@@ -60,9 +60,9 @@ def _of_python(path: Path, given: str | Path) -> dict[str, Function]:
         and not name.startswith("_")
         and len(inspect.signature(thing).parameters) == 1
     }
-    if not found:
+    if not functions:
         raise OfframpError(f"code {given}: expected functions of one parameter, the request's bytes")
-    return found
+    return functions
 
 
 def _registered(name: str, thing: Callable[[Any], Any]) -> Callable[[bytes], Any]:

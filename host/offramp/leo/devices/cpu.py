@@ -71,8 +71,8 @@ class CpuDevice(SoftwareDevice):
     def poll(self) -> list[Completion]:
         """Completions since the last call."""
         with self._lock:
-            found, self._done = self._done, []
-        return found
+            completions, self._done = self._done, []
+        return completions
 
     def reset(self) -> None:
         """Abort everything outstanding; the result of a running function is dropped."""

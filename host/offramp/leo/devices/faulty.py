@@ -103,8 +103,8 @@ class FaultyDevice:
         self._due()
         if not self._dead and not self._hung:
             self._take()
-        found, self._lost = self._lost, []
-        return found
+        completions, self._lost = self._lost, []
+        return completions
 
     def reset(self) -> None:
         """Abort everything and make the device work again."""

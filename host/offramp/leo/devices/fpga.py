@@ -199,18 +199,18 @@ class FpgaDevice:
             self._asked[serial] = answers
         self._send(operation, serial, message)
         try:
-            found = answers.get(timeout=self.timeout_s)
+            reply = answers.get(timeout=self.timeout_s)
         except Empty:
             raise OfframpError(f"device {self.name}: no answer in {self.timeout_s:g} s") from None
-        if found is None or found[0] != Status.OK:
-            raise OfframpError(f"device {self.name} {'is gone' if found is None else 'refuses'}")
-        return found[1]
+        if reply is None or reply[0] != Status.OK:
+            raise OfframpError(f"device {self.name} {'is gone' if reply is None else 'refuses'}")
+        return reply[1]
 
     def poll(self) -> list[Completion]:
         """Completions since the last call."""
         with self._lock:
-            found, self._done = self._done, []
-        return found
+            completions, self._done = self._done, []
+        return completions
 
     def reset(self) -> None:
         """Abort everything outstanding; a card that is gone is started again."""

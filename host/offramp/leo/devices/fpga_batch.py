@@ -57,7 +57,7 @@ class CardBatch:
     """Requests that wait for a packet; no packet is unanswered while a part of the table is.
 
     Attributes:
-        format: of requests and answers.
+        format: sizes of requests and answers.
         table: as it has to become.
         unanswered: packets on their way.
     """
@@ -97,5 +97,5 @@ class CardBatch:
         """Serial number, status and answer of each request in a packet."""
         self.unanswered -= 1
         size, count = self.format.answer, len(asked.serials)
-        status, found = packets.result(reply, count * size // _WORD, _WORD)
-        return [(serial, status, found[size * k : size * (k + 1)]) for k, serial in enumerate(asked.serials)]
+        status, content = packets.result(reply, count * size // _WORD, _WORD)
+        return [(serial, status, content[size * k : size * (k + 1)]) for k, serial in enumerate(asked.serials)]

@@ -80,10 +80,10 @@ class EngineTiming:
 
     def _kvs(self) -> tuple[int, int]:
         o = self._options
-        found = timing.kvs_lookup(
+        cycles = timing.kvs_lookup(
             [timing.RequestPacket(1, (0, 1))] * 2, width=o.width, flight=o.flight, memory=o.memory_cycles
         )
-        return found.taken[2], found.given[1]
+        return cycles.taken[2], cycles.given[1]
 
     def _ebs(self, same: int) -> tuple[int, int]:
         """Measured with two reads; the extra wait of the second is the interval where both are of one volume."""
@@ -91,8 +91,8 @@ class EngineTiming:
         beats = 1 + -(-3 * 64 // o.width)
         packet = timing.RequestPacket(3, range(beats))
         reads = [timing.Read(1, 3, writes=True), timing.Read(2 - same, 3, writes=True)]
-        found = timing.ebs_lookup([packet] * 2, reads, width=o.width, flight=o.flight, memory=o.memory_cycles)
-        first, second = (end for number, end in enumerate(found.given, 1) if number % (len(found.given) // 2) == 0)
+        cycles = timing.ebs_lookup([packet] * 2, reads, width=o.width, flight=o.flight, memory=o.memory_cycles)
+        first, second = (end for number, end in enumerate(cycles.given, 1) if number % (len(cycles.given) // 2) == 0)
         return second - first, first
 
 

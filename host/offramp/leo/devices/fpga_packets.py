@@ -29,15 +29,15 @@ def result(packet: bytes, elements: int, size: int) -> tuple[Status, bytes]:
 
     FAILED, without content, if ``packet`` is not an answer, or has another number of elements of ``size`` bytes.
     """
-    found = answer(packet)
-    if found is None:
+    parsed = answer(packet)
+    if parsed is None:
         return Status.FAILED, b""
-    if found.status != Status.OK:
-        return found.status, b""
+    if parsed.status != Status.OK:
+        return parsed.status, b""
     length = elements * size
-    if found.elements != elements or len(found.payload) != -(-length // BEAT) * BEAT:
+    if parsed.elements != elements or len(parsed.payload) != -(-length // BEAT) * BEAT:
         return Status.FAILED, b""
-    return Status.OK, found.payload[:length]
+    return Status.OK, parsed.payload[:length]
 
 
 def sums(message: bytes, depth: int) -> list[RequestPart] | Status:
@@ -53,15 +53,15 @@ def sums(message: bytes, depth: int) -> list[RequestPart] | Status:
     if kind > reduce.ElementType.BFLOAT16 or zeros or not 1 <= vectors <= reduce.MOST or len(message) != whole:
         return Status.BAD_LENGTH
     most = min(depth, (MOST_PACKET - BEAT) // vectors // BEAT * BEAT)
-    found = []
+    packets = []
     for at in range(0, max(count * size, 1), most):
         length = min(most, count * size - at)
         head = struct.pack("<BBHI", kind, vectors, 0, length // size)
         starts = (reduce.HEADER.size + vector * count * size + at for vector in range(vectors))
         parts = [message[start : start + length] for start in starts]
         parts[:-1] = [part.ljust(-(-length // BEAT) * BEAT, b"\0") for part in parts[:-1]]
-        found.append(RequestPart(HEADER.pack(head, 0) + b"".join(parts), partial(_sum, length // size, size)))
-    return found
+        packets.append(RequestPart(HEADER.pack(head, 0) + b"".join(parts), partial(_sum, length // size, size)))
+    return packets
 
 
 def _sum(elements: int, size: int, packet: bytes) -> Result:

@@ -120,13 +120,13 @@ def _packet(head: bytes, words: Bytes, rows: Bytes) -> bytes:
 
 def _payload(reply: bytes, rows: int, length: int) -> tuple[Status, bytes]:
     """Status and content of an answer; FAILED if it is none, or has another number of rows or bytes."""
-    found = answer(reply)
-    if found is None:
+    parsed = answer(reply)
+    if parsed is None:
         return Status.FAILED, b""
-    if found.status != Status.OK:
-        return found.status, b""
-    good = found.elements == rows and len(found.payload) == length
-    return (Status.OK, found.payload) if good else (Status.FAILED, b"")
+    if parsed.status != Status.OK:
+        return parsed.status, b""
+    good = parsed.elements == rows and len(parsed.payload) == length
+    return (Status.OK, parsed.payload) if good else (Status.FAILED, b"")
 
 
 def _codes(rows: int, width: int, reply: bytes) -> Result:

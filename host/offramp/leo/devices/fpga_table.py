@@ -45,11 +45,11 @@ class TableWrites:
         end = first + 1
         while end - first < LINES and end in self._waiting and end not in self._unanswered:
             end += 1
-        found = range(first, end)
-        self._unanswered.update(found)
-        for line in found:
+        lines = range(first, end)
+        self._unanswered.update(lines)
+        for line in lines:
             del self._waiting[line]
-        return found, bytes(self._content[first * LINE : end * LINE])
+        return lines, bytes(self._content[first * LINE : end * LINE])
 
     def written(self, lines: range) -> None:
         """The card has these lines, as they were taken."""

@@ -123,10 +123,10 @@ class UdpLink:
     @property
     def engines(self) -> str:
         """Engines of the card for LEO's functions."""
-        found = ENGINES
+        engines = ENGINES
         if self.ebs_lines >= ebs.TableLayout(*EBS_LAYOUT).size // LINE:
-            found += "+ebs_lookup"
-        return f"{found}+quantpack" if self.columns else found
+            engines += "+ebs_lookup"
+        return f"{engines}+quantpack" if self.columns else engines
 
     def send(self, operation: int, serial: int, message: bytes) -> None:
         """Send a request; ``lost`` is called if the card is gone."""
@@ -163,19 +163,19 @@ class UdpLink:
         Raises:
             OfframpError: it does not answer in time.
         """
-        found: list[bytes] = []
+        replies: list[bytes] = []
         came = threading.Event()
 
         def answered(_: int, packet: bytes) -> None:
-            found.append(packet)
+            replies.append(packet)
             came.set()
 
         with self._lock:
             self._session.request(PacketTarget.CONTROL, control(ControlRequest.COUNT), answered)
         self._ring()
-        if not came.wait(timeout_s) or len(found[0]) < 4 * len(Counter):
+        if not came.wait(timeout_s) or len(replies[0]) < 4 * len(Counter):
             raise OfframpError(f"device fpga:udp={self._at}: no counters in {timeout_s:g} s")
-        return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", found[0]), strict=True))
+        return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", replies[0]), strict=True))
 
     def _find_ebs(self) -> int:
         """Lines of the tables of ``ebs_lookup``; 0 where the card lacks the engine, or a register that tells them."""
@@ -194,17 +194,17 @@ class UdpLink:
 
     def _register(self, place: int) -> int:
         """A register before the reader has begun, 0 where there is none."""
-        found: list[bytes] = []
+        replies: list[bytes] = []
         self._session.request(
-            PacketTarget.CONTROL, control(ControlRequest.GET, place), lambda _, reply: found.append(reply)
+            PacketTarget.CONTROL, control(ControlRequest.GET, place), lambda _, reply: replies.append(reply)
         )
         try:
-            came = talk(self._session, self._line, lambda: bool(found), self._timeout_s)
+            came = talk(self._session, self._line, lambda: bool(replies), self._timeout_s)
         except CardRefused as error:
             raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
         if not came:
             raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._timeout_s:g} s")
-        said = answer(found[0])
+        said = answer(replies[0])
         return struct.unpack_from("<I", said.payload)[0] if said and len(said.payload) >= 4 else 0
 
     def _allocate(self, message: bytes) -> None:
@@ -243,12 +243,12 @@ class UdpLink:
     def _fetch(self, serial: int, at: int, length: int) -> None:
         """Read bytes of the tables of ``ebs_lookup``."""
         lines = range(at // LINE, -(-(at + length) // LINE))
-        found: dict[int, bytes] = {}
+        line_content: dict[int, bytes] = {}
 
         def answered(line: int, _: int, reply: bytes) -> None:
-            found[line] = _expect_ok(reply)[:LINE]
-            if len(found) == len(lines):
-                content = b"".join(found[each] for each in lines)
+            line_content[line] = _expect_ok(reply)[:LINE]
+            if len(line_content) == len(lines):
+                content = b"".join(line_content[each] for each in lines)
                 self._heard(serial, Status.OK, 0, content[at - lines.start * LINE :][:length])
 
         for line in lines:
@@ -260,16 +260,16 @@ class UdpLink:
         if isinstance(parts, Status):
             self._heard(serial, parts, 0, b"")
             return
-        found: list[tuple[bytes, ...]] = [()] * len(parts)
+        contents: list[tuple[bytes, ...]] = [()] * len(parts)
         left, worked, status = len(parts), 0, Status.OK
 
         def take(place: int, part: packets.RequestPart, cycles: int, packet: bytes) -> None:
             nonlocal left, worked, status
             left, worked = left - 1, worked + self._ns(cycles)
-            said, found[place] = part.result(packet)
+            said, contents[place] = part.result(packet)
             status = said or status
             if not left:
-                content = b"" if status else b"".join(map(b"".join, zip(*found, strict=True)))
+                content = b"" if status else b"".join(map(b"".join, zip(*contents, strict=True)))
                 self._heard(serial, status, worked, content)
 
         for place, part in enumerate(parts):
@@ -387,7 +387,7 @@ def _expect_ok(reply: bytes) -> bytes:
     Raises:
         Refused: it is not an answer, or its status is not OK.
     """
-    found = answer(reply)
-    if found is None or found.status != Status.OK:
+    parsed = answer(reply)
+    if parsed is None or parsed.status != Status.OK:
         raise CardRefused("the card refuses its table")
-    return found.payload
+    return parsed.payload

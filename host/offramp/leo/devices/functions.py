@@ -51,9 +51,9 @@ class FunctionDevice:
 
     def poll(self) -> list[Completion]:
         """Run all queued requests, and return the completions."""
-        found, self._aborted = self._aborted, []
+        completions, self._aborted = self._aborted, []
         queue, self._queue = self._queue, []
-        return found + [self._run(*job) for job in queue]
+        return completions + [self._run(*job) for job in queue]
 
     def reset(self) -> None:
         """Abort all queued requests."""

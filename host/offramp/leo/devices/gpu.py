@@ -101,13 +101,13 @@ class GpuDevice(CpuDevice):
             stacked = stacked.pin_memory()
         messages = stacked.view(len(jobs), len(jobs[0].message)).to(self._on, non_blocking=True)
         try:
-            found = GPU_FUNCTIONS.get(function).answer(form, messages).cpu().numpy()
+            answers = GPU_FUNCTIONS.get(function).answer(form, messages).cpu().numpy()
         except Exception:  # whatever a user's function raises, the device goes on
-            found = np.empty(0)
-        if found.dtype != np.uint8 or found.ndim != 2 or len(found) != len(jobs):
+            answers = np.empty(0)
+        if answers.dtype != np.uint8 or answers.ndim != 2 or len(answers) != len(jobs):
             yield from ((Status.FAILED, b"") for _ in jobs)
         else:
-            yield from ((Status.OK, row.tobytes()) for row in found)
+            yield from ((Status.OK, row.tobytes()) for row in answers)
 
     def _finish(self, job: WaitingRequest, status: Status, answer: bytes, busy_ns: int) -> None:
         self._complete(job, Completion(job.request, status, answer, busy_ns))

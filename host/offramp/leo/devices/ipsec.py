@@ -82,13 +82,13 @@ def library() -> Any:
         OfframpError: this machine has none.
     """
     try:
-        found = ctypes.CDLL(_NAME)
+        loaded = ctypes.CDLL(_NAME)
     except OSError:
         raise OfframpError(
             "device ipsec: the multi-buffer library is not installed: apt-get install libipsec-mb1"
         ) from None
-    found.alloc_mb_mgr.restype = ctypes.c_void_p
-    return found
+    loaded.alloc_mb_mgr.restype = ctypes.c_void_p
+    return loaded
 
 
 class IpsecState:

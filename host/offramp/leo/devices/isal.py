@@ -93,10 +93,10 @@ def library() -> ctypes.CDLL:
     name = ctypes.util.find_library("isal")
     if name is None:
         raise OfframpError("device isal: ISA-L is not installed: apt-get install libisal2")
-    found = ctypes.CDLL(name)
+    loaded = ctypes.CDLL(name)
     for function in ("isal_deflate_stateless", "isal_inflate_stateless"):
-        getattr(found, function).restype = ctypes.c_int
-    return found
+        getattr(loaded, function).restype = ctypes.c_int
+    return loaded
 
 
 class IsalState(threading.local):
@@ -151,10 +151,10 @@ class IsalState(threading.local):
             state.next_out, state.avail_out = ctypes.addressof(out), room
             status = self._library.isal_inflate_stateless(ctypes.byref(state))
             if status == _FINISHED:
-                found = ctypes.string_at(out, state.total_out)
-                if state.avail_in or zlib.adler32(found).to_bytes(4, "big") != message[-4:]:
+                content = ctypes.string_at(out, state.total_out)
+                if state.avail_in or zlib.adler32(content).to_bytes(4, "big") != message[-4:]:
                     raise OfframpError(problem)
-                return found
+                return content
             if room == MOST:
                 break
         raise OfframpError(problem)

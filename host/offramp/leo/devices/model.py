@@ -92,12 +92,12 @@ class ModelDevice(SoftwareDevice):
 
     def poll(self) -> list[Completion]:
         """Completions since the last call."""
-        found, self._aborted = self._aborted, []
+        completions, self._aborted = self._aborted, []
         now = time.monotonic_ns()
         while self._queue and self._queue[0][0] <= now:
             _, _, request, function, message, took = heapq.heappop(self._queue)
-            found.append(Completion(request, *self._call(function, message), took))
-        return found
+            completions.append(Completion(request, *self._call(function, message), took))
+        return completions
 
     def reset(self) -> None:
         """Abort everything outstanding."""

@@ -57,17 +57,17 @@ class PluginDevice(FunctionDevice):
         self._library, self._plugin = _load(path)
         plugin = self._plugin
         self.kind = (plugin.kind or b"").decode(errors="replace")
-        found = {}
+        calls = {}
         for at in range(_MOST_FUNCTIONS):
             if not plugin.functions[at].name:
                 break
-            found[plugin.functions[at].name.decode(errors="replace")] = plugin.functions[at].call
-        if self.kind not in _KINDS or not found or plugin.answer_bytes > _MOST_ANSWER:
+            calls[plugin.functions[at].name.decode(errors="replace")] = plugin.functions[at].call
+        if self.kind not in _KINDS or not calls or plugin.answer_bytes > _MOST_ANSWER:
             raise OfframpError(
                 f"plugin {path}: expected a kind of {', '.join(_KINDS)}, functions, and answers of at most 16 MiB"
             )
         super().__init__({}, name)
-        self._calls: dict[str, Any] = found
+        self._calls: dict[str, Any] = calls
         self._answer = ctypes.create_string_buffer(max(plugin.answer_bytes, 1))
         self._state = None
         if plugin.open:

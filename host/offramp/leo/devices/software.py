@@ -66,13 +66,13 @@ class Software:
 
     def call(self, function: str, message: Message) -> tuple[Status, bytes]:
         """Status and answer of a function's request."""
-        found = self._functions.get(function)
-        if found is None:
+        implementation = self._functions.get(function)
+        if implementation is None:
             return Status.UNKNOWN_FUNCTION, b""
         try:
-            return Status.OK, found.answer(message)
+            return Status.OK, implementation.answer(message)
         except OfframpError:
-            return found.refusal, b""
+            return implementation.refusal, b""
 
 
 class SoftwareDevice:

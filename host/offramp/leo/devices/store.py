@@ -135,8 +135,8 @@ class StoreDevice:
             known = status == _OK
             self._done.append(Completion(request, Status.OK if known else Status.FAILED, value, took))
         elif status in (_OK, _MISSING):
-            made = 1 if function == WRITE else number
-            self._done.append(Completion(request, Status.OK, made.to_bytes(4, "little"), took))
+            count = 1 if function == WRITE else number
+            self._done.append(Completion(request, Status.OK, count.to_bytes(4, "little"), took))
         else:
             self._done.append(Completion(request, Status.FAILED, b"", took))
 

@@ -122,8 +122,8 @@ class SwitchDevice:
             self._io.send(PacketBatch.of((0, frame) for frame in frames))
         for content in self._io.receive(0.0).frames():
             self._hear(CacheFrame.parse(content))
-        found, self._done = self._done, []
-        return found
+        completions, self._done = self._done, []
+        return completions
 
     def reset(self) -> None:
         """Abort everything outstanding."""

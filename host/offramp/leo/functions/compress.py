@@ -39,12 +39,12 @@ def decompress(message: Message) -> bytes:
     """
     engine = zlib.decompressobj()
     try:
-        found = engine.decompress(message, MOST + 1)
+        content = engine.decompress(message, MOST + 1)
     except zlib.error:
         raise OfframpError(f"decompress: {len(message)} bytes that are not zlib's format") from None
-    if not engine.eof or engine.unused_data or len(found) > MOST:
+    if not engine.eof or engine.unused_data or len(content) > MOST:
         raise OfframpError(f"decompress: {len(message)} bytes that do not end where the data do, or hold over {MOST}")
-    return found
+    return content
 
 
 _NOISE: Final = 0.51

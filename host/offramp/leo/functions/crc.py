@@ -38,7 +38,7 @@ def crc(polynomial: int, keys: Keys) -> Hashes:
     rows = _TABLES[polynomial]
     words = np.ascontiguousarray(keys, "<u8") ^ np.uint64(0xFFFFFFFF)
     parts = words.view(np.uint8).reshape(-1, 8)
-    found = np.full(len(parts), 0xFFFFFFFF, np.uint32)
+    registers = np.full(len(parts), 0xFFFFFFFF, np.uint32)
     for place in range(8):
-        found ^= rows[place][parts[:, place]]
-    return found
+        registers ^= rows[place][parts[:, place]]
+    return registers

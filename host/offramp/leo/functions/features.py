@@ -49,5 +49,5 @@ def answer(table: npt.NDArray[np.float32], message: Message) -> bytes:
     chosen = numbers[rows:] if columns else np.arange(table.shape[1])
     if (numbers[:rows] >= len(table)).any() or (chosen >= table.shape[1]).any():
         raise OfframpError(f"{NAME}: a row or column beyond {len(table)} x {table.shape[1]}")
-    found: bytes = table[numbers[:rows]][:, chosen].astype("<f4").tobytes()
-    return found
+    content: bytes = table[numbers[:rows]][:, chosen].astype("<f4").tobytes()
+    return content

@@ -63,7 +63,7 @@ class KeyIndex:
 
     def lookup(self, key: int) -> int:
         """The address of a key's value, or 0."""
-        for bucket in self._both(key):
+        for bucket in self._buckets(key):
             for held, address in self._bucket(bucket):
                 if address and held == key:
                     return address
@@ -77,7 +77,7 @@ class KeyIndex:
         """
         if not 0 <= key < 1 << 64 or not 0 < address < 1 << 64:
             raise OfframpError(f"kvs index: key {key}, address {address}: expected 64 bits, and an address above 0")
-        for bucket in self._both(key):
+        for bucket in self._buckets(key):
             for slot, (held, there) in enumerate(self._bucket(bucket)):
                 if there and held == key:
                     self._store(bucket, slot, key, address)
@@ -96,7 +96,7 @@ class KeyIndex:
 
     def remove(self, key: int) -> bool:
         """Remove ``key``; returns whether it was there."""
-        for bucket in self._both(key):
+        for bucket in self._buckets(key):
             for slot, (held, address) in enumerate(self._bucket(bucket)):
                 if address and held == key:
                     self._store(bucket, slot, 0, 0)
@@ -108,7 +108,7 @@ class KeyIndex:
         """Slots of a shortest displacement chain: first ``key``'s; each entry moves to the next; the last is free."""
         before: dict[int, tuple[int, int] | None] = {}
         queue: deque[int] = deque()
-        for bucket in self._both(key):
+        for bucket in self._buckets(key):
             if bucket not in before:
                 before[bucket] = None
                 queue.append(bucket)
@@ -119,7 +119,7 @@ class KeyIndex:
                 if not address:
                     return self._chain(bucket, slot, before)
             for slot, (other, _) in enumerate(held):
-                for target in self._both(other):
+                for target in self._buckets(other):
                     if target not in before:
                         before[target] = (bucket, slot)
                         queue.append(target)
@@ -132,7 +132,7 @@ class KeyIndex:
             chain.insert(0, source)
         return chain
 
-    def _both(self, key: int) -> tuple[int, int]:
+    def _buckets(self, key: int) -> tuple[int, int]:
         first, second = buckets_of(np.array([key], np.uint64), self.buckets)[0]
         return int(first), int(second)
 
@@ -155,5 +155,5 @@ def lookup(table: npt.NDArray[np.uint64], keys: Keys) -> npt.NDArray[np.uint64]:
     slots = table[buckets_of(keys, len(table))].reshape(len(keys), 2 * SLOTS, 2)
     held = (slots[..., 0] == keys[:, None]) & (slots[..., 1] != 0)
     where = held.argmax(axis=1)
-    found: npt.NDArray[np.uint64] = np.where(held.any(axis=1), slots[np.arange(len(keys)), where, 1], np.uint64(0))
-    return found
+    addresses: npt.NDArray[np.uint64] = np.where(held.any(axis=1), slots[np.arange(len(keys)), where, 1], np.uint64(0))
+    return addresses

@@ -24,17 +24,17 @@ TAG_BYTES: Final = 16
 @cache
 def _library() -> Any:
     name = ctypes.util.find_library("crypto")
-    found = ctypes.CDLL(name) if name is not None else None
-    if not hasattr(found, "EVP_Q_mac"):
+    crypto = ctypes.CDLL(name) if name is not None else None
+    if not hasattr(crypto, "EVP_Q_mac"):
         raise OfframpError("cmac: OpenSSL 3 is not installed: apt-get install libssl3")
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     text = ctypes.c_char_p
-    found.EVP_Q_mac.restype = pointer  # type: ignore[union-attr]
-    found.EVP_Q_mac.argtypes = [  # type: ignore[union-attr]
+    crypto.EVP_Q_mac.restype = pointer  # type: ignore[union-attr]
+    crypto.EVP_Q_mac.argtypes = [  # type: ignore[union-attr]
         *(pointer, text, text, text, pointer),
         *(text, size, text, size, text, size, ctypes.POINTER(size)),
     ]
-    return found
+    return crypto
 
 
 def cmac(message: Message) -> bytes:
@@ -48,11 +48,11 @@ def cmac(message: Message) -> bytes:
         raise OfframpError(f"cmac: {len(content)} bytes: expected a key of {KEY_BYTES}")
     out, length = ctypes.create_string_buffer(TAG_BYTES), ctypes.c_size_t()
     key, content = content[:KEY_BYTES], content[KEY_BYTES:]
-    made = _library().EVP_Q_mac(
+    written = _library().EVP_Q_mac(
         *(None, b"CMAC", None, b"AES-128-CBC", None),
         *(key, KEY_BYTES, content, len(content), out, TAG_BYTES, ctypes.byref(length)),
     )
-    if not made or length.value != TAG_BYTES:
+    if not written or length.value != TAG_BYTES:
         raise OfframpError(f"cmac: OpenSSL refuses {len(content)} bytes")
     return out.raw
 

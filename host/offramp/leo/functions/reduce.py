@@ -71,11 +71,11 @@ def _tree(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         while len(level) > 1:
             last = level[len(level) & ~1 :]
             level = [a + b for a, b in zip(level[0::2], level[1::2], strict=False)] + last
-    found = level[0]
-    nan = np.isnan(found)
+    total = level[0]
+    nan = np.isnan(total)
     if nan.any():
-        found.view(np.uint32)[nan] = NAN
-    return found
+        total.view(np.uint32)[nan] = NAN
+    return total
 
 
 def _to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:

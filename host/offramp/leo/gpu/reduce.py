@@ -45,10 +45,10 @@ def _total(kind: ElementType, vectors: torch.Tensor) -> torch.Tensor:
     if kind is ElementType.FIXED:
         limits = torch.iinfo(torch.int32)
         return vectors.sum(1, dtype=torch.int64).clamp(limits.min, limits.max).to(torch.int32)
-    found = _tree(list(vectors.float().unbind(1)))
+    total = _tree(list(vectors.float().unbind(1)))
     if kind is ElementType.FLOAT32:
-        return found
-    bits = found.view(torch.int32)
+        return total
+    bits = total.view(torch.int32)
     rounded = bits + 0x7FFF + (bits >> 16 & 1)
     return (torch.where(bits == reduce.NAN, bits, rounded) >> 16).to(torch.int16)
 

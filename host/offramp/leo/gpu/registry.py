@@ -46,9 +46,9 @@ def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[by
     """
 
     def answer(message: bytes) -> bytes:
-        found: Any = function(torch.frombuffer(bytearray(message), dtype=torch.uint8)[None]) if message else None
-        if not isinstance(found, torch.Tensor) or found.dtype != torch.uint8 or found.ndim != 2 or len(found) != 1:
+        reply: Any = function(torch.frombuffer(bytearray(message), dtype=torch.uint8)[None]) if message else None
+        if not isinstance(reply, torch.Tensor) or reply.dtype != torch.uint8 or reply.ndim != 2 or len(reply) != 1:
             raise OfframpError("expected a message, and a tensor (1, bytes) of uint8 as its answer")
-        return found.cpu().numpy().tobytes()
+        return reply.cpu().numpy().tobytes()
 
     return answer

@@ -78,12 +78,12 @@ def _link(table: RequestTable, selector: SelectorState, number: int, link: FlowL
 @native
 def _failures(table: RequestTable, links: Words) -> int:
     """Number of links that have failed."""
-    found = 0
+    failed = 0
     for i in range(table.links):
         link = FlowLink(links) + i
         if int(link.sent) != 0 and int(link.mover) != 0 and link.mover.fault != 0:
-            found += 1
-    return found
+            failed += 1
+    return failed
 
 
 @native

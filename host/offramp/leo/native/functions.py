@@ -65,20 +65,20 @@ def _word(place: Bytes) -> int:
 def _hash(table: Words, key: int) -> int:
     """CRC of a key's 8 bytes."""
     x = key ^ 0xFFFFFFFF
-    found = 0xFFFFFFFF
+    register = 0xFFFFFFFF
     for byte in range(8):
-        found = found ^ table[byte * 256 + ((x >> (8 * byte)) & 0xFF)]
-    return found
+        register = register ^ table[byte * 256 + ((x >> (8 * byte)) & 0xFF)]
+    return register
 
 
 @inlined
 def _in_bucket(line: Words, key: int) -> int:
     """The address stored with a key in a bucket; 0 if the key is not there."""
-    found = 0
+    address = 0
     for slot in range(4):
-        if line[2 * slot] == key and line[2 * slot + 1] != 0 and found == 0:
-            found = line[2 * slot + 1]
-    return found
+        if line[2 * slot] == key and line[2 * slot + 1] != 0 and address == 0:
+            address = line[2 * slot + 1]
+    return address
 
 
 @inlined
@@ -100,10 +100,10 @@ def lookup(arguments: Arguments) -> int:
     crcs = own.tables
     key = _word(arguments.message)
     mask = own.buckets - 1
-    found = _in_bucket(index + (_hash(crcs, key) & mask) * 8, key)
-    if found == 0:
-        found = _in_bucket(index + (_hash(crcs + _FIRST_BYTE, key) & mask) * 8, key)
-    return _answer_word(arguments, found, 8)
+    address = _in_bucket(index + (_hash(crcs, key) & mask) * 8, key)
+    if address == 0:
+        address = _in_bucket(index + (_hash(crcs + _FIRST_BYTE, key) & mask) * 8, key)
+    return _answer_word(arguments, address, 8)
 
 
 @inlined
@@ -203,11 +203,11 @@ def blocks(arguments: Arguments) -> int:
     """``ebs.read``."""
     if arguments.message_bytes != 16:
         return _LENGTH
-    found = Words(arguments.message)
+    request = Words(arguments.message)
     size = KvsContext(arguments.own).value
-    if found[0] & 0xFFFFFFFF != 0:
+    if request[0] & 0xFFFFFFFF != 0:
         return _FAILED
-    return _answer_memory(arguments, found[1], size)
+    return _answer_memory(arguments, request[1], size)
 
 
 @native
@@ -236,8 +236,8 @@ NATIVE: Final[dict[str, Any]] = {
 @cache
 def addresses() -> dict[str, tuple[int, Any]]:
     """Address of each function by name, with what keeps it alive."""
-    made = machine(*NATIVE.values())
-    return {name: (made[f.__name__].__dict__["address"], made[f.__name__]) for name, f in NATIVE.items()}
+    compiled = machine(*NATIVE.values())
+    return {name: (compiled[f.__name__].__dict__["address"], compiled[f.__name__]) for name, f in NATIVE.items()}
 
 
 @cache

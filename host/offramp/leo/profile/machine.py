@@ -63,7 +63,7 @@ def _functions(config: Config, devices: Mapping[str, Device], seconds: float, be
     """Times by request type, round trip, end and node."""
     resolved = resolve(config, guess=True)
     known: dict[tuple[str, str], float] = {}
-    found: dict[str, list[dict[str, dict[str, float]]]] = {}
+    times: dict[str, list[dict[str, dict[str, float]]]] = {}
     asked = {(w.device, w.function) for works in resolved.work.values() for w in works if w.function}
     for i, (node, device) in enumerate(devices.items()):
         report(f"measuring {node}", begun + i, begun + len(devices))
@@ -74,9 +74,9 @@ def _functions(config: Config, devices: Mapping[str, Device], seconds: float, be
                     raise OfframpError(f"function {function}: there is no sample to measure it with")
                 known[name, function] = measure_function(device, function, message, seconds=seconds)
     for (kind, _), works in resolved.work.items():
-        trips = found.setdefault(kind, [{} for _ in range(1 + max(w.trip for w in works))])
+        trips = times.setdefault(kind, [{} for _ in range(1 + max(w.trip for w in works))])
         for w in works:
             time = known.get((w.device, w.function)) if w.function else w.time_ns / 1e3
             if time is not None:
                 trips[w.trip].setdefault(w.end, {})[w.device] = float(f"{time:.4g}")
-    return found if known else {}
+    return times if known else {}

@@ -55,10 +55,10 @@ class Wrappers:
         Raises:
             OfframpError: it is not registered.
         """
-        found = self._functions.get((kind, n, r))
-        if found is None:
+        registered = self._functions.get((kind, n, r))
+        if registered is None:
             raise OfframpError(f"{kind} function {n} of role {r}: not registered")
-        return found
+        return registered
 
     def get(self, kind: str, n: str, r: str = ROLES[0]) -> Callable[..., Any] | None:
         """The function, if there is one."""

@@ -58,13 +58,13 @@ def capacity(table: Table, mix: Sequence[float] = (), *, only: int | None = None
     equal = np.array([[float(kind == i) for kind, _ in pairs] + [0.0] for i in range(kinds)])
     cost = np.zeros(len(pairs) + 1)
     cost[-1] = 1
-    found = linprog(cost, rows, np.zeros(resources), equal, wanted, bounds=(0, None), method="highs")
-    assert found.success, found.message
+    solution = linprog(cost, rows, np.zeros(resources), equal, wanted, bounds=(0, None), method="highs")
+    assert solution.success, solution.message
     shares = np.zeros((kinds, paths))
-    for (i, p), share in zip(pairs, found.x[:-1], strict=True):
+    for (i, p), share in zip(pairs, solution.x[:-1], strict=True):
         shares[i, p] = share
-    period = float(found.x[-1]) * most
+    period = float(solution.x[-1]) * most
     if period <= 0:
         return Capacity(np.inf, shares, ())
-    full = busy @ found.x[:-1] >= period * (1 - 1e-6)
+    full = busy @ solution.x[:-1] >= period * (1 - 1e-6)
     return Capacity(_MRPS / period, shares, tuple(int(r) for r in np.flatnonzero(full)))

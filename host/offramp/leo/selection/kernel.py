@@ -177,7 +177,7 @@ def _start_held(memory: SelectorState, entry: int) -> None:
 def _first_held(memory: SelectorState) -> int:
     """The entry whose first request arrived first, among the unused ones that may start; or NONE."""
     allowed = memory.allowed
-    found = NONE
+    chosen = NONE
     earliest = 0
     for entry in range(1, memory.row_count + 1):
         held = entry_of(memory, entry)
@@ -186,10 +186,10 @@ def _first_held(memory: SelectorState) -> int:
         first = row_of(memory, held.head)
         if allowed[first.type] & ~memory.down == 0:
             continue
-        if found == NONE or first.order < earliest:
-            found = entry
+        if chosen == NONE or first.order < earliest:
+            chosen = entry
             earliest = first.order
-    return found
+    return chosen
 
 
 @native

@@ -76,8 +76,8 @@ def _weigh(memory: SelectorState, resource: int, load: int) -> None:
 @native
 def _set_scale(memory: SelectorState, resource: int) -> None:
     ratio = float(memory.spent[resource]) / float(memory.dealt[resource])
-    found = max(int(ratio * float(UNIT)), LEAST)
-    memory.scale[resource] = min(found, MOST)
+    scale = max(int(ratio * float(UNIT)), LEAST)
+    memory.scale[resource] = min(scale, MOST)
 
 
 @native

@@ -83,12 +83,12 @@ def named(name: str) -> AnyPolicy:
     Raises:
         OfframpError: there is none, or the package's object is not a compilable function.
     """
-    found = POLICIES.get(name.replace("_", "-"))
-    if isinstance(found, Policy):
-        return found
-    if getattr(found, "__dict__", {}).get("native") != "native":
+    policy = POLICIES.get(name.replace("_", "-"))
+    if isinstance(policy, Policy):
+        return policy
+    if getattr(policy, "__dict__", {}).get("native") != "native":
         raise OfframpError(f"policy {name}: expected a function decorated with offramp_base.native.subset.native")
-    return OutsidePolicy(name, found)
+    return OutsidePolicy(name, policy)
 
 
 @cache

@@ -141,14 +141,14 @@ def solve(program: RequestSequence) -> Solution:
     matrix = csr_array((v, (i, j)), shape=(len(rows), size))
     whole = np.zeros(size)
     whole[x] = 1
-    found = milp(
+    solution = milp(
         cost,
         integrality=whole,
         bounds=Bounds(low, high),
         constraints=LinearConstraint(matrix, [r[1] for r in rows], [r[2] for r in rows]),
         options={"mip_rel_gap": 0.0},
     )
-    if found.x is None:
-        raise OfframpError(f"program: HiGHS gives up: {found.message}")
-    chosen = np.argmax(found.x[x], axis=1)
-    return Solution(tuple(int(p) for p in chosen), float(found.fun) * scale)
+    if solution.x is None:
+        raise OfframpError(f"program: HiGHS gives up: {solution.message}")
+    chosen = np.argmax(solution.x[x], axis=1)
+    return Solution(tuple(int(p) for p in chosen), float(solution.fun) * scale)

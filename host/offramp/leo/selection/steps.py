@@ -77,8 +77,8 @@ class Routes:
                     continue
                 times = table.load[i, j] * table.capacity
                 rest = float(table.base[i, j] - times.sum())
-                found = [PathStep(int(r), float(times[r])) for r in np.flatnonzero(times)]
-                row.append([*found, PathStep(DELAY, rest), PathStep(NETWORK, 1.0)])
+                busy = [PathStep(int(r), float(times[r])) for r in np.flatnonzero(times)]
+                row.append([*busy, PathStep(DELAY, rest), PathStep(NETWORK, 1.0)])
             steps.append(row)
         return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity, table.reads)
 

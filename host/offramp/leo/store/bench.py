@@ -91,7 +91,7 @@ def run(settings: StoreBenchSettings, show: Callable[[str], object] = lambda _: 
     Raises:
         OfframpError: a peer is not installed, or a server does not answer.
     """
-    found: dict[tuple[str, int, str], list[BenchResult]] = {}
+    results: dict[tuple[str, int, str], list[BenchResult]] = {}
     with ExitStack() as stack:
         contenders = list(stack.enter_context(running_store()))
         if settings.peers:
@@ -106,14 +106,14 @@ def run(settings: StoreBenchSettings, show: Callable[[str], object] = lambda _: 
                     show(f"workload {workload}, depth {depth}: round {turn + 1} of {settings.rounds}")
                     shift = turn % len(contenders)
                     for each in contenders[shift:] + contenders[:shift]:
-                        found.setdefault((workload, depth, each.name), []).append(
+                        results.setdefault((workload, depth, each.name), []).append(
                             _measure(settings, each, workload, depth)
                         )
         if settings.redis_benchmark:
             show("redis-benchmark")
             for key, one in _redis_benchmark(settings, [c for c in contenders if c.dialect == "resp"]):
-                found.setdefault(key, []).append(one)
-    return [ContenderResult(*key, _of_rounds(measured, settings.take)) for key, measured in found.items()]
+                results.setdefault(key, []).append(one)
+    return [ContenderResult(*key, _of_rounds(measured, settings.take)) for key, measured in results.items()]
 
 
 def ratios(rows: Iterable[ContenderResult]) -> Iterator[tuple[str, int, str, Mapping[str, float]]]:
@@ -201,6 +201,6 @@ def _redis_benchmark_once(
         lines = done.stdout.strip().splitlines()
         if done.returncode or len(lines) < 2:
             raise OfframpError(f"redis-benchmark: {one.name}: {(done.stderr or done.stdout).strip()[:200]}")
-        told = dict(zip(lines[-2].replace('"', "").split(","), lines[-1].replace('"', "").split(","), strict=True))
-        ms = 1000 * float(told["p50_latency_ms"]), 1000 * float(told["p99_latency_ms"])
-        yield (f"redis-benchmark {name}", depth, one.name), BenchResult(float(told["rps"]), requests / used, *ms, 0)
+        columns = dict(zip(lines[-2].replace('"', "").split(","), lines[-1].replace('"', "").split(","), strict=True))
+        ms = 1000 * float(columns["p50_latency_ms"]), 1000 * float(columns["p99_latency_ms"])
+        yield (f"redis-benchmark {name}", depth, one.name), BenchResult(float(columns["rps"]), requests / used, *ms, 0)

@@ -56,5 +56,5 @@ def built(name: str, folder: Path | None = None) -> Path:
     Raises:
         OfframpError: as :func:`build`; or the one in the cache is not this user's alone to write.
     """
-    made = build(folder) / name
-    return own_file(made) if folder is None else made
+    path = build(folder) / name
+    return own_file(path) if folder is None else path

@@ -56,39 +56,39 @@ class StoreConnection:
             problem = f"store {address}: {error.strerror or error}; is `offramp leo serve` running?"
             raise UnreachableError(problem) from None
         self._client = ctypes.c_void_p(self._lib.offramp_client_of(sock.detach(), address.encode()))
-        self._why = reason()
+        self._reason = reason()
         self._room = np.zeros(_ROOM, _ANSWER)
         self._at = ctypes.c_void_p(self._room.ctypes.data)
 
     def submit(self, commands: bytes, count: int) -> None:
         """Send ``count`` commands of the redis protocol."""
-        if self._lib.offramp_submit_encoded(self._client, commands, len(commands), count, 0, self._why) != 0:
-            raise OfframpError(said(self._why))
+        if self._lib.offramp_submit_encoded(self._client, commands, len(commands), count, 0, self._reason) != 0:
+            raise OfframpError(said(self._reason))
 
     def poll(self) -> list[Answer]:
         """Answers that have arrived."""
-        count = self._lib.offramp_poll(self._client, self._at, _ROOM, self._why)
+        count = self._lib.offramp_poll(self._client, self._at, _ROOM, self._reason)
         if count < 0:
-            raise OfframpError(said(self._why))
-        found = self._room[:count]
+            raise OfframpError(said(self._reason))
+        answers = self._room[:count]
         string_at = ctypes.string_at
         return [
             (status, number, string_at(value, length) if length else b"")
             for status, number, value, length in zip(
-                found["status"].tolist(),
-                found["number"].tolist(),
-                found["value"].tolist(),
-                found["length"].tolist(),
+                answers["status"].tolist(),
+                answers["number"].tolist(),
+                answers["value"].tolist(),
+                answers["length"].tolist(),
                 strict=True,
             )
         ]
 
     def wait(self, timeout_ms: int) -> bool:
         """Wait for answers; returns whether any came in time."""
-        found = self._lib.offramp_wait(self._client, timeout_ms, self._why)
-        if found < 0:
-            raise OfframpError(said(self._why))
-        return bool(found)
+        arrived = self._lib.offramp_wait(self._client, timeout_ms, self._reason)
+        if arrived < 0:
+            raise OfframpError(said(self._reason))
+        return bool(arrived)
 
     @property
     def descriptor(self) -> int:

@@ -90,14 +90,14 @@ class KeyGuard:
         """
         self._flush()
         self._receive()
-        found: list[Guarded | Changed] = []
+        events: list[Guarded | Changed] = []
         at = 0
         while (step := _parse(self._in, at)) is not None:
             item, at, pushed = step
             if (event := self._event(item, pushed)) is not None:
-                found.append(event)
+                events.append(event)
         self._in = self._in[at:]
-        return found
+        return events
 
     def fileno(self) -> int:
         """Descriptor of the socket, for ``select``."""

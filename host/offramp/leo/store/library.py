@@ -72,6 +72,6 @@ def reason() -> Any:
     return ctypes.create_string_buffer(WHY_BYTES)
 
 
-def said(why: Any) -> str:
+def said(buffer: Any) -> str:
     """The line in such a buffer."""
-    return str(why.value.decode(errors="replace"))
+    return str(buffer.value.decode(errors="replace"))

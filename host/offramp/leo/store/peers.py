@@ -62,16 +62,16 @@ def running_peer(program: str) -> Iterator[Contender]:
     Raises:
         OfframpError: it is not installed, or does not listen.
     """
-    found = shutil.which(program)
-    if found is None:
+    executable = shutil.which(program)
+    if executable is None:
         raise OfframpError(f"{program} is not installed: apt-get install {PACKAGES[program]}")
     port = free_port()
     with temporary_folder() as folder:
         if program == "memcached":
-            command = [found, "-l", "127.0.0.1", "-p", str(port), "-m", "1024", "-u", "root"]
+            command = [executable, "-l", "127.0.0.1", "-p", str(port), "-m", "1024", "-u", "root"]
         else:
             command = [
-                found,
+                executable,
                 "--bind",
                 "127.0.0.1",
                 "--port",

@@ -36,7 +36,7 @@ class StoreProcess:
 
     Attributes:
         addresses: addresses at which it listens, by protocol.
-        found: contents when it was opened: keys, records, torn bytes.
+        recovered: contents when it was opened: keys, records, torn bytes.
 
     Raises:
         OfframpError: it does not start; the message is its own.
@@ -46,7 +46,7 @@ class StoreProcess:
         self._settings, self._token, self._launcher = settings, token, list(launcher)
         self._process: subprocess.Popen[str] | None = None
         self.addresses: dict[str, str] = {}
-        self.found: tuple[int, ...] = ()
+        self.recovered: tuple[int, ...] = ()
 
     def __enter__(self) -> Self:
         self.start()
@@ -83,7 +83,7 @@ class StoreProcess:
         if "error" in answer:
             self.close()
             raise OfframpError(str(answer["error"]))
-        self.addresses, self.found = answer["addresses"], tuple(answer["found"])
+        self.addresses, self.recovered = answer["addresses"], tuple(answer["found"])
 
     def _token_file(self) -> str:
         from offramp_base.ending.left import temporary_folder
@@ -136,7 +136,7 @@ def _given(line: str) -> tuple[StoreSettings, Token | None]:
 def _main() -> None:
     from offramp.leo.store.server import StoreServer
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the parent decides
     try:
         server = StoreServer(*_given(sys.stdin.readline()))
     except OfframpError as error:
@@ -144,7 +144,7 @@ def _main() -> None:
         return
     with server:
         threading.Thread(target=server.welcome, daemon=True).start()
-        sys.stdout.write(json.dumps({"addresses": server.addresses, "found": server.found}) + "\n")
+        sys.stdout.write(json.dumps({"addresses": server.addresses, "found": server.recovered}) + "\n")
         sys.stdout.flush()
         sys.stdin.read()  # until the parent closes the pipe, or ends
 

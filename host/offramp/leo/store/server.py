@@ -49,7 +49,7 @@ class StoreServer:
 
     Attributes:
         addresses: addresses at which it listens, by ``listen``, ``resp``, ``memcached``.
-        found: contents when it was opened.
+        recovered: contents when it was opened.
 
     Raises:
         OfframpError: an address is not available or must not be served, or the folder is damaged or in use.
@@ -76,7 +76,7 @@ class StoreServer:
             self._undo = stack.pop_all()
         counts = [ctypes.c_uint64() for _ in range(3)]
         self._lib.offramp_server_found(self._server, *map(ctypes.byref, counts))
-        self.found = StoreContents(*(count.value for count in counts))
+        self.recovered = StoreContents(*(count.value for count in counts))
         self._thread = threading.Thread(target=self._lib.offramp_server_run, args=(self._server,), daemon=True)
         self._stopping = threading.Event()
 
@@ -132,7 +132,7 @@ def _address(sock: socket.socket) -> str:
 
 
 def _open(lib: Any, settings: StoreSettings, token: Token | None) -> int:
-    why = reason()
+    message = reason()
     given = ServerSettings(
         size=ctypes.sizeof(ServerSettings),
         sync=list(SYNC).index(settings.sync),
@@ -144,7 +144,7 @@ def _open(lib: Any, settings: StoreSettings, token: Token | None) -> int:
         spin_us=settings.spin_us,
         cut=settings.cut,
     )
-    server = lib.offramp_server_open(ctypes.byref(given), why)
+    server = lib.offramp_server_open(ctypes.byref(given), message)
     if not server:
-        raise OfframpError(said(why))
+        raise OfframpError(said(message))
     return int(server)

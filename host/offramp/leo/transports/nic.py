@@ -121,13 +121,13 @@ class NicLink:
         link, host = port_of(_RESPONDER)
         assert guest.hello.nic is not None
         hosts, sizes = [host, guest.hello.nic], (guest.hello.ring_bytes, guest.hello.longest)
-        made = cls(None, link, hosts, _RESPONDER, *sizes)
+        transport = cls(None, link, hosts, _RESPONDER, *sizes)
         try:
-            made._control = guest.welcome(nic=_said(host))
+            transport._control = guest.welcome(nic=_said(host))
         except BaseException:
-            made.close()
+            transport.close()
             raise
-        return made
+        return transport
 
     def pump(self) -> bool:
         """Hand over what is to be sent, and take what has arrived.

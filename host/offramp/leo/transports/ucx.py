@@ -64,12 +64,12 @@ def library() -> Any:
     """
     name = ctypes.util.find_library("ucp") or "libucp.so.0"
     try:
-        found = ctypes.CDLL(name)
+        loaded = ctypes.CDLL(name)
     except OSError:
         raise OfframpError("transport ucx needs the library UCX: apt install libucx0") from None
     for name in ("ucp_ep_close_nbx", "ucp_ep_flush_nbx"):
-        getattr(found, name).restype = ctypes.c_void_p
-    return found
+        getattr(loaded, name).restype = ctypes.c_void_p
+    return loaded
 
 
 def _check(what: str, status: int) -> None:

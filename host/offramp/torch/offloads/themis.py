@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Themis' executor: collectives in chunks, each with a separate order of the network's dimensions."""
+"""Themis's executor: collectives in chunks, each with a separate order of the network's dimensions."""
 
 from __future__ import annotations
 

@@ -41,10 +41,10 @@ class QuantisedPropagator(ThroughSwitch):
 
         Args:
             exchanges: by width in columns.
-            bits: of a field.
+            bits: bits of a field.
             fan_in: the most contributions that any sum has.
-            seed: of the rounding.
-            code_bits: of codes with one common step (see the class); 0: levels follow from ranges and scale.
+            seed: seed of the rounding.
+            code_bits: bits of codes with one common step (see the class); 0: levels follow from ranges and scale.
         """
         super().__init__(exchanges)
         self._bits = bits
@@ -90,11 +90,11 @@ class QuantisedPropagator(ThroughSwitch):
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floating], npt.NDArray[np.float64]]:
         """Steps of each message and of each sum, and the sum of the least values that contribute to each sum."""
         to, counts, terms = peers.to.tolist(), peers.counts.tolist(), exchange.plan.terms
-        told = _all_to_all(exchange, ends, to, counts).astype(np.float64)
+        extremes = _all_to_all(exchange, ends, to, counts).astype(np.float64)
         ranges, bias = np.zeros(len(terms)), np.zeros(len(terms))
         collect = np.maximum if self._code_bits else np.add
-        collect.at(ranges, peers.vertices, told[:, 1] - told[:, 0])
-        np.add.at(bias, peers.vertices, told[:, 0])
+        collect.at(ranges, peers.vertices, extremes[:, 1] - extremes[:, 0])
+        np.add.at(bias, peers.vertices, extremes[:, 0])
         if self._code_bits:
             scale = quantiser.common_scale(ranges, self._code_bits)
         else:

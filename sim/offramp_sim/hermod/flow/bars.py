@@ -60,7 +60,7 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
     replicas = dag.workers // dag.stages
     chart = Bars()
     alone: dict[int, float] = {}
-    dag.coflows()  # refused where there are no objects
+    dag.coflows()  # raises if the job was loaded as arrays, without objects
     for k, task in enumerate(dag.tasks):
         first, last = max(begin, float(outcome.start[k])), min(end, float(outcome.end[k]))
         if last <= first:

@@ -69,7 +69,7 @@ class Dimensions(BisectionFabric):
     def collective(self, kind: Collective, size: int, ranks: Sequence[int]) -> tuple[Flows, float] | None:
         """Load of a collective on the dimensions that its ranks span, and the latency of its steps in seconds.
 
-        This is the hierarchical algorithm of Themis' baseline, with as many chunks as keep all dimensions busy. None
+        This is the hierarchical algorithm of Themis's baseline, with as many chunks as keep all dimensions busy. None
         if the ranks do not form a grid.
 
         Args:

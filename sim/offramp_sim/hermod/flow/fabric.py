@@ -29,7 +29,7 @@ class BisectionFabric:
     Attributes:
         ports, servers: NIC of each worker, and the server it is in; nothing between workers of a server travels.
         share: GPUs of a worker behind its NIC.
-        bytes_per_s: of every link, bytes per second.
+        bytes_per_s: rate of every link.
         routing: ``spray`` or ``ecmp``.
         leaf: NICs under a leaf, and spines.
         seed: random seed for the paths.

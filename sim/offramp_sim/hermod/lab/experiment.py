@@ -31,7 +31,7 @@ class LabResult:
 
     Attributes:
         scenario: scenario of the run.
-        start_s, end_s: of each coflow of the first round, from its first rank's start to its last rank's end.
+        start_s, end_s: first rank's start and last rank's end of each coflow of the first round.
         rounds: seconds of each coflow in each round.
         rank_bytes: what each rank's endpoint handed to the kernel.
         dscp, queue: DSCP and queue of each coflow.

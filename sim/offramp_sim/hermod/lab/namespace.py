@@ -20,7 +20,7 @@ _APPEARS_S: Final = 30.0
 
 
 def require() -> None:
-    """Whether this process may make namespaces.
+    """Check that this process may create namespaces.
 
     Raises:
         OfframpError: not root, or no iproute2.

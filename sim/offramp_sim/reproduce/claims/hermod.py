@@ -10,13 +10,7 @@ from offramp_sim.reproduce.claims.claim import Claim
 _PAGE: Final = "docs/hermod.md"
 
 CLAIMS: Final = (
-    Claim(
-        "hermod/table5.2",
-        "dp-first over fifo, ecmp",
-        _PAGE,
-        "DP-first has 0.80 to 0.84 of FIFO's speed",
-        most=0.9,
-    ),
+    Claim("hermod/table5.2", "dp-first over fifo, ecmp", _PAGE, "DP-first has 0.80 to 0.84 of FIFO's speed", most=0.9),
     Claim(
         "hermod/table5.2",
         "pp-first over fifo, ecmp",
@@ -32,13 +26,7 @@ CLAIMS: Final = (
         least=1.0,
         most=1.1,
     ),
-    Claim(
-        "hermod/table5.2",
-        "ep-first over fifo, ecmp",
-        _PAGE,
-        "EP-first 1.66 to 2.55 over FIFO",
-        least=1.5,
-    ),
+    Claim("hermod/table5.2", "ep-first over fifo, ecmp", _PAGE, "EP-first 1.66 to 2.55 over FIFO", least=1.5),
     Claim(
         "hermod/table5.2",
         "ep-first over fair, ecmp",
@@ -48,12 +36,7 @@ CLAIMS: Final = (
         most=1.1,
     ),
     Claim(
-        "hermod/fig5.8",
-        "Hermod, up to",
-        _PAGE,
-        "figure 5.8's largest gain is 1.06 to 1.37",
-        least=1.0,
-        headline=True,
+        "hermod/fig5.8", "Hermod, up to", _PAGE, "figure 5.8's largest gain is 1.06 to 1.37", least=1.0, headline=True
     ),
     Claim(
         "hermod/fig5.9",
@@ -63,13 +46,7 @@ CLAIMS: Final = (
         least=1.1,
         headline=True,
     ),
-    Claim(
-        "hermod/fig5.9",
-        "GPT-3 13B over fair sharing",
-        _PAGE,
-        "and 1.05 to 1.13 with fair sharing",
-        least=1.0,
-    ),
+    Claim("hermod/fig5.9", "GPT-3 13B over fair sharing", _PAGE, "and 1.05 to 1.13 with fair sharing", least=1.0),
     Claim(
         "hermod/fig5.9",
         "Qwen-MoE-12L over Lina, 100 Gb/s",

@@ -18,13 +18,7 @@ CLAIMS: Final = (
         least=400,
         most=520,
     ),
-    Claim(
-        "switchgnn/fig2",
-        "(d) traffic, unlimited against full graph",
-        _PAGE,
-        "-94 % (-96 to -87)",
-        most=-85,
-    ),
+    Claim("switchgnn/fig2", "(d) traffic, unlimited against full graph", _PAGE, "-94 % (-96 to -87)", most=-85),
     Claim(
         "switchgnn/fig2",
         "(d) traffic, unlimited against 100 MB",
@@ -79,11 +73,7 @@ CLAIMS: Final = (
         where={"memory_mb": (100.0, 400.0)},
     ),
     Claim(
-        "switchgnn/fig15",
-        "Reddit, 128 workers, with balanced windows against strawman",
-        _PAGE,
-        "-71 to -17",
-        most=-10,
+        "switchgnn/fig15", "Reddit, 128 workers, with balanced windows against strawman", _PAGE, "-71 to -17", most=-10
     ),
     Claim(
         "switchgnn/fig15",
@@ -173,20 +163,8 @@ CLAIMS: Final = (
         "Windows take 35 to 92 % less time than BNS-GCN",
         most=-25,
     ),
-    Claim(
-        "switchgnn/improvements",
-        "+ chunk-major, 128 bytes",
-        _PAGE,
-        "chunk-major slices 85 to 95 % less",
-        most=-80,
-    ),
-    Claim(
-        "switchgnn/improvements",
-        "+ four values per lane",
-        _PAGE,
-        "four values per lane 96 to 99 % less",
-        most=-90,
-    ),
+    Claim("switchgnn/improvements", "+ chunk-major, 128 bytes", _PAGE, "chunk-major slices 85 to 95 % less", most=-80),
+    Claim("switchgnn/improvements", "+ four values per lane", _PAGE, "four values per lane 96 to 99 % less", most=-90),
     Claim(
         "switchgnn/improvements",
         "pairwise",

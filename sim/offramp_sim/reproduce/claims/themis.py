@@ -18,13 +18,7 @@ CLAIMS: Final = (
         least=1.4,
         headline=True,
     ),
-    Claim(
-        "themis/fig8",
-        "Themis+SCF: largest speed-up",
-        _PAGE,
-        "2.15 to 4.60 at most",
-        least=2.0,
-    ),
+    Claim("themis/fig8", "Themis+SCF: largest speed-up", _PAGE, "2.15 to 4.60 at most", least=2.0),
     Claim(
         "themis/fig8",
         "balanced: share of the linear bound, mean",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import THREADS, mean_accuracy
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 SEEDS: Final = 2
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"partition": ("random", "metis"), "workers": (4, 2)}
@@ -25,14 +25,7 @@ def _accuracy(what: str, scale: float, seed: int, **changes: Any) -> float:
     return mean_accuracy(what, range(seed, seed + SEEDS), scale, **changes)
 
 
-@reproduces(
-    "dgs/fig3.2",
-    "Accuracy against random loss of features",
-    seconds=40,
-    evidence=Evidence.MEASURED,
-    options=OPTIONS,
-    sizes=(0.5, 2.0),
-)
+@measured("dgs/fig3.2", "Accuracy against random loss of features", seconds=40, options=OPTIONS, sizes=(0.5, 2.0))
 def figure32(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Accuracy against the share of remote features that are lost at random."""
     losses = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -65,14 +58,7 @@ TABLE_34: Final[tuple[tuple[str, float, dict[str, Any]], ...]] = (
 )
 
 
-@reproduces(
-    "dgs/table3.4",
-    "Accuracy of all samplers",
-    seconds=90,
-    evidence=Evidence.MEASURED,
-    options=OPTIONS,
-    sizes=(0.5, 2.0),
-)
+@measured("dgs/table3.4", "Accuracy of all samplers", seconds=90, options=OPTIONS, sizes=(0.5, 2.0))
 def table34(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Accuracy of all samplers, with and without random loss of features."""
     names, values, comparisons = [], [], []
@@ -86,14 +72,7 @@ def table34(scale: float, seed: int, **open_: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], _SETTINGS | {"seed": seed, "columns": RATE}, _NOTE, data)
 
 
-@reproduces(
-    "dgs/fig3.10",
-    "Accuracy against columns and epsilon",
-    seconds=60,
-    evidence=Evidence.MEASURED,
-    options=OPTIONS,
-    sizes=(0.5, 2.0),
-)
+@measured("dgs/fig3.10", "Accuracy against columns and epsilon", seconds=60, options=OPTIONS, sizes=(0.5, 2.0))
 def figure310(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Accuracy against the share of columns and epsilon."""
     rates, epsilons = (1.0, 0.6, 0.3, 0.1), (0.0, 0.05, 0.1)

@@ -14,7 +14,7 @@ from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.graphs import hubs, planted
 from offramp_sim.reproduce.dgs.runs import THREADS, run
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 _SIGNALS: Final = ("shuffled", "constant", "degree")
 _WAYS: Final[dict[str, dict[str, Any]]] = {
@@ -25,11 +25,10 @@ _WAYS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-@reproduces(
+@measured(
     "dgs/controls",
     "Masks beside shuffled and constant ones",
     seconds=120,
-    evidence=Evidence.MEASURED,
     options={"fanout": ((3, 3), (6, 6))},
     sizes=(0.3, 0.5),
 )

@@ -9,7 +9,8 @@ from typing import Any, Final
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import METHODS, THREADS, stand_in, traffic
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
+from offramp_sim.reproduce.table import ItemTable
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"link_gbps": (10.0, 1.0, 25.0), "vertex_us": (20.0, 2.0, 50.0)}
 """Values of :class:`ThroughputRates` for a referee."""
@@ -67,7 +68,7 @@ def _throughput(
 def _scaling(name: str, scale: float, seed: int, rates: ThroughputRates) -> Reproduction:
     """Throughput of GraphSAGE against the number of workers."""
     workers = (2, 4, 8)
-    lines: dict[str, tuple[list[Any], list[float]]] = {
+    lines = {
         sampler: (list(workers), [_throughput(name, scale, seed, rates, sampler, count, "sage") for count in workers])
         for sampler in counted("samplers", list(_SAMPLERS))
     }
@@ -88,33 +89,25 @@ def _scaling(name: str, scale: float, seed: int, rates: ThroughputRates) -> Repr
     return Reproduction([*comparisons], [panel], settings, note, {"throughput": lines})
 
 
-@reproduces(
-    "dgs/fig3.5", "Throughput against workers, Reddit", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
-)
+@simulated("dgs/fig3.5", "Throughput against workers, Reddit", seconds=60, options=OPTIONS)
 def figure35(scale: float, seed: int, **rates: float) -> Reproduction:
     """Reddit: the densest graph, the widest features."""
     return _scaling("Reddit", scale, seed, ThroughputRates(**rates))
 
 
-@reproduces(
-    "dgs/fig3.6", "Throughput against workers, Ogbn-products", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
-)
+@simulated("dgs/fig3.6", "Throughput against workers, Ogbn-products", seconds=60, options=OPTIONS)
 def figure36(scale: float, seed: int, **rates: float) -> Reproduction:
     """Figure 3.6: throughput on Ogbn-products."""
     return _scaling("Ogbn-products", scale, seed, ThroughputRates(**rates))
 
 
-@reproduces(
-    "dgs/fig3.7", "Throughput against workers, Amazon", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
-)
+@simulated("dgs/fig3.7", "Throughput against workers, Amazon", seconds=60, options=OPTIONS)
 def figure37(scale: float, seed: int, **rates: float) -> Reproduction:
     """Amazon, where LADIES is furthest behind."""
     return _scaling("Amazon", scale, seed, ThroughputRates(**rates))
 
 
-@reproduces(
-    "dgs/table3.2", "Throughput of three models, Ogbn-papers", seconds=70, evidence=Evidence.SIMULATED, options=OPTIONS
-)
+@simulated("dgs/table3.2", "Throughput of three models, Ogbn-papers", seconds=70, options=OPTIONS)
 def table32(scale: float, seed: int, **rates: float) -> Reproduction:
     """Eight workers, three models, all samplers."""
     published = {
@@ -122,27 +115,24 @@ def table32(scale: float, seed: int, **rates: float) -> Reproduction:
         "gcn": {"LADIES": 10.46, "random": 30.71, "FastGCN": 39.19, "DGS": 42.00},
         "gat": {"LADIES": 9.58, "random": 28.38, "FastGCN": 34.76, "DGS": 38.09},
     }
-    comparisons = []
-    lines: dict[str, tuple[list[Any], list[float]]] = {sampler: ([], []) for sampler in _SAMPLERS}
-    for model, theirs in counted("models", list(published.items())):
-        throughputs = {
+
+    def run(model: str) -> dict[str, float]:
+        return {
             sampler: _throughput("Ogbn-papers", scale, seed, ThroughputRates(**rates), sampler, 8, model)
             for sampler in _SAMPLERS
             if not (model == "gat" and sampler == "LADIES")
         }
-        for sampler, value in throughputs.items():
-            xs, ys = lines[sampler]
-            xs.append(model)
-            ys.append(value)
-        comparisons += [
-            PaperComparison(
-                f"{model}: DGS over {sampler}",
-                f"{theirs['DGS'] / theirs[sampler]:.2f}x",
-                f"{throughputs['DGS'] / value:.2f}x",
-            )
-            for sampler, value in throughputs.items()
-            if sampler != "DGS"
-        ]
+
+    table = ItemTable.sweep("models", published, run)
+    comparisons = [
+        PaperComparison(
+            f"{model}: DGS over {sampler}", f"{theirs['DGS'] / theirs[sampler]:.2f}x", f"{ours['DGS'] / value:.2f}x"
+        )
+        for (model, theirs), ours in zip(published.items(), table.values(), strict=True)
+        for sampler, value in ours.items()
+        if sampler != "DGS"
+    ]
+    lines = table.lines()
     panel = Curves("throughput, 8 workers", "", "thousand vertices per second (model)", lines, bars=True)
     note = (
         f"{MODEL} A vertex under attention takes {_ATTENTION:g} times as long. Only factors compare: the graph is far "

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from offramp.graph.generate import generate
-from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import GRAPHS, METHODS, THREADS, stand_in, steady_bytes, traffic
 from offramp_sim.reproduce.dgs.throughput import MODEL, ThroughputRates, epoch_s
 from offramp_sim.reproduce.dgs.throughput import OPTIONS as RATES
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured, simulated
+from offramp_sim.reproduce.table import ItemTable
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "signal": ("explained", "shuffled", "constant", "degree"),
@@ -32,109 +32,95 @@ _SAVING_NOTE: Final = (
 )
 
 
-@reproduces(
-    "dgs/table3.3",
-    "Bytes of an epoch",
-    seconds=400,
-    evidence=Evidence.MEASURED,
-    options=OPTIONS,
-    sizes=(0.35, 1.0),
-)
+@measured("dgs/table3.3", "Bytes of an epoch", seconds=400, options=OPTIONS, sizes=(0.35, 1.0))
 def table33(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Bytes of an epoch with node sampling, feature sampling, both, against random sampling."""
-    comparisons, data = [], {}
-    lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in METHODS}
-    for name in counted("graphs", list(GRAPHS)):
+
+    def run(name: str) -> dict[str, int]:
         graph = stand_in(name, scale, seed)
-        sent = {method: steady_bytes(traffic(graph, seed=seed, **how, **open_)) for method, how in METHODS.items()}
-        data[name] = sent
-        for place, method in enumerate(METHODS):
-            xs, ys = lines[method]
-            xs.append(name)
-            ys.append(sent[method] / 1e6)
-            if place:
-                published = 100 * (PUBLISHED[name][place] / PUBLISHED[name][0] - 1)
-                ours = 100 * (sent[method] / sent["random"] - 1)
-                comparisons.append(PaperComparison(f"{name}: {method}", f"{published:+.1f} %", f"{ours:+.1f} %"))
+        return {method: steady_bytes(traffic(graph, seed=seed, **how, **open_)) for method, how in METHODS.items()}
+
+    table = ItemTable.sweep("graphs", GRAPHS, run)
+    comparisons = [
+        PaperComparison(f"{name}: {method}", _change(theirs, PUBLISHED[name][0]), _change(ours, sent["random"]))
+        for name, sent in table.items()
+        for (method, ours), theirs in list(zip(sent.items(), PUBLISHED[name], strict=True))[1:]
+    ]
+    lines = table.lines(_megabytes)
     panel = Curves("bytes of an epoch, GraphSAGE, 8 workers", "", "MB", lines, bars=True)
     settings = {"workers": 8, "fan-out": "10, 10", "columns": 0.85, "epsilon": 0.1, "how": THREADS, "seed": seed}
-    return Reproduction(comparisons, [panel], settings, _SAVING_NOTE, {"bytes": data})
+    return Reproduction(comparisons, [panel], settings, _SAVING_NOTE, {"bytes": table})
 
 
-@reproduces(
+@measured(
     "dgs/fig3.8",
     "Bytes of an epoch by partition",
     seconds=60,
-    evidence=Evidence.MEASURED,
     options={name: OPTIONS[name] for name in ("signal", "fanout")},
     sizes=(0.35, 1.0),
 )
 def figure38(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Figure 3.8: traffic under other partitions."""
     graph, methods = stand_in("Ogbn-products", scale, seed), ("random", "DGS")
-    lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in methods}
-    comparisons = []
     published = {"metis": None, "chunk": "1.44x (speed)", "random": "1.45x (speed)"}
-    for partition in counted("partitions", list(published)):
+
+    def run(partition: str) -> dict[str, int]:
         cut = {"seed": seed, "partition": partition, **open_}
-        sent = [steady_bytes(traffic(graph, **cut, **METHODS[method])) for method in methods]
-        for method, size in zip(methods, sent, strict=True):
-            lines[method][0].append(partition)
-            lines[method][1].append(size / 1e6)
-        comparisons.append(
-            PaperComparison(
-                f"{partition}: bytes of random over DGS's", published[partition], f"{sent[0] / sent[1]:.2f}x"
-            )
-        )
-    panel = Curves("bytes of an epoch by partition", "", "MB", lines, bars=True)
+        return {method: steady_bytes(traffic(graph, **cut, **METHODS[method])) for method in methods}
+
+    table = ItemTable.sweep("partitions", published, run)
+    comparisons = [
+        PaperComparison(f"{name}: bytes of random over DGS's", published[name], f"{sent['random'] / sent['DGS']:.2f}x")
+        for name, sent in table.items()
+    ]
+    panel = Curves("bytes of an epoch by partition", "", "MB", table.lines(_megabytes), bars=True)
     note = "Published are speeds over random sampling; where the network is the bottleneck, bytes are time."
     return Reproduction(comparisons, [panel], {"graph": "like Ogbn-products", "how": THREADS, "seed": seed}, note)
 
 
-@reproduces(
-    "dgs/fig3.9",
-    "Epoch time against features and layers",
-    seconds=500,
-    evidence=Evidence.SIMULATED,
-    options=RATES,
-    sizes=(0.5, 1.0),
-)
+@simulated("dgs/fig3.9", "Epoch time against features and layers", seconds=500, options=RATES, sizes=(0.5, 1.0))
 def figure39(scale: float, seed: int, **rates: float) -> Reproduction:
     """Epoch time against the number of features and of layers, by the alpha-beta model."""
     methods = {"random": METHODS["random"], "FastGCN": {"sampler": "fastgcn"}, "DGS": {}}
     panels, comparisons, data = [], [], {}
     n = max(400, round(800 * scale))
     for what, points in (("features", (32, 128, 512, 1024)), ("layers", (2, 3, 4))):
-        lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in methods}
-        for point in counted(what, points):
+
+        def run(point: int, what: str = what) -> dict[str, float]:
             deeper: dict[str, Any] = {"layers": point, "fanout": (5,) * point} if what == "layers" else {}
             width = point if what == "features" else 64
             graph = generate(f"sbm:n={n},degree=30,homophily=0.8,gamma=2.5,k=8,features={width}", "0.5/0.2/0.3", seed)
-            for method, how in methods.items():
-                last = traffic(graph, seed=seed, **deeper, **how).epochs[-1].reported
-                lines[method][0].append(point)
-                lines[method][1].append(
-                    epoch_s(last.vertices, width, last.ledger.total, rates=ThroughputRates(**rates))
-                )
-        data[what] = lines
-        panels.append(Curves(f"epoch time against {what}", what, "seconds (model)", lines))
-        for place, point in enumerate(points):
-            faster = 100 * (lines["random"][1][place] / lines["DGS"][1][place] - 1)
-            published = {"features": {32: "2.2 %", 1024: "11.6 to 51.03 %"}, "layers": {4: "35.5 to 56.8 %"}}[what]
-            comparisons.append(
-                PaperComparison(f"{point} {what}: DGS faster than random", published.get(point), f"{faster:.1f} %")
+            last = {m: traffic(graph, seed=seed, **deeper, **how).epochs[-1].reported for m, how in methods.items()}
+            given = ThroughputRates(**rates)
+            return {m: epoch_s(of.vertices, width, of.ledger.total, rates=given) for m, of in last.items()}
+
+        table = ItemTable.sweep(what, points, run)
+        data[what] = table.lines()
+        panels.append(Curves(f"epoch time against {what}", what, "seconds (model)", data[what]))
+        published = {"features": {32: "2.2 %", 1024: "11.6 to 51.03 %"}, "layers": {4: "35.5 to 56.8 %"}}[what]
+        comparisons += [
+            PaperComparison(
+                f"{point} {what}: DGS faster than random",
+                published.get(point),
+                f"{100 * (seconds['random'] / seconds['DGS'] - 1):.1f} %",
             )
+            for point, seconds in table.items()
+        ]
     note = f"{MODEL} Published are Reddit's epoch times on GPUs. Masks also leave fewer vertices to compute."
     settings = {"workers": 8, "hidden": 16, "how": THREADS, "seed": seed}
     return Reproduction(comparisons, panels, settings, note, {"seconds": data})
 
 
-@reproduces(
-    "dgs/table3.5",
-    "What explanations cost",
-    seconds=3,
-    evidence=Evidence.MEASURED,
-    options={"period": (30, 10), "partition": ("metis", "random")},
+def _megabytes(size: int) -> float:
+    return size / 1e6
+
+
+def _change(size: float, base: float) -> str:
+    return f"{100 * (size / base - 1):+.1f} %"
+
+
+@measured(
+    "dgs/table3.5", "What explanations cost", seconds=3, options={"period": (30, 10), "partition": ("metis", "random")}
 )
 def table35(scale: float, seed: int, *, period: int = 30, **open_: Any) -> Reproduction:
     """Time of explanations beside training."""

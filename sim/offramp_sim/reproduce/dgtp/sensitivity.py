@@ -19,7 +19,7 @@ from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import homogeneous_testbed, make_job
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
 _SEEDS: Final = 4
 _STEPS: Final = 2500
@@ -40,7 +40,7 @@ class _SensitivityCase:
     cores: int = _CORES[0]
 
 
-@reproduces("dgtp/sensitivity", "What the search's settings are worth", seconds=37, evidence=Evidence.SIMULATED)
+@simulated("dgtp/sensitivity", "What the search's settings are worth", seconds=37)
 def sensitivity(scale: float, seed: int) -> Reproduction:
     """Time of the testbed's PS job on the placement that one walk finds, with one setting changed at a time."""
     usual = Exploration(steps=max(50, round(_STEPS * scale)))

@@ -21,7 +21,7 @@ from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_setup, random_cluster, simulated_job
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, simulated
 
 _DATASETS: Final = ("products", "papers100m")
 _BATCHES: Final = (250, 1000, 4000)
@@ -141,7 +141,7 @@ def _reproduction(
     return Reproduction(comparisons, panels, settings, note, {name: t.tolist() for name, t in times.items()})
 
 
-@reproduces("dgtp/fig10", "Training time against batch", seconds=40, evidence=Evidence.SIMULATED, options=_OPTIONS)
+@simulated("dgtp/fig10", "Training time against batch", seconds=40, options=_OPTIONS)
 def figure10(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     """Training time against the batch of a sampler."""
     times, refused = _all(scale, seed, ratios=False, compute=compute)
@@ -160,7 +160,7 @@ def figure10(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     return _reproduction(scale, seed, _compare(times, published), panels, times, refused, note)
 
 
-@reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35, evidence=Evidence.SIMULATED, options=_OPTIONS)
+@simulated("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35, options=_OPTIONS)
 def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     """Training time against the peak-to-mean ratio of the stores' traffic."""
     times, refused = _all(scale, seed, ratios=True, compute=compute)
@@ -176,7 +176,7 @@ def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     return _reproduction(scale, seed, comparisons, panels, times, refused, "Means of volumes are kept.")
 
 
-@reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=1, evidence=Evidence.SIMULATED)
+@simulated("dgtp/bounds", "What the theorems promise and what happens", seconds=1)
 def theorems(scale: float, seed: int) -> Reproduction:
     """Gap between results and the competitive ratio and critical path, on random placements: an extension."""
     rng = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ from offramp_base.progress import counted
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import DATASETS, heterogeneous_testbed, homogeneous_testbed, make_job
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured, simulated
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "volume": (1.0, 0.25, 4.0),
@@ -82,13 +82,7 @@ def _share(values: FloatArray) -> str:
     return f"{100 * values.mean():.1f} % ({100 * values.min():.0f} to {100 * values.max():.0f})"
 
 
-@reproduces(
-    "dgtp/table3",
-    "Speed-up over DistDGL on the testbed",
-    seconds=6,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-)
+@simulated("dgtp/table3", "Speed-up over DistDGL on the testbed", seconds=6, options=OPTIONS)
 def table3(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """Speed-up over DistDGL, both ways of synchronising, both data sets; placement apart from scheduling."""
     published = {
@@ -122,7 +116,7 @@ def table3(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0
     return Reproduction(comparisons, panels, settings, note, data)
 
 
-@reproduces("dgtp/fig7", "Network use over time", seconds=2, evidence=Evidence.SIMULATED, options=OPTIONS)
+@simulated("dgtp/fig7", "Network use over time", seconds=2, options=OPTIONS)
 def figure7(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """Network use of all servers over time, PS, both data sets."""
     panels, comparisons, data = [], [], {}
@@ -150,12 +144,8 @@ def _throughput(bench: _PlacementBench, at: IntArray, policy: str) -> tuple[tupl
     return (bins[1:].tolist(), rate.tolist()), 2 * 8 * float(size.sum()) / times.makespan / 1e9
 
 
-@reproduces(
-    "dgtp/fig8",
-    "Heterogeneous testbed",
-    seconds=9,
-    evidence=Evidence.SIMULATED,
-    options={name: OPTIONS[name] for name in ("compute", "link")},
+@simulated(
+    "dgtp/fig8", "Heterogeneous testbed", seconds=9, options={name: OPTIONS[name] for name in ("compute", "link")}
 )
 def figure8(scale: float, seed: int, *, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """The heterogeneous testbed with 8 workers and a ring, against volumes, on which the gain depends."""
@@ -185,7 +175,7 @@ def figure8(scale: float, seed: int, *, compute: float = 1.0, link: float = 1.0)
     return Reproduction(comparisons, panels, settings, note, {name: values for name, (_, values) in lines.items()})
 
 
-@reproduces("dgtp/fig9", "Search time by criterion", seconds=25, evidence=Evidence.MEASURED)
+@measured("dgtp/fig9", "Search time by criterion", seconds=25)
 def figure9(scale: float, seed: int) -> Reproduction:
     """Search by critical path against search by simulated time."""
     steps = max(100, round(10_000 * scale))

@@ -8,7 +8,8 @@ from typing import Any, Final
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.g3.bed import BINS, DATA, NOTE, OPTIONS, SIZES, SMALL, WORKERS, G3Parameters, bed, shown
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
+from offramp_sim.reproduce.table import ItemTable, bar_chart
 
 _COUNTS: Final = (2, 4, 8, 16)
 _LABELLED: Final = {"products": 0.080, "papers": 0.011}
@@ -22,14 +23,7 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "
 """Partition and pipeline of each system, and its bins unless they are tuned."""
 
 
-@reproduces(
-    "g3/fig4.2",
-    "Scalability with replicated neighbourhoods",
-    seconds=6,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
-)
+@simulated("g3/fig4.2", "Scalability with replicated neighbourhoods", seconds=6, options=OPTIONS, sizes=SIZES)
 def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Scalability if workers replicate what their neighbourhoods need."""
     trial = bed("products", scale, seed, G3Parameters(**conditions))
@@ -49,13 +43,8 @@ def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), NOTE, {"speed_up": lines})
 
 
-@reproduces(
-    "g3/fig4.7",
-    "Throughput beside mini-batches (figures 4.7 to 4.10)",
-    seconds=60,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
+@simulated(
+    "g3/fig4.7", "Throughput beside mini-batches (figures 4.7 to 4.10)", seconds=60, options=OPTIONS, sizes=SIZES
 )
 def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput against the number of workers, beside sampled mini-batches, four data sets (figures 4.7 to 4.10)."""
@@ -93,32 +82,24 @@ def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     return Reproduction(comparisons, panels, shown(scale, seed), f"{NOTE} {_BATCHES}", {"gains": data})
 
 
-@reproduces(
-    "g3/fig4.11",
-    "Throughput beside full-graph systems",
-    seconds=40,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
-)
+@simulated("g3/fig4.11", "Throughput beside full-graph systems", seconds=40, options=OPTIONS, sizes=SIZES)
 def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput beside other full-graph systems, 16 workers."""
     published = {"BNS-GCN": {"sage": "1.38", "gat": "1.20"}, "NeutronStar": {"sage": "1.84", "gat": "1.89"}}
     gains: dict[tuple[str, str], list[float]] = {}
     panels = []
     for model in counted("models", ("sage", "gat")):
-        lines: dict[str, tuple[list[str], list[float]]] = {system: ([], []) for system in _SYSTEMS}
+        table: ItemTable[str, float] = ItemTable()
         for name in DATA:
             trial = bed(name, scale, seed, G3Parameters(**conditions))
             times = {
                 system: trial.g3_s(model=model, method=method, mode=mode, bins=bins)
                 for system, (method, mode, bins) in _SYSTEMS.items()
             }
+            table[name] = {system: times["G3"] / seconds for system, seconds in times.items()}
             for system, seconds in times.items():
-                lines[system][0].append(name)
-                lines[system][1].append(times["G3"] / seconds)
                 gains.setdefault((system, model), []).append(seconds / times["G3"])
-        panels.append(Curves(model, "", "throughput, G3 = 1", lines, bars=True))
+        panels.append(Curves(model, "", "throughput, G3 = 1", table.lines(), bars=True))
     comparisons = [
         PaperComparison(
             f"G3 over {system}, {model}: mean",
@@ -135,14 +116,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     return Reproduction(comparisons, panels, shown(scale, seed, workers=WORKERS), NOTE, {"gains": means})
 
 
-@reproduces(
-    "g3/fig4.13",
-    "How busy devices are",
-    seconds=3,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
-)
+@simulated("g3/fig4.13", "How busy devices are", seconds=3, options=OPTIONS, sizes=SIZES)
 def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Utilisation of the devices."""
     trial = bed("products", scale, seed, G3Parameters(**conditions))
@@ -157,19 +131,12 @@ def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     comparisons.append(
         PaperComparison("G3 over the mean of the others", "2.9 (1.8 from the shares)", f"{shares['G3'] / others:.1f}")
     )
-    panel = Curves("device computes", "", "%", {"share": (list(shares), [100 * s for s in shares.values()])}, bars=True)
+    panel = bar_chart("device computes", "%", {system: 100 * share for system, share in shares.items()}, "share")
     note = f"{NOTE} A device counts as busy while a bin computes, which on a GPU would use a part of it only."
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), note, {"busy": shares})
 
 
-@reproduces(
-    "g3/fig4.14",
-    "Throughput against layers",
-    seconds=40,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
-)
+@simulated("g3/fig4.14", "Throughput against layers", seconds=40, options=OPTIONS, sizes=SIZES)
 def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput with 2 to 4 layers, beside sampled mini-batches."""
     published = {"products": "25.9", "amazon": "9.6", "papers": "7.8", "twitter": "22.0"}
@@ -189,14 +156,7 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     )
 
 
-@reproduces(
-    "g3/fig4.15",
-    "Throughput against the width of features",
-    seconds=7,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
-)
+@simulated("g3/fig4.15", "Throughput against the width of features", seconds=7, options=OPTIONS, sizes=SIZES)
 def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput against the width of the input features."""
     trial = bed("amazon", scale, seed, G3Parameters(**conditions))
@@ -215,14 +175,7 @@ def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, workers=WORKERS), note, {"throughput": lines})
 
 
-@reproduces(
-    "g3/fig4.16",
-    "Partitions under G3's pipeline",
-    seconds=29,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=SIZES,
-)
+@simulated("g3/fig4.16", "Partitions under G3's pipeline", seconds=29, options=OPTIONS, sizes=SIZES)
 def figure416(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Partitions under G3's pipeline."""
     comparisons, panels, data = [], [], {}

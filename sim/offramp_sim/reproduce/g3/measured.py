@@ -25,7 +25,7 @@ from offramp_sim.g3.measured import run_timed
 from offramp_sim.g3.pipeline import MODES, Costs, simulate
 from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.g3.bed import NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured, simulated
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -77,11 +77,10 @@ def calibrate(graph: Graph, settings: TrainSettings) -> Costs:
     )
 
 
-@reproduces(
+@measured(
     "g3/fig4.17",
     "Pipelines, measured and simulated",
     seconds=90,
-    evidence=Evidence.MEASURED,
     options={"link_mbps": (100.0, 1000.0), "bins": (8, 2), "partition": ("g3", "metis")},
     sizes=(0.2, 0.1, 0.8),
 )
@@ -148,12 +147,8 @@ def _shown(settings: TrainSettings) -> dict[str, Any]:
     return {"graph": settings.graph, "link": f"{(settings.link_bps or 0) / 1e6:g} Mb/s", "bins": settings.bins}
 
 
-@reproduces(
-    "g3/fig4.12",
-    "Time to accuracy",
-    seconds=20,
-    evidence=Evidence.MEASURED,
-    options={"homophily": (0.6, 0.8), "partition": ("hash", "metis")},
+@measured(
+    "g3/fig4.12", "Time to accuracy", seconds=20, options={"homophily": (0.6, 0.8), "partition": ("hash", "metis")}
 )
 def figure412(scale: float, seed: int, *, homophily: float = 0.6, partition: str = "hash") -> Reproduction:
     """Time to accuracy: accuracies from training here, times of epochs from simulation."""
@@ -195,11 +190,10 @@ def figure412(scale: float, seed: int, *, homophily: float = 0.6, partition: str
     )
 
 
-@reproduces(
+@simulated(
     "g3/priorities",
     "Hermod's priorities on G3's exchanges",
     seconds=40,
-    evidence=Evidence.SIMULATED,
     options={"link_mbps": (100.0, 1000.0), "bins": (2, 8)},
 )
 def priorities(scale: float, seed: int, *, link_mbps: float = LINK_BPS / 1e6, bins: int = 2) -> Reproduction:

@@ -11,7 +11,7 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import SimulationSetup, one, prepare
 from offramp_sim.hermod.framing import goodput
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, SIMULATED, Times, network, simulated_job, testbed_job, text
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
 STEPS: Final = {
     "FIFO at every hop": "fifo",
@@ -99,13 +99,7 @@ def run(case: EffectCase) -> Times:
     return {policy: one(loaded, policy, setup).iteration_s for policy in case.policies}
 
 
-@reproduces(
-    "hermod/effects",
-    "Which effect gives which share of the gain",
-    seconds=30,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-)
+@simulated("hermod/effects", "Which effect gives which share of the gain", seconds=30, sizes=(1.0,))
 def figure(scale: float, seed: int) -> Reproduction:
     """Steps from Megatron to Hermod, then Hermod's gain under every change."""
     del scale

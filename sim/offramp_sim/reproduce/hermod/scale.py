@@ -22,7 +22,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
 _WHY = (
     "Most of the gain over FIFO is the end of head-of-line blocking: PP and EP wait for ReduceScatters of whole"
@@ -30,14 +30,7 @@ _WHY = (
 )
 
 
-@reproduces(
-    "hermod/fig5.12",
-    "Training speed from 1,024 to 8,192 GPUs",
-    seconds=200,
-    evidence=Evidence.SIMULATED,
-    options=RATES,
-    sizes=(0.25,),
-)
+@simulated("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", seconds=200, options=RATES, sizes=(0.25,))
 def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Tokens per second from 1,024 to 8,192 GPUs; ``scale`` bounds the largest."""
     sizes = [gpus for gpus in (1024, 2048, 4096, 8192) if gpus <= max(2048, 8192 * scale)]
@@ -67,11 +60,10 @@ def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
     return Reproduction(comparisons, panels, {"gpus": sizes, "seed": seed}, note, data)
 
 
-@reproduces(
+@simulated(
     "hermod/fig5.13",
     "Iteration time from 40 to 400 Gb/s, 1,024 GPUs",
     seconds=4,
-    evidence=Evidence.SIMULATED,
     options={**OPTIONS, "micro_batch": (8, 4), "nics_per_server": (1, 2)},
     sizes=(1.0,),
 )

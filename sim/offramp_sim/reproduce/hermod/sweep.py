@@ -15,7 +15,7 @@ from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.study import SimulationSetup, one
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, Times, gain, network, simulated_job, text
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
 POLICIES: Final = {
     "Megatron (FIFO)": "fifo",
@@ -60,11 +60,10 @@ def run(case: SweepCase) -> dict[str, dict[str, Times]]:
     return by_routing
 
 
-@reproduces(
+@simulated(
     "hermod/sweep",
     "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s",
     seconds=120,
-    evidence=Evidence.SIMULATED,
     options={"micro_batches": (8, 4, 16), "gpu_tflops": (312.0, 936.0)},
     sizes=(0.4,),
 )

@@ -19,17 +19,16 @@ from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import SimulationSetup, compare
 from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, RATES, simulated_job, text
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, exact, reproduces, simulated
 
 _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
 """Degrees of parallelism for 1,024 GPUs, as in table 5.5 for the larger Mixtral."""
 
 
-@reproduces(
+@simulated(
     "hermod/table5.2",
     "One type of coflow first",
     seconds=4,
-    evidence=Evidence.SIMULATED,
     options={name: values for name, values in RATES.items() if name != "routing"},
     sizes=(1.0,),
 )
@@ -92,11 +91,10 @@ def table55(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"micro_batches": 8}, note, rows)
 
 
-@reproduces(
+@simulated(
     "hermod/fig5.3",
     "Coflows at a core switch",
     seconds=2,
-    evidence=Evidence.SIMULATED,
     options={name: values for name, values in RATES.items() if name != "routing"},
     sizes=(1.0,),
 )
@@ -126,17 +124,9 @@ def figure53(scale: float, seed: int, **job_is: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], {**job.as_json(), "seed": seed}, note, data)
 
 
-@reproduces(
-    "hermod/fig5.6",
-    "Line rate or in proportion",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure56(scale: float, seed: int) -> Reproduction:
+@exact("hermod/fig5.6", "Line rate or in proportion", seconds=1)
+def figure56() -> Reproduction:
     """Line rate against rates in proportion to size, on two ports."""
-    del scale, seed
     ends = {
         label: line_rate_example(granularity)
         for label, granularity in (("line rate", "flow"), ("in proportion", "coflow"))

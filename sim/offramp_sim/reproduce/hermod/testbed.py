@@ -22,7 +22,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
 _BASES: Final[dict[str, dict[str, Any]]] = {
     "qwen-moe-12l": {"tp": 1, "pp": 2, "ep": 4},
@@ -37,14 +37,7 @@ def _speed(job: HermodJob, row: Times) -> Times:
     return {label: job.dp * job.micro_batches * job.tokens / seconds for label, seconds in row.items()}
 
 
-@reproduces(
-    "hermod/fig5.8",
-    "Training speed on the testbed against its size",
-    seconds=2,
-    evidence=Evidence.SIMULATED,
-    options=RATES,
-    sizes=(1.0,),
-)
+@simulated("hermod/fig5.8", "Training speed on the testbed against its size", seconds=2, options=RATES, sizes=(1.0,))
 def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Tokens per second from 8 to 32 GPUs."""
     del scale
@@ -73,11 +66,10 @@ def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
     return Reproduction(comparisons, panels, {"seed": seed}, note, data)
 
 
-@reproduces(
+@simulated(
     "hermod/fig5.9",
     "Iteration time on the testbed against the rate of its links",
     seconds=1,
-    evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=(1.0,),
 )
@@ -108,14 +100,7 @@ def figure59(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
     return Reproduction(comparisons, panels, {"gpus": 32, "rates_gbps": rates, "seed": seed}, note, data)
 
 
-@reproduces(
-    "hermod/fig5.10",
-    "Interleaved 1F1B on the testbed",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    options=RATES,
-    sizes=(1.0,),
-)
+@simulated("hermod/fig5.10", "Interleaved 1F1B on the testbed", seconds=1, options=RATES, sizes=(1.0,))
 def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Interleaved 1F1B, 32 GPUs."""
     del scale
@@ -138,11 +123,10 @@ def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
     return Reproduction(comparisons, [panel], {"gpus": 32, "seed": seed}, note, {"iteration_s": rows})
 
 
-@reproduces(
+@simulated(
     "hermod/fig5.11",
     "What order and matchings give on the testbed",
     seconds=5,
-    evidence=Evidence.SIMULATED,
     options={**RATES, "imbalance": (_SKEW, 0.0, 1.0)},
     sizes=(1.0,),
 )

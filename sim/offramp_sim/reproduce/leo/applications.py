@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import parse_config
@@ -15,7 +14,8 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import RequestLoad
 from offramp_sim.leo.simulate import PathRule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces, simulated
+from offramp_sim.reproduce.table import ItemTable
 
 _CORES = [1, 2, 4, 8]
 _RATES = [0.5, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0]
@@ -89,11 +89,10 @@ def _against_cores(
     return lines
 
 
-@reproduces(
+@simulated(
     "leo/fig6.11",
     "Distributed file system against cores",
     seconds=1,
-    evidence=Evidence.SIMULATED,
     options={"window": (16, 4, 64), "spread": (0.0, 1.0)},
 )
 def figure611(scale: float, seed: int, *, window: int = 16, spread: float = 0.0) -> Reproduction:
@@ -182,11 +181,10 @@ application:
 """
 
 
-@reproduces(
+@simulated(
     "leo/fig6.13",
     "All-reduce against size",
     seconds=1,
-    evidence=Evidence.SIMULATED,
     options={"window": (16, 4, 64), "spread": (0.0, 1.0), "cpu_bytes_per_us": (4000, 1000, 20_000)},
 )
 def figure613(
@@ -197,20 +195,21 @@ def figure613(
 
     chunk, hardware = 262_144, builtin("direct").read_text(encoding="utf-8")
     sizes = [4**k * 4096 for k in range(10)]
-    lines: dict[str, tuple[list[Any], list[float]]] = {
-        name: ([], []) for name in ("CPU (OpenMPI)", "accelerator", "LEO")
-    }
-    for size in counted("sizes", sizes):
+    rules = {"CPU (OpenMPI)": PathRule(only=1), "accelerator": PathRule(only=0), "LEO": PathRule()}
+
+    def run(size: int) -> dict[str, float]:
         piece = min(size, chunk)
         text = hardware + _ALLREDUCE.format(size=piece, cpu=0.5 + piece / cpu_bytes_per_us, acc=0.5 + piece / 50_000)
         routes = resolve(parse_config(text)).routes
         pieces = max(1, min(size // piece, round(2000 * scale)))
-        for name, rule in zip(lines, (PathRule(only=1), PathRule(only=0), PathRule()), strict=True):
-            outcome = simulate(routes, RequestLoad(pieces, window=min(pieces, window), spread=spread), rule, seed=seed)
-            lines[name][0].append(f"{size // 1024} KB" if size < 1 << 20 else f"{size >> 20} MB")
-            lines[name][1].append(pieces * piece * 8 / float(outcome.ended.max()))
-    ratios = [a / b for a, b in zip(lines["LEO"][1], lines["accelerator"][1], strict=True)]
-    slow = [a / b for a, b in zip(lines["LEO"][1], lines["CPU (OpenMPI)"][1], strict=True)]
+        load = RequestLoad(pieces, window=min(pieces, window), spread=spread)
+        ended = {name: simulate(routes, load, rule, seed=seed).ended for name, rule in rules.items()}
+        return {name: pieces * piece * 8 / float(times.max()) for name, times in ended.items()}
+
+    table = ItemTable.sweep("sizes", sizes, run)
+    ratios, slow = ([row["LEO"] / row[other] for row in table.values()] for other in ("accelerator", "CPU (OpenMPI)"))
+    named = ItemTable({f"{n // 1024} KB" if n < 1 << 20 else f"{n >> 20} MB": row for n, row in table.items()})
+    lines = named.lines()
     comparisons = [
         PaperComparison("LEO over NCCL, average", "4.08", "not modelled"),
         PaperComparison("LEO over the accelerator alone", None, f"{min(ratios):.2f} to {max(ratios):.2f}"),

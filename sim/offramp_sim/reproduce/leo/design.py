@@ -21,7 +21,8 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import RequestLoad
 from offramp_sim.leo.simulate import PathRule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured, simulated
+from offramp_sim.reproduce.table import bar_chart
 
 _RULES = (
     Policy.LOOKAHEAD,
@@ -34,11 +35,10 @@ _RULES = (
 )
 
 
-@reproduces(
+@simulated(
     "leo/fig6.3",
     "What CPU and smartNIC give together",
     seconds=1,
-    evidence=Evidence.SIMULATED,
     options={"window": (2000, 500, 4000), "spread": (0.0, 1.0)},
 )
 def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0) -> Reproduction:
@@ -56,9 +56,7 @@ def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0
     mops = {name: simulate(routes, load, rule, seed=seed).throughput_mrps for name, rule, _ in counted("rules", rules)}
     comparisons = [PaperComparison(f"{name}, Mops", published, f"{mops[name]:.1f}") for name, _, published in rules]
     comparisons.append(PaperComparison("sum of both, Mops", None, f"{capacity(table).rate_mrps:.1f}"))
-    panel = Curves(
-        f"{window:,} requests at a time", "", "Mops", {"throughput": (list(mops), list(mops.values()))}, bars=True
-    )
+    panel = bar_chart(f"{window:,} requests at a time", "Mops", mops, "throughput")
     note = (
         "The thesis chooses at random and says that this beats both. Drawn uniformly it cannot: the CPU then limits "
         "both to 2 x 23.0 = 46 Mops. In proportion to the rates it comes near the sum."
@@ -66,11 +64,10 @@ def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0
     return Reproduction(comparisons, [panel], {"requests": load.requests}, note, {"mops": mops})
 
 
-@reproduces(
+@simulated(
     "leo/fig6.14",
     "Rules of path selection",
     seconds=3,
-    evidence=Evidence.SIMULATED,
     options={"cpu_ns": (300, 200, 900, 3000), "window": (64, 16, 256), "spread": (0.0, 1.0), "burst": (1, 16)},
 )
 def figure614(
@@ -119,12 +116,8 @@ def figure614(
         PaperComparison("order of the greedy rules", "E2E worst", "no consistent order"),
     ]
     panels = [
-        Curves(
-            "sustained throughput", "", "Mrps", {"sustained": (list(sustained), list(sustained.values()))}, bars=True
-        ),
-        Curves(
-            f"{window} requests at a time", "", "Mrps", {"throughput": (list(closed), list(closed.values()))}, bars=True
-        ),
+        bar_chart("sustained throughput", "Mrps", sustained, "sustained"),
+        bar_chart(f"{window} requests at a time", "Mrps", closed, "throughput"),
         Curves("mean intra-host JCT, cut at 10 us", "Mrps offered", "us", jcts),
     ]
     note = (
@@ -140,7 +133,7 @@ def figure614(
     return Reproduction(comparisons, panels, settings, note, {"sustained": sustained, "closed": closed})
 
 
-@reproduces("leo/overheads", "Time of a decision, headers", seconds=1, evidence=Evidence.MEASURED)
+@measured("leo/overheads", "Time of a decision, headers", seconds=1)
 def overheads(scale: float, _seed: int) -> Reproduction:
     """Processor time of a decision and of the program, and the header's share of a message."""
     table = Table.disjoint([2000, 2500, 3000, 3500], [200, 300, 250, 400])

@@ -9,15 +9,13 @@ from offramp.leo.applications.compare import PathResults, compare
 from offramp.leo.applications.gains import PAIRS, application
 from offramp_base.progress import report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 _SECONDS = 0.6
 _ROUNDS = 5
 
 
-@reproduces(
-    "leo/gain", "Two comparable paths against the better one, measured", seconds=180, evidence=Evidence.MEASURED
-)
+@measured("leo/gain", "Two comparable paths against the better one, measured", seconds=180)
 def gain(scale: float, seed: int) -> Reproduction:
     """Each path alone, both under the greedy rules, and both under LEO's, alternating in one run."""
     seconds = max(0.1, _SECONDS * scale)

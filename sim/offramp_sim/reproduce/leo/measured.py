@@ -21,7 +21,7 @@ from offramp.leo.applications.named import open_application
 from offramp.leo.selection import Policy
 from offramp_base.progress import counted, report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 _SECONDS: Final = 0.5
 _ROUNDS: Final = 3
@@ -85,27 +85,27 @@ def _figure(applications: dict[str, Application], published: str | None, scale: 
     return Reproduction(comparisons, [panel], _settings(scale), _NOTE, {"rates": data})
 
 
-@reproduces("leo/fig6.3-measured", "The same on two cores, measured", seconds=60, evidence=Evidence.MEASURED)
+@measured("leo/fig6.3-measured", "The same on two cores, measured", seconds=60)
 def figure63_measured(scale: float, seed: int) -> Reproduction:
     """A digest on the CPU's thread and on a device's, each alone, and on both by weighted random choice."""
     with pair(_PAIR, seed=seed) as leo_pair:
         return _figure({"digest": replace(leo_pair, rivals=(Policy.WEIGHTED,))}, "1.32", scale, seed)
 
 
-@reproduces("leo/fig6.12-measured", "The same on this machine, measured", seconds=90, evidence=Evidence.MEASURED)
+@measured("leo/fig6.12-measured", "The same on this machine, measured", seconds=90)
 def figure612_measured(scale: float, seed: int) -> Reproduction:
     """Reads of block storage by the CPU, by the accelerator as Solar, by iPipe's migration, by LEO."""
     sizes = {f"{size}B": open_application(["ebs"], devices={}, workload=size, seed=seed) for size in ("64K", "4K")}
     return _figure(sizes, "1.14 to 1.9", scale, seed)
 
 
-@reproduces("leo/fig6.13-measured", "The same on this machine, measured", seconds=50, evidence=Evidence.MEASURED)
+@measured("leo/fig6.13-measured", "The same on this machine, measured", seconds=50)
 def figure613_measured(scale: float, seed: int) -> Reproduction:
     """Sums of vectors of 256 KiB by the CPU, by the accelerator, by both."""
     return _figure({"all-reduce": open_application(["allreduce"], devices={}, seed=seed)}, None, scale, seed)
 
 
-@reproduces("leo/fig6.14-measured", "The same on this machine, measured", seconds=120, evidence=Evidence.MEASURED)
+@measured("leo/fig6.14-measured", "The same on this machine, measured", seconds=120)
 def figure614_measured(scale: float, seed: int) -> Reproduction:
     """The key-value store and the pair of digests under every rule of path selection."""
     kvs = open_application(["kvs"], devices=_KVS, workload="C", seed=seed)
@@ -114,7 +114,7 @@ def figure614_measured(scale: float, seed: int) -> Reproduction:
         return _figure(runs, None, scale, seed)
 
 
-@reproduces("leo/fig6.10-measured", "The same on this machine, measured", seconds=90, evidence=Evidence.MEASURED)
+@measured("leo/fig6.10-measured", "The same on this machine, measured", seconds=90)
 def figure610_measured(scale: float, seed: int) -> Reproduction:
     """Median latency of look-ups against the rate offered, over the CPU, the accelerator, and both."""
     seconds = max(0.1, _SECONDS * scale)

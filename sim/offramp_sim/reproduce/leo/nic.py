@@ -10,18 +10,13 @@ from offramp.leo.applications.dfs import CHUNK
 from offramp_base.progress import report
 from offramp_sim.figures.panels import Curves
 from offramp_sim.nic.dfs import measure
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 _SECONDS = 2.0
 _ROUNDS = 3
 
 
-@reproduces(
-    "leo/fig6.11-measured",
-    "The same on CPU and agent, measured",
-    seconds=70,
-    evidence=Evidence.MEASURED,
-)
+@measured("leo/fig6.11-measured", "The same on CPU and agent, measured", seconds=70)
 def figure611_measured(scale: float, seed: int) -> Reproduction:
     """Chunks written through the CPU, the agent, and both, against cores of each."""
     seconds = max(0.2, _SECONDS * scale)

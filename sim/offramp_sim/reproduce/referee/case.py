@@ -88,7 +88,7 @@ class CaseResult:
 
 def cases_of(item: Item, scales: Sequence[float], seeds: Sequence[int]) -> list[ItemCase]:
     """Every size with every seed; then each other value of each option alone, at the first size with two seeds."""
-    seeds = seeds if item.seeded else seeds[:1]
+    seeds = seeds[:1] if item.exact else seeds
     cases = [ItemCase(item.name, scale, seed) for scale in scales for seed in seeds]
     for name, values in item.options.items():
         cases += [

@@ -13,7 +13,8 @@ from offramp.switchgnn.plan import Plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import OPTIONS, PIPE_PPS, WORKERS, BenchParameters, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS, every, without_locality
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
+from offramp_sim.reproduce.table import bar_chart
 from offramp_sim.slot.in_network import planned
 
 _PUBLISHED: Final = {"bns-gcn": "-74 %", "g3": "-65 %", "strawman": "-83 %"}
@@ -26,14 +27,8 @@ _CHARGED: Final = ("switchgnn", "windows", "wide-slices", "strawman")
 _WORKERS: Final = (32, 64, 128)
 
 
-@reproduces(
-    "switchgnn/fig15",
-    "Epoch time in a star",
-    seconds=60,
-    evidence=Evidence.SIMULATED,
-    files=True,
-    options=OPTIONS,
-    sizes=(0.25, 0.125, 0.75),
+@simulated(
+    "switchgnn/fig15", "Epoch time in a star", seconds=60, files=True, options=OPTIONS, sizes=(0.25, 0.125, 0.75)
 )
 def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Epoch time against the number of workers in a star: as published, and with the improvements."""
@@ -154,14 +149,7 @@ _ALTERNATIVES: Final = (
 )
 
 
-@reproduces(
-    "switchgnn/improvements",
-    "What each step beyond the paper saves",
-    seconds=4,
-    evidence=Evidence.SIMULATED,
-    files=True,
-    options=OPTIONS,
-)
+@simulated("switchgnn/improvements", "What each step beyond the paper saves", seconds=4, files=True, options=OPTIONS)
 def improvements(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Savings of each step beyond the paper, for Reddit with 128 workers and 100 MB."""
     conditions = BenchParameters(**open_)
@@ -178,7 +166,7 @@ def improvements(scale: float, seed: int, folder: Path | None = None, **open_: A
         before = label
     boundary = bed.boundary
     panel = [
-        Curves(title, "", unit, {"epoch": (list(numbers), list(numbers.values()))}, bars=True)
+        bar_chart(title, unit, numbers, "epoch")
         for title, unit, numbers in (("communication of an epoch", "ms", times), ("bytes up and down", "GB", sent))
     ]
     note = (

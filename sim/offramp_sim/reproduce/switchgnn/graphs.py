@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import BenchParameters, bed_of, options, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces, simulated
 
 _WORKERS = (8, 16, 32, 64, 128)
 
@@ -47,14 +47,7 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     return Reproduction(comparisons, [panel], {"scale": scale, "seed": seed}, origin(*every(scale, seed, folder)), data)
 
 
-@reproduces(
-    "switchgnn/fig1",
-    "Boundary and traffic against workers",
-    seconds=10,
-    evidence=Evidence.SIMULATED,
-    files=True,
-    options=options("copies"),
-)
+@simulated("switchgnn/fig1", "Boundary and traffic against workers", seconds=10, files=True, options=options("copies"))
 def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Boundary vertices and copies against the number of workers."""
     conditions = BenchParameters(**open_)
@@ -121,14 +114,7 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     return Reproduction(comparisons, [curve], bed.settings(), note, {"share": line})
 
 
-@reproduces(
-    "switchgnn/fig9",
-    "Dependent boundary vertices",
-    seconds=3,
-    evidence=Evidence.SIMULATED,
-    files=True,
-    options=options("copies"),
-)
+@simulated("switchgnn/fig9", "Dependent boundary vertices", seconds=3, files=True, options=options("copies"))
 def figure9(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Boundary vertices in the largest component of the cut graph."""
     conditions = BenchParameters(**open_)

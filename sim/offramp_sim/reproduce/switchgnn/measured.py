@@ -18,7 +18,7 @@ from offramp_sim.exchanges.cell import ExchangeTransport, MapCell
 from offramp_sim.exchanges.formula import Speed, crossover_bps, expected_ratio, fit, halves, named_right, switch_wins
 from offramp_sim.exchanges.graphs import boundary_with
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary
@@ -85,11 +85,10 @@ def _measure(
         report("exchanges", sum(map(len, times.values())), total)
 
 
-@reproduces(
+@measured(
     "switchgnn/where-measured",
     "Where a software switch pays, measured behind rated links",
     seconds=600,
-    evidence=Evidence.MEASURED,
     sizes=(0.5, 1.0),
 )
 def where_measured(scale: float, seed: int) -> Reproduction:

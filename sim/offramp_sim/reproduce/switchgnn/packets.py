@@ -16,7 +16,7 @@ from offramp_sim.packets import ExchangeProtocol, Framing, LinkProperties, Topol
 from offramp_sim.packets.flows import all_to_all, background, balanced
 from offramp_sim.packets.simulate import simulate
 from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, BenchParameters, Testbed, bed_of, less, options, origin
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
@@ -76,11 +76,10 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
     return simulate(star(plan.workers, links), plan, flows, protocol, framing, seed, 10**13).seconds / bed.ratio
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig16",
     "Epoch time in a leaf-spine network",
     seconds=3,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=OPTIONS,
     sizes=(0.3, 0.2, 1.2),
@@ -115,11 +114,10 @@ def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     return Reproduction(comparisons, [panel], beds[-1].settings(hidden=conditions.hidden), note, {"epoch_ms": lines})
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig19",
     "Background traffic and congestion control",
     seconds=10,
-    evidence=Evidence.SIMULATED,
     files=True,
     options={**options("link_gbps", "hidden"), "buffer_mb": (4.0, 1.0, 16.0)},
     sizes=(0.3, 0.2, 1.2),

@@ -12,7 +12,7 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import BenchParameters, Testbed, bed_of, options, origin
 from offramp_sim.reproduce.datasets import DATASETS, PaperDataset, every
 from offramp_sim.reproduce.gpu import RTX3090
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 from offramp_sim.slot.host_based import epoch_seconds
 
 MEMORY_MB: Final = 10.0
@@ -69,11 +69,10 @@ def _throughput(bed: Testbed, label: str, layers: int) -> float:
     return bed.sample.data.vertices / epoch_s(bed, label, layers) / 1e4
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig11",
     "Training throughput against workers",
     seconds=20,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=SERVERS,
     sizes=(0.25, 0.125, 1.0),
@@ -84,11 +83,10 @@ def figure11(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     return _figure("workers", [workers for workers, _ in points], points, (scale, seed, folder, conditions_of(open_)))
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig12",
     "Training throughput against layers",
     seconds=8,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=SERVERS,
     sizes=(0.25, 0.125, 1.0),

@@ -15,16 +15,15 @@ from offramp.switchgnn.plan import make_plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import BenchParameters, bed_of, less, options, origin
 from offramp_sim.reproduce.datasets import DATASETS
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.strawman import decide
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig2",
     "The strawman's throughput, occupancy, queue and traffic",
     seconds=3,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=options("link_gbps", "memory_mb", "copies"),
 )
@@ -66,13 +65,18 @@ def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
             "bytes up and down, SwitchGNN against full graph", None, less(ours.wire_bytes, host.wire_bytes)
         ),
     ]
-    bars = {"delivered": (list(volume), list(volume.values()))}
     panels = [
         Curves("(a) contributions that aggregators absorb", "ms", "Tbit/s", added),
         Curves("(a) packets that leave the switch", "ms", "Tbit/s", sent),
         Curves("(b) occupancy", "ms", "MB", open_),
         Curves("(c) queue", "ms", "MB", queue),
-        Curves("(d) traffic of a layer", "scheme", "vectors", bars, bars=True),
+        Curves(
+            "(d) traffic of a layer",
+            "scheme",
+            "vectors",
+            {"delivered": (list(volume), list(volume.values()))},
+            bars=True,
+        ),
     ]
     note = (
         "Aggregated throughput counts contributions that aggregators absorb. Recirculation is free and a switch makes "
@@ -99,11 +103,10 @@ def _binned(
     return (ends * slot_ms).tolist(), [float(summary(part)) * unit for part in parts]
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig17",
     "Graph-aware reordering against memory",
     seconds=14,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=options("link_gbps", "copies"),
     sizes=(0.25, 0.125, 0.75),
@@ -137,11 +140,10 @@ def figure17(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), origin(bed.sample), data)
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig18",
     "Traffic against memory",
     seconds=60,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=options("copies"),
     sizes=(0.25, 0.125, 0.75),

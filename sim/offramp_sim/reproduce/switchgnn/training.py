@@ -14,23 +14,16 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.bench import bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, simulated
 from offramp_sim.reproduce.switchgnn.servers import LAYERS, SERVERS, compute_s, conditions_of, epoch_s
+from offramp_sim.reproduce.table import ItemTable
 
 _WORKERS: Final = 8
 _SCHEMES: Final = ("bns-gcn", "g3", "switchgnn", "switchgnn, 10 GB", "hybrid")
 _EPOCHS: Final = 100
 
 
-@reproduces(
-    "switchgnn/fig13",
-    "Loss over time",
-    seconds=13,
-    evidence=Evidence.SIMULATED,
-    files=True,
-    options=SERVERS,
-    sizes=(0.25, 0.125, 1.0),
-)
+@simulated("switchgnn/fig13", "Loss over time", seconds=13, files=True, options=SERVERS, sizes=(0.25, 0.125, 1.0))
 def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Loss from training here, in float32 and in the switch's integers; times of epochs from simulation."""
     conditions = conditions_of(open_)
@@ -84,11 +77,10 @@ def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     return Reproduction(comparisons, panels, shown, note, {"epoch_s": data, "loss": loss})
 
 
-@reproduces(
+@simulated(
     "switchgnn/fig14",
     "Share of an epoch that a GPU computes",
     seconds=4,
-    evidence=Evidence.SIMULATED,
     files=True,
     options=SERVERS,
     sizes=(0.25, 0.125, 1.0),
@@ -96,25 +88,23 @@ def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 def figure14(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Share of computation in the time of an epoch, by scheme."""
     conditions = conditions_of(open_)
-    shares: dict[str, tuple[list[Any], list[float]]] = {scheme: ([], []) for scheme in _SCHEMES}
-    comparisons = []
+    table: ItemTable[str, float] = ItemTable()
     for name, data in DATASETS.items():
         bed = bed_of(name, _WORKERS, scale, seed, folder, conditions)
         computing = compute_s(data, LAYERS, _WORKERS, conditions)
-        for scheme, (names, values) in shares.items():
-            names.append(name)
-            values.append(100 * computing / epoch_s(bed, scheme, LAYERS))
-        comparisons += [
-            PaperComparison(
-                f"{name}: {scheme} over {other}", "more", f"{shares[scheme][1][-1] / shares[other][1][-1]:.2f}x"
-            )
-            for scheme in _SCHEMES[2:]
-            for other in _SCHEMES[:2]
-        ]
+        table[name] = {scheme: 100 * computing / epoch_s(bed, scheme, LAYERS) for scheme in _SCHEMES}
+    comparisons = [
+        PaperComparison(f"{name}: {scheme} over {other}", "more", f"{shares[scheme] / shares[other]:.2f}x")
+        for name, shares in table.items()
+        for scheme in _SCHEMES[2:]
+        for other in _SCHEMES[:2]
+    ]
     note = (
         "A GPU computes a part of the time; what of its units that keeps busy, second by second, which the figure "
         "shows for one worker, needs the GPU. Every scheme computes the same, so the shares are the inverse of epochs. "
         f"{origin(*every(scale, seed, folder))}"
     )
-    panel = Curves("GPU computes", "", "% of an epoch", shares, bars=True)
-    return Reproduction(comparisons, [panel], {"workers": _WORKERS, "layers": LAYERS, "seed": seed}, note, dict(shares))
+    panel = Curves("GPU computes", "", "% of an epoch", table.lines(), bars=True)
+    return Reproduction(
+        comparisons, [panel], {"workers": _WORKERS, "layers": LAYERS, "seed": seed}, note, table.lines()
+    )

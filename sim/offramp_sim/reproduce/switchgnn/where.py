@@ -14,7 +14,7 @@ from offramp_base.progress import counted
 from offramp_sim.exchanges.graphs import boundary_of
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import PIPE_PPS
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
 from offramp_sim.slot.hybrid import hybrid
 from offramp_sim.slot.in_network import planned
@@ -73,11 +73,10 @@ class ExchangePoint:
         return max(by_links, by_passes) / by_hosts
 
 
-@reproduces(
+@simulated(
     "switchgnn/where",
     "Where the switch pays: workers, copies, passes",
     seconds=60,
-    evidence=Evidence.SIMULATED,
     options={"link_gbps": (100.0, 25.0, 400.0), "features": (128, 32, 256)},
     sizes=(1.0, 0.5, 2.0),
 )
@@ -125,14 +124,7 @@ def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 
         ),
     ]
     panels = [
-        Curves(
-            name,
-            "workers that need a vertex",
-            "time over host-based",
-            lines,
-            log=True,
-            points=(_FORMULA,),
-        )
+        Curves(name, "workers that need a vertex", "time over host-based", lines, log=True, points=(_FORMULA,))
         for name, lines in points.items()
     ]
     note = (

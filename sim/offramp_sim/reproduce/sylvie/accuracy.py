@@ -13,7 +13,7 @@ from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import Trained, train_here
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 
 CODECS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive", "adaqp": "AdaQP"}
 _SEEDS: Final = 5
@@ -44,11 +44,10 @@ def trained(settings: TrainSettings, codecs: list[str], seeds: int = _SEEDS) -> 
     return runs
 
 
-@reproduces(
+@measured(
     "sylvie/accuracy",
     "Accuracy by width, fixed and adaptive (table 3.3)",
     seconds=300,
-    evidence=Evidence.MEASURED,
     options={"partition": ("hash", "metis"), "layers": (4, 2), "lr": (0.01, 0.003)},
     sizes=(0.15, 0.07, 0.5),
 )

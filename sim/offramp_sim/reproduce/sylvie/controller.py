@@ -19,7 +19,7 @@ from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import run_timed
 from offramp_sim.g3.study import COMPUTE_S, RATE_BPS, Trained, train_here
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, measured
 from offramp_sim.reproduce.sylvie.accuracy import task
 from offramp_sim.reproduce.sylvie.network import slow_network
 
@@ -35,11 +35,10 @@ _TRAINING: Final = 200
 """Epochs over which one-off costs are spread."""
 
 
-@reproduces(
+@measured(
     "sylvie/fig3.5",
     "Loss by width against epochs and bytes",
     seconds=40,
-    evidence=Evidence.MEASURED,
     options={"model": ("gat", "sage"), "lr": (0.01, 0.003)},
 )
 def figure35(scale: float, seed: int, *, model: str = "gat", lr: float = 0.01) -> Reproduction:
@@ -79,11 +78,10 @@ def figure35(scale: float, seed: int, *, model: str = "gat", lr: float = 0.01) -
     return Reproduction(comparisons, panels, shown, note, {"loss": {c: loss[c].tolist() for c in _BITS}, "bytes": each})
 
 
-@reproduces(
+@measured(
     "sylvie/fig3.10",
     "How far back the controller looks",
     seconds=50,
-    evidence=Evidence.MEASURED,
     options={"model": ("gcn", "sage"), "epochs": (120, 60)},
 )
 def figure310(scale: float, seed: int, *, model: str = "gcn", epochs: int = 120) -> Reproduction:
@@ -130,11 +128,10 @@ def _share(run: Trained) -> str:
     return f"{100 * np.mean([epoch.stale for epoch in run.epochs]):.0f} %"
 
 
-@reproduces(
+@measured(
     "sylvie/fig3.11",
     "What quantising, deciding and planning cost (figure 3.12)",
     seconds=9,
-    evidence=Evidence.MEASURED,
     options={"link_mbps": (100.0, 1000.0, 10_000.0), "partition": ("hash", "metis")},
 )
 def figure311(scale: float, seed: int, **network: Any) -> Reproduction:

@@ -16,7 +16,8 @@ from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import WARM_UP, MeasuredRun, run_timed
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, measured, reproduces
+from offramp_sim.reproduce.table import ItemTable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -101,13 +102,7 @@ def table32(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"graph": settings.graph, "workers": 4}, note, {"law_gb": law})
 
 
-@reproduces(
-    "sylvie/table3.9",
-    "Epoch time by width, and its parts (figure 3.2)",
-    seconds=90,
-    evidence=Evidence.MEASURED,
-    options=_OPTIONS,
-)
+@measured("sylvie/table3.9", "Epoch time by width, and its parts (figure 3.2)", seconds=90, options=_OPTIONS)
 def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     """Epoch time by width, always in step."""
     published = {"fp32": 0.90, "q8": 0.52, "q4": 0.37, "q2": 0.28, "q1": 0.22, "sylvie": 0.39}
@@ -158,9 +153,7 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     return Reproduction([*comparisons], [panel], _shown(slow_network(scale, seed, **network)), _NOTE, data)
 
 
-@reproduces(
-    "sylvie/table3.10", "Epoch time in step and stale", seconds=90, evidence=Evidence.MEASURED, options=_OPTIONS
-)
+@measured("sylvie/table3.10", "Epoch time in step and stale", seconds=90, options=_OPTIONS)
 def table310(scale: float, seed: int, **network: Any) -> Reproduction:
     """Epoch time by mode: in step, an epoch stale, and chosen by the controller."""
     published = {
@@ -194,7 +187,7 @@ def table310(scale: float, seed: int, **network: Any) -> Reproduction:
 def table311(_scale: float, _seed: int) -> Reproduction:
     """Bytes of an epoch, codes and bounds separately, by the formula of our messages."""
     comparisons = []
-    lines: dict[str, tuple[list[Any], list[float]]] = {"codes": ([], []), "bounds": ([], [])}
+    table: ItemTable[str, float] = ItemTable()
     published = {"reddit": (256, 2791.7, 126.9, 15.6), "amazon": (128, 5632.6, 254.7, 30.4)}
     for name, (hidden, full, main, scales) in published.items():
         rows = round(full * 1e6 / (hidden * 4))
@@ -206,10 +199,7 @@ def table311(_scale: float, _seed: int) -> Reproduction:
             counts = [round(share * rows) for share in shares]
             each = message_bytes(counts, hidden, base, compact=True) / 1e6
             bounds = 4 * rows / 1e6
-            lines["codes"][0].append(f"{name}, {label}")
-            lines["codes"][1].append(each - bounds)
-            lines["bounds"][0].append(f"{name}, {label}")
-            lines["bounds"][1].append(bounds)
+            table[f"{name}, {label}"] = {"codes": each - bounds, "bounds": bounds}
             comparisons.append(
                 PaperComparison(
                     f"{name}, {label}: codes + bounds, and fp32 over both",
@@ -221,8 +211,8 @@ def table311(_scale: float, _seed: int) -> Reproduction:
         "The published 1.45 bits a value cannot come of percentiles, which give 3.75 bits at base 1, and the bounds "
         "are proportional to the width there, not to rows: 4 bytes per row here."
     )
-    panel = Curves("an epoch", "", "MB", lines, bars=True, stacked=True)
-    return Reproduction(comparisons, [panel], {"rows": "published bytes / (4 H)"}, note, lines)
+    panel = Curves("an epoch", "", "MB", table.lines(), bars=True, stacked=True)
+    return Reproduction(comparisons, [panel], {"rows": "published bytes / (4 H)"}, note, table.lines())
 
 
 def timed_runs(settings: TrainSettings, changes: list[dict[str, Any]]) -> list[MeasuredRun]:

@@ -3,26 +3,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 from offramp_sim.reproduce.sylvie.bed import (
     ETHERNET,
     INFINIBAND,
     NOTE,
     OPTIONS,
     SYSTEMS,
+    ServerType,
     Spent,
     SylvieParameters,
-    SylvieTestbed,
 )
+from offramp_sim.reproduce.table import ItemTable, Row
 
 _SYLVIE: Final = ("Sylvie in step", "Sylvie, stale")
+_PARTS: Final = ("communication", "computation")
 
 
-@reproduces("sylvie/fig3.1", "Where an epoch of DGL goes", seconds=2, evidence=Evidence.SIMULATED, options=OPTIONS)
+@simulated("sylvie/fig3.1", "Where an epoch of DGL goes", seconds=2, options=OPTIONS)
 def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Communication, computation and the sum of gradients in an epoch of vanilla training, one server."""
     conditions = SylvieParameters(**open_)
@@ -46,30 +49,23 @@ def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], _shown(scale, seed), NOTE, {n: s._asdict() for n, s in times.items()})
 
 
-@reproduces("sylvie/table3.7", "Epoch time on A100 servers", seconds=1, evidence=Evidence.SIMULATED, options=OPTIONS)
+@simulated("sylvie/table3.7", "Epoch time on A100 servers", seconds=1, options=OPTIONS)
 def table37(scale: float, seed: int, **open_: Any) -> Reproduction:
     """All systems with NVLink and InfiniBand: products on two servers, papers on four."""
     published = {
         ("products", 2): {"PipeGCN": "1.36x", "BNS-GCN": "2.54x", "Sylvie in step": "4.30x", "Sylvie, stale": "4.30x"},
         ("papers", 4): {"PipeGCN": "1.37x", "BNS-GCN": "8.10x", "Sylvie in step": "13.08x", "Sylvie, stale": "13.08x"},
     }
-    conditions, comparisons, panels, data = SylvieParameters(**open_), [], [], {}
-    for (name, servers), factors in counted("data sets", list(published.items())):
-        times = _systems(conditions, conditions.bed(name, servers, INFINIBAND, scale, seed))
-        where = f"{name}, {servers} servers"
+    places = {f"{name}, {servers} servers": (name, servers, INFINIBAND) for name, servers in published}
+    table, comparisons = _table("data sets", places, scale, seed, open_), []
+    for (where, times), factors, saved in zip(table.items(), published.values(), ("87 %", "95 %"), strict=True):
         comparisons += _factors(where, times, factors)
         less = 100 * (1 - times["Sylvie in step"].communication / times["DGL"].communication)
-        comparisons.append(
-            PaperComparison(
-                f"{where}: communication that Sylvie saves", "95 %" * (servers == 4) or "87 %", f"{less:.1f} %"
-            )
-        )
-        panels.append(_bars(where, times))
-        data[where] = {system: spent._asdict() for system, spent in times.items()}
-    return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
+        comparisons.append(PaperComparison(f"{where}: communication that Sylvie saves", saved, f"{less:.1f} %"))
+    return _of_rows(table, comparisons, scale, seed)
 
 
-@reproduces("sylvie/table3.8", "Throughput on one server", seconds=1, evidence=Evidence.SIMULATED, options=OPTIONS)
+@simulated("sylvie/table3.8", "Throughput on one server", seconds=1, options=OPTIONS)
 def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
     """All systems on one server of RTX 3090, GraphSAGE."""
     published = {
@@ -77,54 +73,42 @@ def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
         "products": {"PipeGCN": "1.05x", "BNS-GCN": "3.07x", "Sylvie in step": "4.40x", "Sylvie, stale": "4.40x"},
         "amazon": {"PipeGCN": "0.97x", "BNS-GCN": "6.93x", "Sylvie in step": "7.78x", "Sylvie, stale": "7.78x"},
     }
-    conditions, comparisons, panels, data = SylvieParameters(**open_), [], [], {}
-    for name, factors in counted("data sets", list(published.items())):
-        times = _systems(conditions, conditions.bed(name, 1, ETHERNET, scale, seed))
-        comparisons += _factors(name, times, factors)
-        panels.append(_bars(name, times))
-        data[name] = {system: spent._asdict() for system, spent in times.items()}
-    return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
+    table = _table("data sets", {name: (name, 1, ETHERNET) for name in published}, scale, seed, open_)
+    comparisons = [line for name, times in table.items() for line in _factors(name, times, published[name])]
+    return _of_rows(table, comparisons, scale, seed)
 
 
-@reproduces(
-    "sylvie/table3.12", "Epoch time on one to three A100 servers", seconds=1, evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-)  # fmt: skip
+@simulated("sylvie/table3.12", "Epoch time on one to three A100 servers", seconds=1, options=OPTIONS)
 def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
     """GraphSAGE on products, with DGL and Sylvie, against the number of servers."""
-    conditions, comparisons = SylvieParameters(**open_), []
-    gains: dict[str, list[float]] = {system: [] for system in _SYLVIE}
-    parts: dict[str, tuple[list[Any], list[float]]] = {part: ([], []) for part in ("communication", "computation")}
-    for servers, published in counted("servers", [(1, "2.8x"), (2, "4.3x"), (3, "4.9x")]):
-        bed = conditions.bed("products", servers, INFINIBAND, scale, seed)
-        spent = _systems(conditions, bed)
-        comparisons += _factors(f"{servers} of 8 GPUs", spent, dict.fromkeys(_SYLVIE, published))
-        for system in _SYLVIE:
-            gains[system].append(spent["DGL"].total / spent[system].total)
-        for system in ("DGL", "Sylvie in step"):
-            for part, (xs, ys) in parts.items():
-                xs.append(f"{system}, {servers}")
-                ys.append(1e3 * getattr(spent[system], part))
+    published = {1: "2.8x", 2: "4.3x", 3: "4.9x"}
+    table = _table("servers", {n: ("products", n, INFINIBAND) for n in published}, scale, seed, open_)
+    comparisons = [
+        line
+        for servers, spent in table.items()
+        for line in _factors(f"{servers} of 8 GPUs", spent, dict.fromkeys(_SYLVIE, published[servers]))
+    ]
+    gains = {system: _over_dgl(table, system) for system in _SYLVIE}
     more = gains["Sylvie in step"][-1] / gains["Sylvie in step"][0]
     comparisons.append(PaperComparison("gain with 3 servers over that with 1", "1.75x", f"{more:.2f}x"))
+    parts = {
+        f"{system}, {servers}": {part: 1e3 * getattr(spent[system], part) for part in _PARTS}
+        for servers, spent in table.items()
+        for system in ("DGL", "Sylvie in step")
+    }
     panels = [
-        Curves("an epoch", "", "ms", parts, bars=True, stacked=True),
+        Curves("an epoch", "", "ms", ItemTable(parts).lines(), bars=True, stacked=True),
         Curves("over DGL", "servers", "times", {system: ([1, 2, 3], gain) for system, gain in gains.items()}),
     ]
     return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, {"gains": gains})
 
 
-@reproduces(
-    "sylvie/fig3.13", "Throughput on one to four servers", seconds=3, evidence=Evidence.SIMULATED, options=OPTIONS
-)
+@simulated("sylvie/fig3.13", "Throughput on one to four servers", seconds=3, options=OPTIONS)
 def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
     """GraphSAGE on Amazon over Ethernet, relative to DGL, against the number of servers."""
-    conditions, counts = SylvieParameters(**open_), [1, 2, 3, 4]
-    lines: dict[str, tuple[list[Any], list[float]]] = {system: (counts, []) for system in SYSTEMS if system != "DGL"}
-    for servers in counted("servers", counts):
-        spent = _systems(conditions, conditions.bed("amazon", servers, ETHERNET, scale, seed))
-        for system, (_, gains) in lines.items():
-            gains.append(spent["DGL"].total / spent[system].total)
+    counts = [1, 2, 3, 4]
+    table = _table("servers", {n: ("amazon", n, ETHERNET) for n in counts}, scale, seed, open_)
+    lines = {system: (counts, _over_dgl(table, system)) for system in SYSTEMS if system != "DGL"}
     published = {"PipeGCN": "about 1x", "BNS-GCN": "9.08x (2 servers)", **dict.fromkeys(_SYLVIE, "13.70x (2 servers)")}
     comparisons = [
         PaperComparison(
@@ -142,24 +126,45 @@ def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], _shown(scale, seed), note, {"gains": lines})
 
 
-def _systems(conditions: SylvieParameters, bed: SylvieTestbed) -> dict[str, Spent]:
-    return {name: bed.epoch(conditions.of(name)) for name in SYSTEMS}
+def _table(
+    what: str, places: Mapping[Row, tuple[str, int, ServerType]], scale: float, seed: int, open_: dict[str, Any]
+) -> ItemTable[Row, Spent]:
+    """An epoch of every system on a data set, a number of servers and their type."""
+    conditions = SylvieParameters(**open_)
+
+    def run(row: Row) -> dict[str, Spent]:
+        bed = conditions.bed(*places[row], scale, seed)
+        return {name: bed.epoch(conditions.of(name)) for name in SYSTEMS}
+
+    return ItemTable.sweep(what, places, run)
 
 
-def _factors(where: str, spent: dict[str, Spent], published: dict[str, str]) -> list[PaperComparison]:
+def _over_dgl(table: ItemTable[Any, Spent], system: str) -> list[float]:
+    return [spent["DGL"].total / spent[system].total for spent in table.values()]
+
+
+def _factors(where: str, spent: Mapping[str, Spent], published: dict[str, str]) -> list[PaperComparison]:
     return [
         PaperComparison(f"{where}: {system} over DGL", factor, f"{spent['DGL'].total / spent[system].total:.2f}x")
         for system, factor in published.items()
     ]
 
 
-def _bars(title: str, times: dict[str, Spent]) -> Curves:
-    lines = {
-        "communication alone": (list(times), [1e3 * spent.communication for spent in times.values()]),
-        "computation alone": (list(times), [1e3 * spent.computation for spent in times.values()]),
-        "epoch": (list(times), [1e3 * spent.total for spent in times.values()]),
-    }
-    return Curves(title, "", "ms", lines, bars=True)
+def _of_rows(table: ItemTable[str, Spent], comparisons: list[PaperComparison], scale: float, seed: int) -> Reproduction:
+    """A panel and the seconds of all systems for each row."""
+    names = {"communication alone": "communication", "computation alone": "computation", "epoch": "total"}
+    panels = [
+        Curves(
+            row,
+            "",
+            "ms",
+            {n: (list(times), [1e3 * getattr(t, part) for t in times.values()]) for n, part in names.items()},
+            bars=True,
+        )
+        for row, times in table.items()
+    ]
+    data = {row: {system: spent._asdict() for system, spent in times.items()} for row, times in table.items()}
+    return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
 
 
 def _shown(scale: float, seed: int) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import MeasuredRun
 from offramp_sim.g3.study import Trained, train_here
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 from offramp_sim.reproduce.sylvie.network import slow_network, timed_runs
+from offramp_sim.reproduce.table import ItemTable
 
 _IN_STEP: Final = "DGL"
 _DEEP: Final = {"gcnii": {"layers": 8}}
@@ -47,18 +48,17 @@ def systems(sample: float = 0.1) -> dict[str, dict[str, Any]]:
     }
 
 
-@reproduces(
+@measured(
     "sylvie/table3.6",
     "Throughput of all systems on five models (figure 3.8)",
     seconds=60,
-    evidence=Evidence.MEASURED,
     options={"link_mbps": (100.0, 1000.0), "partition": ("hash", "metis"), "sample": (0.1, 0.01, 0.5)},
 )
 def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> Reproduction:
     """Epochs per second over DGL's, all workers on this machine behind emulated cards."""
     base = replace(slow_network(scale / 8, seed, **network), hidden=64, epochs=6, bins=1)
     comparisons, data = [], {}
-    bars: dict[str, tuple[list[Any], list[float]]] = {name: ([], []) for name in systems()}
+    table: ItemTable[str, float] = ItemTable()
     for model in counted("models", _MODELS):
         runs = {name: how for name, how in systems(sample).items() if not (model in _NO_SAMPLE and "sample" in how)}
         changes = [{"model": model, **_DEEP.get(model, {}), **how} for how in runs.values()]
@@ -66,15 +66,13 @@ def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> 
         data[model] = {
             name: {"epoch_s": timed.epoch_s, "epoch_bytes": timed.epoch_bytes} for name, timed in by_system.items()
         }
+        table[model] = {name: by_system[_IN_STEP].epoch_s / timed.epoch_s for name, timed in by_system.items()}
         for name, timed in by_system.items():
-            factor = by_system[_IN_STEP].epoch_s / timed.epoch_s
-            bars[name][0].append(model)
-            bars[name][1].append(factor)
             if name != _IN_STEP:
                 published = _FACTORS[model][_PUBLISHED.index(name)]
                 share = 100 * _trained_bytes(timed, by_system[_IN_STEP], sampled="sample" in runs[name])
                 comparisons += [
-                    PaperComparison(f"{model}: {name} over DGL", published, f"{factor:.2f}x"),
+                    PaperComparison(f"{model}: {name} over DGL", published, f"{table[model][name]:.2f}x"),
                     PaperComparison(f"{model}: {name}, bytes against DGL", None, f"{share:.1f} %"),
                 ]
     note = (
@@ -85,7 +83,7 @@ def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> 
         "Published are two servers of eight GPUs and Reddit; SAR, and SGC as a model, are not implemented, and BNS-GCN "
         "has no attention here."
     )
-    panel = Curves("throughput over DGL", "", "times", bars, bars=True)
+    panel = Curves("throughput over DGL", "", "times", table.lines(), bars=True)
     shown = {"graph": base.graph, "hidden": base.hidden, "link": f"{(base.link_bps or 0) / 1e6:g} Mb/s", "seed": seed}
     return Reproduction(comparisons, [panel], shown, note, data)
 
@@ -95,11 +93,10 @@ def _trained_bytes(timed: MeasuredRun, full: MeasuredRun, *, sampled: bool) -> f
     return timed.epoch_bytes / full.epoch_bytes - (0.5 if sampled else 0.0)
 
 
-@reproduces(
+@measured(
     "sylvie/fig3.9",
     "Convergence of all systems (accuracies of table 3.6)",
     seconds=90,
-    evidence=Evidence.MEASURED,
     options={"partition": ("metis", "hash"), "epochs": (80, 240), "lr": (0.01, 0.003)},
 )
 def figure39(scale: float, seed: int, *, partition: str = "metis", epochs: int = 80, lr: float = 0.01) -> Reproduction:

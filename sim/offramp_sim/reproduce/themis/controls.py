@@ -18,18 +18,17 @@ from offramp.themis.schedule import ChunkSchedule, Order, all_orders, chunk_for,
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 from offramp_sim.reproduce.themis.microbenchmark import OPTIONS, networks
 
 _BYTES: Final = 500e6
 _CONTROLS: Final = ("orders at random", "all orders in turn", "the best single order")
 
 
-@reproduces(
+@simulated(
     "themis/controls",
     "Themis's orders beside random and constant ones",
     seconds=1,
-    evidence=Evidence.SIMULATED,
     options={**OPTIONS, "chunks": (64, 16, 256, 4)},
     sizes=(1.0,),
 )

@@ -10,7 +10,8 @@ from offramp.themis.network import Collective, Dimension, DimensionTopology, Net
 from offramp.themis.plan import CollectivePlan, Scheduler, make_plan
 from offramp.themis.topologies import EXAMPLE, PAPER
 from offramp_sim.figures.panels import Curves, Gantt, Panel
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, exact, reproduces
+from offramp_sim.reproduce.table import ItemTable, bar_chart
 from offramp_sim.themis.metrics import utilisation
 
 _RS, _AR = Collective.REDUCE_SCATTER, Collective.ALL_REDUCE
@@ -59,24 +60,15 @@ def table2(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"topologies": len(PAPER)}, "The table itself is an input.")
 
 
-@reproduces(
-    "themis/table3",
-    "Schedulers",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def table3(_scale: float, _seed: int) -> Reproduction:
+@exact("themis/table3", "Schedulers", seconds=1)
+def table3() -> Reproduction:
     """Table 3: the schedulers, on one all-reduce of 100 MB."""
     network = PAPER["3D-SW_SW_SW_homo"]
     demand = [Demand(_AR, 100 * _MB)]
     times = {s.value: make_plan(network, demand, s).finish_ps / 1e9 for s in Scheduler}
     times |= {"linear bound": best_bound(network, demand).finish_ps / 1e9, "ideal": ideal_ps(network, demand) / 1e9}
     comparisons = [PaperComparison(f"{name}, ms", None, f"{ms:.4f}") for name, ms in times.items()]
-    panel = Curves(
-        "100 MB all-reduce, 3D-SW_SW_SW_homo", "", "ms", {"time": (list(times), list(times.values()))}, bars=True
-    )
+    panel = bar_chart("100 MB all-reduce, 3D-SW_SW_SW_homo", "ms", times, "time")
     note = (
         "The paper's four are baseline, themis+fifo, themis+scf and ideal. Ideal counts the bytes that an NPU has to "
         "send, 2 (1 - 1/P) of the collective's size."
@@ -92,15 +84,8 @@ def _gantt(plan: CollectivePlan, unit: int, title: str) -> Gantt:
     return Gantt(title, "units (64 MB reduce-scatter on dim1)", ("dim1", "dim2"), spans)
 
 
-@reproduces(
-    "themis/fig5",
-    "Four chunks over time",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure5(_scale: float, _seed: int) -> Reproduction:
+@exact("themis/fig5", "Four chunks over time", seconds=1)
+def figure5() -> Reproduction:
     """The 256 MB all-reduce in four chunks on 4 x 4 NPUs, over time."""
     demand = [Demand(_AR, 256 * _MB)]
     unit = EXAMPLE.dimensions[0].transfer_ps(_RS, 64 * _MB)
@@ -122,10 +107,8 @@ def figure5(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"network": "4 x 4, 2:1", "chunks": 4, "MB": 256}, note)
 
 
-@reproduces(
-    "themis/fig7", "Four chunks: orders and loads", seconds=1, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
-)
-def figure7(_scale: float, _seed: int) -> Reproduction:
+@exact("themis/fig7", "Four chunks: orders and loads", seconds=1)
+def figure7() -> Reproduction:
     """Figure 7: the example of figure 5 chunk by chunk, with orders and loads."""
     unit = EXAMPLE.dimensions[0].transfer_ps(_RS, 64 * _MB)
     tracker = themis.Tracker([0, 0])
@@ -145,14 +128,12 @@ def figure7(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"network": "4 x 4, 2:1", "chunks": 4}, note, {"loads": loads})
 
 
-@reproduces(
-    "themis/section6.3", "Provisioning of bandwidth", seconds=3, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
-)
-def provisioning(_scale: float, _seed: int) -> Reproduction:
+@exact("themis/section6.3", "Provisioning of bandwidth", seconds=3)
+def provisioning() -> Reproduction:
     """Section 6.3: schedulers with just enough, too much and too little bandwidth in the outer dimension."""
     ratios = [0.25, 0.5, 1, 2, 4, 8, 16, 32]
-    lines: dict[str, tuple[list[float], list[float]]] = {}
     demand = [Demand(_AR, 1000 * _MB)]
+    table: ItemTable[float, float] = ItemTable()
     for ratio in ratios:
         dims = (Dimension(DimensionTopology.SWITCH, 4, ratio * 1e11), Dimension(DimensionTopology.SWITCH, 4, 1e11))
         network = Network(f"{ratio}:1", dims)
@@ -160,13 +141,10 @@ def provisioning(_scale: float, _seed: int) -> Reproduction:
         ps = {s.value: make_plan(network, demand, s).finish_ps for s in (Scheduler.BASELINE, Scheduler.THEMIS_SCF)}
         ps["balanced"] = make_plan(network, demand, Scheduler.BALANCED).finish_ps
         ps["linear bound"] = round(best_bound(network, demand).finish_ps)
-        for name, time in ps.items():
-            xs, ys = lines.setdefault(name, ([], []))
-            xs.append(ratio)
-            ys.append(100 * ideal / time)
+        table[ratio] = {name: 100 * ideal / time for name, time in ps.items()}
 
     def at(name: str, ratio: float) -> str:
-        return f"{lines[name][1][ratios.index(ratio)]:.1f} %"
+        return f"{table[ratio][name]:.1f} %"
 
     comparisons = [
         PaperComparison("just enough (4:1): baseline", "full use", at("baseline", 4)),
@@ -185,5 +163,5 @@ def provisioning(_scale: float, _seed: int) -> Reproduction:
         )
     )
     note = "4 x 4 switches without fixed delay. More bandwidth outside than P times the inside cannot be filled either."
-    panel = Curves("4 x 4, 1 GB all-reduce", "bandwidth of dim1 over dim2", "utilisation, %", dict(lines))
-    return Reproduction(comparisons, [panel], {"network": "4 x 4", "chunks": 64}, note, {"utilisation": lines})
+    panel = Curves("4 x 4, 1 GB all-reduce", "bandwidth of dim1 over dim2", "utilisation, %", table.lines())
+    return Reproduction(comparisons, [panel], {"network": "4 x 4", "chunks": 64}, note, {"utilisation": table.lines()})

@@ -13,7 +13,7 @@ from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, exact
 from offramp_sim.themis.metrics import WINDOW_PS, present, share_by_window, utilisation
 from offramp_sim.themis.sweep import METHODS, SIZES_MB, SweepPoint, sweep
 
@@ -53,16 +53,8 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-@reproduces(
-    "themis/fig8",
-    "All-reduce time against size",
-    seconds=9,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure8(_scale: float, _seed: int, **open_: Any) -> Reproduction:
+@exact("themis/fig8", "All-reduce time against size", seconds=9, options=OPTIONS)
+def figure8(**open_: Any) -> Reproduction:
     """Time of all-reduces against their size."""
     points = _points(**open_)
 
@@ -111,15 +103,8 @@ def _percent(values: list[float]) -> str:
     return f"{100 * _mean(values):.2f} %"
 
 
-@reproduces(
-    "themis/fig9",
-    "Activity of the dimensions over time",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure9(_scale: float, _seed: int) -> Reproduction:
+@exact("themis/fig9", "Activity of the dimensions over time", seconds=1)
+def figure9() -> Reproduction:
     """Activity of each dimension in windows of 100 microseconds, 1 GB on 3D-SW_SW_SW_homo."""
     network = PAPER["3D-SW_SW_SW_homo"]
     panels, comparisons, data = [], [], {}
@@ -143,16 +128,13 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"network": network.name, "MB": 1000, "window_us": 100}, note, data)
 
 
-@reproduces(
+@exact(
     "themis/fig10",
     "Utilisation against the number of chunks",
     seconds=9,
-    evidence=Evidence.SIMULATED,
     options={"size_factor": (1.0, 0.35, 2.8), "outer_factor": OPTIONS["outer_factor"]},
-    sizes=(1.0,),
-    seeded=False,
 )
-def figure10(_scale: float, _seed: int, *, size_factor: float = 1.0, outer_factor: float = 1.0) -> Reproduction:
+def figure10(*, size_factor: float = 1.0, outer_factor: float = 1.0) -> Reproduction:
     """Utilisation of 100 MB all-reduces against the number of chunks."""
     known = dict(zip(PAPER, networks(outer_factor), strict=True))
     lines: dict[str, dict[str, tuple[list[int], list[float]]]] = {name: {} for name in _STUDIED}
@@ -175,16 +157,8 @@ def figure10(_scale: float, _seed: int, *, size_factor: float = 1.0, outer_facto
     return Reproduction(comparisons, panels, {"MB": 100, "chunks": list(_CHUNKS)}, _MODEL, {"utilisation": lines})
 
 
-@reproduces(
-    "themis/fig11",
-    "Utilisation against size",
-    seconds=11,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure11(_scale: float, _seed: int, **open_: Any) -> Reproduction:
+@exact("themis/fig11", "Utilisation against size", seconds=11, options=OPTIONS)
+def figure11(**open_: Any) -> Reproduction:
     """Average utilisation against the size of the all-reduce."""
     points = _points(**open_)
     sizes = sorted({p.megabytes for p in points})

@@ -11,7 +11,8 @@ from offramp.themis.plan import Scheduler
 from offramp.themis.topologies import CURRENT, PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, exact
+from offramp_sim.reproduce.table import Lines
 from offramp_sim.themis.iteration import Breakdown, train
 from offramp_sim.themis.models import MODELS, model_for
 from offramp_sim.themis.workload import CommunicationScope, TrainingWorkload
@@ -64,16 +65,14 @@ def _breakdown_of(name: str, network: str, method: str) -> Breakdown:
     return train(_sized(name, where).scaled(_factor(name)), where, _METHODS[method], _ITERATIONS)
 
 
-@reproduces(
+@exact(
     "themis/fig12",
     "Training iterations and what they wait for",
     seconds=10,
     evidence=Evidence.FITTED,
     source="the largest speed-up of each workload, which sets its factor on computation",
-    sizes=(1.0,),
-    seeded=False,
 )
-def figure12(_scale: float, _seed: int) -> Reproduction:
+def figure12() -> Reproduction:
     """Three training iterations of four workloads on six topologies, and their waiting times."""
     comparisons, panels, data = [], [], {}
     reduced: dict[str, list[float]] = {"themis+scf": [], "balanced": [], "ideal": []}
@@ -107,7 +106,7 @@ def figure12(_scale: float, _seed: int) -> Reproduction:
 
 def _breakdown(name: str) -> Curves:
     """Parts of the time, relative to the baseline's total."""
-    bars: dict[str, tuple[list[str], list[float]]] = {}
+    bars: Lines = {}
     for network in PAPER:
         whole = _breakdown_of(name, network, "baseline").total
         for method in ("baseline", "themis+scf", "ideal"):
@@ -126,16 +125,8 @@ def _breakdown(name: str) -> Curves:
     return Curves(name, "", "time, baseline = 1", bars, stacked=True)
 
 
-@reproduces(
-    "themis/fig4",
-    "Training time against utilisation",
-    seconds=2,
-    evidence=Evidence.SIMULATED,
-    options={"compute_factor": (1.0, 0.3, 3.0)},
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure4(_scale: float, _seed: int, *, compute_factor: float = 1.0) -> Reproduction:
+@exact("themis/fig4", "Training time against utilisation", seconds=2, options={"compute_factor": (1.0, 0.3, 3.0)})
+def figure4(*, compute_factor: float = 1.0) -> Reproduction:
     """Time of an iteration against the utilisation of the network, and the baseline's position."""
     shares = [s / 100 for s in range(10, 101, 5)]
     panels, data = [], {}

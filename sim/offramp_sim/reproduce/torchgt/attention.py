@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, measured
 from offramp_sim.torchgt.measure import AttentionCase, AttentionCost, measure, slope
 
 _NOTE: Final = (
@@ -20,13 +20,7 @@ _PUBLISHED_BACKWARD: Final = {"64K": 76.5, "128K": 62.0, "256K": 49.8, "512K": 3
 _SECONDS: Final = "seconds of one core"
 
 
-@reproduces(
-    "torchgt/table4.2",
-    "Topology against dense blocks, backward",
-    seconds=3,
-    evidence=Evidence.MEASURED,
-    options={"degree": (10, 50)},
-)
+@measured("torchgt/table4.2", "Topology against dense blocks, backward", seconds=3, options={"degree": (10, 50)})
 def table42(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """Backward time of topology attention against as many pairs in dense blocks, and the effect of token order."""
     sizes = [_base(4096, scale) << i for i in range(4)]
@@ -52,11 +46,10 @@ def table42(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, _data(table, sizes))
 
 
-@reproduces(
+@measured(
     "torchgt/fig4.11",
     "Time and memory of attention against length",
     seconds=60,
-    evidence=Evidence.MEASURED,
     options={"degree": (10, 50)},
     sizes=(0.5, 1.0),
 )
@@ -136,11 +129,10 @@ def _gains(sizes: dict[str, list[int]], table: dict[str, list[AttentionCost]]) -
     ]
 
 
-@reproduces(
+@measured(
     "torchgt/fig4.5",
     "Throughput against the side of a block",
     seconds=3,
-    evidence=Evidence.MEASURED,
     options={"degree": (10, 50), "width": (64, 256)},
 )
 def figure45(scale: float, seed: int, *, degree: int = 10, width: int = 64) -> Reproduction:

@@ -20,7 +20,8 @@ from offramp_base.ending.pool import each_in_process
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import train_here
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, measured, simulated
+from offramp_sim.reproduce.table import bar_chart
 from offramp_sim.reproduce.torchgt.training import BASE, HARD, run_here
 from offramp_sim.torchgt.measure import AttentionCase, measure, peak_bytes
 
@@ -29,11 +30,10 @@ _GPU_BYTES: Final = 24e9
 _RANKS: Final = [1, 2, 4, 8]
 
 
-@reproduces(
+@measured(
     "torchgt/table4.1",
     "Graph transformers beside graph neural networks",
     seconds=60,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.45, 0.8), "attention": ("full", "topology")},
 )
 def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str = "full") -> Reproduction:
@@ -65,7 +65,7 @@ def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str 
         "--referee has attention along edges. Sets of graphs are not shown: no message-passing network here "
         "takes them."
     )
-    panel = Curves("test accuracy", "", "%", {"mean of two seeds": (list(means), list(means.values()))}, bars=True)
+    panel = bar_chart("test accuracy", "%", means, "mean of two seeds")
     return Reproduction([*comparisons], [panel], {"graph": graph, "epochs": epochs, "seed": seed}, note, by_model)
 
 
@@ -83,13 +83,7 @@ class _Attention(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return out
 
 
-@reproduces(
-    "torchgt/fig4.1",
-    "Full attention's share of a step",
-    seconds=5,
-    evidence=Evidence.MEASURED,
-    options={"model": ("gt", "graphormer")},
-)
+@measured("torchgt/fig4.1", "Full attention's share of a step", seconds=5, options={"model": ("gt", "graphormer")})
 def figure41(scale: float, seed: int, *, model: str = "gt") -> Reproduction:
     """Time in the fused kernel over that of an iteration, by length."""
     sizes = [max(128, round(size * scale)) for size in (512, 1024, 2048)]
@@ -120,13 +114,7 @@ def figure41(scale: float, seed: int, *, model: str = "gt") -> Reproduction:
     return Reproduction([*comparisons], [panel], {"model": model, "seed": seed}, note, {"share_percent": shares})
 
 
-@reproduces(
-    "torchgt/fig4.6",
-    "Convergence of TorchGT and GP-Flash",
-    seconds=60,
-    evidence=Evidence.MEASURED,
-    options={"homophily": (0.45, 0.8)},
-)
+@measured("torchgt/fig4.6", "Convergence of TorchGT and GP-Flash", seconds=60, options={"homophily": (0.45, 0.8)})
 def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproduction:
     """Test scores over epochs; full attention in float32 separates the effect of precision from that of the pattern."""
     graph = HARD.format(n=max(100, round(800 * scale)), homophily=homophily)
@@ -166,12 +154,8 @@ def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproductio
     return Reproduction(comparisons, panels, {"graph": graph, "epochs": epochs, "seed": seed}, note, data)
 
 
-@reproduces(
-    "torchgt/fig4.8",
-    "Longest sequences, and throughput against length",
-    seconds=40,
-    evidence=Evidence.SIMULATED,
-    options={"degree": (10, 50)},
+@simulated(
+    "torchgt/fig4.8", "Longest sequences, and throughput against length", seconds=40, options={"degree": (10, 50)}
 )
 def figure48(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """(a) Sequences that fit 24 GB per rank, by memory measured here; (b) tokens per second in attention, measured."""

@@ -9,16 +9,10 @@ from offramp.torchgt.parallel import layer_bytes
 from offramp.torchgt.settings import TorchGtSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
 
-@reproduces(
-    "torchgt/fig4.7",
-    "Bytes and time against ranks",
-    seconds=30,
-    evidence=Evidence.SIMULATED,
-    options={"degree": (10, 30)},
-)
+@simulated("torchgt/fig4.7", "Bytes and time against ranks", seconds=30, options={"degree": (10, 30)})
 def figure47(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """Bytes that a rank sends, as counted in runs, against the formula and an all-gather; and time of a step."""
     from offramp.torchgt.run import train

@@ -9,7 +9,8 @@ from offramp.torchgt.results import TorchGtResult
 from offramp.torchgt.settings import PAPER, TorchGtSettings
 from offramp_base.progress import counted, report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, measured, reproduces
+from offramp_sim.reproduce.table import ItemTable
 
 _COMMUNITIES: Final = "sbm:n={n},k=10,degree={degree},homophily={homophily:g}"
 _EPOCHS: Final = 300
@@ -49,11 +50,10 @@ def table44(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"seed": seed}, "GPH_Slim is graphormer, GPH_Large graphormer-large.")
 
 
-@reproduces(
+@measured(
     "torchgt/table4.5",
     "Epoch time of full attention, topology and TorchGT",
     seconds=90,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.8, 0.5), "degree": (10, 40)},
 )
 def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10) -> Reproduction:
@@ -67,7 +67,7 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
     communities = _COMMUNITIES.format(n=max(100, round(2000 * scale)), degree=degree, homophily=homophily)
     graphs = {"communities": communities, "digits": "digits"}
     methods = {"full": "full", "topology": "topology", "reformed": "TorchGT"}
-    bars: dict[str, tuple[list[Any], list[float]]] = {label: ([], []) for label in methods.values()}
+    table: ItemTable[str, float] = ItemTable()
     comparisons = [PaperComparison(f"TorchGT over GP-Flash, {m}, {g}", text, "") for (m, g), text in published.items()]
     data: dict[str, Any] = {}
     cases = [(model, graph) for model in ("graphormer", "gt") for graph in graphs]
@@ -79,9 +79,8 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
                 graphs[graph], model=model, attention=attention, interleave="never", epochs=epochs, seed=seed, **BASE
             )
             results[attention] = run_here(f"{model}, {graph}, {label}", settings)
-            bars[label][0].append(f"{model}, {graph}")
-            bars[label][1].append(_epoch_s(results[attention]))
         seconds = {attention: _epoch_s(result) for attention, result in results.items()}
+        table[f"{model}, {graph}"] = {label: seconds[attention] for attention, label in methods.items()}
         data[f"{model}, {graph}"] = {a: {"epoch_s": seconds[a], **_scores(r)} for a, r in results.items()}
         for attention in ("topology", "reformed"):
             name = f"{methods[attention]} over full, {model}, {graph}"
@@ -93,15 +92,14 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
         "One process; median epoch. Full attention is GP-Raw for Graphormer, whose bias no fused kernel takes, and "
         "GP-Flash for GT. The published sequences have 64K to 256K tokens; the gain grows with the length (fig4.11)."
     )
-    panels = [Curves("Epoch", "", "seconds", bars, bars=True)]
+    panels = [Curves("Epoch", "", "seconds", table.lines(), bars=True)]
     return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, **graphs}, note, data)
 
 
-@reproduces(
+@measured(
     "torchgt/table4.7",
     "16 bits against 32",
     seconds=30,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.45, 0.8), "model": ("gt", "graphormer")},
 )
 def table47(scale: float, seed: int, *, homophily: float = 0.45, model: str = "gt") -> Reproduction:
@@ -136,11 +134,10 @@ def table47(scale: float, seed: int, *, homophily: float = 0.45, model: str = "g
     return Reproduction(comparisons, panels, {"graph": graph, "epochs": epochs, "seed": seed}, note)
 
 
-@reproduces(
+@measured(
     "torchgt/table4.8",
     "Static thresholds and the tuner",
     seconds=60,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.45, 0.8), "placement": ("densest", "random")},
 )
 def table48(scale: float, seed: int, *, homophily: float = 0.45, placement: str = "dense") -> Reproduction:
@@ -242,11 +239,10 @@ def _convergence(
     return Reproduction(comparisons, panels, {"graph": graph, "epochs": epochs, "seed": seed, **changes}, note, data)
 
 
-@reproduces(
+@measured(
     "torchgt/fig4.9",
     "Convergence on vertices",
     seconds=30,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.45, 0.8), "model": ("gt", "graphormer"), "period": (8, 2)},
 )
 def figure49(scale: float, seed: int, *, homophily: float = 0.45, model: str = "gt", period: int = 8) -> Reproduction:
@@ -260,12 +256,8 @@ def figure49(scale: float, seed: int, *, homophily: float = 0.45, model: str = "
     return _convergence(graph, scale, seed, published, note, model=model, epochs=40, period=period)
 
 
-@reproduces(
-    "torchgt/fig4.10",
-    "Convergence on sets of graphs",
-    seconds=60,
-    evidence=Evidence.MEASURED,
-    options={"period": (2, 4), "distance": (12, 4)},
+@measured(
+    "torchgt/fig4.10", "Convergence on sets of graphs", seconds=60, options={"period": (2, 4), "distance": (12, 4)}
 )
 def figure410(scale: float, seed: int, *, period: int = 2, distance: int = 12) -> Reproduction:
     """Convergence on sets of graphs, where distant pairs matter."""

@@ -16,7 +16,7 @@ from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.text import TOPICS, vertex_texts
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, measured
 
 if TYPE_CHECKING:
     from offramp.unitg.results import UnitgResult
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 _SPLIT: Final = "0.3/0.2/0.5"
 
 
-@reproduces(
+@measured(
     "unitg/fig5.12",
     "Convergence of UniTG and of texts first",
     seconds=45,
-    evidence=Evidence.MEASURED,
     options={"model": ("gcn", "revgcn"), "exits": ("centrality", "none"), "homophily": (0.5, 0.8), "epochs": (300, 60)},
 )
 def figure512(

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.gpu import RTX3090
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import PaperComparison, Reproduction, exact
 from offramp_sim.reproduce.unitg.schedule import FEATURES, MODULES, SIZES, STAGES, VERTICES
 from offramp_sim.unitg.engine import simulate
 from offramp_sim.unitg.scenario import INTERLEAVED, UnitgScenario
@@ -138,18 +138,9 @@ _NOTE: Final = (
 )
 
 
-@reproduces(
-    "unitg/table5.5",
-    "Speed-up over one phase after the other",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=(1.0,),
-    seeded=False,
-)
-def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
+@exact("unitg/table5.5", "Speed-up over one phase after the other", seconds=1, options=OPTIONS)
+def table55(**open_: Any) -> Reproduction:
     """Total time of UniTG and of phases one after the other."""
-    del scale, seed
     assumed, comparisons, data = Assumed(**open_), [], {}
     for (model, graph), (_, tape, unitg) in _SECONDS.items():
         by_method = methods(model, graph, assumed)
@@ -175,18 +166,9 @@ def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
     return Reproduction([*comparisons], panels, {"stages": STAGES}, note, data)
 
 
-@reproduces(
-    "unitg/table5.6",
-    "Energy of a GPU",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    options={**OPTIONS, "idle_w": (100.0, 30.0, 200.0)},
-    sizes=(1.0,),
-    seeded=False,
-)
-def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> Reproduction:
+@exact("unitg/table5.6", "Energy of a GPU", seconds=1, options={**OPTIONS, "idle_w": (100.0, 30.0, 200.0)})
+def table56(*, idle_w: float = 100.0, **open_: Any) -> Reproduction:
     """Energy of a GPU in joules: board power while it works, less while it waits."""
-    del scale, seed
     assumed, comparisons, data = Assumed(**open_), [], {}
     for (model, graph), (_, tape, unitg) in _MEGAJOULES.items():
         phases = methods(model, graph, assumed)
@@ -212,18 +194,9 @@ def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> 
     return Reproduction([*comparisons], panels, {"busy_w": _BUSY_W, "idle_w": idle_w}, note, data)
 
 
-@reproduces(
-    "unitg/fig5.9",
-    "Where the time of each method goes",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    options=OPTIONS,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure59(scale: float, seed: int, **open_: Any) -> Reproduction:
+@exact("unitg/fig5.9", "Where the time of each method goes", seconds=1, options=OPTIONS)
+def figure59(**open_: Any) -> Reproduction:
     """Seconds of both phases, of baselines and of UniTG."""
-    del scale, seed
     assumed, comparisons, panels, data = Assumed(**open_), [], [], {}
     for model, epochs in _EPOCHS.items():
         of = {graph: methods(model, graph, assumed) for graph in epochs}

@@ -8,7 +8,7 @@ from typing import Final
 from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.timetable import timetable
 from offramp_sim.figures.panels import Curves, Panel
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, exact, reproduces
 from offramp_sim.unitg.engine import PipelineResult, simulate
 from offramp_sim.unitg.picture import panel
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, UnitgScenario
@@ -25,17 +25,9 @@ FEATURES: Final = {"arxiv": (128, 40), "products": (100, 47), "pubmed": (500, 3)
 _SPEED: Final = "Devices are equal, a backward pass takes twice as long as a forward pass. "
 
 
-@reproduces(
-    "unitg/fig5.8",
-    "The language model in bubbles",
-    seconds=5,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure58(scale: float, seed: int) -> Reproduction:
+@exact("unitg/fig5.8", "The language model in bubbles", seconds=5)
+def figure58() -> Reproduction:
     """Four stages, four microbatches: effect of the language model's length on the makespan."""
-    del scale, seed
     scenario = UnitgScenario(lm_modules=MODULES)
     table = scenario.undisturbed()
     shown = {policy: simulate(scenario, policy) for policy in POLICIES[:3]}
@@ -78,20 +70,14 @@ def figure58(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"stages": STAGES, "microbatches": 4}, note, {"makespan": lines})
 
 
-@reproduces(
+@exact(
     "unitg/fig5.13",
     "Use of bubbles, and what it costs",
     seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
     options={"link_gbps": (1.0, 0.1, 10.0), "text_s": (7.5, 3.75, 9.0), "gradient_mb": (150.0, 20.0, 400.0)},
 )
-def figure513(
-    scale: float, seed: int, *, link_gbps: float = 1.0, text_s: float = 7.5, gradient_mb: float = 150.0
-) -> Reproduction:
+def figure513(*, link_gbps: float = 1.0, text_s: float = 7.5, gradient_mb: float = 150.0) -> Reproduction:
     """Use of devices in bubbles and side by side; cost of the latter, and of a shared link, to the pipeline."""
-    del scale, seed
     scenario = UnitgScenario(
         iterations=6, lm_steps=6, lm_step_s=text_s, lm_modules=MODULES,
         link_bps=1e9 * link_gbps, activation_bytes=40e6, gradient_bytes=1e6 * gradient_mb,
@@ -126,17 +112,9 @@ def figure513(
     )
 
 
-@reproduces(
-    "unitg/fig5.14",
-    "Use of the second and third stage",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure514(scale: float, seed: int) -> Reproduction:
+@exact("unitg/fig5.14", "Use of the second and third stage", seconds=1)
+def figure514() -> Reproduction:
     """Activity of middle stages over time, with and without texts in their bubbles."""
-    del scale, seed
     scenario = UnitgScenario(iterations=3, lm_steps=3, lm_step_s=7.5, lm_modules=MODULES)
     alone = UnitgScenario(iterations=3, lm_steps=0, lm_modules=MODULES)
     with_text, without = simulate(scenario, INTERLEAVED), simulate(alone, INTERLEAVED)
@@ -174,10 +152,7 @@ def _bubble_use(outcome: PipelineResult, scenario: UnitgScenario, stage: int | N
 
 
 @reproduces(
-    "unitg/table5.4",
-    "Models: weights, microbatches, bytes between stages",
-    seconds=1,
-    evidence=Evidence.RESTATED,
+    "unitg/table5.4", "Models: weights, microbatches, bytes between stages", seconds=1, evidence=Evidence.RESTATED
 )
 def table54(scale: float, seed: int) -> Reproduction:
     """The models of tables 5.3 and 5.4: weights, microbatches, bytes between stages."""

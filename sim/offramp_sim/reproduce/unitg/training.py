@@ -28,7 +28,8 @@ from offramp.workers.group import Group
 from offramp.workers.mailbox import NoMailbox
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, exact, measured
+from offramp_sim.reproduce.table import bar_chart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,11 +45,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-@reproduces(
+@measured(
     "unitg/table5.1",
     "Accuracy with and without texts",
     seconds=6,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.5, 0.8), "model": ("gcn", "revgcn")},
 )
 def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gcn") -> Reproduction:
@@ -79,11 +79,10 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
     return Reproduction(comparisons, panels, settings_shown, note, accuracy)
 
 
-@reproduces(
+@measured(
     "unitg/table5.2",
     "Time of an epoch in the order of affinity",
     seconds=25,
-    evidence=Evidence.MEASURED,
     options={"homophily": (0.95, 0.8), "hidden": (64, 128)},
 )
 def table52(scale: float, seed: int, *, homophily: float = 0.95, hidden: int = 64) -> Reproduction:
@@ -118,12 +117,8 @@ def table52(scale: float, seed: int, *, homophily: float = 0.95, hidden: int = 6
     return Reproduction(comparisons, panels, {"vertices": n, "layers": 3, "hidden": hidden, "seed": seed}, note, data)
 
 
-@reproduces(
-    "unitg/fig5.6",
-    "Accuracy against microbatches",
-    seconds=30,
-    evidence=Evidence.MEASURED,
-    options={"homophily": (0.8, 0.5), "layers": (4, 8)},
+@measured(
+    "unitg/fig5.6", "Accuracy against microbatches", seconds=30, options={"homophily": (0.8, 0.5), "layers": (4, 8)}
 )
 def figure56(scale: float, seed: int, *, homophily: float = 0.8, layers: int = 4) -> Reproduction:
     """Accuracy against the number of microbatches, cut by affinity and at random."""
@@ -178,17 +173,9 @@ def figure56(scale: float, seed: int, *, homophily: float = 0.8, layers: int = 4
     return Reproduction(comparisons, panels, {"vertices": graph.vertices, "seed": seed}, note, {"accuracy": lines})
 
 
-@reproduces(
-    "unitg/fig5.10",
-    "What the pipeline gives",
-    seconds=1,
-    evidence=Evidence.SIMULATED,
-    sizes=(1.0,),
-    seeded=False,
-)
-def figure510(scale: float, seed: int) -> Reproduction:
+@exact("unitg/fig5.10", "What the pipeline gives", seconds=1)
+def figure510() -> Reproduction:
     """Benefit of the pipeline to the graph neural network, and the largest model that fits."""
-    del scale
     stages = [1, 2, 4, 8]
     speed = {}
     for count in (1, 2, 4):
@@ -199,7 +186,7 @@ def figure510(scale: float, seed: int) -> Reproduction:
         speed[f"{count} microbatches"] = (stages, ours)
     largest = []
     for p in stages:
-        settings = UnitgSettings("arxiv", model="revgcn", layers=28 * p, hidden=224, stages=p, seed=seed)
+        settings = UnitgSettings("arxiv", model="revgcn", layers=28 * p, hidden=224, stages=p)
         model = settings.make_model(settings.widths(128, 40))
         held = sum(parameter.numel() for parameter in model.parameters())
         assert len(split_layers(settings.layers, p)) == p
@@ -229,13 +216,7 @@ def figure510(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"hidden": 224}, note, {"speed_up": speed, "weights_m": largest})
 
 
-@reproduces(
-    "unitg/fig5.11",
-    "Early exits",
-    seconds=15,
-    evidence=Evidence.MEASURED,
-    options={"homophily": (0.7, 0.4), "lm_layers": (8, 4)},
-)
+@measured("unitg/fig5.11", "Early exits", seconds=15, options={"homophily": (0.7, 0.4), "lm_layers": (8, 4)})
 def figure511(scale: float, seed: int, *, homophily: float = 0.7, lm_layers: int = 8) -> Reproduction:
     """Fine-tuning with exits by centrality, at random, and without: time and loss."""
     graph = generate(
@@ -275,7 +256,7 @@ def figure511(scale: float, seed: int, *, homophily: float = 0.7, lm_layers: int
     ]
     panels = [
         Curves("Loss (mean of the exits)", "step", "cross-entropy", lines),
-        Curves("Processor time", "", "seconds", {"": (list(seconds), list(seconds.values()))}, bars=True),
+        bar_chart("Processor time", "seconds", seconds),
     ]
     note = (
         "As many texts a step with four exits as without. Equal groups save at most 1.6 of layer work; 3.8 to 4.3 must "

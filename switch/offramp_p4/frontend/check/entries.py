@@ -14,7 +14,7 @@ _ORDERED = ("ternary", "range", "optional")
 
 
 def check_entry_key(key: ir.Key, t: ir.TableKey, pos: Pos) -> None:
-    """Whether a key of an entry can match a key of its kind."""
+    """Check that an entry's key is allowed for its match kind."""
     if isinstance(key, ir.KeyValue) and not is_constant(key.value):
         raise P4Error(pos, "the keys of an entry must be known at compile time")
     if isinstance(key, ir.KeyMask):

@@ -107,7 +107,7 @@ def deliver(ctx: SwitchMemory, m: Memory, port: int) -> None:
 
 @supplied
 def deliver_only(ctx: SwitchMemory, m: Memory, port: int) -> None:
-    """As :func:`deliver`, for the last copy that a pass sends, which may have left egress when this returns."""
+    """Like :func:`deliver`, for the last copy that a pass sends, which may have left egress when this returns."""
     raise NotImplementedError
 
 

@@ -23,7 +23,7 @@ class ActionProfile:
     tables: list[P4RuntimeTable]
 
     def check_unused(self, action: MemberAction | GroupAction, what: str) -> None:
-        """Whether no table entry names a member or group.
+        """Check that no table entry refers to a member or group.
 
         Raises:
             RpcError: FAILED_PRECONDITION.

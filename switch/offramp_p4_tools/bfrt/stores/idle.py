@@ -44,7 +44,7 @@ class IdleTable:
         self._scan_us = 0
 
     def check(self, name: str, ttl_ms: int) -> None:
-        """Whether a time to live may be asked for.
+        """Check that a client may ask for a time to live.
 
         Raises:
             RpcError: it is longer than the table's longest.

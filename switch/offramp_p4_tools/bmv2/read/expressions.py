@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bmv2's expressions as ours.
+"""Translation of bmv2's expressions into the IR.
 
-bmv2 computes with numbers of any size and cuts them when they are stored. So an expression is asked for either
-modulo a power of two (what is stored, and the operands of what can be computed so) or exactly (what is compared,
+bmv2 computes with numbers of any size and truncates them when they are stored. So an expression is translated either
+modulo a power of two (if it is stored, or an operand of what can be computed that way) or exactly (if it is compared,
 divided or shifted right); exact types are wide enough for every result.
 """
 
@@ -28,11 +28,11 @@ _HEADERS: Final = {"dereference_stack", "dereference_header_stack", "access_unio
 
 
 class ExpressionReader:
-    """Reads expressions.
+    """Translates the expressions of one document.
 
     Attributes:
         locals: values that ``runtime_data`` stands for.
-        before: statements that must run first, for what is not an expression of ours.
+        before: statements that must run first, for what is a statement in the IR.
         packet: the parser's packet, for ``lookahead``.
     """
 
@@ -119,7 +119,7 @@ class ExpressionReader:
         return convert(self.modulo(node, t.width), t)
 
     def unsigned(self, node: JsonNode, width: int) -> ir.Expr:
-        """The value modulo 2^width, or exactly where it fits."""
+        """The value modulo 2^width, converted to ``bit<width>``."""
         return convert(self.modulo(node, width), Bits(width))
 
     def modulo(self, node: JsonNode, width: int) -> ir.Expr:
@@ -146,7 +146,7 @@ class ExpressionReader:
         return convert(self.exact(node), to)
 
     def exact(self, node: JsonNode) -> ir.Expr:
-        """The value, in a type that has it."""
+        """The exact value, in a type that is wide enough for it."""
         node = unwrapped(node)
         word, value = node["type"].text, node["value"]
         if word == "hexstr":
@@ -318,14 +318,14 @@ class ExpressionReader:
 
 
 def unwrapped(node: JsonNode) -> JsonNode:
-    """An expression without the expressions around it that only hold it."""
+    """The innermost expression, without wrappers that have no operator."""
     while node["type"].text == "expression" and "op" not in node["value"]:
         node = node["value"]
     return node
 
 
 def _all_ones(node: JsonNode) -> int | None:
-    """Number of ones that a constant consists of; None for any other constant."""
+    """Number of bits of a mask such as 0xFF; None if the node is no such constant."""
     node = unwrapped(node)
     if node["type"].text != "hexstr":
         return None

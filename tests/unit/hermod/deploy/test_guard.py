@@ -68,16 +68,16 @@ def frames(dscp: int, ecn: int) -> list[bytes]:
     return [ethernet + b"\x08\x00" + header + bytes(20), ethernet + b"\x86\xdd" + six + bytes(20)]
 
 
-def sent(inside: namespaces.Namespace, folder: Path, made: list[bytes]) -> list[bytes]:
+def sent(inside: namespaces.Namespace, folder: Path, outgoing: list[bytes]) -> list[bytes]:
     """Frames that arrive of those that a process in a cgroup sends."""
 
     def work() -> list[bytes]:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as port:
             port.bind(("right", 0))
             port.settimeout(20)
-            words = [sys.executable, "-c", _SENDER, str(folder), *(frame.hex() for frame in made)]
+            words = [sys.executable, "-c", _SENDER, str(folder), *(frame.hex() for frame in outgoing)]
             subprocess.run(words, check=True)
-            return [port.recv(2000) for _ in made]
+            return [port.recv(2000) for _ in outgoing]
 
     return inside.call(work)
 

@@ -59,12 +59,12 @@ class Memory:
     "SONIC_YANG_MODELS" not in os.environ or shutil.which("yanglint") is None,
     reason="needs yanglint, and SONiC's models in the folder SONIC_YANG_MODELS",
 )
-@pytest.mark.parametrize("told", [{}, {"take": True}, {"limits": LIMITS}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"take": True}, {"limits": LIMITS}], ids=str)
 @pytest.mark.parametrize("what", ["default", "ranges", "PFC on other queues", "queues upside down", "dual ToR"])
-def test_sonics_own_models(what: str, told: dict[str, Any], tmp_path: Path) -> None:
+def test_sonics_own_models(what: str, options: dict[str, Any], tmp_path: Path) -> None:
     switch, models = Memory(CONFIGS[what]), Path(os.environ["SONIC_YANG_MODELS"])
     assert sonic_yang.errors(switch.config, models, tmp_path) == ""
-    SonicTarget(switch, MARKED, PORTS, **told).apply(replace="take" in told)
+    SonicTarget(switch, MARKED, PORTS, **options).apply(replace="take" in options)
     assert sonic_yang.errors(switch.config, models, tmp_path) == ""
     switch.config["SCHEDULER"]["HERMOD_7"] = {"pir": "1"}
     assert "pir" in sonic_yang.errors(switch.config, models, tmp_path)  # it does look
@@ -103,13 +103,13 @@ def paused(config: Config) -> set[int]:
     return {int(queue) for fields in rows for queue in fields.get("pfc_enable", "").split(",") if queue}
 
 
-@pytest.mark.parametrize("told", [{}, {"take": True}, {"limits": LIMITS}, {"take": True, "limits": LIMITS}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"take": True}, {"limits": LIMITS}, {"take": True, "limits": LIMITS}], ids=str)
 @pytest.mark.parametrize("plan", [PLAN, MARKED], ids=["plain", "marked"])
 @pytest.mark.parametrize("what", CONFIGS)
-def test_deployed_checked_and_removed_without_a_trace(what: str, plan: Any, told: dict[str, Any]) -> None:
+def test_deployed_checked_and_removed_without_a_trace(what: str, plan: Any, options: dict[str, Any]) -> None:
     config, switch = CONFIGS[what], Memory(CONFIGS[what])
-    target = SonicTarget(switch, plan, PORTS, **told)
-    replace = "take" in told
+    target = SonicTarget(switch, plan, PORTS, **options)
+    replace = "take" in options
     assert target.differences()
     assert target.apply(replace=replace)
     assert target.differences() == []
@@ -252,7 +252,7 @@ def empty_row() -> Config:
 
 
 @pytest.mark.parametrize(
-    ("config", "told", "message"),
+    ("config", "options", "message"),
     [
         (
             busy(),
@@ -309,10 +309,10 @@ def empty_row() -> Config:
         ),
     ],
 )
-def test_what_is_in_the_way(config: Config, told: dict[str, Any], message: str) -> None:
+def test_what_is_in_the_way(config: Config, options: dict[str, Any], message: str) -> None:
     switch = Memory(config)
     with pytest.raises(OfframpError) as caught:
-        SonicTarget(switch, PLAN, **{"ports": PORTS, **told}).apply()
+        SonicTarget(switch, PLAN, **{"ports": PORTS, **options}).apply()
     assert str(caught.value) == message
     assert switch.config == config
 

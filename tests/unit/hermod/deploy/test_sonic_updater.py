@@ -62,12 +62,12 @@ class Memory:
         fake_sonic.patch(self.config, copy.deepcopy(operations))
 
 
-def deployed(config: Config, **told: Any) -> Memory:
+def deployed(config: Config, **options: Any) -> Memory:
     """The switch after deploying to all its ports; its other queues are taken where none is free."""
     for take in (False, True):
         switch = Memory(config)
         try:
-            SonicTarget(switch, MARKED, tuple(config["PORT"]), take=take, **told).apply(replace=take)
+            SonicTarget(switch, MARKED, tuple(config["PORT"]), take=take, **options).apply(replace=take)
         except NoRoomError:
             continue
         return switch
@@ -83,9 +83,9 @@ def asked(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def check(configs: dict[str, Config], **told: Any) -> set[str]:
+def check(configs: dict[str, Config], **options: Any) -> set[str]:
     """Each configuration that the models accept takes the patch, and both ways back restore it; returns the others."""
-    switches = {name: deployed(config, **told) for name, config in configs.items()}
+    switches = {name: deployed(config, **options) for name, config in configs.items()}
     jobs = [
         {"config": config, "patch": switches[name].operations, "undo": diff(switches[name].config, config)}
         for name, config in configs.items()
@@ -101,9 +101,9 @@ def check(configs: dict[str, Config], **told: Any) -> set[str]:
     return refused
 
 
-@pytest.mark.parametrize("told", [{}, {"limits": LIMITS}], ids=["plain", "limits"])
-def test_applied_and_rolled_back_to_the_identical_configuration(told: dict[str, Any]) -> None:
-    assert check(sonic_configs.every(), **told) == OLD | BROKEN
+@pytest.mark.parametrize("options", [{}, {"limits": LIMITS}], ids=["plain", "limits"])
+def test_applied_and_rolled_back_to_the_identical_configuration(options: dict[str, Any]) -> None:
+    assert check(sonic_configs.every(), **options) == OLD | BROKEN
 
 
 def test_the_updater_does_look() -> None:

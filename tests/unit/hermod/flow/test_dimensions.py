@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces and text workloads on networks with dimensions, against closed forms and Themis' own iterations.
+"""Traces and text workloads on networks with dimensions, against closed forms and Themis's own iterations.
 
 Blind to what Themis and the flow level both leave out: chunks that wait for each other, congestion inside a dimension.
 """
@@ -79,7 +79,7 @@ def test_a_collective_over_two_dimensions_takes_the_slower_one(tmp_path):
 @pytest.mark.full
 @pytest.mark.parametrize("text", [TRANSFORMER, DLRM], ids=["transformer", "dlrm"])
 def test_a_text_workload_takes_what_themis_says(tmp_path, text):
-    """Chunks that cannot be infinitely small cost Themis' baseline some percent."""
+    """Chunks that cannot be infinitely small cost Themis's baseline some percent."""
     path = tmp_path / "work.txt"
     path.write_text(text)
     ours = iteration_s(prepare_workload(str(path), GRID, SimulationSetup()))

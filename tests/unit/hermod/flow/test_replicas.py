@@ -31,7 +31,7 @@ JOBS = {
 }
 
 
-def both(monkeypatch: pytest.MonkeyPatch, name: str, setup: SimulationSetup) -> tuple[Loaded, Loaded]:
+def prepared(monkeypatch: pytest.MonkeyPatch, name: str, setup: SimulationSetup) -> tuple[Loaded, Loaded]:
     preset, changes = JOBS[name]
     job = replace(load_job(preset), **changes)  # type: ignore[arg-type]
     objects = prepare(job, setup)
@@ -53,7 +53,7 @@ def assert_same_loads(one: Loaded, other: Loaded) -> None:
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("routing", ["ecmp", "spray"])
 def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str, routing: str) -> None:
-    objects, arrays = both(monkeypatch, name, SimulationSetup(iterations=3, routing=routing, seed=3))
+    objects, arrays = prepared(monkeypatch, name, SimulationSetup(iterations=3, routing=routing, seed=3))
     assert not arrays.dag.tasks
     for field in fields(Loaded):
         if field.name not in {"dag", "fabric", "load", "use_row", "use", "amount", "weight", "after"}:
@@ -68,7 +68,7 @@ def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str
 
 
 def test_tasks_one_by_one_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, arrays = both(monkeypatch, "even", SimulationSetup(iterations=2))
+    _, arrays = prepared(monkeypatch, "even", SimulationSetup(iterations=2))
     outcome = one(arrays, "fifo", SimulationSetup())
     with pytest.raises(OfframpError, match="64 workers: its tasks are not kept one by one, expected fewer or a sample"):
         bars(outcome, 0, 1)

@@ -86,11 +86,11 @@ class WordMap:
 
     def items(self) -> dict[int, int]:
         """All entries of the map."""
-        found: dict[int, int] = {}
+        entries: dict[int, int] = {}
         key: int | None = None
         while (key := self._after(key)) is not None:
-            found[key] = struct.unpack("<Q", self._element(_LOOKUP, struct.pack("<2Q", key, 0), "read a map")[8:])[0]
-        return found
+            entries[key] = struct.unpack("<Q", self._element(_LOOKUP, struct.pack("<2Q", key, 0), "read a map")[8:])[0]
+        return entries
 
     def _after(self, key: int | None) -> int | None:
         memory = ctypes.create_string_buffer(struct.pack("<2Q", key or 0, 0), 16)

@@ -53,7 +53,7 @@ class GuardTarget:
     Args:
         interface: its name.
         plan: the plan whose DSCPs are guarded.
-        cgroups: of the job; none: nothing is wanted, for undoing and reading back.
+        cgroups: the job's cgroups; none for undoing and reading back.
 
     Raises:
         OfframpError: no such interface or cgroup.
@@ -92,21 +92,21 @@ class GuardTarget:
     def differences(self) -> list[Difference]:
         """DSCPs, and cgroup by cgroup."""
         state = self.state()
-        planned, found = ({} if each is None else each.facts() for each in (self._wanted, state))
-        names = [*planned, *(name for name in found if name not in planned)]
+        planned, present = ({} if each is None else each.facts() for each in (self._wanted, state))
+        names = [*planned, *(name for name in present if name not in planned)]
         return [
-            Difference(f"guard: {name}", planned.get(name), found.get(name))
+            Difference(f"guard: {name}", planned.get(name), present.get(name))
             for name in names
-            if planned.get(name) != found.get(name)
+            if planned.get(name) != present.get(name)
         ]
 
     def apply(self, *, replace: bool = False) -> bool:
         """A new program in place of the old one, at once; read back."""
-        before, found = self.state(), self.differences()
-        if not found:
+        before, differences = self.state(), self.differences()
+        if not differences:
             return False
         if before is not None and not replace:
-            raise in_use(self.name, found)
+            raise in_use(self.name, differences)
         self._set(self._wanted)
         try:
             require_equal(self)

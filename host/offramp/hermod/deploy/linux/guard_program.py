@@ -26,14 +26,14 @@ class _Assembler:
     """Instructions whose jumps name labels."""
 
     def __init__(self) -> None:
-        self._made: list[tuple[bytes, str | None]] = []
+        self._code: list[tuple[bytes, str | None]] = []
         self._labels: dict[str, int] = {}
 
     def op(self, code: int, to: int = 0, of: int = 0, offset: int = 0, value: int = 0, jump: str | None = None) -> None:
-        self._made.append((struct.pack("<BBhi", code, of << 4 | to, offset, value), jump))
+        self._code.append((struct.pack("<BBhi", code, of << 4 | to, offset, value), jump))
 
     def label(self, name: str) -> None:
-        self._labels[name] = len(self._made)
+        self._labels[name] = len(self._code)
 
     def move(self, to: int, of: int) -> None:
         self.op(0xBF, to, of)
@@ -56,11 +56,11 @@ class _Assembler:
         self.alu(0x00, to, offset)
 
     def assembled(self) -> list[bytes]:
-        found = []
-        for at, (code, jump) in enumerate(self._made):
+        instructions = []
+        for at, (code, jump) in enumerate(self._code):
             away = 0 if jump is None else self._labels[jump] - at - 1
-            found.append(code[:2] + struct.pack("<h", away) + code[4:] if jump else code)
-        return found
+            instructions.append(code[:2] + struct.pack("<h", away) + code[4:] if jump else code)
+        return instructions
 
 
 _AND, _LSH, _RSH = 0x50, 0x60, 0x70

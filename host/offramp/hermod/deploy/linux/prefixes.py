@@ -10,16 +10,16 @@ from offramp.hermod.dscp import CODES
 
 def blocks(dscps: Collection[int]) -> list[tuple[int, int]]:
     """``(first, size)`` of the fewest aligned blocks whose sizes are powers of two, ascending; disjoint and exact."""
-    left, found = set(dscps), []
+    left, aligned = set(dscps), []
     size = CODES
     while size:
         for first in range(0, CODES, size):
             block = set(range(first, first + size))
             if block <= left:
-                found.append((first, size))
+                aligned.append((first, size))
                 left -= block
         size //= 2
-    return sorted(found)
+    return sorted(aligned)
 
 
 def tos_match(first: int, size: int) -> tuple[int, int]:

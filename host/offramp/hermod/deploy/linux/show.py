@@ -24,8 +24,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def root_of(qdiscs: str) -> tuple[str, str]:
     """Kind and handle of the root discipline."""
-    found = re.search(r"^qdisc (\S+) (\S+) root", qdiscs, re.MULTILINE)
-    return (found[1], found[2]) if found else ("noqueue", "0:")
+    match = re.search(r"^qdisc (\S+) (\S+) root", qdiscs, re.MULTILINE)
+    return (match[1], match[2]) if match else ("noqueue", "0:")
 
 
 def state_from(qdiscs: str, classes: str, filters: str) -> TcState:
@@ -73,5 +73,5 @@ def _with_filters(state: TcState, filters: str) -> TcState:
 
 def parse_rate(text: str) -> int | None:
     """Bits per second in tc's ``10Gbit``; None if it is none."""
-    found = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
-    return int(found[1]) * _UNITS[found[2]] if found else None
+    match = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
+    return int(match[1]) * _UNITS[match[2]] if match else None

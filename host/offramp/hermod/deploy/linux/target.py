@@ -26,7 +26,7 @@ class LinuxTarget:
         interface: its name.
         plan: the plan that the interface is to have.
         kind: ``prio``, ``htb``, or ``auto``: htb if a rate is given or the kernel has no prio, which knows no rates.
-        rate_bps: of the line, for htb; None: what the interface says.
+        rate_bps: rate of the line in bits per second, for htb; None: what the interface reports.
         control, lowest, police: with htb, shares and rates as :class:`~offramp.hermod.deploy.limits.LineLimits` has
         them. tc: runs tc's commands.
 
@@ -82,18 +82,18 @@ class LinuxTarget:
     def differences(self) -> list[Difference]:
         """Discipline, rate, and queue of each DSCP."""
         state = self.state()
-        planned, found = _facts(self._wanted), {} if state is None else _facts(state)
-        names = [*planned, *(name for name in found if name not in planned)]
-        return [Difference(n, planned.get(n), found.get(n)) for n in names if planned.get(n) != found.get(n)]
+        planned, present = _facts(self._wanted), {} if state is None else _facts(state)
+        names = [*planned, *(name for name in present if name not in planned)]
+        return [Difference(n, planned.get(n), present.get(n)) for n in names if planned.get(n) != present.get(n)]
 
     def apply(self, *, replace: bool = False) -> bool:
         """Run a batch of tc and read it back; on failure the interface gets its previous state back."""
         before = self.state()
-        found = self.differences()
-        if not found:
+        differences = self.differences()
+        if not differences:
             return False
         if before is not None and not replace:
-            raise in_use(self.name, [d for d in found if d.found is not None] or found)
+            raise in_use(self.name, [d for d in differences if d.found is not None] or differences)
         if before is not None and not before.whole:
             raise OfframpError(f"{self.name}: has been changed since, and could not be put back; undo it first")
         try:

@@ -31,7 +31,7 @@ def bind_maps(
         there: what it says.
         ports: all that get queues.
         trusted: those of the job.
-        name: of the objects.
+        name: name of the objects.
         classes: traffic class by DSCP, of the DSCPs that are changed on the job's ports.
         default: class of all other DSCPs, on all ports; None: they stay as they are, and other ports too.
         queues: the classes' queues: class by queue.
@@ -48,8 +48,8 @@ def bind_maps(
         new = {dscp: own.get(dscp, default) for dscp in range(CODES) if dscp not in kept}
         new = {dscp: one for dscp, one in new.items() if one is not None}
         if new:
-            made = base | {str(dscp): str(one) for dscp, one in new.items()}
-            wanted[port, "dscp_to_tc_map"] = (name if port in trusted else other_name(name), made)
+            complete = base | {str(dscp): str(one) for dscp, one in new.items()}
+            wanted[port, "dscp_to_tc_map"] = (name if port in trusted else other_name(name), complete)
         table = dict(there.tc_map(port)) or {str(one): str(one) for one in range(MOST_QUEUES)}
         changed = table | {str(one): str(queue) for queue, one in queues.items()}
         if changed != there.tc_map(port):
@@ -67,10 +67,10 @@ def _tables(
         _together(key, field, port, base, wanted)
         if reference is None and config.get(PORT_MAP, {}).get(key) == {}:
             raise OfframpError(f"{PORT_MAP} {key}: is empty, and could not be put back; remove it first")
-        made = named(table, base, None if reference is None else plain(reference))
-        tables[table][made] = fields
+        object_name = named(table, base, None if reference is None else plain(reference))
+        tables[table][object_name] = fields
         like = "[" if reference is None and there.brackets else reference
-        tables[PORT_MAP].setdefault(key, {})[field] = alike(like, table, made)
+        tables[PORT_MAP].setdefault(key, {})[field] = alike(like, table, object_name)
     return {table: rows for table, rows in tables.items() if rows}
 
 

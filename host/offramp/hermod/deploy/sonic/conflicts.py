@@ -9,7 +9,7 @@ from offramp_base.errors import OfframpError
 
 
 def check(config: Config, tables: Config, name: str) -> None:
-    """Whether all objects of the plan ``name`` that are in ``config`` are those of ``tables``.
+    """Check that all objects of the plan ``name`` in ``config`` are those of ``tables``.
 
     Raises:
         OfframpError: the first that is not.

@@ -60,8 +60,8 @@ class SonicDevice:
             path = Path(folder) / "hermod.patch.json"
             path.write_text(json.dumps(operations, indent=2) + "\n", encoding="utf-8")
             _run("config", "apply-patch", str(path))
-        found = self.read()
-        wrong = next((table for table in TABLES if found.get(table, {}) != after.get(table, {})), None)
+        config = self.read()
+        wrong = next((table for table in TABLES if config.get(table, {}) != after.get(table, {})), None)
         if wrong is not None:
             raise OfframpError(f"SONiC: table {wrong} does not read back as it was written")
 

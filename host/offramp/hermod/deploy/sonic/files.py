@@ -23,7 +23,7 @@ class SonicFiles:
 
     Args:
         folder: where they go.
-        name: of the objects, and of the files in lower case.
+        name: name of the objects, and of the files in lower case.
         config_db: the switch's ``config_db.json``; None: a switch without any configuration.
 
     Raises:

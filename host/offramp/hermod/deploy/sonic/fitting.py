@@ -69,7 +69,7 @@ def fit(
         config: the configuration, without anything of this plan.
         plan: queues and thresholds.
         ports: which have the queues.
-        name: of the objects.
+        name: name of the objects.
         members: the job's ports; None: all.
         limits: peak rates of queues, and the rate that the lowest is guaranteed.
         replace: take all queues but lossless ones, and all DSCPs but those of lossless classes, from whoever has them.

@@ -32,9 +32,9 @@ class Own:
     of: str | None
 
 
-def own(table: str, name: str, found: str) -> Own | None:
-    """An object's name ``found``, parsed; None: the object is not of the plan called ``name``."""
-    match = re.fullmatch(re.escape(name) + _KINDS[table] + _PLACE, found)
+def own(table: str, name: str, key: str) -> Own | None:
+    """The parsed name of an object whose key is ``key``; None if it does not belong to the plan called ``name``."""
+    match = re.fullmatch(re.escape(name) + _KINDS[table] + _PLACE, key)
     if match is None:
         return None
     return Own(match["on"], match["of"] and match["of"].replace("@", "|"))
@@ -52,17 +52,17 @@ def named(table: str, base: str, on: str | None = None, of: str | None = None) -
     Raises:
         OfframpError: longer than the models allow.
     """
-    made = base + (f"_ON_{on}" if on else "") + (f"_OF_{of.replace('|', '@')}" if of else "")
-    if table != SCHEDULER and len(made) > MOST:
+    full_name = base + (f"_ON_{on}" if on else "") + (f"_OF_{of.replace('|', '@')}" if of else "")
+    if table != SCHEDULER and len(full_name) > MOST:
         raise OfframpError(
-            f"{table} {made}: {len(made)} characters, expected up to {MOST}; use a --name that is "
-            f"{len(made) - MOST} shorter"
+            f"{table} {full_name}: {len(full_name)} characters, expected up to {MOST}; use a --name that is "
+            f"{len(full_name) - MOST} shorter"
         )
-    return made
+    return full_name
 
 
 def check_name(name: str, config: Config) -> None:
-    """Whether a plan may be called ``name`` in ``config``.
+    """Check that a plan may be called ``name`` in ``config``.
 
     Raises:
         OfframpError: what it says can be mistaken, another plan is deployed, or somebody else's objects have the name.
@@ -81,14 +81,14 @@ def check_name(name: str, config: Config) -> None:
 
 def _plans(config: Config) -> list[str]:
     """Deployed plans: names that both maps and schedulers have, or that stand in place of foreign objects."""
-    found: dict[str, None] = {}
+    plans: dict[str, None] = {}
     for table in _KINDS:
         for key in config.get(table, {}):
             base, on, theirs = key.partition("_ON_")
             if on and theirs.partition("_OF_")[0] in config.get(table, {}):
-                found[re.sub(rf"({OTHER}|_\d)$", "", base)] = None
+                plans[re.sub(rf"({OTHER}|_\d)$", "", base)] = None
     for key in config.get(TC_MAP, {}):
         schedulers = config.get(SCHEDULER, {})
         if key in config.get(DSCP_MAP, {}) and any(own(SCHEDULER, key, name) for name in schedulers):
-            found[key] = None
-    return list(found)
+            plans[key] = None
+    return list(plans)

@@ -24,19 +24,19 @@ def diff(before: Config, after: Config) -> list[Operation]:
 
 
 def _changes(at: tuple[str, ...], before: Any, after: Any) -> list[Operation]:
-    found: list[Operation] = []
+    operations: list[Operation] = []
     for key in [*after, *(key for key in before if key not in after)]:
         path = (*at, key)
         if key not in after:
-            found.append({"op": "remove", "path": _pointer(path)})
+            operations.append({"op": "remove", "path": _pointer(path)})
         elif key not in before:
-            found.append({"op": "add", "path": _pointer(path), "value": after[key]})
+            operations.append({"op": "add", "path": _pointer(path), "value": after[key]})
         elif before[key] != after[key]:
             if isinstance(before[key], dict) and isinstance(after[key], dict):
-                found += _changes(path, before[key], after[key])
+                operations += _changes(path, before[key], after[key])
             else:
-                found.append({"op": "replace", "path": _pointer(path), "value": after[key]})
-    return found
+                operations.append({"op": "replace", "path": _pointer(path), "value": after[key]})
+    return operations
 
 
 def _pointer(path: tuple[str, ...]) -> str:

@@ -60,7 +60,7 @@ def bind_queues(
         config: without anything of ours.
         there: what it says.
         ports: ports with the queues.
-        name: of the objects.
+        name: name of the objects.
         served: by queue that the job takes.
         limits: what the queue of most other packets is guaranteed beside; its scheduler becomes a copy with the rate.
 
@@ -74,8 +74,8 @@ def bind_queues(
         for queue, how in served.items():
             cell = (start + port, queue)
             rated = rates({} if how.peak is None else {queue: how.peak}, queue, how.kept).get(queue)
-            made = own_name(name, queue) if rated else name
-            wanted["scheduler"][cell] = (made, {"type": "STRICT", **(rated or {})})
+            scheduler = own_name(name, queue) if rated else name
+            wanted["scheduler"][cell] = (scheduler, {"type": "STRICT", **(rated or {})})
             if how.mark is not None:
                 wanted["wred_profile"][cell] = (own_name(name, queue), profile(how.mark))
         if limits is not None and limits.lowest_bps is not None:
@@ -147,9 +147,9 @@ def _tables(
             if rows.get(key) == {}:
                 raise OfframpError(f"{QUEUE} {key}: is empty, and could not be put back; remove it first")
             of = origins.get(cell) if field == "scheduler" else None
-            made = named(table, base, None if reference is None else plain(reference), of)
-            tables[table][made] = fields
+            object_name = named(table, base, None if reference is None else plain(reference), of)
+            tables[table][object_name] = fields
             like = "[" if reference is None and there.brackets else reference
             at = key_of(cell) if cell in origins else key
-            tables[QUEUE].setdefault(at, {})[field] = alike(like, table, made)
+            tables[QUEUE].setdefault(at, {})[field] = alike(like, table, object_name)
     return {table: content for table, content in tables.items() if content}

@@ -33,20 +33,20 @@ def key_of(cell: Cell) -> str:
 
 def holding(config: Config, field: str) -> dict[Cell, list[str]]:
     """Keys of the rows of ``QUEUE`` that give a queue the ``field``, by queue."""
-    found: dict[Cell, list[str]] = {}
+    keys: dict[Cell, list[str]] = {}
     for key, fields in config.get(QUEUE, {}).items():
         for cell in cells(key) if field in fields else ():
-            found.setdefault(cell, []).append(key)
-    return found
+            keys.setdefault(cell, []).append(key)
+    return keys
 
 
 def bound(config: Config, port: str) -> dict[str, tuple[str, str]]:
     """Fields of ``PORT_QOS_MAP`` that a port has by itself or in a list: the row's key and the value."""
-    found = {}
+    of_port = {}
     for key, fields in config.get(PORT_MAP, {}).items():
         if port in key.split(","):
-            found.update({field: (key, value) for field, value in fields.items()})
-    return found
+            of_port.update({field: (key, value) for field, value in fields.items()})
+    return of_port
 
 
 def where(config: Config) -> str:

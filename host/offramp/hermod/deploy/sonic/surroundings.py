@@ -69,13 +69,13 @@ class Surroundings:
     @cached_property
     def reached_classes(self) -> set[int]:
         """Traffic classes that packets can be in, by any map that is bound on the switch."""
-        found = {0} if any(not self.dscp_map(port) for port in self._ports) else set()
+        classes = {0} if any(not self.dscp_map(port) for port in self._ports) else set()
         for table, name in references(self._config, "_to_tc_map"):
             there = self._map(table, name)
-            found |= {int(value) for value in there.values()}
+            classes |= {int(value) for value in there.values()}
             if table != DSCP_MAP or len(there) < CODES:
-                found.add(0)
-        return found
+                classes.add(0)
+        return classes
 
     @cached_property
     def classes(self) -> range:
@@ -102,7 +102,7 @@ class Surroundings:
     @cached_property
     def lossless_classes(self) -> set[int]:
         """Traffic classes of those queues, or of priority groups that PFC protects."""
-        found = set()
+        classes = set()
         for port in self._ports:
             queues = self._of_pfc(port, "pfc_to_queue_map", PFC_QUEUES)
             groups = {str(group) for group in self._of_pfc(port, "pfc_to_pg_map", PFC_GROUPS)}
@@ -110,8 +110,8 @@ class Surroundings:
             for one in range(_MOST_CLASSES):
                 said = self.tc_map(port).get(str(one))
                 if (int(said) if said else one) in queues or by_group.get(str(one)) in groups:
-                    found.add(one)
-        return found
+                    classes.add(one)
+        return classes
 
     def maps(self) -> list[str]:
         """The maps that ports are bound to, for messages."""

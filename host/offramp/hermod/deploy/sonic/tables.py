@@ -39,7 +39,7 @@ def tables_for(
     Args:
         plan: queues and thresholds.
         ports: ports with the queues.
-        name: of the objects.
+        name: name of the objects.
         members: the job's ports, whose DSCPs count; on the others each DSCP is best effort. None: all are the job's.
         limits: peak rates of queues, and the rate that the lowest is guaranteed, as it is served before all strict
             ones that have their own; None: neither.

@@ -40,10 +40,10 @@ class SonicTarget:
     """The ports of a switch, with the plan beside what is there.
 
     Args:
-        store: of the configuration.
+        store: where the configuration is read and written.
         plan: what they shall hold.
         ports: their names; none: all that the configuration has.
-        name: of the maps, the schedulers and the profiles.
+        name: name of the maps, the schedulers and the profiles.
         members, limits: as :func:`~offramp.hermod.deploy.sonic.tables.tables_for` takes them.
         take: all queues but lossless ones, whoever has them.
         carried: file of the plan with the DSCPs that packets carry, which is there while they differ from the plan's.
@@ -89,8 +89,8 @@ class SonicTarget:
 
     def _fit(self, config: Config) -> Fitted:
         base = without(config, self._object)
-        told: dict[str, Any] = {"members": self._members, "limits": self._limits, "replace": self._take}
-        fitted = fit(base, self._plan, self._ports, self._object, **told)
+        options: dict[str, Any] = {"members": self._members, "limits": self._limits, "replace": self._take}
+        fitted = fit(base, self._plan, self._ports, self._object, **options)
         validate(fitted.tables, fitted.onto(base))
         return fitted
 
@@ -110,7 +110,7 @@ class SonicTarget:
 
     def differences(self) -> list[Difference]:
         """Differences field by field; the rest of the switch's configuration does not count."""
-        config, found = self._store.read(), []
+        config, differences = self._store.read(), []
         there, fitted = self.deployed(), self._fit(config)
         for table, rows in fitted.tables.items():
             for key in [*rows, *(key for key in there.get(table, {}) if key not in rows)]:
@@ -118,14 +118,14 @@ class SonicTarget:
                 held = config.get(table, {}).get(key, {})
                 extra = {} if table in (QUEUE, PORT_MAP) and planned else held
                 names = [*planned, *(name for name in extra if name not in planned)]
-                found += [
+                differences += [
                     Difference(f"{table} {key}: {name}", planned.get(name), held.get(name))
                     for name in names
                     if planned.get(name) != held.get(name)
                 ]
         for table in there.keys() - fitted.tables.keys():
-            found += [Difference(f"{table} {key}", None, "is there") for key in there[table]]
-        return found
+            differences += [Difference(f"{table} {key}", None, "is there") for key in there[table]]
+        return differences
 
     def apply(self, *, replace: bool = False) -> bool:
         """Apply the plan as one patch; whether anything changed."""

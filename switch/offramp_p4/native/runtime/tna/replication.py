@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packet replication engine, as in :mod:`offramp_p4.tna.replication`.
 
-A tree is a list of choices: of one node, or of those of an ECMP group, which a hash picks one from. The members of a
-node are choices of ports: of one, or of those of a link aggregation group.
+A tree is a list of choices, each of one node or of an ECMP group, from which a hash picks a node. The members of a
+node are choices as well, each of one port or of a link aggregation group.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from offramp.fpga.sources import closure
+from offramp.fpga.sources import closure, include_option
 from offramp.fpga.tools import run_tool
 from offramp_base.errors import OfframpError
 
@@ -53,7 +53,7 @@ def counterexample(
     reads = " ".join(str(path) for path in files)
     clocking = "clk2fflogic" if clocks else "async2sync"
     script = (
-        f"read_verilog -formal -sv {reads}; {f'chparam {values} {checker}; ' if values else ''}"
+        f"read_verilog -formal -sv {include_option()} {reads}; {f'chparam {values} {checker}; ' if values else ''}"
         f"prep -flatten -top {checker}; memory_map; opt -full; {clocking}; {_STEPS}; "
         f"select -assert-min 1 t:$assert; write_aiger -zinit {checker}.aig"
     )

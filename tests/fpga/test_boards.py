@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bitstreams and boards: the ECP5 demonstrator for real, vendors' projects complete, nothing written unasked."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 from offramp_pynq import cores
 from typer.testing import CliRunner
 
-from offramp.fpga import boards, overlay
+from offramp.fpga import boards, overlay, sources
 from offramp.fpga.boards import BOARDS, board_sources, build, check_bitstream
 from offramp.fpga.card_parameters import RULES
 from offramp.fpga.kernels import arguments, memory_ports, ways, write_kernel
@@ -63,7 +64,7 @@ def test_a_vendors_project_has_all_its_sources(name, tmp_path, monkeypatch):
     assert built.project_only
     assert all(path.is_file() for path in built.files)
     names = {path.name for path in built.files}
-    assert {"project.tcl", "kvs_lookup.sv", "kvs_lookup_regs.sv", "reduce.sv", "fp32_add.sv"} <= names
+    assert {"project.tcl", "kvs_lookup.sv", "kvs_lookup_regs.sv", "reduce.sv", "fp32_add.sv", "axi.svh"} <= names
 
 
 VIVADO = """
@@ -155,6 +156,29 @@ def test_drivers_and_overlays_know_the_same_streams_and_memories(name):
     pairs = dict(zip(overlay.DMAS[name], map(tuple, ways(engine)), strict=True))
     assert pairs == cores.DMAS[name]
     assert tuple(memory_ports(engine)) == cores.MEMORY_PORTS.get(name, ())
+
+
+@pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
+@pytest.mark.parametrize("name", [*sorted(overlay.DMAS), "path_router", "kernel_shell", "udp_card", "udp_card_cmac"])
+def test_ports_are_those_that_yosys_reads(name, tmp_path):
+    """Our reader of macros against a preprocessor that is not ours."""
+    source, read = sources.modules()[name], tmp_path / "read.json"
+    script = f"read_verilog -sv -lib {sources.include_option()} {source}; write_json {read}"
+    subprocess.run(["yosys", "-q", "-p", script], check=True, capture_output=True, timeout=60)
+    expected = {
+        port: (entry["direction"], len(entry["bits"]))
+        for port, entry in json.loads(read.read_text())["modules"][name]["ports"].items()
+    }
+    engine = interface_of(name, {})
+    assert {port.name: (port.direction, bits(port.width, engine.parameters)) for port in engine.ports} == expected
+
+
+def bits(width, parameters):
+    """Bits of a port whose width is written with parameters."""
+    for parameter, value in parameters.items():
+        width = re.sub(rf"\b{parameter}\b", value, width)
+    highest = re.fullmatch(r"\[([\d+*/ -]+):0\]|", width)[1]
+    return eval(highest.replace("/", "//")) + 1 if highest else 1
 
 
 @pytest.mark.parametrize("name", BOARDS["pynq-z2"].overlay)

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The card on a board: its resets, its light, and one RGMII PHY. The top of boards whose clock is the engines'.
+`include "udp.svh"
 module ethernet_board #(
-    parameter [31:0] ADDRESS = 32'hC0A80132,
-    // The card's parameters (udp_card), set by `offramp fpga build --parameter`.
-    parameter FLOAT32S        = 1,
-    parameter PAGES           = 0,
-    parameter AGGREGATORS     = 0,
-    parameter VERTICES        = 1024,
-    parameter EDGES           = 1024,
-    parameter EBS_LINES       = 0,
-    parameter QUANTPACK_DEPTH = 0,
+    `BOARD_PARAMETERS(0),
     // Delay of the pins, for a PHY that adds none itself: 80 is 2 ns.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
@@ -34,14 +27,7 @@ module ethernet_board #(
   assign phy_rst_n = |count[21:18];
 
   udp_card #(
-      .ADDRESS(ADDRESS),
-      .FLOAT32S(FLOAT32S),
-      .PAGES(PAGES),
-      .AGGREGATORS(AGGREGATORS),
-      .VERTICES(VERTICES),
-      .EDGES(EDGES),
-      .EBS_LINES(EBS_LINES),
-      .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
+      `BOARD_VALUES,
       .RX_DELAY(RX_DELAY),
       .TX_DELAY(TX_DELAY)
   ) card (.*);

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The card on an ECPIX-5 with an ECP5-5G 85F: engines at a quarter of the board's 100 MHz.
+`include "udp.svh"
 module ecpix_5 #(
-    parameter [31:0] ADDRESS  = 32'hC0A80132,
-    // The card's parameters (udp_card), set by `offramp fpga build --parameter`.
-    parameter FLOAT32S        = 1,
-    parameter PAGES           = 2,
-    parameter AGGREGATORS     = 0,
-    parameter VERTICES        = 1024,
-    parameter EDGES           = 1024,
-    parameter EBS_LINES       = 0,
-    parameter QUANTPACK_DEPTH = 0
+    `BOARD_PARAMETERS(2)
 ) (
     input  wire       clk_100mhz,
     output wire       phy_rst_n,
@@ -28,14 +21,7 @@ module ecpix_5 #(
   end
 
   ethernet_board #(
-      .ADDRESS(ADDRESS),
-      .FLOAT32S(FLOAT32S),
-      .PAGES(PAGES),
-      .AGGREGATORS(AGGREGATORS),
-      .VERTICES(VERTICES),
-      .EDGES(EDGES),
-      .EBS_LINES(EBS_LINES),
-      .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
+      `BOARD_VALUES,
       .TX_DELAY(80)  // the PHY delays what it gives itself
   ) board (.*);
 endmodule

@@ -4,7 +4,7 @@
 # which engines there are. DDR and pins of the processor stay as the board's boot loader has set them.
 source engines.tcl
 create_project engines project -part xc7z020clg400-1 -force
-add_files [concat [glob *.sv] [glob *.v]]
+add_files [concat [glob *.sv] [glob *.svh] [glob *.v]]
 update_compile_order -fileset sources_1
 create_bd_design engines
 

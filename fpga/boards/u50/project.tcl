@@ -4,7 +4,7 @@
 source kernels.tcl
 foreach {kernel memories arguments} $kernels {
     create_project $kernel project_$kernel -part xcu50-fsvh2104-2-e -force
-    add_files [glob *.sv]
+    add_files [concat [glob *.sv] [glob *.svh]]
     set_property top $kernel [current_fileset]
     update_compile_order -fileset sources_1
     ipx::package_project -root_dir packaged_$kernel -vendor offramp -library engines -taxonomy /KernelIP -import_files

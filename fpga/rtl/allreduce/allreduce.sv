@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // aggregate with its registers, between what a MAC receives and what it sends: takes the packets that are for the switch
 // and leaves all other frames alone.
+`include "axi.svh"
 module allreduce #(
     // Pages of 256 slots, a power of two.
     parameter PAGES = 1
 ) (
     input  wire         clk,
     input  wire         rst,
-    input  wire [  7:0] s_axil_awaddr,
-    input  wire         s_axil_awvalid,
-    output wire         s_axil_awready,
-    input  wire [ 31:0] s_axil_wdata,
-    input  wire         s_axil_wvalid,
-    output wire         s_axil_wready,
-    output wire         s_axil_bvalid,
-    input  wire [  7:0] s_axil_araddr,
-    input  wire         s_axil_arvalid,
-    output wire         s_axil_arready,
-    output wire [ 31:0] s_axil_rdata,
-    output wire         s_axil_rvalid,
+    `AXIL_PORTS(s_axil),
     input  wire [127:0] in_data,
     input  wire [  3:0] in_count,
     input  wire         in_last,
@@ -78,13 +68,6 @@ module allreduce #(
 
   allreduce_regs regs (
       .*,
-      .s_axil_awprot(3'b0),
-      .s_axil_wstrb(4'hF),
-      .s_axil_bready(1'b1),
-      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
-      .s_axil_arprot(3'b0),
-      .s_axil_rready(1'b1),
-      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .hwif_out_clear_page(clear_page),
       .hwif_out_clear_start(clear),
       .hwif_in_status_busy(busy),

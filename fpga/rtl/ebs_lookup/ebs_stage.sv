@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of the three reads of a look-up: items pass in order, and those that ask wait for their line from memory. An item is
 // handed on together with its line one cycle or more after the line came.
+`include "axi.svh"
 module ebs_stage #(
     // Bits of an item.
     parameter ITEM   = 64,
@@ -18,16 +19,7 @@ module ebs_stage #(
     input  wire [    63:0] in_address,
     input  wire            in_valid,
     output wire            in_ready,
-    output wire [    63:0] m_axi_araddr,
-    output wire [     7:0] m_axi_arlen,
-    output wire [     2:0] m_axi_arsize,
-    output wire [     1:0] m_axi_arburst,
-    output wire            m_axi_arvalid,
-    input  wire            m_axi_arready,
-    input  wire [LINE-1:0] m_axi_rdata,
-    input  wire [     1:0] m_axi_rresp,
-    input  wire            m_axi_rvalid,
-    output wire            m_axi_rready,
+    `AXI_READS(m_axi, LINE),
     output wire [ITEM-1:0] out_item,
     output wire            out_asked,
     output wire [LINE-1:0] out_line,

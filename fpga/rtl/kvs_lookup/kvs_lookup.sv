@@ -6,6 +6,7 @@
 // one over each memory port, in order; FLIGHT keys may wait for memory, so that a look-up takes a cycle as long as
 // FLIGHT is not below the memory's latency. Latency: 10 cycles and the memory's, from a packet's first beat to the last of
 // its answer, for one key.
+`include "axi.svh"
 module kvs_lookup #(
     // Bits of a beat, a multiple of 64, 128 or more.
     parameter WIDTH  = 512,
@@ -14,59 +15,13 @@ module kvs_lookup #(
     // 1: lines are registered when they come; 0: memories that hold them (line_memory) save 1,028 bits for each port.
     parameter LINE_BUFFERS = 1
 ) (
-    input  wire               clk,
-    input  wire               rst,
-    input  wire [        7:0] s_axil_awaddr,
-    input  wire [        2:0] s_axil_awprot,
-    input  wire               s_axil_awvalid,
-    output wire               s_axil_awready,
-    input  wire [       31:0] s_axil_wdata,
-    input  wire [        3:0] s_axil_wstrb,
-    input  wire               s_axil_wvalid,
-    output wire               s_axil_wready,
-    output wire [        1:0] s_axil_bresp,
-    output wire               s_axil_bvalid,
-    input  wire               s_axil_bready,
-    input  wire [        7:0] s_axil_araddr,
-    input  wire [        2:0] s_axil_arprot,
-    input  wire               s_axil_arvalid,
-    output wire               s_axil_arready,
-    output wire [       31:0] s_axil_rdata,
-    output wire [        1:0] s_axil_rresp,
-    output wire               s_axil_rvalid,
-    input  wire               s_axil_rready,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready,
-    output wire [       63:0] m_axi_0_araddr,
-    output wire [        7:0] m_axi_0_arlen,
-    output wire [        2:0] m_axi_0_arsize,
-    output wire [        1:0] m_axi_0_arburst,
-    output wire               m_axi_0_arvalid,
-    input  wire               m_axi_0_arready,
-    input  wire [      511:0] m_axi_0_rdata,
-    input  wire [        1:0] m_axi_0_rresp,
-    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_0_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
-    input  wire               m_axi_0_rvalid,
-    output wire               m_axi_0_rready,
-    output wire [       63:0] m_axi_1_araddr,
-    output wire [        7:0] m_axi_1_arlen,
-    output wire [        2:0] m_axi_1_arsize,
-    output wire [        1:0] m_axi_1_arburst,
-    output wire               m_axi_1_arvalid,
-    input  wire               m_axi_1_arready,
-    input  wire [      511:0] m_axi_1_rdata,
-    input  wire [        1:0] m_axi_1_rresp,
-    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_1_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
-    input  wire               m_axi_1_rvalid,
-    output wire               m_axi_1_rready
+    input  wire clk,
+    input  wire rst,
+    `AXIL_PORTS(s_axil),
+    `AXIS_IN(s_axis, WIDTH),
+    `AXIS_OUT(m_axis, WIDTH),
+    `AXI_READS(m_axi_0, 512),
+    `AXI_READS(m_axi_1, 512)
 );
   wire cancel;
   wire [31:0] base_low, base_high, mask;
@@ -118,16 +73,7 @@ module kvs_lookup #(
       .line(line_0),
       .line_valid(line_0_valid),
       .line_ready(line_0_ready),
-      .m_axi_araddr(m_axi_0_araddr),
-      .m_axi_arlen(m_axi_0_arlen),
-      .m_axi_arsize(m_axi_0_arsize),
-      .m_axi_arburst(m_axi_0_arburst),
-      .m_axi_arvalid(m_axi_0_arvalid),
-      .m_axi_arready(m_axi_0_arready),
-      .m_axi_rdata(m_axi_0_rdata),
-      .m_axi_rresp(m_axi_0_rresp),
-      .m_axi_rvalid(m_axi_0_rvalid),
-      .m_axi_rready(m_axi_0_rready)
+      `AXI_READS_JOIN(m_axi, m_axi_0)
   );
 
   kvs_port #(
@@ -142,16 +88,7 @@ module kvs_lookup #(
       .line(line_1),
       .line_valid(line_1_valid),
       .line_ready(line_1_ready),
-      .m_axi_araddr(m_axi_1_araddr),
-      .m_axi_arlen(m_axi_1_arlen),
-      .m_axi_arsize(m_axi_1_arsize),
-      .m_axi_arburst(m_axi_1_arburst),
-      .m_axi_arvalid(m_axi_1_arvalid),
-      .m_axi_arready(m_axi_1_arready),
-      .m_axi_rdata(m_axi_1_rdata),
-      .m_axi_rresp(m_axi_1_rresp),
-      .m_axi_rvalid(m_axi_1_rvalid),
-      .m_axi_rready(m_axi_1_rready)
+      `AXI_READS_JOIN(m_axi, m_axi_1)
   );
 
   wire head_end, head_valid, head_ready;

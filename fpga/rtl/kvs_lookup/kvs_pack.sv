@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts addresses together into beats, and ends each packet with a completion.
+`include "axi.svh"
 module kvs_pack #(
     // Bits of a beat, a multiple of 64, 128 or more.
     parameter WIDTH = 512
@@ -14,11 +15,7 @@ module kvs_pack #(
     input  wire [       63:0] token_word,
     input  wire               token_valid,
     output wire               token_ready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    `AXIS_OUT(m_axis, WIDTH)
 );
   localparam KEYS = WIDTH / 64;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes request packets apart: a token for each key, and one for the end of each packet with its status and number.
+`include "axi.svh"
 module kvs_parse #(
     // Bits of a beat, a multiple of 64, 128 or more.
     parameter WIDTH = 512
@@ -8,11 +9,7 @@ module kvs_parse #(
     input  wire               rst,
     input  wire               cancel,
     output wire               idle,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready,
+    `AXIS_IN(s_axis, WIDTH),
     output wire               token_end,
     output wire [        7:0] token_status,
     output wire [       63:0] token_word,     // key, or the request's number

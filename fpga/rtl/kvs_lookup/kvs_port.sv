@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of a key's two reads: hashes the key, asks for its line, and holds the line until the other one is there.
+`include "axi.svh"
 module kvs_port #(
     // Reflected polynomial of the hash.
     parameter [31:0] POLYNOMIAL = 32'h82F63B78,
@@ -16,16 +17,7 @@ module kvs_port #(
     output wire [513:0] line,
     output wire         line_valid,
     input  wire         line_ready,
-    output wire [ 63:0] m_axi_araddr,
-    output wire [  7:0] m_axi_arlen,
-    output wire [  2:0] m_axi_arsize,
-    output wire [  1:0] m_axi_arburst,
-    output wire         m_axi_arvalid,
-    input  wire         m_axi_arready,
-    input  wire [511:0] m_axi_rdata,
-    input  wire [  1:0] m_axi_rresp,
-    input  wire         m_axi_rvalid,
-    output wire         m_axi_rready
+    `AXI_READS(m_axi, 512)
 );
   wire [31:0] hash, bucket;
   wire bucket_valid, bucket_ready;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers descriptors in order: those that move nothing at once, others when their copy is done.
+`include "axi.svh"
 module dma_complete #(
     // Bits of a beat, 128 or more.
     parameter WIDTH = 512
@@ -16,11 +17,7 @@ module dma_complete #(
     input  wire               job_moves,
     input  wire [       31:0] job_length,
     input  wire [       63:0] job_number,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    `AXIS_OUT(m_axis, WIDTH)
 );
 
   wire aborted = job_moves && !done_valid && flush;

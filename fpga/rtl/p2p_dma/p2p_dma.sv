@@ -5,6 +5,7 @@
 // Reads run ahead of writes by up to DEPTH lines; a copy whose source may be what an earlier one still writes waits for it.
 // A beat a cycle within a copy. The first beat is written 13 cycles and a read's latency after the descriptor came. An
 // abort ends bursts that have begun, writes nothing more and completes everything with ABORTED.
+`include "axi.svh"
 module p2p_dma #(
     // Bits of a beat and of a line of all memories, a power of two, 256 or more.
     parameter WIDTH = 512,
@@ -15,112 +16,17 @@ module p2p_dma #(
     // Descriptors that are accepted and not completed, a power of two, 2 to 128.
     parameter QUEUE = 16
 ) (
-    input  wire               clk,
-    input  wire               rst,
-    input  wire [        7:0] s_axil_awaddr,
-    input  wire [        2:0] s_axil_awprot,
-    input  wire               s_axil_awvalid,
-    output wire               s_axil_awready,
-    input  wire [       31:0] s_axil_wdata,
-    input  wire [        3:0] s_axil_wstrb,
-    input  wire               s_axil_wvalid,
-    output wire               s_axil_wready,
-    output wire [        1:0] s_axil_bresp,
-    output wire               s_axil_bvalid,
-    input  wire               s_axil_bready,
-    input  wire [        7:0] s_axil_araddr,
-    input  wire [        2:0] s_axil_arprot,
-    input  wire               s_axil_arvalid,
-    output wire               s_axil_arready,
-    output wire [       31:0] s_axil_rdata,
-    output wire [        1:0] s_axil_rresp,
-    output wire               s_axil_rvalid,
-    input  wire               s_axil_rready,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready,
-    output wire [       63:0] m_axi_host_araddr,
-    output wire [        7:0] m_axi_host_arlen,
-    output wire [        2:0] m_axi_host_arsize,
-    output wire [        1:0] m_axi_host_arburst,
-    output wire               m_axi_host_arvalid,
-    input  wire               m_axi_host_arready,
-    input  wire [  WIDTH-1:0] m_axi_host_rdata,
-    input  wire [        1:0] m_axi_host_rresp,
-    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_host_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
-    input  wire               m_axi_host_rvalid,
-    output wire               m_axi_host_rready,
-    output wire [       63:0] m_axi_host_awaddr,
-    output wire [        7:0] m_axi_host_awlen,
-    output wire [        2:0] m_axi_host_awsize,
-    output wire [        1:0] m_axi_host_awburst,
-    output wire               m_axi_host_awvalid,
-    input  wire               m_axi_host_awready,
-    output wire [  WIDTH-1:0] m_axi_host_wdata,
-    output wire [WIDTH/8-1:0] m_axi_host_wstrb,
-    output wire               m_axi_host_wlast,
-    output wire               m_axi_host_wvalid,
-    input  wire               m_axi_host_wready,
-    input  wire [        1:0] m_axi_host_bresp,
-    input  wire               m_axi_host_bvalid,
-    output wire               m_axi_host_bready,
-    output wire [       63:0] m_axi_acc_araddr,
-    output wire [        7:0] m_axi_acc_arlen,
-    output wire [        2:0] m_axi_acc_arsize,
-    output wire [        1:0] m_axi_acc_arburst,
-    output wire               m_axi_acc_arvalid,
-    input  wire               m_axi_acc_arready,
-    input  wire [  WIDTH-1:0] m_axi_acc_rdata,
-    input  wire [        1:0] m_axi_acc_rresp,
-    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_acc_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
-    input  wire               m_axi_acc_rvalid,
-    output wire               m_axi_acc_rready,
-    output wire [       63:0] m_axi_acc_awaddr,
-    output wire [        7:0] m_axi_acc_awlen,
-    output wire [        2:0] m_axi_acc_awsize,
-    output wire [        1:0] m_axi_acc_awburst,
-    output wire               m_axi_acc_awvalid,
-    input  wire               m_axi_acc_awready,
-    output wire [  WIDTH-1:0] m_axi_acc_wdata,
-    output wire [WIDTH/8-1:0] m_axi_acc_wstrb,
-    output wire               m_axi_acc_wlast,
-    output wire               m_axi_acc_wvalid,
-    input  wire               m_axi_acc_wready,
-    input  wire [        1:0] m_axi_acc_bresp,
-    input  wire               m_axi_acc_bvalid,
-    output wire               m_axi_acc_bready,
-    output wire [       63:0] m_axi_nic_araddr,
-    output wire [        7:0] m_axi_nic_arlen,
-    output wire [        2:0] m_axi_nic_arsize,
-    output wire [        1:0] m_axi_nic_arburst,
-    output wire               m_axi_nic_arvalid,
-    input  wire               m_axi_nic_arready,
-    input  wire [  WIDTH-1:0] m_axi_nic_rdata,
-    input  wire [        1:0] m_axi_nic_rresp,
-    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_nic_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
-    input  wire               m_axi_nic_rvalid,
-    output wire               m_axi_nic_rready,
-    output wire [       63:0] m_axi_nic_awaddr,
-    output wire [        7:0] m_axi_nic_awlen,
-    output wire [        2:0] m_axi_nic_awsize,
-    output wire [        1:0] m_axi_nic_awburst,
-    output wire               m_axi_nic_awvalid,
-    input  wire               m_axi_nic_awready,
-    output wire [  WIDTH-1:0] m_axi_nic_wdata,
-    output wire [WIDTH/8-1:0] m_axi_nic_wstrb,
-    output wire               m_axi_nic_wlast,
-    output wire               m_axi_nic_wvalid,
-    input  wire               m_axi_nic_wready,
-    input  wire [        1:0] m_axi_nic_bresp,
-    input  wire               m_axi_nic_bvalid,
-    output wire               m_axi_nic_bready
+    input  wire clk,
+    input  wire rst,
+    `AXIL_PORTS(s_axil),
+    `AXIS_IN(s_axis, WIDTH),
+    `AXIS_OUT(m_axis, WIDTH),
+    `AXI_READS(m_axi_host, WIDTH),
+    `AXI_WRITES(m_axi_host, WIDTH),
+    `AXI_READS(m_axi_acc, WIDTH),
+    `AXI_WRITES(m_axi_acc, WIDTH),
+    `AXI_READS(m_axi_nic, WIDTH),
+    `AXI_WRITES(m_axi_nic, WIDTH)
 );
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
@@ -193,54 +99,27 @@ module p2p_dma #(
   wire [LANES-1:0] wstrb;
   wire wlast;
 
-  assign m_axi_host_araddr  = araddr;
-  assign m_axi_host_arlen   = arlen;
-  assign m_axi_host_arsize  = SIZE;
-  assign m_axi_host_arburst = 2'b01;
-  assign m_axi_host_arvalid = arvalid[0];
-  assign m_axi_host_rready  = rready[0];
-  assign m_axi_host_awaddr  = awaddr;
-  assign m_axi_host_awlen   = awlen;
-  assign m_axi_host_awsize  = SIZE;
-  assign m_axi_host_awburst = 2'b01;
-  assign m_axi_host_awvalid = awvalid[0];
-  assign m_axi_host_wdata   = wdata;
-  assign m_axi_host_wstrb   = wstrb;
-  assign m_axi_host_wlast   = wlast;
-  assign m_axi_host_wvalid  = wvalid[0];
-  assign m_axi_host_bready  = bready[0];
-  assign m_axi_acc_araddr  = araddr;
-  assign m_axi_acc_arlen   = arlen;
-  assign m_axi_acc_arsize  = SIZE;
-  assign m_axi_acc_arburst = 2'b01;
-  assign m_axi_acc_arvalid = arvalid[1];
-  assign m_axi_acc_rready  = rready[1];
-  assign m_axi_acc_awaddr  = awaddr;
-  assign m_axi_acc_awlen   = awlen;
-  assign m_axi_acc_awsize  = SIZE;
-  assign m_axi_acc_awburst = 2'b01;
-  assign m_axi_acc_awvalid = awvalid[1];
-  assign m_axi_acc_wdata   = wdata;
-  assign m_axi_acc_wstrb   = wstrb;
-  assign m_axi_acc_wlast   = wlast;
-  assign m_axi_acc_wvalid  = wvalid[1];
-  assign m_axi_acc_bready  = bready[1];
-  assign m_axi_nic_araddr  = araddr;
-  assign m_axi_nic_arlen   = arlen;
-  assign m_axi_nic_arsize  = SIZE;
-  assign m_axi_nic_arburst = 2'b01;
-  assign m_axi_nic_arvalid = arvalid[2];
-  assign m_axi_nic_rready  = rready[2];
-  assign m_axi_nic_awaddr  = awaddr;
-  assign m_axi_nic_awlen   = awlen;
-  assign m_axi_nic_awsize  = SIZE;
-  assign m_axi_nic_awburst = 2'b01;
-  assign m_axi_nic_awvalid = awvalid[2];
-  assign m_axi_nic_wdata   = wdata;
-  assign m_axi_nic_wstrb   = wstrb;
-  assign m_axi_nic_wlast   = wlast;
-  assign m_axi_nic_wvalid  = wvalid[2];
-  assign m_axi_nic_bready  = bready[2];
+  // Connects a memory, by its number.
+  `define DMA_MEMORY(NUMBER, BUS) \
+  assign BUS``_araddr = araddr; \
+  assign BUS``_arlen = arlen; \
+  assign BUS``_arsize = SIZE; \
+  assign BUS``_arburst = 2'b01; \
+  assign BUS``_arvalid = arvalid[NUMBER]; \
+  assign BUS``_rready = rready[NUMBER]; \
+  assign BUS``_awaddr = awaddr; \
+  assign BUS``_awlen = awlen; \
+  assign BUS``_awsize = SIZE; \
+  assign BUS``_awburst = 2'b01; \
+  assign BUS``_awvalid = awvalid[NUMBER]; \
+  assign BUS``_wdata = wdata; \
+  assign BUS``_wstrb = wstrb; \
+  assign BUS``_wlast = wlast; \
+  assign BUS``_wvalid = wvalid[NUMBER]; \
+  assign BUS``_bready = bready[NUMBER];
+  `DMA_MEMORY(0, m_axi_host)
+  `DMA_MEMORY(1, m_axi_acc)
+  `DMA_MEMORY(2, m_axi_nic)
 
   wire [WIDTH+1:0] came, line;
   wire came_valid, line_valid, line_ready;

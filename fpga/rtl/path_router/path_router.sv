@@ -5,6 +5,7 @@
 // Each pair of ports has a queue of its own, so a packet that waits for its port holds up nothing on another way, as long
 // as senders watch *_room: bit p says that the queue to port p has room for a packet of PACKET beats. Packets stay whole,
 // and those of a pair keep their order. Every port takes and gives a beat in each cycle; latency 3 cycles.
+`include "axi.svh"
 module path_router #(
     // Bits of a beat, a multiple of 8.
     parameter WIDTH = 512,
@@ -15,75 +16,25 @@ module path_router #(
     // Models that can be chosen, bit 0 direct, bit 1 on-path, bit 2 off-path: muxes of the others are left out.
     parameter [2:0] MODELS = 3'b111
 ) (
-    input  wire               clk,
-    input  wire               rst,
-    input  wire [        7:0] s_axil_awaddr,
-    input  wire [        2:0] s_axil_awprot,
-    input  wire               s_axil_awvalid,
-    output wire               s_axil_awready,
-    input  wire [       31:0] s_axil_wdata,
-    input  wire [        3:0] s_axil_wstrb,
-    input  wire               s_axil_wvalid,
-    output wire               s_axil_wready,
-    output wire [        1:0] s_axil_bresp,
-    output wire               s_axil_bvalid,
-    input  wire               s_axil_bready,
-    input  wire [        7:0] s_axil_araddr,
-    input  wire [        2:0] s_axil_arprot,
-    input  wire               s_axil_arvalid,
-    output wire               s_axil_arready,
-    output wire [       31:0] s_axil_rdata,
-    output wire [        1:0] s_axil_rresp,
-    output wire               s_axil_rvalid,
-    input  wire               s_axil_rready,
-    input  wire [  WIDTH-1:0] s_axis_ep0_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_ep0_tkeep,
-    input  wire               s_axis_ep0_tlast,
-    input  wire [        1:0] s_axis_ep0_tdest,
-    input  wire               s_axis_ep0_tvalid,
-    output wire               s_axis_ep0_tready,
-    output wire [        3:0] s_axis_ep0_room,
-    output wire [  WIDTH-1:0] m_axis_ep0_tdata,
-    output wire [WIDTH/8-1:0] m_axis_ep0_tkeep,
-    output wire               m_axis_ep0_tlast,
-    output wire               m_axis_ep0_tvalid,
-    input  wire               m_axis_ep0_tready,
-    input  wire [  WIDTH-1:0] s_axis_ep1_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_ep1_tkeep,
-    input  wire               s_axis_ep1_tlast,
-    input  wire [        1:0] s_axis_ep1_tdest,
-    input  wire               s_axis_ep1_tvalid,
-    output wire               s_axis_ep1_tready,
-    output wire [        3:0] s_axis_ep1_room,
-    output wire [  WIDTH-1:0] m_axis_ep1_tdata,
-    output wire [WIDTH/8-1:0] m_axis_ep1_tkeep,
-    output wire               m_axis_ep1_tlast,
-    output wire               m_axis_ep1_tvalid,
-    input  wire               m_axis_ep1_tready,
-    input  wire [  WIDTH-1:0] s_axis_acc_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_acc_tkeep,
-    input  wire               s_axis_acc_tlast,
-    input  wire [        1:0] s_axis_acc_tdest,
-    input  wire               s_axis_acc_tvalid,
-    output wire               s_axis_acc_tready,
-    output wire [        3:0] s_axis_acc_room,
-    output wire [  WIDTH-1:0] m_axis_acc_tdata,
-    output wire [WIDTH/8-1:0] m_axis_acc_tkeep,
-    output wire               m_axis_acc_tlast,
-    output wire               m_axis_acc_tvalid,
-    input  wire               m_axis_acc_tready,
-    input  wire [  WIDTH-1:0] s_axis_nic_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_nic_tkeep,
-    input  wire               s_axis_nic_tlast,
-    input  wire [        1:0] s_axis_nic_tdest,
-    input  wire               s_axis_nic_tvalid,
-    output wire               s_axis_nic_tready,
-    output wire [        3:0] s_axis_nic_room,
-    output wire [  WIDTH-1:0] m_axis_nic_tdata,
-    output wire [WIDTH/8-1:0] m_axis_nic_tkeep,
-    output wire               m_axis_nic_tlast,
-    output wire               m_axis_nic_tvalid,
-    input  wire               m_axis_nic_tready
+    input  wire clk,
+    input  wire rst,
+    `AXIL_PORTS(s_axil),
+    `AXIS_IN(s_axis_ep0, WIDTH),
+    input wire [1:0] s_axis_ep0_tdest,
+    output wire [3:0] s_axis_ep0_room,
+    `AXIS_OUT(m_axis_ep0, WIDTH),
+    `AXIS_IN(s_axis_ep1, WIDTH),
+    input wire [1:0] s_axis_ep1_tdest,
+    output wire [3:0] s_axis_ep1_room,
+    `AXIS_OUT(m_axis_ep1, WIDTH),
+    `AXIS_IN(s_axis_acc, WIDTH),
+    input wire [1:0] s_axis_acc_tdest,
+    output wire [3:0] s_axis_acc_room,
+    `AXIS_OUT(m_axis_acc, WIDTH),
+    `AXIS_IN(s_axis_nic, WIDTH),
+    input wire [1:0] s_axis_nic_tdest,
+    output wire [3:0] s_axis_nic_room,
+    `AXIS_OUT(m_axis_nic, WIDTH)
 );
   localparam BEAT = WIDTH + WIDTH / 8 + 1;
 
@@ -119,45 +70,21 @@ module path_router #(
     endcase
   endfunction
 
-  assign in_beat[0*BEAT+:BEAT] = {s_axis_ep0_tlast, s_axis_ep0_tkeep, s_axis_ep0_tdata};
-  assign in_last[0] = s_axis_ep0_tlast;
-  assign in_destination[0+:2] = s_axis_ep0_tdest;
-  assign in_valid[0] = s_axis_ep0_tvalid;
-  assign s_axis_ep0_tready = in_ready[0];
-  assign s_axis_ep0_room = room[0+:4];
-  assign {m_axis_ep0_tlast, m_axis_ep0_tkeep, m_axis_ep0_tdata} = out_beat[0*BEAT+:BEAT];
-  assign m_axis_ep0_tvalid = out_valid[0];
-  assign out_ready[0] = m_axis_ep0_tready;
-
-  assign in_beat[1*BEAT+:BEAT] = {s_axis_ep1_tlast, s_axis_ep1_tkeep, s_axis_ep1_tdata};
-  assign in_last[1] = s_axis_ep1_tlast;
-  assign in_destination[2+:2] = s_axis_ep1_tdest;
-  assign in_valid[1] = s_axis_ep1_tvalid;
-  assign s_axis_ep1_tready = in_ready[1];
-  assign s_axis_ep1_room = room[4+:4];
-  assign {m_axis_ep1_tlast, m_axis_ep1_tkeep, m_axis_ep1_tdata} = out_beat[1*BEAT+:BEAT];
-  assign m_axis_ep1_tvalid = out_valid[1];
-  assign out_ready[1] = m_axis_ep1_tready;
-
-  assign in_beat[2*BEAT+:BEAT] = {s_axis_acc_tlast, s_axis_acc_tkeep, s_axis_acc_tdata};
-  assign in_last[2] = s_axis_acc_tlast;
-  assign in_destination[4+:2] = s_axis_acc_tdest;
-  assign in_valid[2] = s_axis_acc_tvalid;
-  assign s_axis_acc_tready = in_ready[2];
-  assign s_axis_acc_room = room[8+:4];
-  assign {m_axis_acc_tlast, m_axis_acc_tkeep, m_axis_acc_tdata} = out_beat[2*BEAT+:BEAT];
-  assign m_axis_acc_tvalid = out_valid[2];
-  assign out_ready[2] = m_axis_acc_tready;
-
-  assign in_beat[3*BEAT+:BEAT] = {s_axis_nic_tlast, s_axis_nic_tkeep, s_axis_nic_tdata};
-  assign in_last[3] = s_axis_nic_tlast;
-  assign in_destination[6+:2] = s_axis_nic_tdest;
-  assign in_valid[3] = s_axis_nic_tvalid;
-  assign s_axis_nic_tready = in_ready[3];
-  assign s_axis_nic_room = room[12+:4];
-  assign {m_axis_nic_tlast, m_axis_nic_tkeep, m_axis_nic_tdata} = out_beat[3*BEAT+:BEAT];
-  assign m_axis_nic_tvalid = out_valid[3];
-  assign out_ready[3] = m_axis_nic_tready;
+  // Connects a port's streams, by its number, to the queues.
+  `define ROUTER_PORT(NUMBER, NAME) \
+  assign in_beat[NUMBER*BEAT+:BEAT] = {s_axis_``NAME``_tlast, s_axis_``NAME``_tkeep, s_axis_``NAME``_tdata}; \
+  assign in_last[NUMBER] = s_axis_``NAME``_tlast; \
+  assign in_destination[2*NUMBER+:2] = s_axis_``NAME``_tdest; \
+  assign in_valid[NUMBER] = s_axis_``NAME``_tvalid; \
+  assign s_axis_``NAME``_tready = in_ready[NUMBER]; \
+  assign s_axis_``NAME``_room = room[4*NUMBER+:4]; \
+  assign {m_axis_``NAME``_tlast, m_axis_``NAME``_tkeep, m_axis_``NAME``_tdata} = out_beat[NUMBER*BEAT+:BEAT]; \
+  assign m_axis_``NAME``_tvalid = out_valid[NUMBER]; \
+  assign out_ready[NUMBER] = m_axis_``NAME``_tready;
+  `ROUTER_PORT(0, ep0)
+  `ROUTER_PORT(1, ep1)
+  `ROUTER_PORT(2, acc)
+  `ROUTER_PORT(3, nic)
 
   genvar from, to;
   generate

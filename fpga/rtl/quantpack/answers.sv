@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of an engine that never stalls inside: the queue has a place for each beat on its way.
+`include "axi.svh"
 module answers #(
     // Bits of a beat, a multiple of 8, 128 or more.
     parameter WIDTH = 512,
@@ -13,11 +14,7 @@ module answers #(
     input  wire               put,
     input  wire [  WIDTH-1:0] data,
     input  wire               last,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    `AXIS_OUT(m_axis, WIDTH)
 );
   credit #(
       .COUNT(PLACES)

@@ -3,6 +3,7 @@
 //
 // The header has bits of a code (byte 0), compact (1), columns (2-3), rows (4-7), number of the request (8-15), seed
 // (16-23). A row begins with a beat of its own. What comes out is registered; nothing goes back but `room`.
+`include "axi.svh"
 module row_packets #(
     // Bits of a beat, 256 or 512.
     parameter WIDTH  = 512,
@@ -16,11 +17,7 @@ module row_packets #(
     input  wire               cancel,
     input  wire               room,          // for a beat, and for three jobs
     output wire               idle,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready,
+    `AXIS_IN(s_axis, WIDTH),
     output reg                put,           // a beat of a row
     output reg                first,
     output reg                last,          // it ends a row, which is whole

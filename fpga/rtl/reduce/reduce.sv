@@ -4,6 +4,7 @@
 // A request packet is a header (type, number of vectors, elements, number of the request) and the vectors, each from a beat
 // of its own; the answer packet has the sum and a completion. A beat a cycle; latency 7 for each level
 // of the tree of adders (1 without formats of floating point), and 5, from the last beat of a request to the first of the sum.
+`include "axi.svh"
 module reduce #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,
@@ -15,37 +16,11 @@ module reduce #(
     parameter FLOAT32S = 1,
     parameter BFLOAT16S = 1
 ) (
-    input  wire               clk,
-    input  wire               rst,
-    input  wire [        7:0] s_axil_awaddr,
-    input  wire [        2:0] s_axil_awprot,
-    input  wire               s_axil_awvalid,
-    output wire               s_axil_awready,
-    input  wire [       31:0] s_axil_wdata,
-    input  wire [        3:0] s_axil_wstrb,
-    input  wire               s_axil_wvalid,
-    output wire               s_axil_wready,
-    output wire [        1:0] s_axil_bresp,
-    output wire               s_axil_bvalid,
-    input  wire               s_axil_bready,
-    input  wire [        7:0] s_axil_araddr,
-    input  wire [        2:0] s_axil_arprot,
-    input  wire               s_axil_arvalid,
-    output wire               s_axil_arready,
-    output wire [       31:0] s_axil_rdata,
-    output wire [        1:0] s_axil_rresp,
-    output wire               s_axil_rvalid,
-    input  wire               s_axil_rready,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    input  wire clk,
+    input  wire rst,
+    `AXIL_PORTS(s_axil),
+    `AXIS_IN(s_axis, WIDTH),
+    `AXIS_OUT(m_axis, WIDTH)
 );
   wire cancel, idle, empty, summed, faulty;
   /* verilator lint_off VARHIDDEN */ reg [31:0] sums, faults; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose

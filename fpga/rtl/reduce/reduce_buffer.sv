@@ -2,6 +2,7 @@
 // Takes request packets whose vectors come one after the other: keeps all but the last, and sums with the last.
 //
 // A beat a cycle without a pause, also between packets: a completion leaves while the next header comes.
+`include "axi.svh"
 module reduce_buffer #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,
@@ -17,11 +18,7 @@ module reduce_buffer #(
     input  wire               rst,
     input  wire               cancel,
     output wire               idle,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready,
+    `AXIS_IN(s_axis, WIDTH),
     output reg  [        1:0] out_kind,
     output reg  [        7:0] out_present,
     output wire [INPUTS*WIDTH-1:0] out_data,

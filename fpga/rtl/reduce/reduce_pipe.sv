@@ -3,6 +3,7 @@
 // tree, 7, or 1 without formats of floating point.
 //
 // Nothing inside stalls: everything that enters has a place in the queue at the end.
+`include "axi.svh"
 module reduce_pipe #(
     // Bits of a beat, a multiple of 32, 128 or more.
     parameter WIDTH = 512,
@@ -25,11 +26,7 @@ module reduce_pipe #(
     input  wire [      103:0] in_completion,   // number, count, status
     input  wire               in_valid,
     output wire               in_ready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    `AXIS_OUT(m_axis, WIDTH)
 );
   localparam LATENCY = 2 + (FLOAT32S || BFLOAT16S ? 7 : 1) * $clog2(INPUTS);
   localparam PLACES = LATENCY < 12 ? 16 : 32;

@@ -4,6 +4,7 @@
 // The first stream's packet begins with the request's header; as many streams as it names take part, each with a packet
 // that has its vector. A vector of no elements has no packet: the header is alone. Signals of stream n lie at bit n, data
 // at n * WIDTH. Latency 26.
+`include "axi.svh"
 module reduce_streams #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512
@@ -17,11 +18,7 @@ module reduce_streams #(
     input  wire [        7:0] s_axis_tlast,
     input  wire [        7:0] s_axis_tvalid,
     output wire [        7:0] s_axis_tready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    `AXIS_OUT(m_axis, WIDTH)
 );
   localparam BYTES = WIDTH / 8;
   localparam [1:0] HEADER = 0, VECTORS = 1, DRAIN = 2;

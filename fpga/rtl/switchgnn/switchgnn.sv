@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // neighbour_sums with its registers, between what a MAC receives and what it sends: takes the packets that are for the
 // switch and leaves all other frames alone.
+`include "axi.svh"
 module switchgnn #(
     // Aggregators of 32 lanes, a power of two, 16 to 65536.
     parameter AGGREGATORS = 256,
@@ -11,18 +12,7 @@ module switchgnn #(
 ) (
     input  wire         clk,
     input  wire         rst,
-    input  wire [  7:0] s_axil_awaddr,
-    input  wire         s_axil_awvalid,
-    output wire         s_axil_awready,
-    input  wire [ 31:0] s_axil_wdata,
-    input  wire         s_axil_wvalid,
-    output wire         s_axil_wready,
-    output wire         s_axil_bvalid,
-    input  wire [  7:0] s_axil_araddr,
-    input  wire         s_axil_arvalid,
-    output wire         s_axil_arready,
-    output wire [ 31:0] s_axil_rdata,
-    output wire         s_axil_rvalid,
+    `AXIL_PORTS(s_axil),
     input  wire         write,           // an entry (offramp.switchgnn.card_tables)
     input  wire [ 15:0] write_at,
     input  wire         write_edge,      // a contribution; else a vertex
@@ -75,13 +65,6 @@ module switchgnn #(
 
   switchgnn_regs regs (
       .*,
-      .s_axil_awprot(3'b0),
-      .s_axil_wstrb(4'hF),
-      .s_axil_bready(1'b1),
-      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
-      .s_axil_arprot(3'b0),
-      .s_axil_rready(1'b1),
-      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .hwif_out_clear_start(clear),
       .hwif_in_status_busy(busy),
       .hwif_in_aggregators_value(AGGREGATORS),

@@ -2,34 +2,10 @@
 // The engines on a chip (chip_engines) behind a MAC: ARP, echo, and the request layer over UDP. The card's MAC address is
 // 02:4F and its IP address. With PAGES it is also the switch of all-reduces between the hosts of its network (aggregate),
 // with AGGREGATORS that of SwitchGNN (neighbour_sums), by the switch's MAC address.
+`include "axi.svh"
+`include "udp.svh"
 module udp_engines #(
-    // IPv4 address, 192.168.1.50 by default.
-    parameter [31:0] ADDRESS  = 32'hC0A80132,
-    // Frequency of clk, Hz.
-    parameter [31:0] CLOCK    = 25_000_000,
-    // Cycles without a word after which another host may have the card.
-    parameter [31:0] PATIENCE = 5 * CLOCK,
-    // Requests on their way, a power of two, 2 or more.
-    parameter PLACES   = 8,
-    // Lines of the table, a power of two.
-    parameter LINES    = 256,
-    // Vectors of a sum: 2, 4 or 8.
-    parameter INPUTS   = 2,
-    // Whether it sums float32, too.
-    parameter FLOAT32S = 1,
-    // Beats of a vector, a power of two, 2 or more.
-    parameter DEPTH    = 64,
-    // Pages of slots for all-reduces: 0, or a power of two.
-    parameter PAGES    = 0,
-    // SwitchGNN's aggregators and table sizes: 0, or powers of two, 16 to 65536.
-    parameter AGGREGATORS = 0,
-    parameter VERTICES    = 1024,
-    parameter EDGES       = 1024,
-    // Lines of ebs_lookup's tables: 0, without the engine, or a power of two up to 65536.
-    parameter EBS_LINES   = 0,
-    // Beats of 32 bytes of a row that quantpack holds: 0, without the engine, or a power of two up to 4096; of 64 nothing
-    // waits, and a datagram's longest row has 44.
-    parameter QUANTPACK_DEPTH = 0,
+    `UDP_PARAMETERS(25_000_000),
     // Beats of frames that wait for the server, a power of two, 128 or more: 1024 where a window of the longest requests
     // may come faster than the server takes them.
     parameter STORE = 512
@@ -184,27 +160,15 @@ module udp_engines #(
   wire [95:0] entry_data;
   /* verilator lint_on UNUSEDSIGNAL */
   generate
-    if (PAGES == 0) begin : no_sums  // reads return 0
+    if (PAGES == 0) begin : no_sums
       assign {for_switch[0], sum_overflow[0], sum_valid[0], sum_last[0], sum_count[3:0], sum_data[127:0]} = 0;
-      assign {axil_awready[0], axil_wready[0], axil_bvalid[0], axil_arready[0], axil_rvalid[0]} = 5'b11111;
-      assign axil_rdata[31:0] = 32'b0;
+      `AXIL_ABSENT(0)
     end else begin : sums
       allreduce #(
           .PAGES(PAGES)
       ) switch (
           .*,
-          .s_axil_awaddr(axil_addr),
-          .s_axil_awvalid(axil_awvalid[0]),
-          .s_axil_awready(axil_awready[0]),
-          .s_axil_wdata(axil_wdata),
-          .s_axil_wvalid(axil_wvalid[0]),
-          .s_axil_wready(axil_wready[0]),
-          .s_axil_bvalid(axil_bvalid[0]),
-          .s_axil_araddr(axil_addr),
-          .s_axil_arvalid(axil_arvalid[0]),
-          .s_axil_arready(axil_arready[0]),
-          .s_axil_rdata(axil_rdata[31:0]),
-          .s_axil_rvalid(axil_rvalid[0]),
+          `AXIL_JOIN(0),
           .in_data(rx_data),
           .in_count(rx_count),
           .in_last(rx_last),
@@ -219,10 +183,9 @@ module udp_engines #(
           .out_ready(sum_ready[0])
       );
     end
-    if (AGGREGATORS == 0) begin : no_neighbours  // likewise
+    if (AGGREGATORS == 0) begin : no_neighbours
       assign {for_switch[1], sum_overflow[1], sum_valid[1], sum_last[1], sum_count[7:4], sum_data[255:128]} = 0;
-      assign {axil_awready[1], axil_wready[1], axil_bvalid[1], axil_arready[1], axil_rvalid[1]} = 5'b11111;
-      assign axil_rdata[63:32] = 32'b0;
+      `AXIL_ABSENT(1)
     end else begin : neighbours
       switchgnn #(
           .AGGREGATORS(AGGREGATORS),
@@ -230,18 +193,7 @@ module udp_engines #(
           .EDGES(EDGES)
       ) switch (
           .*,
-          .s_axil_awaddr(axil_addr),
-          .s_axil_awvalid(axil_awvalid[1]),
-          .s_axil_awready(axil_awready[1]),
-          .s_axil_wdata(axil_wdata),
-          .s_axil_wvalid(axil_wvalid[1]),
-          .s_axil_wready(axil_wready[1]),
-          .s_axil_bvalid(axil_bvalid[1]),
-          .s_axil_araddr(axil_addr),
-          .s_axil_arvalid(axil_arvalid[1]),
-          .s_axil_arready(axil_arready[1]),
-          .s_axil_rdata(axil_rdata[63:32]),
-          .s_axil_rvalid(axil_rvalid[1]),
+          `AXIL_JOIN(1),
           .write(write_entry),
           .write_at(entry_at),
           .write_edge(entry_table),

@@ -2,56 +2,16 @@
 // Wraps an engine as a kernel that XRT runs: a run writes or reads one of the engine's registers, or carries a packet from
 // memory to the engine and its answer back. A run ends with a line at `back`: words 0 to 3 are the register's value or the
 // answer's bytes, the worst of memory's responses, the run's cycles, and a beat's bytes. An answer begins on the line behind.
+`include "axi.svh"
 module kernel_shell #(
     // Bits of a beat and of a line of memory, a power of two, 128 or more.
     parameter WIDTH = 512
 ) (
     input  wire               clk,
     input  wire               rst,
-    input  wire [        7:0] s_axi_control_awaddr,
-    input  wire [        2:0] s_axi_control_awprot,
-    input  wire               s_axi_control_awvalid,
-    output wire               s_axi_control_awready,
-    input  wire [       31:0] s_axi_control_wdata,
-    input  wire [        3:0] s_axi_control_wstrb,
-    input  wire               s_axi_control_wvalid,
-    output wire               s_axi_control_wready,
-    output wire [        1:0] s_axi_control_bresp,
-    output wire               s_axi_control_bvalid,
-    input  wire               s_axi_control_bready,
-    input  wire [        7:0] s_axi_control_araddr,
-    input  wire [        2:0] s_axi_control_arprot,
-    input  wire               s_axi_control_arvalid,
-    output wire               s_axi_control_arready,
-    output wire [       31:0] s_axi_control_rdata,
-    output wire [        1:0] s_axi_control_rresp,
-    output wire               s_axi_control_rvalid,
-    input  wire               s_axi_control_rready,
-    output wire [       63:0] m_axi_packets_araddr,
-    output wire [        7:0] m_axi_packets_arlen,
-    output wire [        2:0] m_axi_packets_arsize,
-    output wire [        1:0] m_axi_packets_arburst,
-    output wire               m_axi_packets_arvalid,
-    input  wire               m_axi_packets_arready,
-    input  wire [  WIDTH-1:0] m_axi_packets_rdata,
-    input  wire [        1:0] m_axi_packets_rresp,
-    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_packets_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
-    input  wire               m_axi_packets_rvalid,
-    output wire               m_axi_packets_rready,
-    output wire [       63:0] m_axi_packets_awaddr,
-    output wire [        7:0] m_axi_packets_awlen,
-    output wire [        2:0] m_axi_packets_awsize,
-    output wire [        1:0] m_axi_packets_awburst,
-    output wire               m_axi_packets_awvalid,
-    input  wire               m_axi_packets_awready,
-    output wire [  WIDTH-1:0] m_axi_packets_wdata,
-    output wire [WIDTH/8-1:0] m_axi_packets_wstrb,
-    output wire               m_axi_packets_wlast,
-    output wire               m_axi_packets_wvalid,
-    input  wire               m_axi_packets_wready,
-    input  wire [        1:0] m_axi_packets_bresp,
-    input  wire               m_axi_packets_bvalid,
-    output wire               m_axi_packets_bready,
+    `AXIL_PORTS(s_axi_control),
+    `AXI_READS(m_axi_packets, WIDTH),
+    `AXI_WRITES(m_axi_packets, WIDTH),
     output wire [        7:0] m_axil_addr,           // the engine's registers
     output wire               m_axil_awvalid,
     input  wire               m_axil_awready,
@@ -64,16 +24,8 @@ module kernel_shell #(
     input  wire [       31:0] m_axil_rdata,
     input  wire               m_axil_rvalid,
     output wire [        7:0] way,                   // which of the engine's streams packet and answer take
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready
+    `AXIS_OUT(m_axis, WIDTH),
+    `AXIS_IN(s_axis, WIDTH)
 );
   localparam LANES = WIDTH / 8;
   /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = $clog2(LANES); /* verilator lint_on WIDTHTRUNC */  // the value fits
@@ -87,28 +39,7 @@ module kernel_shell #(
   wire [31:0] value, room;
   wire [63:0] to, back;
   reg ended;
-  kernel_control control (
-      .*,
-      .s_axil_awaddr(s_axi_control_awaddr),
-      .s_axil_awprot(s_axi_control_awprot),
-      .s_axil_awvalid(s_axi_control_awvalid),
-      .s_axil_awready(s_axi_control_awready),
-      .s_axil_wdata(s_axi_control_wdata),
-      .s_axil_wstrb(s_axi_control_wstrb),
-      .s_axil_wvalid(s_axi_control_wvalid),
-      .s_axil_wready(s_axi_control_wready),
-      .s_axil_bresp(s_axi_control_bresp),
-      .s_axil_bvalid(s_axi_control_bvalid),
-      .s_axil_bready(s_axi_control_bready),
-      .s_axil_araddr(s_axi_control_araddr),
-      .s_axil_arprot(s_axi_control_arprot),
-      .s_axil_arvalid(s_axi_control_arvalid),
-      .s_axil_arready(s_axi_control_arready),
-      .s_axil_rdata(s_axi_control_rdata),
-      .s_axil_rresp(s_axi_control_rresp),
-      .s_axil_rvalid(s_axi_control_rvalid),
-      .s_axil_rready(s_axi_control_rready)
-  );
+  kernel_control control (.*);
 
   reg [2:0] state;
   reg [31:0] result, cycles;
@@ -129,14 +60,7 @@ module kernel_shell #(
       .bytes(value),
       .idle(source_idle),
       .response(read_response),
-      .m_axi_araddr(m_axi_packets_araddr),
-      .m_axi_arlen(m_axi_packets_arlen),
-      .m_axi_arvalid(m_axi_packets_arvalid),
-      .m_axi_arready(m_axi_packets_arready),
-      .m_axi_rdata(m_axi_packets_rdata),
-      .m_axi_rresp(m_axi_packets_rresp),
-      .m_axi_rvalid(m_axi_packets_rvalid),
-      .m_axi_rready(m_axi_packets_rready)
+      `AXI_READS_JOIN(m_axi, m_axi_packets)
   );
 
   wire telling = state == TOLD;
@@ -174,8 +98,6 @@ module kernel_shell #(
   );
   assign s_axis_tready         = sink_ready && !telling;
   assign way                   = place;
-  assign m_axi_packets_arsize  = SIZE;
-  assign m_axi_packets_arburst = 2'b01;
   assign m_axi_packets_awlen   = 8'd0;
   assign m_axi_packets_awsize  = SIZE;
   assign m_axi_packets_awburst = 2'b01;

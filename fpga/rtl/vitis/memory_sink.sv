@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One packet of a stream into memory, from a line on or from the line behind it. A line is a burst of its own: how long a packet will be is
 // not known before its end. What has no room is counted and dropped.
+`include "axi.svh"
 module memory_sink #(
     // Bits of a beat and of a line of memory, a power of two, 64 or more.
     parameter WIDTH = 512
@@ -24,11 +25,7 @@ module memory_sink #(
     input  wire [        1:0] m_axi_bresp,
     input  wire               m_axi_bvalid,
     output wire               m_axi_bready,
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
-    input  wire               s_axis_tlast,
-    input  wire               s_axis_tvalid,
-    output wire               s_axis_tready
+    `AXIS_IN(s_axis, WIDTH)
 );
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);

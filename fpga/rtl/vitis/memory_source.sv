@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads bytes of memory and sends them as one packet of a stream.
+`include "axi.svh"
 module memory_source #(
     // Bits of a beat and of a line of memory, a power of two, 64 or more.
     parameter WIDTH = 512,
@@ -15,22 +16,12 @@ module memory_source #(
     input  wire [       31:0] bytes,         // 0: no packet; both stay until it is idle again
     output wire               idle,
     output reg  [        1:0] response,      // the worst of the memory's answers
-    output wire [       63:0] m_axi_araddr,
-    output wire [        7:0] m_axi_arlen,
-    output wire               m_axi_arvalid,
-    input  wire               m_axi_arready,
-    input  wire [  WIDTH-1:0] m_axi_rdata,
-    input  wire [        1:0] m_axi_rresp,
-    input  wire               m_axi_rvalid,
-    output wire               m_axi_rready,
-    output wire [  WIDTH-1:0] m_axis_tdata,
-    output wire [WIDTH/8-1:0] m_axis_tkeep,
-    output wire               m_axis_tlast,
-    output wire               m_axis_tvalid,
-    input  wire               m_axis_tready
+    `AXI_READS(m_axi, WIDTH),
+    `AXIS_OUT(m_axis, WIDTH)
 );
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
+  /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = LINE; /* verilator lint_on WIDTHTRUNC */  // the value fits
 
   wire [LINE-1:0] odd = bytes[LINE-1:0];  // bytes of the last beat; 0: all
   wire [32:0] lines = {{LINE + 1{1'b0}}, bytes[31:LINE]} + {32'b0, |odd};
@@ -64,6 +55,8 @@ module memory_source #(
       .rvalid({2'b0, m_axi_rvalid}),
       .line_taken(taken)
   );
+  assign m_axi_arsize  = SIZE;
+  assign m_axi_arburst = 2'b01;
   assign m_axi_arvalid = arvalid[0];
   assign m_axi_rready  = rready[0];
   wire unused_memories = |arvalid[2:1] || |rready[2:1];

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and ports of a module, read from its source."""
+"""Parameters and ports of a module, read from its source with the macros of ``rtl/include`` in place."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offramp.fpga.sources import modules
+from offramp.fpga.sources import headers, modules
 from offramp_base.errors import OfframpError
 
 _HEADER: Final = re.compile(r"^module \w+ #\((.*?)\n\) \((.*?)\n\);", re.DOTALL | re.MULTILINE)
 _PARAMETER: Final = re.compile(r"parameter\s+(?:\[[^\]]*\]\s*)?(\w+)\s*=\s*([^,/\n]+)")
 _PORT: Final = re.compile(r"(input|output)\s+(?:wire|reg)\s*(\[[^\]]*\])?\s*(\w+)")
-_COMMENT: Final = re.compile(r"//[^\n]*")
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_MACRO: Final = re.compile(r"^`define (\w+)(?:\((.*?)\))?((?:.*\\\n)*.*)$", re.MULTILINE)
 
 
 class ModulePort(NamedTuple):
@@ -74,8 +76,26 @@ def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
     Raises:
         OfframpError: it has no parameters.
     """
-    header = _HEADER.search(_COMMENT.sub("", path.read_text(encoding="utf-8")))
+    header = _HEADER.search(_expanded(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
     if header is None:
         raise OfframpError(f"FPGA module {path.stem}: expected one with parameters")
     parameters = dict(_PARAMETER.findall(header[1])) | {key: str(value) for key, value in values.items()}
     return Interface(parameters, tuple(ModulePort(*port) for port in _PORT.findall(header[2])))
+
+
+def _expanded(text: str) -> str:
+    """The text with the headers' macros in place."""
+    for header in headers().values():
+        macros = _MACRO.findall(_COMMENT.sub("", header.read_text(encoding="utf-8")))
+        for name, names, body in reversed(macros):  # one may use those before it
+            use = rf"`{name}\b" + (r"\((.*?)\)" if names else "")
+            text = re.sub(use, partial(_replaced, names.split(", "), body.replace("\\\n", "\n")), text)
+    return text
+
+
+def _replaced(names: Sequence[str], body: str, use: re.Match[str]) -> str:
+    """A macro's body with the values that its use has for its arguments."""
+    values = use[1].split(", ") if use.groups() else ()
+    for name, value in zip(names, values, strict=False):
+        body = re.sub(rf"(?:``)?\b{name}(?:``|\b)", value, body)
+    return body

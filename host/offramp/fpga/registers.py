@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from offramp.fpga.sources import register_maps
@@ -97,6 +99,15 @@ def _register(node: Any) -> CardRegister:
 
 def write_verilog(name: str, folder: Path) -> Path:
     """Generate the register block ``name`` with an AXI-Lite port; returns its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.sv"
+    path.write_text(_verilog(name), encoding="utf-8")
+    return path
+
+
+@cache
+def _verilog(name: str) -> str:
+    """The register block's text: a design has several, and all designs are linted and built in one process."""
     try:
         from peakrdl_etana.cpuif.axi4lite import AXI4Lite_Cpuif_flattened
         from peakrdl_etana.exporter import RegblockExporter
@@ -104,8 +115,9 @@ def write_verilog(name: str, folder: Path) -> Path:
     except ImportError:
         raise OfframpError(f"writing register blocks {needs('peakrdl_etana')}") from None
     top = compiled(name, ALL_UDPS)
-    RegblockExporter().export(top, str(folder), cpuif_cls=AXI4Lite_Cpuif_flattened, address_width=ADDRESS_BITS)
-    return folder / f"{name}.sv"
+    with TemporaryDirectory() as folder:
+        RegblockExporter().export(top, folder, cpuif_cls=AXI4Lite_Cpuif_flattened, address_width=ADDRESS_BITS)
+        return (Path(folder) / f"{name}.sv").read_text(encoding="utf-8")
 
 
 def write_header(name: str, folder: Path) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SystemVerilog sources: one module or package in a file of the same name, in ``rtl/<engine>/``."""
+"""SystemVerilog sources: a module or package in a file of its name in ``rtl/<engine>/``; macros in ``rtl/include``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from offramp_base.errors import OfframpError
 _PACKAGE = Path(__file__).resolve().parent.parent
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PACKAGES = "_pkg"  # what names of packages end with
+_INCLUDE = re.compile(r'`include "(\w+\.svh)"')
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -37,6 +38,16 @@ def packages() -> dict[str, Path]:
     return {name: path for name, path in _sources().items() if name.endswith(_PACKAGES)}
 
 
+def headers() -> dict[str, Path]:
+    """Every header of macros, by name."""
+    return {path.stem: path for path in sorted((fpga_root() / "rtl" / "include").glob("*.svh"))}
+
+
+def include_option() -> str:
+    """What tells Icarus, Verilator and yosys where the headers are."""
+    return f"-I{fpga_root() / 'rtl' / 'include'}"
+
+
 def _sources() -> dict[str, Path]:
     return {path.stem: path for path in sorted((fpga_root() / "rtl").glob("*/*.sv"))}
 
@@ -47,7 +58,7 @@ def register_maps() -> dict[str, Path]:
 
 
 def closure(top: str, extra: Iterable[Path] = ()) -> tuple[list[Path], list[str]]:
-    """All sources of ``top``: files, in order of what they instantiate or take constants from, and register blocks.
+    """All sources of ``top``: files, behind those they include, instantiate or take constants from; register blocks.
 
     Args:
         top: a module.
@@ -59,12 +70,13 @@ def closure(top: str, extra: Iterable[Path] = ()) -> tuple[list[Path], list[str]
     known, generated = modules() | {path.stem: path for path in extra}, register_maps()
     if top not in known:
         raise OfframpError(f"FPGA module {top}: expected one of {', '.join(known)}")
-    known |= packages()
+    known |= packages() | {path.name: path for path in headers().values()}
     files: dict[str, Path] = {}
     blocks: set[str] = set()
 
     def visit(name: str) -> None:
-        words = set(_WORD.findall(_NOISE.sub("", known[name].read_text(encoding="utf-8"))))
+        text = _NOISE.sub("", known[name].read_text(encoding="utf-8"))
+        words = {*_WORD.findall(text), *_INCLUDE.findall(text)}
         blocks.update(words & generated.keys())
         for other in sorted(words & known.keys() - {name} - files.keys()):
             visit(other)

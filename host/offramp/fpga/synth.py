@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from offramp.fpga.depth import Depth, depth
 from offramp.fpga.pairing import sites
 from offramp.fpga.registers import write_verilog
-from offramp.fpga.sources import closure, fpga_root
+from offramp.fpga.sources import closure, fpga_root, include_option
 from offramp.fpga.tools import run_tool, wasm_tool
 from offramp_base.errors import OfframpError
 
@@ -96,7 +96,7 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
     files, blocks = closure(top, extra)
     sources = [write_verilog(block, folder.absolute()) for block in blocks] + files  # yosys runs in the folder
     values = " ".join(f"-set {name} {value}" for name, value in parameters.items())
-    reads = "".join(f"read_verilog -sv {path}; " for path in sources)
+    reads = "".join(f"read_verilog -sv {include_option()} {path}; " for path in sources)
     return reads + (f"chparam {values} {top}; " if values else "")
 
 

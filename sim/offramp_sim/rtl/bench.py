@@ -78,6 +78,8 @@ def _run(
         "OFFRAMP_BENCH_SETTINGS": json.dumps(dict(settings)),
         "OFFRAMP_BENCH_REPORT": str(report),
         "PYTHONWARNINGS": "ignore::DeprecationWarning",  # cocotbext-axi speaks cocotb 1's dialect
+        # cocotb imports pytest for messages of failed assertions, and plugins would be a third of a short bench.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "WARNING"),
     }
     sys.path.insert(0, str(bench.parent))  # cocotb's runner hands sys.path to the simulator's process

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from offramp.fpga.registers import write_verilog
-from offramp.fpga.sources import closure, register_maps
+from offramp.fpga.sources import closure, include_option, register_maps
 from offramp_base.errors import OfframpError
 from offramp_base.extras import install_command
 from offramp_base.private_folder import user_cache
@@ -127,7 +127,7 @@ def _clear(folder: Path) -> None:
 
 def _compile(design: Design, simulator: str, sources: list[Path], folder: Path) -> None:
     commands = _verilator(design, folder) if simulator == "verilator" else _icarus(design, folder)
-    commands[0] += [str(path) for path in sources]
+    commands[0] += [include_option(), *map(str, sources)]
     with tools(simulator):
         for command in commands:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.fpga.registers import write_verilog
-from offramp.fpga.sources import closure, modules
+from offramp.fpga.sources import closure, include_option, modules
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_sim.rtl.build import tools
@@ -44,10 +44,11 @@ def faults(module: str) -> list[str]:
         sources = [*generated, *map(str, files)]
         others = Path(scratch) / "generated.vlt"
         others.write_text(f'`verilator_config\nlint_off -file "{scratch}/*"\n', encoding="utf-8")
-        reads = "; ".join(f"read_verilog -sv {path}" for path in sources)
+        include = include_option()
+        reads = "; ".join(f"read_verilog -sv {include} {path}" for path in sources)
         commands = {
-            "verilator": ["verilator", "--lint-only", "-Wall", "--top-module", module, str(others), *sources],
-            "icarus": ["iverilog", "-g2012", "-Wall", "-Wno-timescale", "-t", "null", "-s", module, *sources],
+            "verilator": ["verilator", "--lint-only", "-Wall", include, "--top-module", module, str(others), *sources],
+            "icarus": ["iverilog", "-g2012", "-Wall", "-Wno-timescale", "-t", "null", include, "-s", module, *sources],
             "yosys": ["yosys", "-q", "-p", f"{reads}; hierarchy -check -top {module}; proc; check -assert"],
         }
         complaints = []

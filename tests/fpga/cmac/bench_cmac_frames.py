@@ -87,10 +87,15 @@ async def to_the_line(dut):
     lengths = [1, 15, 16, 17, 42, 59, *LENGTHS, *(dice.randint(1, MOST) for _ in range(chosen["frames"]))]
     dice.shuffle(lengths)
     expected = [dice.randbytes(length) for length in lengths]
+
+    async def compare():
+        for frame in expected:
+            assert await with_timeout(pins.next(), 100, "us") == frame.ljust(LEAST, b"\0")
+
+    comparing = cocotb.start_soon(compare())
     for frame in expected:
         await card.send(frame, dice)
-    for frame in expected:
-        assert await with_timeout(pins.next(), 100, "us") == frame.ljust(LEAST, b"\0")
+    await comparing
     await ClockCycles(dut.usr_clk, 50)
     assert not pins.frames
 

@@ -6,24 +6,35 @@ import subprocess
 
 import pytest
 
-from offramp_sim.rtl.build import Design, build, libraries
+from offramp.fpga.sources import include_option
+from offramp_sim.rtl.build import Design, _verilator, build, libraries, tools
 from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 
 pytestmark = pytest.mark.rtl
+FIFO = Design("fifo")
 
 
-def test_a_build_does_not_remember_its_environment(fast, monkeypatch, tmp_path):
-    monkeypatch.setenv("OFFRAMP_RTL_CACHE", str(tmp_path))
-    folder = build(Design("fifo"), fast)
-    dynamic = subprocess.run(["readelf", "-d", folder / "fifo"], capture_output=True, text=True, check=True).stdout
+def test_a_build_does_not_remember_its_environment(fast):
+    program = build(FIFO, fast) / "fifo"
+    dynamic = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
     assert "libcocotbvpi_verilator" in dynamic
     assert "path" not in dynamic.lower()
-    needed = subprocess.run(
-        ["ldd", folder / "fifo"], capture_output=True, text=True, env=os.environ | libraries(), check=True
-    )
+    needed = subprocess.run(["ldd", program], capture_output=True, text=True, env=os.environ | libraries(), check=True)
     assert "not found" not in needed.stdout
-    for name in OBJECTS:  # others get these, and the design's object has another size there
-        assert "Vtop" not in (folder / name).with_suffix(".d").read_text()
+
+
+def test_the_next_build_would_not_either(fast, tmp_path):
+    """By the commands that make would run now: the build above may be an old one."""
+    verilate, make = _verilator(FIFO, tmp_path)
+    with tools(fast):
+        subprocess.run([*verilate, include_option(), *FIFO.sources()[0]], cwd=tmp_path, capture_output=True, check=True)
+        shown = subprocess.run([*make, "--dry-run"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "-lcocotbvpi_verilator" in shown
+    assert "rpath" not in shown
+    # Others get the runtime's objects, and the design's object has another size there.
+    for name in OBJECTS:
+        (command,) = (line for line in shown.splitlines() if f" -o {name} " in line)
+        assert "Vtop" not in command
 
 
 def test_a_build_leaves_what_the_next_need_not_compile(tmp_path):

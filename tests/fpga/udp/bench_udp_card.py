@@ -140,7 +140,7 @@ async def sessions(dut):
     )
     assert head["outcome"] == DatagramStatus.DONE
     assert len(reply) == 80
-    await ClockCycles(dut.clk, 3000)
+    await ClockCycles(dut.clk, settings().get("patience", 2000) + 1000)
     assert (await host.open(SESSION + 2, 40001))["outcome"] == DatagramStatus.DONE
 
 
@@ -420,7 +420,7 @@ async def line_rate(dut):
     keys = [dice.getrandbits(64) for _ in range(20)]
     index = await host.table(64, keys, dice)
     cycles_by_size = {}
-    for size in (64, 256, 512, 1024, 1400):
+    for size in settings()["sizes"]:
         count = (size - 16) // 8
         number, requests = host.sequence, 24
         asked, frames = {}, []

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from offramp.fpga.sources import closure
+from offramp.fpga.sources import closure, include_option
 from offramp.fpga.tools import run_tool
 from offramp_base.errors import OfframpError
 
@@ -34,6 +34,7 @@ def counterexample(
     limit_s: int = 120,
     *,
     clocks: bool = False,
+    steps: int = 0,
 ) -> int | None:
     """None where every assertion holds, else the cycle in which one can fail.
 
@@ -44,6 +45,7 @@ def counterexample(
         parameters: parameters of the checker.
         limit_s: seconds that the proof may take.
         clocks: whether there are several, each of which may have an edge or not in every step of the proof.
+        steps: look at all behaviour of so many steps and no further, which is quick and proves nothing beyond them.
 
     Raises:
         OfframpError: a tool is missing or fails, there is no assertion, or the proof takes too long.
@@ -53,14 +55,15 @@ def counterexample(
     reads = " ".join(str(path) for path in files)
     clocking = "clk2fflogic" if clocks else "async2sync"
     script = (
-        f"read_verilog -formal -sv {reads}; {f'chparam {values} {checker}; ' if values else ''}"
+        f"read_verilog -formal -sv {include_option()} {reads}; {f'chparam {values} {checker}; ' if values else ''}"
         f"prep -flatten -top {checker}; memory_map; opt -full; {clocking}; {_STEPS}; "
         f"select -assert-min 1 t:$assert; write_aiger -zinit {checker}.aig"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{checker}-yosys.log", limit_s)
-    command = f"read_aiger {checker}.aig; fold; strash; pdr -T {limit_s}"
+    search = f"bmc3 -F {steps}" if steps else f"pdr -T {limit_s}"
+    command = f"read_aiger {checker}.aig; fold; strash; {search}"
     log = run_tool(["yosys-abc", "-c", command], folder, f"{checker}-abc.log", 2 * limit_s)
-    if "Property proved" in log:
+    if "Property proved" in log or f"No output asserted in {steps} frames" in log:
         return None
     failed = re.search(r"asserted in frame (\d+)", log)
     if failed:

@@ -32,8 +32,10 @@ class SwitchBoard:
         self.frames: list[bytes] = []
         self.cycles = self.overflows = 0
         self._registers = registers
-        for name in ("in_valid", "out_ready", "s_axil_awvalid", "s_axil_wvalid", "s_axil_arvalid", "in_fault"):
+        for name in ("in_valid", "out_ready", "in_fault", *(f"s_axil_{channel}valid" for channel in ("aw", "w", "ar"))):
             getattr(dut, name).value = 0
+        dut.s_axil_awprot.value = dut.s_axil_arprot.value = 0
+        dut.s_axil_wstrb.value, dut.s_axil_bready.value, dut.s_axil_rready.value = 0xF, 1, 1
 
     async def begin(self) -> None:
         """Reset, then take what leaves."""

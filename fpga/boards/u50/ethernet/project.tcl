@@ -2,7 +2,7 @@
 # The card behind the U50's QSFP28 cage as an RTL kernel without arguments. Not exercised by any test; make ETHERNET=1 runs
 # it in this folder: vivado -mode batch -source project.tcl (2022.1 or later, with AMD's licence for the CMAC, which is free).
 create_project ethernet_card project_ethernet -part xcu50-fsvh2104-2-e -force
-add_files [glob *.sv]
+add_files [concat [glob *.sv] [glob *.svh]]
 add_files -fileset constrs_1 crossings.xdc
 # Behind the CMAC's own constraints, which make its clocks.
 set_property processing_order LATE [get_files crossings.xdc]

@@ -69,6 +69,9 @@ class ThemisSettings:
     threshold: Annotated[float, Field("Themis: difference between loads that is tolerated, as a share of a chunk")] = (
         1 / 16
     )
+    fallback: Annotated[
+        bool, Field("Themis: all chunks have one order where that is faster; without it, the paper's algorithm alone")
+    ] = True
     change: Annotated[
         tuple[str, ...], Field("AT_US=F1,F2,…: from this time on, each dimension runs at this factor of its bandwidth")
     ] = ()
@@ -151,7 +154,8 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     else:
         what = Collective.named(given.collective)
         settings |= {"collective": what.value, "bytes": given.size, "threshold": given.threshold}
-        case = collectives.CollectiveCase(network, what, given.size, chunks, ThemisOptions(given.threshold))
+        options = ThemisOptions(given.threshold, fallback=given.fallback)
+        case = collectives.CollectiveCase(network, what, given.size, chunks, options)
         numbers = collectives.report(console, case, chosen, given.change, outputs.plot)
         if given.execute:
             numbers["executed"] = executed.report(console, case, chosen, given.seed, namespaces=given.namespaces)

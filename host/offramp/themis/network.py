@@ -11,6 +11,7 @@ from itertools import islice
 from offramp.themis.kinds import Collective, DimensionTopology, kind_named
 from offramp.themis.messages import MessageParameters
 from offramp.themis.nccl import GpuInterconnect, Nccl
+from offramp.themis.rounds import rounds
 from offramp_base.errors import OfframpError
 
 
@@ -41,7 +42,7 @@ class Dimension:
             None: the cost model's default, both in the paper's, one with messages.
 
     Raises:
-        OfframpError: a value is out of range, or a switch's size is not a power of two (halving-doubling).
+        OfframpError: a value is out of range.
     """
 
     kind: DimensionTopology
@@ -61,8 +62,6 @@ class Dimension:
             raise OfframpError(f"{self.kind} dimension: latency {self.latency_ns} ns: expected at least 0")
         if not 0 < self.payload_share <= 1:
             raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
-        if self.kind in (DimensionTopology.SWITCH, DimensionTopology.IN_NETWORK) and self.size & (self.size - 1):
-            raise OfframpError(f"{self.kind} dimension: size {self.size}: halving-doubling needs a power of two")
         if self.bidirectional is not None and self.kind is not DimensionTopology.RING:
             raise OfframpError(f"{self.kind} dimension: bidirectional: applies to rings only")
 
@@ -95,7 +94,11 @@ class Dimension:
         return share * size
 
     def steps(self, stage: Collective) -> int:
-        """Sequential steps of the dimension's algorithm (table 1)."""
+        """Sequential steps of the dimension's algorithm (table 1).
+
+        Through a switch, halving and doubling takes log2 P steps. Where P is no power of two, Bruck's rounds send the
+        same (P-1)/P of the data in the next whole number of them (:mod:`offramp.themis.rounds`).
+        """
         if self.size == 1:
             return 0
         if stage is Collective.ALL_REDUCE:
@@ -105,7 +108,7 @@ class Dimension:
             return farthest if self.kind is DimensionTopology.RING else 1
         if self.kind is DimensionTopology.RING:
             return self.size - 1
-        return 1 if self.kind is DimensionTopology.FULLY_CONNECTED else self.size.bit_length() - 1
+        return 1 if self.kind is DimensionTopology.FULLY_CONNECTED else len(rounds(self.size))
 
     def after(self, stage: Collective, size: float) -> float:
         """Bytes on each NPU after a stage that starts with ``size``."""

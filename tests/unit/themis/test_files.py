@@ -163,7 +163,6 @@ def test_the_oldest_form_with_the_run_beside_the_topology(tmp_path):
         ({"topologies-per-dim": ["Ring", "Dragonfly", "Switch"]}, "dim2: dimension type 'Dragonfly': expected one of"),
         ({"topologies-per-dim": ["Ring", "Switch"]}, "dimensions-count: 3, but 2 topologies and 3 counts of NPUs"),
         ({"units-count": "many"}, "units-count: .'many'.: expected the NPUs of each dimension"),
-        ({"units-count": [2, 8, 6]}, "dim3: switch dimension: size 6: halving-doubling needs a power of two"),
         ({"links-count": [2, 3, 1]}, "dim2: 3 links: expected one to each of 7 others"),
         ({"link-latency": [1, 2]}, "link-latency: 2 items: expected one for each dimension"),
         ({"link-bandwidth": [1, "fast", 2]}, "link-bandwidth: 'fast': expected a number of at least 0"),

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of an MSCCL program on a network of several dimensions.
+
+A chunk goes along the dimension on which its ends differ, the outermost if there are several. It has a link between two
+peers, or the ports of both on a switch, to itself, in the order of requests, and arrives a latency after it has left.
+Adding and copying take no time, and neither do thread blocks that wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from offramp.themis.kinds import DimensionTopology
+from offramp.themis.msccl.program import MscclProgram
+from offramp.themis.network import Network, coordinates
+from offramp_base.errors import OfframpError
+from offramp_sim.themis.msccl.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class MscclTiming:
+    """Picoseconds of a program, and the bytes that an average GPU sends on each dimension."""
+
+    finish_ps: int
+    sent: tuple[float, ...]
+
+
+def time_on(program: MscclProgram, network: Network, size: int) -> MscclTiming:
+    """Time a program with ``size`` bytes: for an all-gather the gathered output, otherwise what each GPU holds before.
+
+    Raises:
+        OfframpError: the program is for another number of GPUs, or deadlocks.
+    """
+    if len(program.gpus) != network.npus:
+        raise OfframpError(f"{len(program.gpus)} GPUs: {network.name} has {network.npus}")
+    links = _Links(network, size / program.chunks)
+    engine = Engine(program, carrier=links)
+    stuck = engine.run()
+    if stuck:
+        raise OfframpError(f"deadlock: {stuck[0]} waits for {stuck[0].waits}")
+    sent = tuple(links.sent.get(k, 0) * size / program.chunks / network.npus for k in range(len(network.dimensions)))
+    return MscclTiming(engine.finish_ps, sent)
+
+
+class _Route(NamedTuple):
+    """Links that a chunk occupies, for how many picoseconds, its latency, and its dimension."""
+
+    links: tuple[tuple[int, ...], ...]
+    busy_ps: int
+    latency_ps: int
+    dim: int
+
+
+class _Links:
+    """The network's links, each with the time at which it is free."""
+
+    def __init__(self, network: Network, chunk_bytes: float) -> None:
+        self.network, self.chunk_bytes = network, chunk_bytes
+        self.sent: dict[int, int] = defaultdict(int)
+        self._sizes = [d.size for d in network.dimensions]
+        self._free: dict[tuple[int, ...], int] = defaultdict(int)
+        self._routes: dict[tuple[int, int], _Route] = {}
+
+    def carry(self, source: int, sink: int, now: int) -> tuple[int, int]:
+        """Picoseconds at which a chunk that is sent ``now`` has left, and has arrived."""
+        ends = source, sink
+        if ends not in self._routes:
+            self._routes[ends] = self._route(source, sink)
+        route = self._routes[ends]
+        left = max(now, *(self._free[link] for link in route.links)) + route.busy_ps
+        for link in route.links:
+            self._free[link] = left
+        self.sent[route.dim] += 1
+        return left, left + route.latency_ps
+
+    def _route(self, source: int, sink: int) -> _Route:
+        a, b = coordinates(source, self._sizes), coordinates(sink, self._sizes)
+        dim = max(k for k in range(len(self._sizes)) if a[k] != b[k])
+        d = self.network.dimensions[dim]
+        if d.kind is DimensionTopology.RING and d.size > 2:
+            ahead = (b[dim] - a[dim]) % d.size
+            way = 1 if d.one_way or ahead <= d.size - ahead else -1
+            hops = ahead if way == 1 else d.size - ahead
+            passed = ((*a[:dim], (a[dim] + way * k) % d.size, *a[dim + 1 :]) for k in range(hops))
+            links, rate = tuple((dim, way, *node) for node in passed), d.bandwidth_bps / 2
+        elif d.kind is DimensionTopology.FULLY_CONNECTED:
+            hops, links, rate = 1, ((dim, source, sink),), d.bandwidth_bps / (d.size - 1)
+        else:
+            hops, links, rate = 1, ((dim, source, -1), (dim, -1, sink)), d.bandwidth_bps
+        busy = round(self.chunk_bytes * 8e12 / rate)
+        return _Route(links, busy, round(hops * d.latency_ns * 1000), dim)

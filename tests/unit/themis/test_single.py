@@ -72,9 +72,9 @@ def behind(seed: int) -> list[str]:
     return slow if best <= times["baseline"] else [*slow, f"{seed}: the baseline is no single order"]
 
 
-@pytest.mark.parametrize("first", range(0, 300, 100))
+@pytest.mark.parametrize("first", range(0, 300, 15))
 def test_never_behind_the_best_single_order(first: int) -> None:
-    assert [line for seed in range(first, first + 100) for line in behind(seed)] == []
+    assert [line for seed in range(first, first + 15) for line in behind(seed)] == []
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from itertools import accumulate, product
 from typing import Final
 
 from offramp.themis.kinds import Collective, DimensionTopology
+from offramp.themis.messages import CollectiveAlgorithm
 from offramp.themis.msccl.program import (
     MOST_BLOCKS,
     MOST_CHANNELS,
@@ -28,7 +29,7 @@ from offramp.themis.msccl.program import (
     StepType,
     ThreadBlock,
 )
-from offramp.themis.msccl.transfers import PeerTransfer, peer_transfers
+from offramp.themis.msccl.transfers import PeerTransfer, algorithm_of, peer_transfers
 from offramp.themis.network import Network, coordinates
 from offramp.themis.plan import CollectivePlan
 from offramp.themis.schedule import ChunkOperation
@@ -209,25 +210,52 @@ class _Gpu:
         self._read: dict[Place, dict[int, int]] = {}
         self._past: dict[int, dict[int, int]] = {}
 
-    def add(self, key: _BlockKey, kind: StepType, source: Place, target: Place, count: int) -> None:
-        """Append a step that waits for what it depends on: with a nop for all but the last of these."""
+    def add(
+        self,
+        key: _BlockKey,
+        kind: StepType,
+        source: Place,
+        target: Place,
+        count: int,
+        follows: tuple[int, int] | None = None,
+    ) -> tuple[int, int]:
+        """Append a step that waits for what it depends on: with a nop for all but the last of these.
+
+        Returns the number of its thread block and its own; ``follows`` is a step that it waits for besides.
+
+        Raises:
+            OfframpError: the thread block has more steps than MSCCL's runtime takes.
+        """
         number = self.numbers.setdefault(key, len(self.numbers))
         block = self.blocks.setdefault(key, ThreadBlock(*key, []))
-        *waits, last = self._needs(number, kind, source, target, count) or [None]
+        *waits, last = self._needs(number, kind, source, target, count, follows) or [None]
         nowhere = Place(Buffer.INPUT, 0)
         for need in waits:
             block.steps.append(Step(StepType.NOP, nowhere, nowhere, 0, need))
         step = Step(kind, source, target, count, last)
         block.steps.append(step)
+        if len(block.steps) > MOST_STEPS:
+            raise OfframpError(f"MSCCL: more than {MOST_STEPS} steps in a thread block: expected fewer chunks")
         self._touch(number, len(block.steps) - 1, step)
+        return number, len(block.steps) - 1
 
-    def _needs(self, number: int, kind: StepType, source: Place, target: Place, count: int) -> list[tuple[int, int]]:
+    def _needs(
+        self,
+        number: int,
+        kind: StepType,
+        source: Place,
+        target: Place,
+        count: int,
+        follows: tuple[int, int] | None,
+    ) -> list[tuple[int, int]]:
         """Steps of other thread blocks that have to be done, beyond those for which this one has waited before."""
         latest: dict[int, int] = {}
 
         def need(block: int, step: int) -> None:
             latest[block] = max(step, latest.get(block, -1))
 
+        if follows is not None:
+            need(*follows)
         for at in range(count):
             for place, used, writes in ((source, kind.reads, False), (target, kind.writes, True)):
                 if used:
@@ -268,6 +296,8 @@ class _Compiler:
         self.network, self.layout, self.buffer = network, layout, buffer
         self.gpus = [_Gpu() for _ in range(network.npus)]
         self.places = [coordinates(rank, layout.sizes) for rank in range(network.npus)]
+        self._sent: dict[tuple[int, int, int], tuple[int, int]] = {}
+        """Last step that sends, by GPU, dimension and channel."""
 
     def copy(self, copies: Sequence[Sequence[tuple[Place, Place, int]]]) -> None:
         """Copy within each GPU, in a thread block without peers."""
@@ -283,6 +313,8 @@ class _Compiler:
         dimension, ways = self.network.dimensions[stage.dim], self.layout.ways
         backwards = not dimension.one_way and lane % ways == 1
         lines = [place for place in self.places if place[stage.dim] == 0]
+        shared = algorithm_of(dimension, stage.stage) is CollectiveAlgorithm.HALVING_DOUBLING
+        before = dict(self._sent) if shared else {}
         for message in peer_transfers(dimension, stage.stage, backwards=backwards):
             for line in lines:
                 blocks = product(
@@ -292,33 +324,37 @@ class _Compiler:
                     )
                 )
                 for offset, count in self.layout.runs(chunk, lane, blocks):
-                    self._send(stage.dim, line, message, lane // ways, Place(self.buffer, offset), count)
+                    self._send(stage.dim, line, message, lane // ways, Place(self.buffer, offset), count, before)
 
     def _send(
-        self, dim: int, line: tuple[int, ...], message: PeerTransfer, channel: int, place: Place, count: int
+        self,
+        dim: int,
+        line: tuple[int, ...],
+        message: PeerTransfer,
+        channel: int,
+        place: Place,
+        count: int,
+        before: dict[tuple[int, int, int], tuple[int, int]],
     ) -> None:
         source, sink = (
             rank_of((*line[:dim], c, *line[dim + 1 :]), self.layout.sizes) for c in (message.source, message.sink)
         )
         kind = StepType.RECEIVE_REDUCE_COPY if message.adds else StepType.RECEIVE
-        self.gpus[source].add((sink, -1, channel), StepType.SEND, place, place, count)
+        port = source, dim, channel
+        follows = before.get(port)
+        self._sent[port] = self.gpus[source].add((sink, -1, channel), StepType.SEND, place, place, count, follows)
         self.gpus[sink].add((-1, source, channel), kind, place, place, count)
 
     def programs(self) -> list[GpuProgram]:
         """The programs of all GPUs.
 
         Raises:
-            OfframpError: a GPU has more thread blocks, or one of these more steps, than MSCCL's runtime takes.
+            OfframpError: a GPU has more thread blocks than MSCCL's runtime takes.
         """
         gpus = [gpu.program(self.layout.chunks if self.buffer is Buffer.SCRATCH else 0) for gpu in self.gpus]
         blocks = max(len(gpu.blocks) for gpu in gpus)
         if blocks > MOST_BLOCKS:
             raise OfframpError(f"MSCCL: {blocks} thread blocks on a GPU: expected at most {MOST_BLOCKS}")
-        steps = max((len(block.steps) for gpu in gpus for block in gpu.blocks), default=0)
-        if steps > MOST_STEPS:
-            raise OfframpError(
-                f"MSCCL: {steps} steps in a thread block: expected at most {MOST_STEPS}; fewer chunks have fewer"
-            )
         return gpus
 
 

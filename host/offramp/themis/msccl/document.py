@@ -34,11 +34,10 @@ def to_xml(program: MscclProgram) -> str:
     """The program as XML; it holds for every size."""
     name = next(name for name, collective in COLLECTIVES.items() if collective is program.collective)
     in_place = int(program.in_place)
-    lines = [
-        f'<algo name={quoteattr(program.name)} proto="{program.protocol}" nchannels="{program.channels}" '
-        f'nchunksperloop="{program.chunks}" ngpus="{len(program.gpus)}" coll="{name}" inplace="{in_place}" '
-        f'outofplace="{1 - in_place}" minBytes="0" maxBytes="{2**63 - 1}">'
-    ]
+    head = f'<algo name={quoteattr(program.name)} proto="{program.protocol}" nchannels="{program.channels}"'
+    head += f' nchunksperloop="{program.chunks}" ngpus="{len(program.gpus)}" coll="{name}"'
+    head += f' inplace="{in_place}" outofplace="{1 - in_place}" minBytes="0" maxBytes="{2**63 - 1}">'
+    lines = [head]
     chunks = f'i_chunks="{program.input_chunks}" o_chunks="{program.output_chunks}"'
     for rank, gpu in enumerate(program.gpus):
         lines.append(f'  <gpu id="{rank}" {chunks} s_chunks="{gpu.scratch}">')

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from offramp.themis.kinds import Collective
 from offramp.themis.msccl.program import Buffer, MscclProgram, Place, Step, StepType
 from offramp_base.errors import OfframpError
-from offramp_sim.themis.msccl.engine import Engine, RunningBlock
+from offramp_sim.themis.msccl.engine import SILENT, Engine, RunningBlock
 
 _MOST_CLOCKS: Final = 1 << 26
 """Most entries of the blocks' clocks, which are square in the number of thread blocks."""
@@ -44,6 +44,7 @@ def faults(program: MscclProgram, *, seed: int = 0) -> list[str]:
     lines = [f"race: {line}" for line in watcher.races]
     lines += [f"mismatch: {line}" for line in engine.mismatches]
     if stuck:
+        stuck.sort(key=lambda block: not block.waits.endswith(SILENT))  # the cause before its consequences
         shown = "; ".join(f"{block} waits for {block.waits}" for block in stuck[:3])
         return [*lines, f"deadlock: {len(stuck)} thread blocks cannot go on: {shown}"]
     for (source, sink, channel), count in engine.left():

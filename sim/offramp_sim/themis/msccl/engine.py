@@ -12,12 +12,16 @@ from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from offramp.themis.msccl.program import SLOTS, MscclProgram, Step, ThreadBlock
 
 Connection = tuple[int, int, int]
 """Sending rank, receiving rank and channel."""
+
+
+SILENT: Final = ", which signals nothing"
+"""End of the reason of a wait that nothing can end."""
 
 
 class Watcher(Protocol):
@@ -34,10 +38,13 @@ class Watcher(Protocol):
 
 
 class Carrier(Protocol):
-    """Says when a chunk has left its sender, and when it has arrived."""
+    """Says when a chunk can leave its sender, when it has left, and when it has arrived."""
+
+    def free(self, source: int, sink: int) -> int:
+        """Picosecond from which a chunk may leave."""
 
     def carry(self, source: int, sink: int, now: int) -> tuple[int, int]:
-        """Picoseconds at which a chunk that is sent ``now`` has left, and has arrived."""
+        """Picoseconds at which a chunk that leaves ``now`` has left, and has arrived."""
 
 
 @dataclass(slots=True)
@@ -145,7 +152,7 @@ class Engine:
                 if signal is not None:
                     self._waiters[signal[0]].append(block)
                 else:
-                    block.waits += ", which signals nothing"
+                    block.waits += SILENT
                 return False
             if self.watcher is not None:
                 self.watcher.wait(block, signal)
@@ -168,6 +175,11 @@ class Engine:
         if going is not None and len(going.queue) >= self._slots:
             going.sender, block.waits = block, f"gpu {program.send} to receive"
             return None
+        if going is not None and self.carrier is not None:
+            free = self.carrier.free(block.rank, program.send)
+            if free > now:
+                self._later(free, block)
+                return None
         if coming is not None:
             _, count, unit, arrived = coming.queue.popleft()
             if (count, unit) != (step.count, block.unit) and len(self.mismatches) < 8:

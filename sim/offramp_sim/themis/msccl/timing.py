@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time of an MSCCL program on a network of several dimensions.
 
-A chunk goes along the dimension on which its ends differ, the outermost if there are several. It has a link between two
-peers, or the ports of both on a switch, to itself, in the order of requests, and arrives a latency after it has left.
-Adding and copying take no time, and neither do thread blocks that wait for each other.
+A chunk goes along the dimension on which its ends differ, the outermost if there are several: over links between
+neighbours, a link between two peers, or the ports of both on a switch, whose buffers have no limit. Each carries one
+chunk at a time, in the order of requests. A chunk arrives a latency after its last link has carried it. Adding and
+copying take no time, and neither do thread blocks that wait for each other.
 """
 
 from __future__ import annotations
@@ -63,17 +64,24 @@ class _Links:
         self._free: dict[tuple[int, ...], int] = defaultdict(int)
         self._routes: dict[tuple[int, int], _Route] = {}
 
+    def free(self, source: int, sink: int) -> int:
+        """Picosecond from which the first link between two GPUs is free."""
+        return self._free[self._way(source, sink).links[0]]
+
     def carry(self, source: int, sink: int, now: int) -> tuple[int, int]:
-        """Picoseconds at which a chunk that is sent ``now`` has left, and has arrived."""
-        ends = source, sink
-        if ends not in self._routes:
-            self._routes[ends] = self._route(source, sink)
-        route = self._routes[ends]
-        left = max(now, *(self._free[link] for link in route.links)) + route.busy_ps
-        for link in route.links:
-            self._free[link] = left
+        """Picoseconds at which a chunk that is sent ``now``, when the first link is free, has left and has arrived."""
+        route = self._way(source, sink)
+        start = now
+        for link in route.links:  # cut through: a chunk starts on the next link while it still leaves the one before
+            start = max(start, self._free[link])
+            self._free[link] = start + route.busy_ps
         self.sent[route.dim] += 1
-        return left, left + route.latency_ps
+        return now + route.busy_ps, start + route.busy_ps + route.latency_ps
+
+    def _way(self, source: int, sink: int) -> _Route:
+        if (source, sink) not in self._routes:
+            self._routes[source, sink] = self._route(source, sink)
+        return self._routes[source, sink]
 
     def _route(self, source: int, sink: int) -> _Route:
         a, b = coordinates(source, self._sizes), coordinates(sink, self._sizes)

@@ -27,6 +27,7 @@ def check(given: MscclCheckSettings, result: Result) -> None:
     from offramp_sim.themis.msccl import faults
 
     rows, console = [], show.console()
+    first = None
     for path in given.files:
         program = read_program(path)
         wrong = faults(program)
@@ -44,6 +45,5 @@ def check(given: MscclCheckSettings, result: Result) -> None:
             f"{path}: {what}: " + ("right, without race or deadlock" if not wrong else f"{len(wrong)} faults")
         )
     result.write("offramp.themis.check/1", {"programs": rows})
-    for row in rows:
-        if row["faults"]:
-            raise OfframpError(f"{row['file']}: {row['faults'][0]}")
+    if first is not None:
+        raise OfframpError(first)

@@ -188,7 +188,7 @@ class Nccl:
         # As the tuner has it: 2 P steps between machines, of which those beyond the ring's are taken off within one.
         within = max(
             float(self.constants["hwLat"][GpuInterconnect.NVLINK][NcclAlgorithm.RING][_AT[protocol]]),
-            self.constants["netOverhead"] * (3.0 if protocol is NcclProtocol.SIMPLE else 1.0),
+            float(self.constants["netOverhead"]) * (3.0 if protocol is NcclProtocol.SIMPLE else 1.0),
         )
         return 2 * peers * step - 2 * within
 

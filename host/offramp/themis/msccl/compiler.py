@@ -228,7 +228,8 @@ class _Gpu:
         """
         number = self.numbers.setdefault(key, len(self.numbers))
         block = self.blocks.setdefault(key, ThreadBlock(*key, []))
-        *waits, last = self._needs(number, kind, source, target, count, follows) or [None]
+        waits = self._needs(number, kind, source, target, count, follows)
+        last = waits.pop() if waits else None
         nowhere = Place(Buffer.INPUT, 0)
         for need in waits:
             block.steps.append(Step(StepType.NOP, nowhere, nowhere, 0, need))

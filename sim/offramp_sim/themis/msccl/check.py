@@ -102,7 +102,7 @@ class _Arrays:
 
     def move(self, block: RunningBlock, step: Step, unit: int, arrived: Any) -> Any:
         clock = self._clocks[block.number]
-        value = None
+        value: _Words | None = None
         if arrived is not None:
             value, before = arrived
             np.maximum(clock, before, out=clock)
@@ -114,6 +114,7 @@ class _Arrays:
             value = mine.copy() if value is None else value + mine
         if step.type.writes:
             cell = self._cell(block, step.target, unit)
+            assert value is not None, "what writes has received or read"
             if step.type is StepType.REDUCE:
                 self._reads(block, cell, clock)
                 value = value + self.memory[cell]
@@ -142,7 +143,7 @@ class _Arrays:
 
     def wrong(self) -> list[str]:
         """Chunks of the output that are not the collective's."""
-        lines = []
+        lines: list[str] = []
         for rank in range(self.gpus):
             start = self._at(rank, Buffer.OUTPUT)
             output = self.memory[rank, start : start + self._outs]
@@ -161,5 +162,5 @@ class _Arrays:
         if collective is Collective.ALL_TO_ALL:
             own = self._ins // self.gpus
             return np.concatenate([row[rank * own : (rank + 1) * own] for row in self.inputs])
-        total = np.sum(self.inputs, axis=0, dtype=np.uint64)
+        total: _Words = np.add.reduce(np.stack(self.inputs))
         return total if collective is Collective.ALL_REDUCE else total[rank * self._outs : (rank + 1) * self._outs]

@@ -18,7 +18,7 @@ from offramp.themis import Collective, Demand, Dimension, Network, best_bound, m
 from offramp.themis.kinds import DimensionTopology
 from offramp.themis.msccl import MscclProgram, program_of, read_program, to_xml
 from offramp.themis.msccl.document import parse
-from offramp.themis.msccl.program import Buffer, Place, StepType
+from offramp.themis.msccl.program import GpuBuffer, Place, StepType
 from offramp.themis.msccl.transfers import peer_transfers
 from offramp.themis.schedule import sent_bytes
 from offramp.themis.system_file import SystemFile
@@ -282,7 +282,7 @@ def test_what_cannot_be_exported() -> None:
 
 def test_buffers_in_place_share_memory() -> None:
     shared = program_of(make_plan(SQUARE, [Demand(Collective.REDUCE_SCATTER, MIB)], "baseline", 1))
-    assert {step.target.buffer for step in shared.steps() if step.type.writes} == {Buffer.INPUT}
+    assert {step.target.buffer for step in shared.steps() if step.type.writes} == {GpuBuffer.INPUT}
     assert faults(shared) == []
 
 

@@ -21,7 +21,7 @@ from offramp.themis.msccl.program import (
     MOST_CHANNELS,
     MOST_COUNT,
     MOST_STEPS,
-    Buffer,
+    GpuBuffer,
     GpuProgram,
     MscclProgram,
     Place,
@@ -163,11 +163,11 @@ def _units(sizes: Sequence[float]) -> tuple[int, ...]:
     return tuple(max(1, round(size * scale)) for size in sizes)
 
 
-def _working_buffer(collective: Collective, in_place: bool) -> Buffer:
+def _working_buffer(collective: Collective, in_place: bool) -> GpuBuffer:
     """The buffer in which blocks of all GPUs lie."""
     if collective is Collective.REDUCE_SCATTER:
-        return Buffer.INPUT if in_place else Buffer.SCRATCH
-    return Buffer.OUTPUT if collective is Collective.ALL_GATHER or not in_place else Buffer.INPUT
+        return GpuBuffer.INPUT if in_place else GpuBuffer.SCRATCH
+    return GpuBuffer.OUTPUT if collective is Collective.ALL_GATHER or not in_place else GpuBuffer.INPUT
 
 
 def _copies_in(collective: Collective, layout: _Layout) -> list[list[tuple[Place, Place, int]]]:
@@ -176,17 +176,17 @@ def _copies_in(collective: Collective, layout: _Layout) -> list[list[tuple[Place
     if collective is Collective.ALL_GATHER:
         own = layout.per_gpu
         return [
-            [(Place(Buffer.INPUT, at), Place(target, rank * own + at), count) for at, count in _pieces(own)]
+            [(Place(GpuBuffer.INPUT, at), Place(target, rank * own + at), count) for at, count in _pieces(own)]
             for rank in range(layout.gpus)
         ]
-    each = [(Place(Buffer.INPUT, at), Place(target, at), count) for at, count in _pieces(layout.chunks)]
+    each = [(Place(GpuBuffer.INPUT, at), Place(target, at), count) for at, count in _pieces(layout.chunks)]
     return [each] * layout.gpus
 
 
 def _copies_out(layout: _Layout) -> list[list[tuple[Place, Place, int]]]:
     own = layout.per_gpu
     return [
-        [(Place(Buffer.SCRATCH, rank * own + at), Place(Buffer.OUTPUT, at), count) for at, count in _pieces(own)]
+        [(Place(GpuBuffer.SCRATCH, rank * own + at), Place(GpuBuffer.OUTPUT, at), count) for at, count in _pieces(own)]
         for rank in range(layout.gpus)
     ]
 
@@ -230,7 +230,7 @@ class _Gpu:
         block = self.blocks.setdefault(key, ThreadBlock(*key, []))
         waits = self._needs(number, kind, source, target, count, follows)
         last = waits.pop() if waits else None
-        nowhere = Place(Buffer.INPUT, 0)
+        nowhere = Place(GpuBuffer.INPUT, 0)
         for need in waits:
             block.steps.append(Step(StepType.NOP, nowhere, nowhere, 0, need))
         step = Step(kind, source, target, count, last)
@@ -293,7 +293,7 @@ class _Gpu:
 class _Compiler:
     """The programs of all GPUs while messages are added to them, in the global order."""
 
-    def __init__(self, network: Network, layout: _Layout, buffer: Buffer) -> None:
+    def __init__(self, network: Network, layout: _Layout, buffer: GpuBuffer) -> None:
         self.network, self.layout, self.buffer = network, layout, buffer
         self.gpus = [_Gpu() for _ in range(network.npus)]
         self.places = [coordinates(rank, layout.sizes) for rank in range(network.npus)]
@@ -352,7 +352,7 @@ class _Compiler:
         Raises:
             OfframpError: a GPU has more thread blocks than MSCCL's runtime takes.
         """
-        gpus = [gpu.program(self.layout.chunks if self.buffer is Buffer.SCRATCH else 0) for gpu in self.gpus]
+        gpus = [gpu.program(self.layout.chunks if self.buffer is GpuBuffer.SCRATCH else 0) for gpu in self.gpus]
         blocks = max(len(gpu.blocks) for gpu in gpus)
         if blocks > MOST_BLOCKS:
             raise OfframpError(f"MSCCL: {blocks} thread blocks on a GPU: expected at most {MOST_BLOCKS}")

@@ -12,7 +12,7 @@ from offramp.themis.msccl.program import (
     COLLECTIVES,
     MOST_CHANNELS,
     SLOTS,
-    Buffer,
+    GpuBuffer,
     GpuProgram,
     MscclProgram,
     Place,
@@ -171,9 +171,9 @@ class _Reader:
     def _expect_inside(program: MscclProgram) -> None:
         for rank, gpu in enumerate(program.gpus):
             sizes = {
-                Buffer.INPUT: program.input_chunks,
-                Buffer.OUTPUT: program.output_chunks,
-                Buffer.SCRATCH: gpu.scratch,
+                GpuBuffer.INPUT: program.input_chunks,
+                GpuBuffer.OUTPUT: program.output_chunks,
+                GpuBuffer.SCRATCH: gpu.scratch,
             }
             for number, block in enumerate(gpu.blocks):
                 for at, step in enumerate(block.steps):
@@ -220,6 +220,6 @@ def _number(element: ET.Element, key: str, where: str, least: int, most: int = _
 
 def _place(element: ET.Element, key: str, where: str) -> Place:
     buffer = _text(element, f"{key}buf", where)
-    if buffer not in set(Buffer):
-        raise OfframpError(f"{where}: {key}buf {buffer:.40}: expected one of {', '.join(Buffer)}")
-    return Place(Buffer(buffer), _number(element, f"{key}off", where, -1))
+    if buffer not in set(GpuBuffer):
+        raise OfframpError(f"{where}: {key}buf {buffer:.40}: expected one of {', '.join(GpuBuffer)}")
+    return Place(GpuBuffer(buffer), _number(element, f"{key}off", where, -1))

@@ -75,7 +75,7 @@ _READS: Final = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re"})
 _WRITES: Final = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
 
 
-class Buffer(StrEnum):
+class GpuBuffer(StrEnum):
     """A GPU's buffers."""
 
     INPUT = "i"
@@ -86,7 +86,7 @@ class Buffer(StrEnum):
 class Place(NamedTuple):
     """Position in a buffer, in chunks."""
 
-    buffer: Buffer
+    buffer: GpuBuffer
     offset: int
 
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What NCCL passes, in types of the same size: ncclResult_t, ncclFunc_t and log levels are enumerations. */
+/* Results, collectives and log levels are enumerations in NCCL, of the size of an int. */
 enum { SUCCESS = 0, SYSTEM_ERROR = 2 };
 
 typedef void (*Logger)(int level, unsigned long flags, const char *file, int line, const char *format, ...);

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.themis.kinds import Collective
-from offramp.themis.msccl.program import Buffer, MscclProgram, Place, Step, StepType
+from offramp.themis.msccl.program import GpuBuffer, MscclProgram, Place, Step, StepType
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.msccl.engine import SILENT, Engine, RunningBlock
 
@@ -37,7 +37,7 @@ def faults(program: MscclProgram, *, seed: int = 0) -> list[str]:
     blocks = sum(len(gpu.blocks) for gpu in program.gpus)
     if blocks * blocks > _MOST_CLOCKS:
         raise OfframpError(f"{blocks} thread blocks: expected at most {int(_MOST_CLOCKS**0.5)}")
-    watcher = _Arrays(program, blocks, seed)
+    watcher = _GpuMemory(program, blocks, seed)
     engine = Engine(program, watcher)
     watcher.expect_waits(engine)
     stuck = engine.run()
@@ -52,7 +52,7 @@ def faults(program: MscclProgram, *, seed: int = 0) -> list[str]:
     return lines + watcher.wrong()
 
 
-class _Arrays:
+class _GpuMemory:
     """The GPUs' memory, and the clock of what happened before each access."""
 
     def __init__(self, program: MscclProgram, blocks: int, seed: int) -> None:
@@ -65,7 +65,7 @@ class _Arrays:
             0, 2**64, (self.gpus, self._scratch_at + scratch, _WORDS), np.uint64, endpoint=False
         )
         self._ins, self._outs = ins, outs
-        self.inputs = [self.memory[rank, self._at(rank, Buffer.INPUT) :][:ins].copy() for rank in range(self.gpus)]
+        self.inputs = [self.memory[rank, self._at(rank, GpuBuffer.INPUT) :][:ins].copy() for rank in range(self.gpus)]
         self.races: list[str] = []
         self._clocks: _Clock = np.zeros((blocks, blocks), np.int32)
         self._signals: dict[tuple[int, int], _Clock] = {}
@@ -80,13 +80,13 @@ class _Arrays:
                 if step.after is not None and (signal := engine.target(block, step.after)) is not None:
                     self._waits[signal] += 1
 
-    def _at(self, rank: int, buffer: Buffer) -> int:
+    def _at(self, rank: int, buffer: GpuBuffer) -> int:
         """First cell of a buffer in a GPU's memory; in place, the smaller of input and output is part of the larger."""
-        if buffer is Buffer.SCRATCH:
+        if buffer is GpuBuffer.SCRATCH:
             return self._scratch_at
         if not self.program.in_place:
-            return self._ins if buffer is Buffer.OUTPUT else 0
-        mine = self._ins if buffer is Buffer.INPUT else self._outs
+            return self._ins if buffer is GpuBuffer.OUTPUT else 0
+        mine = self._ins if buffer is GpuBuffer.INPUT else self._outs
         return rank * mine if mine < max(self._ins, self._outs) else 0
 
     def wait(self, block: RunningBlock, signal: tuple[int, int]) -> None:
@@ -145,7 +145,7 @@ class _Arrays:
         """Chunks of the output that are not the collective's."""
         lines: list[str] = []
         for rank in range(self.gpus):
-            start = self._at(rank, Buffer.OUTPUT)
+            start = self._at(rank, GpuBuffer.OUTPUT)
             output = self.memory[rank, start : start + self._outs]
             differ = np.flatnonzero((output != self._expected(rank)).any(axis=1))
             if differ.size and len(lines) < _MOST_FAULTS:

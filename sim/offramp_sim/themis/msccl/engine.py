@@ -2,7 +2,7 @@
 """Execution of an MSCCL program: the thread blocks of all GPUs, chunk by chunk, as MSCCL's interpreter runs them.
 
 A step waits for the step that it names, then moves its chunks one after the other. A connection holds a few chunks that
-are sent and not yet received. Whoever watches sees every access to memory; whoever carries says how long a chunk takes.
+are sent and not yet received. A watcher sees every access to memory; a timing says how long a chunk takes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SILENT: Final = ", which signals nothing"
 """End of the reason of a wait that nothing can end."""
 
 
-class Watcher(Protocol):
+class StepWatcher(Protocol):
     """Sees what the thread blocks do, in an order that their waiting allows."""
 
     def wait(self, block: RunningBlock, signal: tuple[int, int]) -> None:
@@ -37,7 +37,7 @@ class Watcher(Protocol):
         """Do a chunk of a step with what has arrived, if it receives; returns what it sends."""
 
 
-class Carrier(Protocol):
+class ChunkTiming(Protocol):
     """Says when a chunk can leave its sender, when it has left, and when it has arrived."""
 
     def free(self, source: int, sink: int) -> int:
@@ -73,7 +73,7 @@ class RunningBlock:
 
 
 @dataclass(slots=True)
-class _Channel:
+class _ConnectionQueue:
     """Chunks of a connection: arrival, step's count, chunk of the step, and what a watcher attached."""
 
     queue: deque[tuple[int, int, int, Any]] = field(default_factory=deque)
@@ -84,8 +84,10 @@ class _Channel:
 class Engine:
     """Runs a program to its end, or until no thread block can go on."""
 
-    def __init__(self, program: MscclProgram, watcher: Watcher | None = None, carrier: Carrier | None = None) -> None:
-        self.program, self.watcher, self.carrier = program, watcher, carrier
+    def __init__(
+        self, program: MscclProgram, watcher: StepWatcher | None = None, timing: ChunkTiming | None = None
+    ) -> None:
+        self.program, self.watcher, self.timing = program, watcher, timing
         self.blocks: list[RunningBlock] = []
         self._first: list[int] = []
         for rank, gpu in enumerate(program.gpus):
@@ -97,7 +99,7 @@ class Engine:
         self._signals = [[at for at, s in enumerate(b.program.steps) if s.signals] for b in self.blocks]
         self._done = [-1] * len(self.blocks)
         self._waiters: dict[int, list[RunningBlock]] = defaultdict(list)
-        self._channels: dict[Connection, _Channel] = defaultdict(_Channel)
+        self._channels: dict[Connection, _ConnectionQueue] = defaultdict(_ConnectionQueue)
         self._slots = SLOTS[program.protocol]
         self._events: list[tuple[int, int, RunningBlock]] = []
         self._count = 0
@@ -175,8 +177,8 @@ class Engine:
         if going is not None and len(going.queue) >= self._slots:
             going.sender, block.waits = block, f"gpu {program.send} to receive"
             return None
-        if going is not None and self.carrier is not None:
-            free = self.carrier.free(block.rank, program.send)
+        if going is not None and self.timing is not None:
+            free = self.timing.free(block.rank, program.send)
             if free > now:
                 self._later(free, block)
                 return None
@@ -193,7 +195,7 @@ class Engine:
         sent = None if self.watcher is None else self.watcher.move(block, step, block.unit, arrived)
         if going is None:
             return now
-        left, arrival = (now, now) if self.carrier is None else self.carrier.carry(block.rank, program.send, now)
+        left, arrival = (now, now) if self.timing is None else self.timing.carry(block.rank, program.send, now)
         going.queue.append((arrival, step.count, block.unit, sent))
         self.finish_ps = max(self.finish_ps, left)
         if going.receiver is not None:

@@ -37,7 +37,7 @@ def time_on(program: MscclProgram, network: Network, size: int) -> MscclTiming:
     if len(program.gpus) != network.npus:
         raise OfframpError(f"{len(program.gpus)} GPUs: {network.name} has {network.npus}")
     links = _Links(network, size / program.chunks)
-    engine = Engine(program, carrier=links)
+    engine = Engine(program, timing=links)
     stuck = engine.run()
     if stuck:
         raise OfframpError(f"deadlock: {stuck[0]} waits for {stuck[0].waits}")

@@ -26,24 +26,15 @@ def check(given: MscclCheckSettings, result: Result) -> None:
     from offramp.themis.msccl import read_program
     from offramp_sim.themis.msccl import faults
 
-    rows, console = [], show.console()
-    first = None
+    rows, problems, console = [], [], show.console()
     for path in given.files:
         program = read_program(path)
         wrong = faults(program)
-        rows.append(
-            {
-                "file": str(path),
-                "name": program.name,
-                "collective": program.collective.value,
-                "gpus": len(program.gpus),
-                "faults": wrong,
-            }
-        )
-        what = f"{program.collective} of {len(program.gpus)} GPUs"
-        console.print(
-            f"{path}: {what}: " + ("right, without race or deadlock" if not wrong else f"{len(wrong)} faults")
-        )
+        problems += [f"{path}: {line}" for line in wrong]
+        collective, gpus = program.collective.value, len(program.gpus)
+        rows.append({"file": str(path), "name": program.name, "collective": collective, "gpus": gpus, "faults": wrong})
+        verdict = f"{len(wrong)} faults" if wrong else "right, without race or deadlock"
+        console.print(f"{path}: {collective} of {gpus} GPUs: {verdict}")
     result.write("offramp.themis.check/1", {"programs": rows})
-    if first is not None:
-        raise OfframpError(first)
+    if problems:
+        raise OfframpError(problems[0])

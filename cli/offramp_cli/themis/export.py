@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,9 +109,11 @@ def _tuner(given: ThemisExportSettings, model: NcclModel, network: Network) -> d
     write_file("out", given.out, tuner_source(choices))
     console = show.console()
     table = show.table("ranks", "nodes", "collective", "from", "algorithm", "protocol", "channels", whole=True)
-    for choice in choices:
-        how = (choice.algorithm.value, choice.protocol.value, str(choice.channels))
-        table.add_row(str(choice.ranks), str(choice.nodes), choice.collective.value, si(choice.least, "B"), *how)
+    for _, group in groupby(choices, lambda each: (*each[:3], *each[5:7])):
+        first, *others = group
+        channels = f"{first.channels} to {others[-1].channels}" if others else str(first.channels)
+        how = (first.algorithm.value, first.protocol.value, channels)
+        table.add_row(str(first.ranks), str(first.nodes), first.collective.value, si(first.least, "B"), *how)
     console.print(table)
     library = given.out.with_name(f"libnccl-tuner-{given.out.stem}.so")
     console.print(f"cc -shared -fPIC -o {library} {given.out}; NCCL reads it with NCCL_TUNER_PLUGIN={library}")

@@ -172,6 +172,28 @@ def test_receiving_another_number_of_chunks_is_a_mismatch() -> None:
     assert any("mismatch: gpu" in line and "that gpu" in line for line in faults(wrong))
 
 
+def test_an_exchange_of_more_chunks_than_a_connection_holds() -> None:
+    """Each GPU first sends all, then receives: right with the eight chunks of LL, a deadlock with the two of Simple."""
+    tb = '<tb id="0" send="{0}" recv="{0}" chan="0">{1}</tb>'
+    step = (
+        '<step s="{}" type="{}" srcbuf="i" srcoff="{}" dstbuf="o" dstoff="{}" cnt="3" depid="-1" deps="-1" hasdep="0"/>'
+    )
+    gpus = "".join(
+        f'<gpu id="{rank}" i_chunks="6" o_chunks="6" s_chunks="0">'
+        + tb.format(1 - rank, step.format(0, "s", 3 - 3 * rank, 0) + step.format(1, "r", 0, 3 - 3 * rank))
+        + '<tb id="1" send="-1" recv="-1" chan="-1">'
+        + step.format(0, "cpy", 3 * rank, 3 * rank)
+        + "</tb></gpu>"
+        for rank in (0, 1)
+    )
+    head = '<algo name="x" proto="LL" nchannels="1" nchunksperloop="6" ngpus="2" coll="alltoall" inplace="0">'
+    assert faults(parse(f"{head}{gpus}</algo>")) == []
+    (line,) = faults(parse(f"{head}{gpus}</algo>".replace("LL", "Simple")))
+    assert line.startswith(
+        "deadlock: 2 thread blocks cannot go on, where a connection holds 2 chunks: gpu 0 tb 0 step 0"
+    )
+
+
 EVERY_STEP = """<algo name="every" proto="LL" nchannels="1" nchunksperloop="3" ngpus="3" coll="allreduce" inplace="0">
   <gpu id="0" i_chunks="3" o_chunks="3" s_chunks="3">
     <tb id="0" send="1" recv="2" chan="0">

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.themis.kinds import Collective
-from offramp.themis.msccl.program import GpuBuffer, MscclProgram, Place, Step, StepType
+from offramp.themis.msccl.program import SLOTS, GpuBuffer, MscclProgram, Place, Step, StepType
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.msccl.engine import SILENT, Engine, RunningBlock
 
@@ -46,7 +46,8 @@ def faults(program: MscclProgram, *, seed: int = 0) -> list[str]:
     if stuck:
         stuck.sort(key=lambda block: not block.waits.endswith(SILENT))  # the cause before its consequences
         shown = "; ".join(f"{block} waits for {block.waits}" for block in stuck[:3])
-        return [*lines, f"deadlock: {len(stuck)} thread blocks cannot go on: {shown}"]
+        held = f"a connection holds {SLOTS[program.protocol]} chunks"
+        return [*lines, f"deadlock: {len(stuck)} thread blocks cannot go on, where {held}: {shown}"]
     for (source, sink, channel), count in engine.left():
         lines.append(f"mismatch: gpu {sink} never receives {count} chunks from gpu {source} on channel {channel}")
     return lines + watcher.wrong()

@@ -13,6 +13,7 @@ from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result, write_file
+from offramp_cli.stages import stages
 from offramp_cli.themis.nccl_model import NcclModel
 
 if TYPE_CHECKING:
@@ -79,12 +80,17 @@ def _msccl(given: ThemisExportSettings, model: NcclModel, network: Network) -> d
 
     model.expect_unused("msccl")
     demand = Demand(Collective.named(given.collective), given.size)
-    plan = make_plan(network, [demand], given.scheduler, given.chunks)
-    program = program_of(plan, channels=given.parts, in_place=given.in_place, protocol=given.protocol)
-    wrong = faults(program)
-    if wrong:
-        raise OfframpError(f"the schedule's program is wrong: {wrong[0]}")
-    timing = time_on(program, network, given.size)
+    with stages(show.console()) as stage:
+        stage("planning")
+        plan = make_plan(network, [demand], given.scheduler, given.chunks)
+        stage("program")
+        program = program_of(plan, channels=given.parts, in_place=given.in_place, protocol=given.protocol)
+        stage("checking on arrays")
+        wrong = faults(program)
+        if wrong:
+            raise OfframpError(f"the schedule's program is wrong: {wrong[0]}")
+        stage("timing")
+        timing = time_on(program, network, given.size)
     write_file("out", given.out, to_xml(program))
     steps = sum(1 for _ in program.steps())
     show.console().print(

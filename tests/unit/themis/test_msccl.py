@@ -259,6 +259,7 @@ def test_every_step_by_hand() -> None:
         ('coll="allreduce"', 'coll="broadcast"', "algo: coll broadcast: expected one of allreduce"),
         ('proto="LL"', 'proto="Fast"', "algo: proto Fast: expected one of Simple, LL, LL128"),
         ('nchunksperloop="3"', "", "algo: nchunksperloop: expected a value"),
+        ('s_chunks="3"', 's_chunks="10000000"', "gpu 0: s_chunks 10000000: expected a whole number from 0 to 1048576"),
         ('ngpus="3"', 'ngpus="many"', "algo: ngpus many: expected a whole number from 2"),
         ('<gpu id="2"', '<gpu id="1"', "gpu 1: for a second time"),
         ('<tb id="1" send="1"', '<tb id="0" send="1"', "gpu 2: tb 0: for a second time"),
@@ -282,6 +283,13 @@ def test_bad_files_are_refused_in_one_line(tmp_path: Path, old: str, new: str, m
         read_program(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_more_memory_than_can_be_checked() -> None:
+    text = EVERY_STEP.replace('nchunksperloop="3"', 'nchunksperloop="1048576"').replace('ngpus="3"', 'ngpus="9"')
+    gpus = "".join(f'<gpu id="{k}" i_chunks="1" o_chunks="1" s_chunks="0"/>' for k in range(3, 9))
+    with pytest.raises(OfframpError, match="18874372 chunks on 9 GPUs: expected at most 16777216"):
+        parse(text.replace("</algo>", f"{gpus}</algo>"))
 
 
 def test_what_cannot_be_exported() -> None:

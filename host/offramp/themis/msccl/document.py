@@ -28,6 +28,8 @@ _MOST_BYTES: Final = 64 << 20
 _MOST: Final = 1 << 20
 """Largest number in a file, and most steps times chunks."""
 _MOST_GPUS: Final = 4096
+_MOST_CHUNKS: Final = 1 << 24
+"""Most chunks in the memory of all GPUs."""
 
 
 def to_xml(program: MscclProgram) -> str:
@@ -169,6 +171,9 @@ class _Reader:
 
     @staticmethod
     def _expect_inside(program: MscclProgram) -> None:
+        chunks = 2 * program.chunks * len(program.gpus) + sum(gpu.scratch for gpu in program.gpus)
+        if chunks > _MOST_CHUNKS:
+            raise OfframpError(f"{chunks} chunks on {len(program.gpus)} GPUs: expected at most {_MOST_CHUNKS}")
         for rank, gpu in enumerate(program.gpus):
             sizes = {
                 GpuBuffer.INPUT: program.input_chunks,

@@ -19,7 +19,7 @@ from offramp.themis.msccl.program import SLOTS, GpuBuffer, MscclProgram, Place, 
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.msccl.engine import SILENT, Engine, RunningBlock
 
-_MOST_CLOCKS: Final = 1 << 26
+_MOST_CLOCKS: Final = 1 << 28
 """Most entries of the blocks' clocks, which are square in the number of thread blocks."""
 _MOST_FAULTS: Final = 8
 _WORDS: Final = 2
@@ -66,7 +66,10 @@ class _GpuMemory:
             0, 2**64, (self.gpus, self._scratch_at + scratch, _WORDS), np.uint64, endpoint=False
         )
         self._ins, self._outs = ins, outs
-        self.inputs = [self.memory[rank, self._at(rank, GpuBuffer.INPUT) :][:ins].copy() for rank in range(self.gpus)]
+        self._first = [{buffer: self._at(rank, buffer) for buffer in GpuBuffer} for rank in range(self.gpus)]
+        self.inputs = [
+            self.memory[rank, self._first[rank][GpuBuffer.INPUT] :][:ins].copy() for rank in range(self.gpus)
+        ]
         self.races: list[str] = []
         self._clocks: _Clock = np.zeros((blocks, blocks), np.int32)
         self._signals: dict[tuple[int, int], _Clock] = {}
@@ -124,7 +127,7 @@ class _GpuMemory:
         return (value, clock.copy()) if step.type.sends else None
 
     def _cell(self, block: RunningBlock, place: Place, unit: int) -> tuple[int, int]:
-        return block.rank, self._at(block.rank, place.buffer) + place.offset + unit
+        return block.rank, self._first[block.rank][place.buffer] + place.offset + unit
 
     def _reads(self, block: RunningBlock, cell: tuple[int, int], clock: _Clock) -> None:
         self._expect_before(self._written.get(cell), block, clock, cell, "reads")
@@ -146,7 +149,7 @@ class _GpuMemory:
         """Chunks of the output that are not the collective's."""
         lines: list[str] = []
         for rank in range(self.gpus):
-            start = self._at(rank, GpuBuffer.OUTPUT)
+            start = self._first[rank][GpuBuffer.OUTPUT]
             output = self.memory[rank, start : start + self._outs]
             differ = np.flatnonzero((output != self._expected(rank)).any(axis=1))
             if differ.size and len(lines) < _MOST_FAULTS:

@@ -55,6 +55,7 @@ SIMULATE: Final = CommandGroup(
 HERMOD: Final = CommandGroup(
     "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan compose deploy match export demo")
 )
+THEMIS: Final = CommandGroup("Collectives over several dimensions (Themis).", _in("themis", "export check"))
 FPGA: Final = CommandGroup(
     "FPGA engines: lint, test, synthesis, bitstreams, boards.",
     _in("fpga", "lint test synth regs build") | {"flash": "offramp_cli.fpga.build:flash"},
@@ -108,6 +109,7 @@ OFFRAMP: Final = CommandGroup(
         "switch": SWITCH,
         "simulate": SIMULATE,
         "hermod": HERMOD,
+        "themis": THEMIS,
         "fpga": FPGA,
         "leo": LEO,
         "nic": NIC,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate themis``."""
+"""``offramp simulate themis``, ``offramp themis export`` and ``offramp themis check``."""

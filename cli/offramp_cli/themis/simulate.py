@@ -12,6 +12,7 @@ from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
+from offramp_cli.themis.nccl_model import NcclModel
 
 if TYPE_CHECKING:
     from offramp.themis import Network
@@ -51,7 +52,7 @@ class ThemisSettings:
         str | None,
         Field(
             "Delays of a chunk: they overlap with other chunks; or a dimension waits until its last message arrives; "
-            "or each stage is a call of NCCL, by the ring or tree and the protocol that its tuner chooses",
+            "or each stage is a call of NCCL, by the algorithm and the protocol that its tuner chooses",
             choices=("overlap", "serial", "nccl"),
             shown_default="overlap; serial with a system file",
         ),
@@ -69,6 +70,12 @@ class ThemisSettings:
     threshold: Annotated[float, Field("Themis: difference between loads that is tolerated, as a share of a chunk")] = (
         1 / 16
     )
+    fallback: Annotated[
+        bool, Field("Themis: all chunks have one order where that is faster; without it, the paper's algorithm alone")
+    ] = True
+    msccl: Annotated[
+        Path | None, Field("An MSCCL XML file to simulate in place of --collective, beside the schedulers")
+    ] = None
     change: Annotated[
         tuple[str, ...], Field("AT_US=F1,F2,…: from this time on, each dimension runs at this factor of its bandwidth")
     ] = ()
@@ -104,6 +111,12 @@ class ThemisSettings:
                 "delays",
                 "serial delays and NCCL's are only simulated, at constant speeds: not with {change}, {execute}",
             )
+        if self.msccl is not None and (
+            self.change or self.execute or self.workload is not None or self.kind_of_delays != "overlap"
+        ):
+            raise SettingsError(
+                "msccl", "is a single collective at constant speed: not with {change}, {execute}, {workload}, {delays}"
+            )
 
     @property
     def kind_of_delays(self) -> str:
@@ -111,8 +124,8 @@ class ThemisSettings:
         return self.delays or ("overlap" if self.system is None else "serial")
 
 
-@command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
-def themis(given: ThemisSettings, outputs: Plotted) -> None:
+@command(ThemisSettings, NcclModel, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
+def themis(given: ThemisSettings, model: NcclModel, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: baseline, Themis and better."""
     from offramp.hermod.chakra import is_trace
     from offramp.themis import load_network
@@ -122,7 +135,7 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     from offramp.themis.themis import ThemisOptions
     from offramp_cli.themis import collective as collectives
     from offramp_cli.themis import execute as executed
-    from offramp_cli.themis import traced, training
+    from offramp_cli.themis import msccl, traced, training
 
     console = show.console()
     network = load_network(given.network)
@@ -131,15 +144,22 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     system = SystemFile(CHUNKS) if given.system is None else read_system(given.system)
     if given.kind_of_delays == "serial":
         network = system.on(network)
-    elif given.kind_of_delays == "nccl":
-        network = network.by_nccl()
+    if given.kind_of_delays == "nccl":
+        network = model.on(network)
+    else:
+        model.expect_unused(f"--delays {given.kind_of_delays}")
     names = given.scheduler or _USUAL
     chosen = tuple(schedulers() if "all" in names else dict.fromkeys(names))
     chunks = system.chunks if given.chunks is None else given.chunks
     settings = {"network": describe(network), "schedulers": list(chosen), "chunks": chunks}
     settings["delays"] = given.kind_of_delays
     numbers: dict[str, Any]
-    if given.workload is not None:
+    if given.msccl is not None:
+        if outputs.plot:
+            raise SettingsError("msccl", "has no {plot}")
+        settings |= {"bytes": given.size}
+        numbers = msccl.report(console, network, given.msccl, given.size, chosen, chunks)
+    elif given.workload is not None:
         if given.change or given.execute or outputs.plot:
             raise SettingsError("workload", "{change}, {execute} and {plot} are for single collectives")
         if is_trace(Path(given.workload)):
@@ -151,7 +171,8 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     else:
         what = Collective.named(given.collective)
         settings |= {"collective": what.value, "bytes": given.size, "threshold": given.threshold}
-        case = collectives.CollectiveCase(network, what, given.size, chunks, ThemisOptions(given.threshold))
+        options = ThemisOptions(given.threshold, fallback=given.fallback)
+        case = collectives.CollectiveCase(network, what, given.size, chunks, options)
         numbers = collectives.report(console, case, chosen, given.change, outputs.plot)
         if given.execute:
             numbers["executed"] = executed.report(console, case, chosen, given.seed, namespaces=given.namespaces)

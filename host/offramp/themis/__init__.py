@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
-    from offramp.themis.balance import Candidate as Candidate
     from offramp.themis.bound import best_bound as best_bound
+    from offramp.themis.candidate import Candidate as Candidate
     from offramp.themis.demand import Demand as Demand
     from offramp.themis.kinds import Collective as Collective
     from offramp.themis.network import Dimension as Dimension
@@ -31,7 +31,7 @@ else:
     __getattr__, __dir__, __all__ = face(
         __name__,
         {
-            "Candidate": "offramp.themis.balance",
+            "Candidate": "offramp.themis.candidate",
             "ChunkPolicy": "offramp.themis.pipeline",
             "Collective": "offramp.themis.kinds",
             "CollectivePlan": "offramp.themis.plan",

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from offramp.themis import themis
 from offramp.themis.bound import Bound, OrderProgram
+from offramp.themis.candidate import Candidate
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
-from offramp.themis.pipeline import ChunkPolicy, Key, Timeline, execute
+from offramp.themis.pipeline import ChunkPolicy, Key
 from offramp.themis.schedule import ChunkSchedule, Order, active, all_orders, baseline_order, chunk_for, split
+from offramp.themis.single import or_single_order
 
 MIXES = 96
 """Number of optimal mixes that are tried, each spread differently over time."""
@@ -29,30 +30,6 @@ PATIENCE = 48
 
 CLOSE = 1e-5
 """Fraction of the bound within which the search ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Schedules of all demands, and how they would run."""
-
-    schedules: tuple[ChunkSchedule, ...]
-    timeline: Timeline
-
-    @classmethod
-    def run(
-        cls,
-        network: Network,
-        demands: Sequence[Demand],
-        schedules: tuple[ChunkSchedule, ...],
-        policy: ChunkPolicy | Key,
-    ) -> Candidate:
-        """Simulate schedules of demands on a network."""
-        stages, release = [], []
-        for demand, schedule in zip(demands, schedules, strict=True):
-            pieces = schedule.stages()
-            stages += pieces
-            release += [demand.release_ps] * len(pieces)
-        return cls(schedules, execute(stages, len(network.dimensions), policy, release, at_once=network.at_once))
 
 
 def balanced(
@@ -74,7 +51,7 @@ def balanced(
         if patience == 0 or (not latest and best.timeline.finish_ps <= bound.finish_ps * (1 + CLOSE)):
             break
     assert best is not None
-    return best
+    return or_single_order(best, network, demands, chunks, options, unit)
 
 
 def _schedules(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from offramp.themis.kinds import Collective, DimensionTopology
+from offramp.themis.rounds import rounds
 from offramp_base.errors import OfframpError
 
 
@@ -26,7 +27,7 @@ class CollectiveAlgorithm(StrEnum):
     DIRECT = "direct"
     """Directly to all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
-    """Exchanges with partners at distances 1, 2, 4, …"""
+    """Exchanges with partners at distances 1, 2, 4, …; Bruck's rounds if the number of NPUs is no power of two."""
 
 
 Algorithms = tuple[str, str, str, str]
@@ -147,10 +148,11 @@ class MessageParameters:
             raise OfframpError(f"{stage} on a {self.kind} dimension: algorithm '{name}': expected one of {known}")
 
     def _halving_doubling(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
-        if peers & (peers - 1) or stage is Collective.ALL_TO_ALL:
-            raise OfframpError(
-                f"{stage} among {peers} NPUs: halving and doubling needs a power of two, and a reduction"
-            )
+        if stage is Collective.ALL_TO_ALL:
+            raise OfframpError(f"{stage} among {peers} NPUs: halving and doubling needs a reduction or an all-gather")
+        if peers & (peers - 1):
+            yield from self._bruck(stage, size, peers)
+            return
         distances = [1 << k for k in range(peers.bit_length() - 1)]
         if stage is Collective.ALL_GATHER:
             yield from ((d, int(size) * (peers // (2 * d)), 0) for d in reversed(distances))
@@ -160,3 +162,11 @@ class MessageParameters:
             yield d, half, half // 2 if d != distances[-1] else 0  # what is added then is as long as what is sent next
         if stage is Collective.ALL_REDUCE:
             yield from ((d, half, 0) for d, half in zip(reversed(distances), reversed(halves), strict=True))
+
+    def _bruck(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
+        block = int(size) if stage is Collective.ALL_GATHER else int(size) // peers
+        gathers = [(distance, count * block) for distance, count in rounds(peers)]
+        if stage is not Collective.ALL_GATHER:
+            yield from ((distance, sent, sent) for distance, sent in reversed(gathers))
+        if stage is not Collective.REDUCE_SCATTER:
+            yield from ((distance, sent, 0) for distance, sent in gathers)

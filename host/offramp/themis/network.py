@@ -10,7 +10,9 @@ from itertools import islice
 
 from offramp.themis.kinds import Collective, DimensionTopology, kind_named
 from offramp.themis.messages import MessageParameters
-from offramp.themis.nccl import GpuInterconnect, Nccl
+from offramp.themis.nccl import CHANNELS, GpuGeneration, GpuInterconnect, Nccl
+from offramp.themis.nccl_constants import NcclConstants
+from offramp.themis.rounds import rounds
 from offramp_base.errors import OfframpError
 
 
@@ -41,7 +43,7 @@ class Dimension:
             None: the cost model's default, both in the paper's, one with messages.
 
     Raises:
-        OfframpError: a value is out of range, or a switch's size is not a power of two (halving-doubling).
+        OfframpError: a value is out of range.
     """
 
     kind: DimensionTopology
@@ -61,8 +63,6 @@ class Dimension:
             raise OfframpError(f"{self.kind} dimension: latency {self.latency_ns} ns: expected at least 0")
         if not 0 < self.payload_share <= 1:
             raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
-        if self.kind in (DimensionTopology.SWITCH, DimensionTopology.IN_NETWORK) and self.size & (self.size - 1):
-            raise OfframpError(f"{self.kind} dimension: size {self.size}: halving-doubling needs a power of two")
         if self.bidirectional is not None and self.kind is not DimensionTopology.RING:
             raise OfframpError(f"{self.kind} dimension: bidirectional: applies to rings only")
 
@@ -95,7 +95,11 @@ class Dimension:
         return share * size
 
     def steps(self, stage: Collective) -> int:
-        """Sequential steps of the dimension's algorithm (table 1)."""
+        """Sequential steps of the dimension's algorithm (table 1).
+
+        Through a switch, halving and doubling takes log2 P steps. Where P is no power of two, Bruck's rounds send the
+        same (P-1)/P of the data in the next whole number of them (:mod:`offramp.themis.rounds`).
+        """
         if self.size == 1:
             return 0
         if stage is Collective.ALL_REDUCE:
@@ -105,7 +109,7 @@ class Dimension:
             return farthest if self.kind is DimensionTopology.RING else 1
         if self.kind is DimensionTopology.RING:
             return self.size - 1
-        return 1 if self.kind is DimensionTopology.FULLY_CONNECTED else self.size.bit_length() - 1
+        return 1 if self.kind is DimensionTopology.FULLY_CONNECTED else len(rounds(self.size))
 
     def after(self, stage: Collective, size: float) -> float:
         """Bytes on each NPU after a stage that starts with ``size``."""
@@ -233,18 +237,38 @@ class Network:
         pairs = zip(self.dimensions, factors, strict=True)
         return Network(self.name, tuple(d.at_speed(f) for d, f in pairs))
 
-    def by_nccl(self) -> Network:
+    def by_nccl(
+        self,
+        gpu: GpuGeneration | None = None,
+        channels: int = CHANNELS,
+        constants: NcclConstants | None = None,
+    ) -> Network:
         """The network with NCCL calls as stages: the first of several dimensions is NVLink, others connect machines.
 
+        A switch among GPUs is an NVSwitch, an in-network dimension between machines has CollNet.
+
+        Args:
+            gpu: generation of the GPUs; None: no limits by channel, and no NVLS.
+            channels: channels of a communicator.
+            constants: the tuner's numbers; None: NCCL's.
+
         Raises:
-            OfframpError: a dimension is in-network, for which there are no calls.
+            OfframpError: no channel, or an in-network dimension among the GPUs of a machine.
         """
+        if channels < 1:
+            raise OfframpError(f"{channels} channels: expected at least 1")
+        known = constants or NcclConstants.read()
+        first = self.dimensions[0]
+        several = len(self.dimensions) > 1
+        if several and first.kind is DimensionTopology.IN_NETWORK:
+            raise OfframpError(f"{self.name}: {first.kind} dimension of NVLink: expected one between machines")
+        nvswitch = several and first.kind is DimensionTopology.SWITCH
         dimensions = []
         for k, d in enumerate(self.dimensions):
-            if d.kind is DimensionTopology.IN_NETWORK:
-                raise OfframpError(f"{self.name}: {d.kind} dimension: expected one whose GPUs send each other messages")
-            hardware = GpuInterconnect.NVLINK if k == 0 and len(self.dimensions) > 1 else GpuInterconnect.NETWORK
-            dimensions.append(replace(d, messages=Nccl(hardware, d.used_bps, d.latency_ns)))
+            hardware = GpuInterconnect.NVLINK if k == 0 and several else GpuInterconnect.NETWORK
+            collnet = d.kind is DimensionTopology.IN_NETWORK
+            model = Nccl(hardware, d.used_bps, d.latency_ns, gpu, nvswitch, collnet, channels, known)
+            dimensions.append(replace(d, messages=model))
         return Network(self.name, tuple(dimensions))
 
     def with_rings(self, *, bidirectional: bool) -> Network:

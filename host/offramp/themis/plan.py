@@ -11,11 +11,13 @@ from enum import StrEnum
 from typing import Any, Final
 
 from offramp.themis import themis
-from offramp.themis.balance import Candidate, balanced
+from offramp.themis.balance import balanced
+from offramp.themis.candidate import Candidate
 from offramp.themis.demand import Demand
 from offramp.themis.network import Network
 from offramp.themis.pipeline import ChunkPolicy, Key, Timeline, execute
 from offramp.themis.schedule import ChunkOperation, ChunkSchedule, split
+from offramp.themis.single import or_single_order
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
@@ -142,7 +144,8 @@ def _by(policy: ChunkPolicy, *, baseline: bool = False) -> MakeCandidate:
                 schedules.append(themis.baseline(part, demand.collective, sizes))
             else:
                 schedules.append(themis.schedule(part, demand.collective, sizes, options))
-        return Candidate.run(network, demands, tuple(schedules), policy)
+        candidate = Candidate.run(network, demands, tuple(schedules), policy)
+        return candidate if baseline else or_single_order(candidate, network, demands, chunks, options, unit)
 
     return make
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from offramp.themis.network import Collective, DimensionTopology, Network
 from offramp.themis.schedule import ChunkSchedule, Order, active, baseline_order, chunk_for, shard
@@ -22,21 +23,26 @@ class InitialLoad(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThemisOptions:
-    """The two parameters of section 5.3, and the choice that the paper leaves open.
+    """The two parameters of section 5.3, the choice that the paper leaves open, and what goes beyond it.
 
     Attributes:
         threshold: loads that differ by less than the time of this part of a chunk on the least loaded dimension
             count as balanced.
         initial: see :class:`InitialLoad`; ``collective`` is the text of algorithm 1, line 2.
+        fallback: whether all chunks have one order where that is faster (:mod:`offramp.themis.single`).
     """
 
     threshold: float = 1 / 16
     initial: InitialLoad = InitialLoad.COLLECTIVE
+    fallback: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
             raise OfframpError(f"threshold {self.threshold}: expected a fraction of a chunk, 0 to 1")
 
+
+AS_PUBLISHED: Final = ThemisOptions(fallback=False)
+"""Algorithm 1 alone, for comparisons with the paper."""
 
 Maker = Callable[[Network, Collective, Sequence[float]], ChunkSchedule]
 """Makes orders for chunks of these sizes."""

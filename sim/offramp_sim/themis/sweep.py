@@ -10,6 +10,7 @@ from offramp.themis.bound import best_bound, ideal_ps
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
 from offramp.themis.plan import CHUNKS, Scheduler, make_plan
+from offramp.themis.themis import AS_PUBLISHED
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.themis.metrics import utilisation
@@ -35,9 +36,9 @@ class SweepPoint:
 def measure(
     network: Network, size: int, schedulers: Sequence[Scheduler] = tuple(Scheduler), chunks: int = CHUNKS
 ) -> SweepPoint:
-    """Measure all schedulers on one all-reduce of ``size`` bytes."""
+    """Measure all schedulers, as published, on one all-reduce of ``size`` bytes."""
     demand = [Demand(Collective.ALL_REDUCE, size)]
-    plans = {s.value: make_plan(network, demand, s, chunks) for s in schedulers}
+    plans = {s.value: make_plan(network, demand, s, chunks, AS_PUBLISHED) for s in schedulers}
     return SweepPoint(
         network.name,
         round(size / 1e6),

@@ -116,6 +116,8 @@ class TraceWires:
                 senders = [np.roll(places, 1)]
             elif name == CollectiveAlgorithm.DIRECT:
                 senders = [np.roll(places, k) for k in range(1, len(ring))]
+            elif len(ring) & (len(ring) - 1):
+                senders = [np.roll(places, distance)]  # Bruck's rounds
             else:
                 senders = [places ^ distance]
             took = [

@@ -47,6 +47,15 @@ def test_dimensions(tmp_path):
     assert (whole.bandwidth_bps, whole.latency_ns) == (400e9, 1000)  # no need of the spine
 
 
+def test_servers_of_no_power_of_two(tmp_path):
+    """Three servers of two GPUs, on two rails."""
+    lines = [f"{gpu} {6 + gpu // 2} 900Gbps 0.000025ms 0" for gpu in range(6)]
+    lines += [f"{gpu} {9 + gpu % 2} 400Gbps 0.0005ms 0" for gpu in range(6)]
+    text = "\n".join(["11 2 3 2 12 H100", " ".join(map(str, range(6, 11))), *lines, ""])
+    rail = load_network(str(write(tmp_path, text))).dimensions[1]
+    assert (rail.kind, rail.size, rail.bandwidth_bps, rail.latency_ns) == (DimensionTopology.SWITCH, 3, 400e9, 1000)
+
+
 def test_cluster(tmp_path):
     cluster = import_cluster("simai", [write(tmp_path, topology())], Defaults())
     assert [(h.name, h.gpus) for h in cluster.hosts] == [(f"server{k}", 2) for k in range(4)]

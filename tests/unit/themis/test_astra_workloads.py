@@ -186,3 +186,26 @@ def test_collectives_alone_and_inference():
 def test_bad_files(header, row, message):
     with pytest.raises(OfframpError, match=message):
         read(header, row)
+
+
+def test_9216_gpus_in_servers_of_8() -> None:
+    """The groups of SimAI's own example: 1,152 servers behind switches, of which experts and stages take 24 and 12."""
+    dimensions = (
+        Dimension(DimensionTopology.SWITCH, 8, 2.88e12, 300),
+        Dimension(DimensionTopology.SWITCH, 1152, 3.88e11, 5000),
+    )
+    network = Network("simai", dimensions)
+    rows = (
+        "attention -1 1750840 ALLGATHER 50331648 875420 REDUCESCATTER 0 875420 NONE 0 100",
+        "experts -1 7956367 ALLTOALL_EP 1572864 7956367 ALLTOALL_EP 1572864 1 ALLREDUCE_DP_EP 38654705 100",
+        "gradients -1 1 NONE 0 1 NONE 0 1 REDUCESCATTER 5615517696 100",
+    )
+    header = (
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 16 pp: 12 vpp: 8 ga: 24 all_gpus: 9216 "
+        "checkpoints: 0 checkpoint_initiates: 0 pp_comm 50331648"
+    )
+    workload = read(header, *rows)
+    assert [d.size for d in workload.fitted(network).dimensions] == [2, 4, 4, 24, 12]
+    times = [train(workload, network, scheduler, 1, 16).total for scheduler in ("themis+scf", "baseline", None)]
+    assert times[0] <= times[1]
+    assert times[0] > times[2]

@@ -12,6 +12,7 @@ from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.schedule import active
+from offramp.themis.themis import AS_PUBLISHED
 from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.metrics import utilisation
@@ -81,7 +82,7 @@ def test_provisioning(sizes, gbps, baseline, themis, bound):
     demand = [Demand(AR, 10**9)]
     percent = {}
     for scheduler in (Scheduler.BASELINE, Scheduler.THEMIS_SCF, Scheduler.BALANCED):
-        plan = make_plan(network, demand, scheduler)
+        plan = make_plan(network, demand, scheduler, options=AS_PUBLISHED)
         percent[scheduler] = 100 * utilisation(network, plan.stages(), plan.finish_ps)
     best = 100 * ideal_ps(network, demand) / best_bound(network, demand).finish_ps
     assert best == pytest.approx(bound, abs=0.06)
@@ -103,7 +104,8 @@ def test_few_chunks_are_where_balanced_gains_most(chunks):
     for network in PAPER.values():
         demand = [Demand(AR, 10**8)]
         ours, theirs = (
-            make_plan(network, demand, s, chunks).finish_ps for s in (Scheduler.BALANCED, Scheduler.THEMIS_SCF)
+            make_plan(network, demand, s, chunks, AS_PUBLISHED).finish_ps
+            for s in (Scheduler.BALANCED, Scheduler.THEMIS_SCF)
         )
         assert ours < theirs
         gains.append(theirs / ours)

@@ -64,3 +64,12 @@ def test_themis_beats_the_baseline_in_real_time(limit):
         if min(gains) > 1.3:
             break
     assert min(gains) > 1.3
+
+
+def test_dimensions_of_three_to_the_bit():
+    """Six processes behind switches of three and two: no power of two, in any schedule."""
+    network = Network("3x2", (Dimension(DimensionTopology.SWITCH, 3, 1e9), Dimension(DimensionTopology.SWITCH, 2, 4e8)))
+    schedulers = (Scheduler.BASELINE, Scheduler.THEMIS_SCF, Scheduler.BALANCED)
+    outcomes = measure(TrialSettings(network, schedulers, 5003, 5))
+    assert [outcome.scheduler for outcome in outcomes] == list(schedulers)
+    assert all(outcome.exact for outcome in outcomes)

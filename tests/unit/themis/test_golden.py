@@ -13,6 +13,7 @@ from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.schedule import split
+from offramp.themis.themis import AS_PUBLISHED
 from offramp.themis.topologies import PAPER
 from offramp_sim.themis.iteration import train
 from offramp_sim.themis.metrics import utilisation
@@ -68,7 +69,7 @@ def test_the_study_of_chunks(chunks, fifo, size, sent):
         Scheduler.THEMIS_SCF: sent,
     }
     for scheduler, percent in expected.items():
-        plans = [make_plan(PAPER[name], [Demand(AR, 10**8)], scheduler, chunks) for name in STUDIED]
+        plans = [make_plan(PAPER[name], [Demand(AR, 10**8)], scheduler, chunks, AS_PUBLISHED) for name in STUDIED]
         mean = sum(utilisation(plan.network, plan.stages(), plan.finish_ps) for plan in plans) / len(plans)
         assert 100 * mean == pytest.approx(percent, abs=0.6)
 

@@ -134,7 +134,6 @@ def test_current_platform_has_little_bandwidth_outside():
         (lambda: Dimension(DimensionTopology.RING, 4, 0), "bandwidth 0 bit/s: expected more than 0"),
         (lambda: Dimension(DimensionTopology.RING, 4, float("nan")), "bandwidth nan"),
         (lambda: Dimension(DimensionTopology.RING, 4, 1e9, -1), "latency -1 ns"),
-        (lambda: Dimension(DimensionTopology.SWITCH, 6, 1e9), "size 6: halving-doubling needs a power of two"),
         (lambda: Dimension(DimensionTopology.IN_NETWORK, 4, 1e9, payload_share=0), "payload share 0"),
         (
             lambda: kind_named("torus"),

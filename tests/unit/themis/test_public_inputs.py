@@ -41,7 +41,7 @@ def of_a_workload(path: Path) -> str:
     outer = max(2, int(whole[1]) // 32) if whole else 16
     dimensions = (
         Dimension(DimensionTopology.SWITCH, 32, 8e11, 500),
-        Dimension(DimensionTopology.FULLY_CONNECTED, outer, 8e11, 1000),
+        Dimension(DimensionTopology.SWITCH, outer, 8e11, 1000),
     )
     network = Network("given", dimensions)
     breakdown = train(load_workload(str(path), network), network, Scheduler.THEMIS_SCF, 1, 16)

@@ -157,11 +157,11 @@ def test_speeds_and_parts():
 def test_what_has_no_messages():
     with pytest.raises(OfframpError, match="in-network dimension: expected one whose NPUs send each other messages"):
         SystemFile().on(Network("n", (Dimension(DimensionTopology.IN_NETWORK, 4, 1e9),)))
-    odd = SystemFile(algorithms=(("halvingDoubling",), None, None, None)).on(
+    odd = SystemFile(algorithms=(None, None, None, ("halvingDoubling",))).on(
         Network("n", (Dimension(DimensionTopology.RING, 6, 1e9),))
     )
-    with pytest.raises(OfframpError, match="all-reduce among 6 NPUs: halving and doubling needs a power of two"):
-        make_plan(odd, [Demand(Collective.ALL_REDUCE, 600)], Scheduler.BASELINE, 1)
+    with pytest.raises(OfframpError, match="all-to-all among 6 NPUs: halving and doubling needs a reduction"):
+        make_plan(odd, [Demand(Collective.ALL_TO_ALL, 600)], Scheduler.BASELINE, 1)
 
 
 BOTH_WAYS = [  # NPUs of a ring, collective, MiB, chunks, nanoseconds

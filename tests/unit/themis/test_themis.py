@@ -22,7 +22,7 @@ def networks(max_dims: int = 4) -> st.SearchStrategy[Network]:
     dimension = st.builds(
         Dimension,
         st.sampled_from([DimensionTopology.RING, DimensionTopology.FULLY_CONNECTED, DimensionTopology.SWITCH]),
-        st.sampled_from([1, 2, 4, 8, 16]),
+        st.sampled_from([1, 2, 3, 4, 6, 8, 16]),
         st.sampled_from([50e9, 100e9, 400e9, 800e9, 1600e9]),
         st.sampled_from([0.0, 20.0, 700.0, 1700.0]),
     )

@@ -239,6 +239,4 @@ def _delays(
 
 
 def _dimension(size: int, rate_bps: int, latency_ns: float) -> ClusterDimension:
-    """Halving and doubling on a switch needs a power of two; other numbers send to all at once."""
-    kind = "fully-connected" if size & (size - 1) else "switch"
-    return ClusterDimension(type=kind, size=size, rate_bps=min(rate_bps, FASTEST_BPS), latency_ns=latency_ns)
+    return ClusterDimension(type="switch", size=size, rate_bps=min(rate_bps, FASTEST_BPS), latency_ns=latency_ns)

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.themis.balance import Candidate
+from offramp.themis.candidate import Candidate
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
 from offramp.themis.pipeline import ChunkPolicy
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.schedule import ChunkSchedule, Order, all_orders, chunk_for, split
+from offramp.themis.themis import AS_PUBLISHED
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
@@ -40,7 +41,7 @@ def controls(
     rng = np.random.default_rng(seed)
     gains: dict[str, list[float]] = {name: [] for name in (*_CONTROLS, "the baseline")}
     for network in counted("topologies", networks(outer_factor)):
-        ours = make_plan(network, [demand], Scheduler.THEMIS_SCF, chunks).finish_ps
+        ours = make_plan(network, [demand], Scheduler.THEMIS_SCF, chunks, AS_PUBLISHED).finish_ps
         known = all_orders(network)
         drawn = [known[at] for at in rng.integers(len(known), size=chunks)]
         times = {

@@ -10,6 +10,7 @@ from typing import Any, Final
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
 from offramp.themis.plan import Scheduler, make_plan
+from offramp.themis.themis import AS_PUBLISHED
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
@@ -110,7 +111,7 @@ def figure9() -> Reproduction:
     panels, comparisons, data = [], [], {}
     published = {"baseline": "dim2, dim3 mostly idle", "themis+fifo": "balanced, with gaps", "themis+scf": "fewer gaps"}
     for scheduler in counted("all-reduces", tuple(Scheduler)):
-        plan = make_plan(network, [Demand(Collective.ALL_REDUCE, 10**9)], scheduler)
+        plan = make_plan(network, [Demand(Collective.ALL_REDUCE, 10**9)], scheduler, options=AS_PUBLISHED)
         lines, means = {}, []
         for dim in range(len(network.dimensions)):
             intervals = present(plan.timeline, dim)
@@ -141,7 +142,8 @@ def figure10(*, size_factor: float = 1.0, outer_factor: float = 1.0) -> Reproduc
     cases = [(name, scheduler, chunks) for name in _STUDIED for scheduler in Scheduler for chunks in _CHUNKS]
     for name, scheduler, chunks in counted("all-reduces", cases):
         network = known[name]
-        plan = make_plan(network, [Demand(Collective.ALL_REDUCE, round(size_factor * 1e8))], scheduler, chunks)
+        demand = Demand(Collective.ALL_REDUCE, round(size_factor * 1e8))
+        plan = make_plan(network, [demand], scheduler, chunks, AS_PUBLISHED)
         _, used = lines[name].setdefault(scheduler.value, (list(_CHUNKS), []))
         used.append(100 * utilisation(network, plan.stages(), plan.finish_ps))
     published = {("themis+fifo", 4): "43.13 %", ("themis+scf", 4): "48.58 %"}

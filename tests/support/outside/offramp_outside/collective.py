@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp.themis.balance import Candidate
+from offramp.themis.candidate import Candidate
 from offramp.themis.demand import Demand
 from offramp.themis.network import Network
 from offramp.themis.pipeline import ChunkPolicy

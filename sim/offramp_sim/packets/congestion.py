@@ -17,8 +17,11 @@ from offramp_sim.packets.layout import (
     ECN_SHIFT,
     FLOW_ACK,
     HALF,
+    HPCC,
     LOW,
     SWIFT,
+    USE_BITS,
+    USE_SHIFT,
     PartitionState,
     SenderCongestion,
 )
@@ -53,6 +56,8 @@ def note_sent(ctx: PartitionState, number: int, size: int) -> None:
             sender.raises_by_bytes += 1
             _raise(ctx, sender)
         sender.next_send = now + int(float(size + ctx.header) / sender.rate)
+    elif ctx.transport == HPCC:
+        sender.next_send = now + int(float(size + ctx.header) * float(ctx.base_ps) / sender.window)
     elif ctx.transport == SWIFT and sender.window < float(ctx.payload):
         sender.next_send = now + int(float(sender.round_trip) * float(ctx.payload) / sender.window)
 
@@ -62,6 +67,8 @@ def acknowledge(ctx: PartitionState, me: int, label: int, number: int, size: int
     """Let the receiver answer a packet: every one, or with DCQCN some of those that were marked."""
     receiver = ctx.receivers[number]
     now = ctx.now
+    use = sent >> USE_SHIFT  # 0 unless by HPCC
+    sent = sent & ((1 << USE_SHIFT) - 1)
     receiver.packets += 1
     receiver.delay += now - sent
     receiver.longest = max(receiver.longest, now - sent)
@@ -73,7 +80,7 @@ def acknowledge(ctx: PartitionState, me: int, label: int, number: int, size: int
         receiver.next_notice = now + ctx.notice_ps
         answered = 0
     answer = label_of(FLOW_ACK, ctx.flows[number].source, ctx.short_bytes, 0)
-    send(ctx, ctx.hosts[me].port, answer, number | (answered << HALF), (sent << 1) | mark)
+    send(ctx, ctx.hosts[me].port, answer, number | (answered << HALF), (use << (USE_SHIFT + 1)) | (sent << 1) | mark)
 
 
 @native
@@ -86,9 +93,11 @@ def process_answer(ctx: PartitionState, subject: int, extra: int) -> None:
         _cut_rate(ctx, sender)
         return
     full = float(sender.in_flight + ctx.payload) > sender.window
-    sender.round_trip = ctx.now - (extra >> 1)
+    sender.round_trip = ctx.now - ((extra >> 1) & ((1 << USE_SHIFT) - 1))
     _settle(sender, size)
-    if ctx.transport == DCTCP:
+    if ctx.transport == HPCC:
+        _hpcc(ctx, sender, extra >> (USE_SHIFT + 1))
+    elif ctx.transport == DCTCP:
         _dctcp(ctx, sender, size, mark, full)
     else:
         _swift(ctx, sender, size, full)
@@ -109,6 +118,10 @@ def hear_of_loss(ctx: PartitionState, number: int, size: int) -> None:
             sender.cut_until = sender.sent
     elif ctx.transport == SWIFT:
         _slow_down(ctx, sender, 1.0 - ctx.largest_cut)
+    elif ctx.transport == HPCC:
+        sender.window = max(sender.window * 0.5, ctx.least_window)
+        sender.threshold = sender.window
+        ctx.cuts += 1
     else:
         _cut_rate(ctx, sender)
 
@@ -158,6 +171,29 @@ def _swift(ctx: PartitionState, sender: SenderCongestion, size: int, full: bool)
             sender.window += ctx.increase * float(size) / packets
     else:
         sender.window += ctx.increase * float(size)
+
+
+@native
+def _hpcc(ctx: PartitionState, sender: SenderCongestion, coded: int) -> None:
+    """Hold the busiest link of the way at its goal: the window of this round trip follows from that of the last one.
+
+    ``threshold`` is the window of reference, which changes once in a round trip; ``raises_by_time`` counts round trips
+    without a link beyond the goal (HPCC, algorithm 1).
+    """
+    share = float(coded) / float(1 << USE_BITS) / ctx.goal
+    anew = sender.settled >= sender.round_end
+    if share >= 1.0 or sender.raises_by_time >= ctx.stages:
+        sender.window = sender.threshold / max(share, 0.001) + ctx.increase
+        if anew:
+            sender.raises_by_time = 0
+    else:
+        sender.window = sender.threshold + ctx.increase
+        if anew:
+            sender.raises_by_time += 1
+    sender.window = min(max(sender.window, ctx.least_window), sender.line * float(ctx.base_ps))
+    if anew:
+        sender.threshold = sender.window
+        sender.round_end = sender.sent
 
 
 @native

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
@@ -102,8 +103,29 @@ class Swift:
         return links
 
 
-Control = Dctcp | Dcqcn | Swift
-CONTROLS: Final[dict[str, type[Control]]] = {"dctcp": Dctcp, "dcqcn": Dcqcn, "swift": Swift}
+@dataclass(frozen=True, slots=True)
+class Hpcc:
+    """Windows by what switches write into packets (Li et al., SIGCOMM 2019), as one number for the busiest link.
+
+    A switch averages the use of each port over a round trip (PINT's variant, SIGCOMM 2020) of what arrives there.
+
+    Attributes:
+        goal: eta, the use at which links are held.
+        stages: maxStage, round trips of additive increase before one that is multiplicative.
+        flows: flows that a link is made for: each adds the room above the goal, divided by these, per round trip.
+    """
+
+    goal: float = 0.95
+    stages: int = 5
+    flows: int = 8
+
+    def marking(self, links: LinkProperties, _round_trip_ps: int) -> LinkProperties:
+        """Links, which mark no packets."""
+        return links
+
+
+Control = Dctcp | Dcqcn | Swift | Hpcc
+CONTROLS: Final[dict[str, type[Control]]] = {"dctcp": Dctcp, "dcqcn": Dcqcn, "swift": Swift, "hpcc": Hpcc}
 
 
 def check(control: Control) -> None:
@@ -113,7 +135,7 @@ def check(control: Control) -> None:
         OfframpError: names the parameter, and what is expected.
     """
     name = type(control).__name__
-    shares = ("gain", "cut", "largest_cut")
+    shares = ("gain", "cut", "largest_cut", "goal")
     for field in control.__dataclass_fields__:
         value = getattr(control, field)
         if field in shares and not 0 < value <= 1:
@@ -142,6 +164,20 @@ def round_trips(topology: Topology, source: Words, sink: Words, data: int, answe
     return np.asarray(hops * (2 * links.delay_ps + (data + answer) * (8 * 10**12 // links.rate_bps)), np.int64)
 
 
+def _window_of_a_round_trip(
+    machine: SimulationMemory, topology: Topology, control: Hpcc, real: npt.NDArray[np.float64], base_ps: int
+) -> None:
+    """HPCC begins with as much as its link carries in the longest round trip of all flows."""
+    doubles = cast("Any", at.SenderCongestion)
+    real[:, doubles.window] = real[:, doubles.threshold] = real[:, doubles.line] * base_ps
+    line = float(real[:, doubles.line].max())
+    for context in machine.contexts:
+        context.base_ps, context.goal, context.stages = base_ps, control.goal, control.stages
+        context.increase = line * base_ps * (1 - control.goal) / control.flows
+    machine.give(at.PartitionState.use, np.zeros(len(topology.source)))
+    machine.give(at.PartitionState.use_time, np.zeros(len(topology.source), np.int64))
+
+
 def load_control(
     machine: SimulationMemory,
     topology: Topology,
@@ -168,6 +204,8 @@ def load_control(
             line = 1.0 / topology.byte_ps[topology.host_ports()[flows.source]]
             real[:-1, [doubles.rate, doubles.target, doubles.line]] = line[:, None]
         senders[:-1, at.SenderCongestion.unloaded] = senders[:-1, at.SenderCongestion.round_trip] = times
+        if isinstance(control, Hpcc):
+            _window_of_a_round_trip(machine, topology, control, real, int(times.max()))
     machine.give(at.PartitionState.senders, senders)
     machine.give(at.PartitionState.receivers, np.zeros((count + 1, at.ReceiverCongestion.WORDS), np.int64))
     for context in machine.contexts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from offramp_base.native.records import At, Record
-from offramp_base.native.subset import Bytes, Ints, Words
+from offramp_base.native.subset import Bytes, Doubles, Ints, Words
 
 NEVER_PS: Final = 1 << 62
 RATE_BITS: Final = 8
@@ -343,6 +343,12 @@ class PartitionState(Calendar):
     ramp_ps: int  # waiting time from the first to the last mark threshold; 0: all beyond the first are marked
     ramp_share: int  # of packets at the last one, times 2^32
 
+    use: Doubles  # of each port, of its rate (HPCC)
+    use_time: Words  # when it was last measured
+    base_ps: int  # the longest round trip of a packet that meets no other (HPCC)
+    goal: float  # use at which windows are held (HPCC)
+    stages: int  # round trips of additive increase in a row (HPCC)
+
     watched: int  # port, NOTHING: none
     samples: At[QueueSample]
     sample_count: int
@@ -376,6 +382,12 @@ ADAPTIVE: Final = 4
 DCTCP: Final = 1
 DCQCN: Final = 2
 SWIFT: Final = 3
+HPCC: Final = 4
+USE_SHIFT: Final = 50
+"""Bits below the use of a packet's busiest link in a packet with the time when it was sent (HPCC)."""
+USE_BITS: Final = 10
+"""Bits behind the point of that use."""
+MOST_USE: Final = (1 << 12) - 1
 
 EVENT_KINDS: Final = 8
 """Kinds of events in a calendar; an item is a number times this, plus the kind."""

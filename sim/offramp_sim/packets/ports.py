@@ -17,12 +17,16 @@ from offramp_sim.packets.layout import (
     FLOW_ACK,
     FLOW_DATA,
     HALF,
+    HPCC,
     KIND_MASK,
     KIND_SHIFT,
     LOW,
+    MOST_USE,
     RATE_BITS,
     SIZE_MASK,
     SPRAY,
+    USE_BITS,
+    USE_SHIFT,
     PartitionState,
     PortRecord,
     SwitchRecord,
@@ -76,6 +80,8 @@ def send(ctx: PartitionState, number: int, label: int, subject: int, extra: int)
             label = label | ECN
         if number == ctx.watched:
             _sample(ctx, start - now)
+    if ctx.transport == HPCC and kind_of_packet(label) == FLOW_DATA:
+        extra = _measured(ctx, number, start - now, finish - start, extra)
     port.peak = max(port.peak, finish - now)
     port.free = finish
     port.sent_bytes += size
@@ -105,6 +111,24 @@ def announce(ctx: PartitionState, number: int, target: int, time: int) -> None:
         ctx.arrival[number] = time
         if time < ctx.due[target]:
             ctx.due[target] = time
+
+
+@native
+def _measured(ctx: PartitionState, number: int, waiting: int, sending: int, extra: int) -> int:
+    """Measure a port's use over about a round trip, and note it in the packet if it is the highest on its way.
+
+    The average is that of PINT's variant of HPCC (SIGCOMM 2020): what waits, and what arrives, both as shares of what
+    the link carries in a round trip.
+    """
+    base = float(ctx.base_ps)
+    passed = min(float(ctx.now - ctx.use_time[number]), base)
+    use = ctx.use[number] * (1.0 - passed / base) + float(waiting) / base * (passed / base) + float(sending) / base
+    ctx.use[number] = use
+    ctx.use_time[number] = ctx.now
+    coded = min(int(use * float(1 << USE_BITS)), MOST_USE)
+    if coded <= extra >> USE_SHIFT:
+        return extra
+    return (extra & ((1 << USE_SHIFT) - 1)) | (coded << USE_SHIFT)
 
 
 @native

@@ -23,7 +23,7 @@ def test_controls_beside_none(network, traffic, tmp_path):
     result = run("--network", network, "--traffic", traffic, "--size", "300KB", "--rate", "10gbit", "--json", str(path))
     assert result.exit_code == 0, result.output
     controls = json.loads(path.read_text())["controls"]
-    assert list(controls) == ["none", "dctcp", "dcqcn", "swift"]
+    assert list(controls) == ["none", "dctcp", "dcqcn", "swift", "hpcc"]
     if traffic == "incast":
         assert controls["none"]["peak_queue_bytes"] > 2 * controls["dctcp"]["peak_queue_bytes"]
         assert all(each["fairness"] > 0.9 for each in controls.values())

@@ -18,7 +18,7 @@ from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import ExchangeProtocol, Framing, LinkProperties, fat_tree, leaf_spine, star
 from offramp_sim.packets import machine as machine_module
-from offramp_sim.packets.control import Dctcp, Swift
+from offramp_sim.packets.control import Dctcp, Hpcc, Swift
 from offramp_sim.packets.flows import background, flows
 from offramp_sim.packets.machine import NetworkPartition
 from offramp_sim.packets.simulate import simulate
@@ -56,7 +56,7 @@ def test_any_number_of_cores_gives_the_same(shape, links, spray):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("control", [None, Dctcp(), Swift()], ids=["none", "dctcp", "swift"])
+@pytest.mark.parametrize("control", [None, Dctcp(), Swift(), Hpcc()], ids=["none", "dctcp", "swift", "hpcc"])
 def test_a_divided_star_is_the_whole_one(control):
     """Some hosts for each core, more than one flow each, answers, a queue that is watched, drops and losses."""
     topology = star(11, LOSSY)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects one of COUNT beats. A module of its own keeps the choice outside in synthesis: a bit of two beats has three inputs.
+// Selects one of COUNT beats. As a module of its own, synthesis leaves the choice outside: a bit of two beats has three
+// inputs.
 (* keep_hierarchy *)
 module path_mux #(
     parameter WIDTH = 577,

@@ -57,6 +57,7 @@ module dequantise #(
       .word(limits),
       .wrong(1'b0),
       .line(values),
+      .bounds({WIDTH{1'b0}}),
       .finished(completion_17)
   );
 

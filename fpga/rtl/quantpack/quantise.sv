@@ -47,7 +47,6 @@ module quantise #(
   ) requests (
       .*,
       .word(number),
-      .line(bounds_on[LATENCY-1] ? bounds : line),
       .finished(told)
   );
 

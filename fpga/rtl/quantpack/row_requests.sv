@@ -54,7 +54,8 @@ module row_requests #(
     output reg  [LATENCY-1:0] rows_on,
     output reg  [LATENCY-1:0] bounds_on,
     output reg  [LATENCY-1:0] ends_on,
-    input  wire [WIDTH-1:0]   line,     // or bounds
+    input  wire [WIDTH-1:0]   line,
+    input  wire [WIDTH-1:0]   bounds,
     input  wire [103:0]       finished  // the completion
 );
   wire drop, job_valid, job_end, taking_idle, store_room, job_room;
@@ -121,7 +122,7 @@ module row_requests #(
       .*,
       .reserve(fills || grouped || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
-      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {finished[103:8], 24'b0, finished[7:0]} : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {finished[103:8], 24'b0, finished[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
       .last(ending)
   );
   assign ended  = ending && good;

@@ -48,7 +48,6 @@ module dequantise #(
       .in_lanes(),
       .compact(),
       .seed(),
-      .slot_row(),
       .slot_end(),
       .beat(),
       .bounds_on(),

@@ -39,7 +39,6 @@ module row_requests #(
     // Slots (row_jobs).
     input  wire             row_ready,  // what the pipeline needs to know of the first row
     input  wire             wrong,      // it cannot be quantised
-    output wire             slot_row,
     output wire             slot_end,
     output wire             row_ends,
     output wire [15:0]      beat,       // of values, in the row
@@ -72,6 +71,7 @@ module row_requests #(
       .size(in_size)
   );
 
+  wire place, slot_row, slot_bounds, none_left;
   wire [4:0] end_line = 5'd31 >> size;
   assign in_line = beat[4:0] & end_line;
   wire fills = slot_row && (PACKED || row_ends || in_line == end_line);  // a line of the answer
@@ -89,7 +89,6 @@ module row_requests #(
       .out_data(stored)
   );
 
-  wire place, slot_bounds, none_left;
   row_jobs #(
       .DEPTH (JOBS),
       .GROUPS(!PACKED)

@@ -15,7 +15,7 @@ from offramp.fpga import boards, overlay, sources
 from offramp.fpga.boards import BOARDS, board_sources, build, check_bitstream
 from offramp.fpga.card_parameters import RULES
 from offramp.fpga.kernels import arguments, memory_ports, ways, write_kernel
-from offramp.fpga.ports import interface_of, read_interface
+from offramp.fpga.ports import expanded, interface_of, read_interface
 from offramp.fpga.tools import run_tool, wasm_tool
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
@@ -404,7 +404,7 @@ def test_the_top_of_a_board_on_ethernet_has_every_parameter_of_the_card_and_pass
             continue
         own = read_interface(path, {}).parameters
         assert RULES.keys() <= own.keys()
-        assert set(re.findall(r"\.([A-Z0-9_]+) *\(\1\)", path.read_text())) >= RULES.keys()
+        assert set(re.findall(r"\.([A-Z0-9_]+) *\(\1\)", expanded(path))) >= RULES.keys()
 
 
 def test_flash_says_what_it_would_do_and_asks(tmp_path):

@@ -48,7 +48,6 @@ module dequantise #(
       .in_lanes(),
       .compact(),
       .seed(),
-      .slot_row(),
       .slot_end(),
       .beat(),
       .bounds_on(),
@@ -57,6 +56,7 @@ module dequantise #(
       .word(limits),
       .wrong(1'b0),
       .line(values),
+      .bounds({WIDTH{1'b0}}),
       .finished(completion_17)
   );
 

@@ -25,7 +25,7 @@ module quantise #(
   localparam JOBS = 64;
   localparam LATENCY = 25;  // from a slot to what it makes
 
-  wire put, first, last, compact, slot_row, slot_end, row_ends, row_ready, wrong;
+  wire put, first, last, compact, slot_end, row_ends, row_ready, wrong;
   wire [5:0] in_lanes, lanes;
   wire [1:0] in_size, size;
   wire [63:0] seed, number;
@@ -47,7 +47,6 @@ module quantise #(
   ) requests (
       .*,
       .word(number),
-      .line(bounds_on[LATENCY-1] ? bounds : line),
       .finished(told)
   );
 

@@ -39,7 +39,6 @@ module row_requests #(
     // Slots (row_jobs).
     input  wire             row_ready,  // what the pipeline needs to know of the first row
     input  wire             wrong,      // it cannot be quantised
-    output wire             slot_row,
     output wire             slot_end,
     output wire             row_ends,
     output wire [15:0]      beat,       // of values, in the row
@@ -54,7 +53,8 @@ module row_requests #(
     output reg  [LATENCY-1:0] rows_on,
     output reg  [LATENCY-1:0] bounds_on,
     output reg  [LATENCY-1:0] ends_on,
-    input  wire [WIDTH-1:0]   line,     // or bounds
+    input  wire [WIDTH-1:0]   line,
+    input  wire [WIDTH-1:0]   bounds,
     input  wire [103:0]       finished  // the completion
 );
   wire drop, job_valid, job_end, taking_idle, store_room, job_room;
@@ -71,6 +71,7 @@ module row_requests #(
       .size(in_size)
   );
 
+  wire place, slot_row, slot_bounds, none_left;
   wire [4:0] end_line = 5'd31 >> size;
   assign in_line = beat[4:0] & end_line;
   wire fills = slot_row && (PACKED || row_ends || in_line == end_line);  // a line of the answer
@@ -88,7 +89,6 @@ module row_requests #(
       .out_data(stored)
   );
 
-  wire place, slot_bounds, none_left;
   row_jobs #(
       .DEPTH (JOBS),
       .GROUPS(!PACKED)
@@ -121,7 +121,7 @@ module row_requests #(
       .*,
       .reserve(fills || grouped || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
-      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {finished[103:8], 24'b0, finished[7:0]} : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {finished[103:8], 24'b0, finished[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
       .last(ending)
   );
   assign ended  = ending && good;

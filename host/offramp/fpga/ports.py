@@ -76,15 +76,16 @@ def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
     Raises:
         OfframpError: it has no parameters.
     """
-    header = _HEADER.search(_expanded(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
+    header = _HEADER.search(expanded(path))
     if header is None:
         raise OfframpError(f"FPGA module {path.stem}: expected one with parameters")
     parameters = dict(_PARAMETER.findall(header[1])) | {key: str(value) for key, value in values.items()}
     return Interface(parameters, tuple(ModulePort(*port) for port in _PORT.findall(header[2])))
 
 
-def _expanded(text: str) -> str:
-    """The text with the headers' macros in place."""
+def expanded(path: Path) -> str:
+    """The text of a source with the headers' macros in place, without comments."""
+    text = _COMMENT.sub("", path.read_text(encoding="utf-8"))
     for header in headers().values():
         macros = _MACRO.findall(_COMMENT.sub("", header.read_text(encoding="utf-8")))
         for name, names, body in reversed(macros):  # one may use those before it

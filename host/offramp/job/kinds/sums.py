@@ -270,8 +270,7 @@ def _in_switch(
             raise OfframpError(f"{cluster.place(name)}: {name} has not {need} B for the job")
     share = job.segments * _SEGMENT / frame_bytes(job.segments)
     rate = min(link.rate_bps for host in hosts for link in cluster.links_of[host.name][:1])
-    up = 1 << (len(hosts) - 1).bit_length()  # the size only names the algorithm's power of two: every rank sends once
-    dimension = Dimension(Shape.IN_NETWORK, up, rate, delay_ns, share)
+    dimension = Dimension(Shape.IN_NETWORK, len(hosts), rate, delay_ns, share)
     return lambda size: _seconds(dimension, size)
 
 

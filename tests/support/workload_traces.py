@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from astra_sim_program import TYPES
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace
+from offramp.hermod.chakra.node import ChakraNode, ChakraTrace
 from offramp.themis.kinds import Collective
 from offramp.themis.network import Network
 from offramp_sim.themis.workload import LayerCollective, TrainingWorkload

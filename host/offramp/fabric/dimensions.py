@@ -94,7 +94,5 @@ def _latency(fabric: Fabric, rank: int, others: npt.NDArray[Any]) -> float:
 
 
 def _dimension(size: int, rate_bps: float, latency_ns: float) -> ClusterDimension:
-    """Halving and doubling on a switch needs a power of two; other numbers send to all at once."""
-    kind = "fully-connected" if size & (size - 1) else "switch"
     rate = max(1, min(round(rate_bps), FASTEST_BPS))
-    return ClusterDimension(type=kind, size=size, rate_bps=rate, latency_ns=latency_ns)
+    return ClusterDimension(type="switch", size=size, rate_bps=rate, latency_ns=latency_ns)

@@ -19,7 +19,7 @@ from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.groups import Groups, groups_of
 from offramp.hermod.chakra.load import read_ranks
 from offramp.hermod.chakra.match import Key, Matcher, whole
-from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace
+from offramp.hermod.chakra.node import ChakraNode, ChakraTrace
 from offramp.themis.kinds import Collective
 from offramp.themis.network import Network
 from offramp.themis.system_file import SystemFile

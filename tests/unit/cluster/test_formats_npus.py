@@ -83,5 +83,5 @@ def test_gpus_that_are_cabled_to_each_other(tmp_path):
     cluster = imported(tmp_path, "simai", GPU_LINKS)
     assert [(h.name, h.gpus) for h in cluster.hosts] == [("server0", 6)]
     (inside,) = cluster.dimensions
-    assert (inside.type, inside.size, inside.rate_bps) == ("fully-connected", 6, 496 * 10**9)
+    assert (inside.type, inside.size, inside.rate_bps) == ("switch", 6, 496 * 10**9)
     assert inside.latency_ns == pytest.approx(2420 + 2530)

@@ -21,7 +21,8 @@ from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.export import GROUPS, export_dag
 from offramp.hermod.chakra.groups import groups_of
 from offramp.hermod.chakra.load import read_ranks
-from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, write_trace
+from offramp.hermod.chakra.node import ChakraNode, ChakraTrace
+from offramp.hermod.chakra.trace import write_trace
 from offramp.hermod.job import HermodJob
 from offramp.hermod.models import DecoderTransformer
 from offramp.themis.network import Collective, Dimension, DimensionTopology, Network

@@ -19,7 +19,8 @@ import pytest
 from astra_sim_program import NEEDED, TYPES, ends_ns, network_files, system_of
 from offramp.cluster.formats import astra_sim
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, write_trace
+from offramp.hermod.chakra.node import ChakraNode, ChakraTrace
+from offramp.hermod.chakra.trace import write_trace
 from offramp.themis.bound import best_bound
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, DimensionTopology, Network, kind_named

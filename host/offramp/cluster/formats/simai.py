@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -200,7 +200,8 @@ def _inside(topology: TopologyFile, near: dict[int, list[_Wire]]) -> ClusterDime
         if any(other not in known for other in gpus):
             raise OfframpError(f"no NVSwitch joins the GPUs of a server: expected a link from GPU {gpu} to one")
     rates = [sum(wire.rate_bps for wire in near[gpu] if topology.is_inside(wire)) for gpu in gpus]
-    return _dimension(topology.per_server, min(rates), max(known[gpu] for known in delays for gpu in gpus))
+    inside = _dimension(topology.per_server, min(rates), max(known[gpu] for known in delays for gpu in gpus))
+    return inside if topology.nvswitches else replace(inside, type="fully-connected")
 
 
 def _rail(topology: TopologyFile, near: dict[int, list[_Wire]], servers: int) -> ClusterDimension:

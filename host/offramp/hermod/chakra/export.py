@@ -9,7 +9,8 @@ from typing import Final
 
 from offramp.hermod import dag as kinds
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import Attribute, ChakraNode, ChakraTrace, write_trace
+from offramp.hermod.chakra.node import Attribute, ChakraNode, ChakraTrace
+from offramp.hermod.chakra.trace import write_trace
 from offramp.hermod.dag import Coflow, Compute, Dag
 from offramp.hermod.factors import CType
 from offramp_base.ending.files import written

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace
+from offramp.hermod.chakra.node import ChakraNode, ChakraTrace
 from offramp_base.documents import parse_json, read_bytes
 from offramp_base.errors import OfframpError
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from offramp.hermod.chakra import schema
-from offramp.hermod.chakra.trace import Attribute, ChakraNode, ChakraTrace
+from offramp.hermod.chakra.node import Attribute, ChakraNode, ChakraTrace
 from offramp_base.errors import OfframpError
 
 _GPU: Final = ("kernel", "gpu_memcpy", "gpu_memset")

@@ -16,7 +16,8 @@ from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.collectives import role_of, sends
 from offramp.hermod.chakra.groups import Groups, groups_of, read_groups
 from offramp.hermod.chakra.match import COMMUNICATION, Key, Matcher, TaskShare, whole
-from offramp.hermod.chakra.trace import ChakraNode, ChakraTrace, read_trace
+from offramp.hermod.chakra.node import ChakraNode, ChakraTrace
+from offramp.hermod.chakra.trace import read_trace
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows, Task
 from offramp.hermod.factors import CType, Factors
 from offramp.themis.kinds import Collective

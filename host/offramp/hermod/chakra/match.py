@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.collectives import NAMES
 from offramp.hermod.chakra.groups import Groups
-from offramp.hermod.chakra.trace import ChakraNode
+from offramp.hermod.chakra.node import ChakraNode
 from offramp_base.errors import OfframpError
 
 Key = tuple[object, ...]

@@ -8,48 +8,19 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from offramp.hermod.chakra.schema import SPELLED, VERSION, messages
+from offramp.hermod.chakra.kineto import is_kineto, kineto_trace
+from offramp.hermod.chakra.node import Attribute, ChakraNode, ChakraTrace
+from offramp.hermod.chakra.schema import SPELLED, messages
 from offramp_base.documents import parse_json, read_bytes
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
 
 _MOST_BYTES = 4 << 30
 
-Attribute = int | float | bool | str | bytes | list[Any]
 _KINDS = ((bool, "bool"), (int, "int64"), (float, "double"), (str, "string"), (bytes, "bytes"))
-
-
-@dataclass(slots=True)
-class ChakraNode:
-    """A node of an execution trace.
-
-    Attributes:
-        kind: number of the node's type (``schema.COMPUTE``, …).
-        waits: nodes that have to be over before it begins.
-        duration_us: microseconds.
-        inputs: values of its inputs as text, where a profiler has written them.
-    """
-
-    id: int
-    name: str
-    kind: int
-    waits: list[int] = field(default_factory=list)
-    duration_us: int = 0
-    attributes: dict[str, Attribute] = field(default_factory=dict)
-    inputs: str = ""
-
-
-@dataclass(slots=True)
-class ChakraTrace:
-    """The work of one rank, as the nodes of a graph."""
-
-    nodes: list[ChakraNode]
-    version: str = VERSION
-    attributes: dict[str, Attribute] = field(default_factory=dict)
 
 
 def write_trace(trace: ChakraTrace, path: Path) -> None:
@@ -85,8 +56,6 @@ def read_trace(path: Path) -> ChakraTrace:
             content = _unpacked(content)
         if ".json" in path.suffixes:
             whole = parse_json(content)
-            from offramp.hermod.chakra.kineto import is_kineto, kineto_trace
-
             if is_kineto(whole):
                 return kineto_trace(whole)
             first, rest = _from_json(whole)

@@ -33,7 +33,7 @@ module dequantise #(
   wire [103:0] completion, completion_17;
   wire [WIDTH-1:0] stored;  // 1
   wire [WIDTH-1:0] values;  // 17
-  /* verilator lint_off UNUSEDSIGNAL */ wire [LATENCY-1:0] rows_on; /* verilator lint_on UNUSEDSIGNAL */  // the first bit says when to unpack
+  /* verilator lint_off UNUSEDSIGNAL */ wire [LATENCY-1:0] rows_on, ends_on; /* verilator lint_on UNUSEDSIGNAL */  // the first and the last bit
   row_requests #(
       .WIDTH(WIDTH),
       .DEPTH(DEPTH),
@@ -51,13 +51,11 @@ module dequantise #(
       .slot_end(),
       .beat(),
       .bounds_on(),
-      .ends_on(),
       /* verilator lint_on PINCONNECTEMPTY */
       .word(limits),
       .wrong(1'b0),
-      .line(values),
-      .bounds({WIDTH{1'b0}}),
-      .finished(completion_17)
+      /* verilator lint_off WIDTHEXPAND */ .answer(ends_on[LATENCY-1] ? {completion_17[103:8], 24'b0, completion_17[7:0]} : values), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      .status(completion_17[7:0])
   );
 
   // A row's inputs: its bounds and its step.

@@ -47,7 +47,8 @@ module quantise #(
   ) requests (
       .*,
       .word(number),
-      .finished(told)
+      /* verilator lint_off WIDTHEXPAND */ .answer(ends_on[LATENCY-1] ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      .status(told[7:0])
   );
 
   wire [31:0] least, greatest, inverse;

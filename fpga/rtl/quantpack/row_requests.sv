@@ -53,9 +53,8 @@ module row_requests #(
     output reg  [LATENCY-1:0] rows_on,
     output reg  [LATENCY-1:0] bounds_on,
     output reg  [LATENCY-1:0] ends_on,
-    input  wire [WIDTH-1:0]   line,
-    input  wire [WIDTH-1:0]   bounds,
-    input  wire [103:0]       finished  // the completion
+    input  wire [WIDTH-1:0]   answer,  // a line, bounds, or the completion
+    input  wire [7:0]         status   // which that has
 );
   wire drop, job_valid, job_end, taking_idle, store_room, job_room;
   wire [103:0] job;
@@ -114,14 +113,14 @@ module row_requests #(
   end
 
   wire ending = ends_on[LATENCY-1];
-  wire good = finished[7:0] == device_pkg::OK;
+  wire good = status == device_pkg::OK;
   answers #(
       .WIDTH(WIDTH)
   ) queue (
       .*,
       .reserve(fills || grouped || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
-      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {finished[103:8], 24'b0, finished[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      .data(answer),
       .last(ending)
   );
   assign ended  = ending && good;

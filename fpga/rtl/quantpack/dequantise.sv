@@ -12,52 +12,52 @@ module dequantise #(
     // Beats of a row's values that fit, a power of two.
     parameter DEPTH = 512
 ) (
-    input  wire clk,
-    input  wire rst,
-    input  wire cancel,
-    output wire idle,
-    output wire ended,   // a request, well
-    output wire faulty,  // or not
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,
+    output wire               idle,
+    output wire               ended,        // a request, well
+    output wire               faulty,       // or not
     `AXIS_IN(s_axis, WIDTH),
     `AXIS_OUT(m_axis, WIDTH)
 );
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
+  localparam STORE = DEPTH < 256 ? 128 : DEPTH / 2;  // twice a row of codes of 8 bits
   localparam LATENCY = 17;  // from a slot to what it makes
 
-  wire put, last, row_ends, row_ready;
-  wire [1:0] in_size, size;
-  wire [5:0] lanes;
+  wire put, last, drop, job_valid, job_end, taking_idle, store_room, job_room;
+  wire [WIDTH-1:0] data;
+  wire [1:0] in_size;
   wire [63:0] limits;
-  wire [4:0] in_line;
-  wire [103:0] completion, completion_17;
-  wire [WIDTH-1:0] stored;  // 1
-  wire [WIDTH-1:0] values;  // 17
-  /* verilator lint_off UNUSEDSIGNAL */ wire [LATENCY-1:0] rows_on; /* verilator lint_on UNUSEDSIGNAL */  // the first bit says when to unpack
-  row_requests #(
-      .WIDTH(WIDTH),
-      .DEPTH(DEPTH),
-      .PACKED(1),
-      .LATENCY(LATENCY),
-      .JOBS(JOBS)
-  ) requests (
+  wire [103:0] job;
+  row_packets #(
+      .WIDTH (WIDTH),
+      .MOST  (DEPTH * LANES),
+      .PACKED(1)
+  ) packets (
       .*,
-      /* verilator lint_off PINCONNECTEMPTY */  // codes need no random numbers, and have their bounds before them
-      .first(),
-      .data(),
-      .in_lanes(),
-      .compact(),
-      .seed(),
-      .slot_end(),
-      .beat(),
-      .bounds_on(),
-      .ends_on(),
-      /* verilator lint_on PINCONNECTEMPTY */
-      .word(limits),
-      .wrong(1'b0),
-      .line(values),
-      .bounds({WIDTH{1'b0}}),
-      .finished(completion_17)
+      .room(store_room && job_room),
+      .idle(taking_idle),
+      /* verilator lint_off PINCONNECTEMPTY */ .first(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
+      /* verilator lint_off PINCONNECTEMPTY */ .lanes(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
+      .size(in_size),
+      /* verilator lint_off PINCONNECTEMPTY */ .compact(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
+      /* verilator lint_off PINCONNECTEMPTY */ .seed(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
+      .word(limits)
+  );
+
+  wire read;
+  wire [WIDTH-1:0] stored;  // 1
+  row_store #(
+      .WIDTH(WIDTH),
+      .DEPTH(STORE)
+  ) store (
+      .*,
+      .in_data(data),
+      .room(store_room),
+      .take(read),
+      .out_data(stored)
   );
 
   // A row's inputs: its bounds and its step.
@@ -94,6 +94,7 @@ module dequantise #(
   );
   /* verilator lint_off WIDTHTRUNC */ always @(posedge clk) dividing <= rst ? 0 : {dividing, put && last}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
 
+  wire row_ends, row_ready;
   wire [31:0] least, greatest, step;
   fifo #(
       .WIDTH(64),
@@ -122,10 +123,36 @@ module dequantise #(
       /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
+  // Slots: a beat of a row, a packet's end.
+  wire place, slot_row, slot_end, none_left;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] beat; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+  wire [1:0] size;
+  wire [5:0] lanes;
+  wire [103:0] completion;
+  row_jobs #(
+      .DEPTH (JOBS),
+      .GROUPS(0)
+  ) jobs (
+      .*,
+      .put(job_valid),
+      .put_end(job_end),
+      .put_job(job),
+      .room(job_room),
+      .empty(none_left),
+      .ready(row_ready),
+      .wrong(1'b0),
+      /* verilator lint_off PINCONNECTEMPTY */ .slot_bounds() /* verilator lint_on PINCONNECTEMPTY */  // not needed here
+  );
+  wire line_begins = (beat[4:0] & (5'd31 >> size)) == 0;
+  assign read = slot_row && line_begins;
+
+  reg [LATENCY-1:0] rows_on, ends_on;  // slots on their way
   reg begins_1;
   reg [1:0] size_1;
   always @(posedge clk) begin
-    begins_1 <= in_line == 0;
+    /* verilator lint_off WIDTHTRUNC */ rows_on  <= rst ? 0 : {rows_on, slot_row}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ ends_on  <= rst ? 0 : {ends_on, slot_end}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    begins_1 <= line_begins;
     size_1   <= size;
   end
   wire [8*LANES-1:0] codes;  // 2
@@ -144,6 +171,7 @@ module dequantise #(
   reg [7:0] top_2;
   wire [31:0] step_3, least_9, greatest_16;
   wire [5:0] lanes_17;
+  wire [103:0] completion_17;
   highest_code tops (
       .size (size_1),
       .code (top_1),
@@ -183,6 +211,7 @@ module dequantise #(
       .out({lanes_17, completion_17})
   );
 
+  wire [WIDTH-1:0] values;  // 17
   genvar n;
   generate
     for (n = 0; n < LANES; n = n + 1) begin : lines
@@ -198,4 +227,18 @@ module dequantise #(
       assign values[32*n+:32] = n >= lanes_17 ? 32'b0 : value;
     end
   endgenerate
+
+  wire ending = ends_on[LATENCY-1];
+  answers #(
+      .WIDTH(WIDTH)
+  ) queue (
+      .*,
+      .reserve(slot_row || slot_end),
+      .put(rows_on[LATENCY-1] || ending),
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {completion_17[103:8], 24'b0, completion_17[7:0]} : values), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      .last(ending)
+  );
+  assign ended  = ending && completion_17[7:0] == device_pkg::OK;
+  assign faulty = ending && completion_17[7:0] != device_pkg::OK;
+  assign idle   = taking_idle && none_left && rows_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

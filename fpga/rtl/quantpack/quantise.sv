@@ -12,44 +12,54 @@ module quantise #(
     // Beats of a row that fit, a power of two, 64 or more for a beat a cycle.
     parameter DEPTH = 512
 ) (
-    input  wire clk,
-    input  wire rst,
-    input  wire cancel,
-    output wire idle,
-    output wire ended,   // a request, well
-    output wire faulty,  // or not
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,
+    output wire               idle,
+    output wire               ended,        // a request, well
+    output wire               faulty,       // or not
     `AXIS_IN(s_axis, WIDTH),
     `AXIS_OUT(m_axis, WIDTH)
 );
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
+  localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
   localparam LATENCY = 25;  // from a slot to what it makes
 
-  wire put, first, last, compact, slot_end, row_ends, row_ready, wrong;
-  wire [5:0] in_lanes, lanes;
-  wire [1:0] in_size, size;
-  wire [63:0] seed, number;
-  wire [15:0] beat;
-  wire [4:0] in_line;
-  wire [103:0] completion;
-  /* verilator lint_off UNUSEDSIGNAL */ wire [LATENCY-1:0] rows_on, bounds_on, ends_on; /* verilator lint_on UNUSEDSIGNAL */  // the last bits
+  // Input.
+  wire put, first, last, drop, compact, job_valid, job_end, taking_idle, store_room, job_room;
   wire [WIDTH-1:0] data;
-  wire [WIDTH-1:0] stored;  // 3
-  wire [WIDTH-1:0] line;  // 25
-  reg [WIDTH-1:0] bounds;  // 25
-  reg [103:0] told;  // 25
-  row_requests #(
-      .WIDTH(WIDTH),
-      .DEPTH(DEPTH),
-      .PACKED(0),
-      .LATENCY(LATENCY),
-      .JOBS(JOBS)
-  ) requests (
+  wire [5:0] in_lanes;
+  wire [1:0] in_size;
+  wire [63:0] seed, number;
+  wire [103:0] job;
+  row_packets #(
+      .WIDTH (WIDTH),
+      .MOST  (DEPTH * LANES),
+      .PACKED(0)
+  ) packets (
       .*,
-      .word(number),
-      .finished(told)
+      .room(store_room && job_room),
+      .idle(taking_idle),
+      .lanes(in_lanes),
+      .size(in_size),
+      .word(number)
   );
 
+  wire read;
+  wire [WIDTH-1:0] stored;  // 3
+  row_store #(
+      .WIDTH(WIDTH),
+      .DEPTH(STORE)
+  ) store (
+      .*,
+      .in_data(data),
+      .room(store_room),
+      .take(read),
+      .out_data(stored)
+  );
+
+  wire row_ends, row_ready, wrong;
   wire [31:0] least, greatest, inverse;
   wire [63:0] key;
   quantise_rows #(
@@ -62,6 +72,36 @@ module quantise #(
       .ready(row_ready),
       .take(row_ends)
   );
+
+  // Slots: a beat of a row, bounds of a group, a packet's end.
+  wire place, slot_row, slot_bounds, slot_end, none_left;
+  wire [15:0] beat;
+  wire [1:0] size;
+  wire [5:0] lanes;
+  wire [103:0] completion;
+  row_jobs #(
+      .DEPTH (JOBS),
+      .GROUPS(1)
+  ) jobs (
+      .*,
+      .put(job_valid),
+      .put_end(job_end),
+      .put_job(job),
+      .room(job_room),
+      .empty(none_left),
+      .ready(row_ready)
+  );
+  wire [4:0] in_line = beat[4:0] & (5'd31 >> size);
+  wire line_ends = slot_row && (row_ends || in_line == 5'd31 >> size);
+
+  reg [LATENCY-1:0] rows_on, lines_on, bounds_on, ends_on;  // slots on their way
+  always @(posedge clk) begin
+    /* verilator lint_off WIDTHTRUNC */ rows_on   <= rst ? 0 : {rows_on, slot_row}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ lines_on  <= rst ? 0 : {lines_on, line_ends}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ bounds_on <= rst ? 0 : {bounds_on, slot_bounds}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ ends_on   <= rst ? 0 : {ends_on, slot_end}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+  end
+  assign read = rows_on[1];
 
   // Values that travel with a slot to where they are needed.
   wire [31:0] least_3, inverse_10;
@@ -144,6 +184,7 @@ module quantise #(
     end
   endgenerate
 
+  wire [WIDTH-1:0] line;  // 25
   code_pack #(
       .LANES(LANES)
   ) pack (
@@ -154,7 +195,9 @@ module quantise #(
   );
 
   // Bounds of the group's rows, the first in the lowest bits.
+  reg [WIDTH-1:0] bounds;
   reg [$clog2(WIDTH/64)-1:0] member;
+  reg [103:0] told;
   always @(posedge clk) begin
     told <= told_24;
     if (rows_on[LATENCY-2] && row_ends_24) begin
@@ -164,4 +207,18 @@ module quantise #(
     if (rst || bounds_on[LATENCY-2] || ends_on[LATENCY-2]) member <= 0;
     else if (rows_on[LATENCY-2] && row_ends_24) member <= member + 1'b1;
   end
+
+  wire ending = ends_on[LATENCY-1];
+  answers #(
+      .WIDTH(WIDTH)
+  ) queue (
+      .*,
+      .reserve(line_ends || slot_bounds || slot_end),
+      .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      .last(ending)
+  );
+  assign ended  = ending && told[7:0] == device_pkg::OK;
+  assign faulty = ending && told[7:0] != device_pkg::OK;
+  assign idle   = taking_idle && none_left && rows_on == 0 && bounds_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

@@ -207,7 +207,10 @@ class ThriftServer:
                 inspect.signature(function).bind(**given)
             except TypeError as error:
                 raise OfframpError(f"{name}: {error}") from None
-            return function(**given)
+            answer = function(**given)
+            if name == "bm_reset_state":
+                self._methods = None  # handles count from 0 again
+            return answer
 
     def _functions(self) -> dict[str, Any]:
         """The methods for the pipeline that runs now; handles are of one pipeline."""

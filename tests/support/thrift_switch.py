@@ -17,11 +17,11 @@ from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
 
 @contextmanager
-def serving(source: Path, **settings: Any) -> Iterator[ThriftServer]:
-    """The services of a switch that runs ``source`` on the Python engine."""
+def serving(source: Path, *, swap: bool = False, **settings: Any) -> Iterator[ThriftServer]:
+    """The services of a switch that runs ``source`` on the Python engine; ``swap``: it may be replaced."""
     running = build(Settings(program=str(source), address="127.0.0.1:0", engine="python", **settings))
     try:
-        with ThriftServer(running, 0) as server:
+        with ThriftServer(running, 0, swap=swap) as server:
             yield server
     finally:
         running.servers["P4Runtime"].stop()

@@ -71,6 +71,7 @@ class Catalogue:
     meters: dict[str, Array] = field(default_factory=dict)
     registers: dict[str, Array] = field(default_factory=dict)
     value_sets: dict[str, int] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
 
 
 def read_catalogue(text: str) -> Catalogue:
@@ -107,6 +108,7 @@ def _read(document: Any) -> Catalogue:
         for a in document.get(f"{field_name}_arrays", ()):
             arrays[a["name"]] = Array(a["name"], a.get("binding") if a.get("is_direct") else None)
     out.value_sets = {v["name"]: v["compressed_bitwidth"] for v in document.get("parse_vsets", ())}
+    out.hashes = {c["name"]: c["algo"] for c in document.get("calculations", ())}
     return out
 
 

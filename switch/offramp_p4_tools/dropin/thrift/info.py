@@ -38,26 +38,9 @@ class Info:
         """Digest by which clients check that they have the same document."""
         return hashlib.md5(self.bm_get_config().encode(), usedforsecurity=False).digest()
 
-    def bm_load_new_config(self, config_str: str) -> None:
-        """Refuse to load a configuration: the program is swapped by P4Runtime."""
-        del config_str
-        raise RequestRefused(1, "the program is swapped by P4Runtime")
-
-    def bm_swap_configs(self) -> None:
-        """Refuse to swap configurations: the program is swapped by P4Runtime."""
-        raise RequestRefused(1, "the program is swapped by P4Runtime")
-
     def bm_mgmt_get_info(self) -> Any:
         """The device and the port of this server."""
         return {"device_id": self._running.device.id, "thrift_port": self._port}
-
-    def bm_dev_mgr_show_ports(self) -> list[Any]:
-        """The ports, and whether their links are up."""
-        links = self._running.device.environment.links
-        return [
-            {"port_num": number, "iface_name": port.name, "is_up": links.up(number), "extra": {}}
-            for number, port in sorted(self._running.ports.items())
-        ]
 
     def bm_reset_state(self) -> None:
         """Tables, arrays and replication as when the program was loaded."""

@@ -17,13 +17,15 @@ from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
 
 @contextmanager
-def serving(source: Path, *, swap: bool = False, **settings: Any) -> Iterator[ThriftServer]:
-    """The services of a switch that runs ``source`` on the Python engine; ``swap``: it may be replaced."""
-    running = build(Settings(program=str(source), address="127.0.0.1:0", engine="python", **settings))
+def serving(source: Path, *, swap: bool = False, engine: str = "python", **settings: Any) -> Iterator[ThriftServer]:
+    """The services of a switch that runs ``source``; ``swap``: it may be replaced."""
+    running = build(Settings(program=str(source), address="127.0.0.1:0", engine=engine, **settings))
     try:
         with ThriftServer(running, 0, swap=swap) as server:
             yield server
     finally:
+        for port in running.ports.values():
+            port.close()
         running.servers["P4Runtime"].stop()
         running.compiler.close()
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from offramp_p4.frontend import load
+from offramp_p4.tm.config import QueueConfig, TmConfig
 from offramp_p4_tools.bmv2.write import bmv2_text
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
 from offramp_p4_tools.dropin.thrift.commands import COMMANDS
@@ -168,6 +169,34 @@ def test_custom_hashes(client: ThriftClient) -> None:
     assert kind == "Error: Invalid crc32_custom name (calc)\n"
     assert toeplitz == "Invalid Toeplitz hash operation (WRONG_TYPE_CALCULATION)\n"
     assert wide == "Error: Integer cannot fit within 16 bits\n"
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_queues_take_the_depth_that_is_set(engine: str) -> None:
+    """Queues are counted like P4's ``priority``, in bmv2 and here: the lowest is 0."""
+    tm = TmConfig.uniform(queues=3, queue=QueueConfig(limit_packets=64))
+    ports = {1: "udp:127.0.0.1:0", 2: "udp:127.0.0.1:0"}
+    with serving(SOURCE, tm=tm, ports=ports, engine=engine) as server:
+        with ThriftClient("127.0.0.1", server.port) as client:
+            *done, rate, far = answers(
+                client,
+                "set_queue_depth 9",
+                "set_queue_depth 5 1",
+                "set_queue_depth 1 2 0",
+                "set_queue_rate 100",
+                "set_queue_depth 5 1 3",
+            )
+        assert done == ["", "", ""]
+        assert rate.startswith("Error: set_all_egress_queue_rates: this switch lacks it: ")
+        assert far == "Error: priority 3 of port 1: expected 0 to 2\n"
+        switch = server.pipeline.switch
+        queues = switch.queued.tm  # type: ignore[union-attr]
+        depths = {port: [queues.queue(port, n).config.limit_packets for n in range(3)] for port in (1, 2)}
+        assert depths == {1: [5, 5, 5], 2: [1, 9, 9]}
+
+
+def test_a_switch_without_queues_has_no_depth_to_set(client: ThriftClient) -> None:
+    assert answers(client, "set_queue_depth 9 1") == ["Error: this switch runs without queues\n"]
 
 
 def test_ports_come_and_go_while_packets_run(server: ThriftServer, client: ThriftClient) -> None:

@@ -75,7 +75,7 @@ class RunningSwitch:
 
     device: P4Device
     forwarder: Forwarder
-    ports: Mapping[int, Port]
+    ports: dict[int, Port]
     servers: Mapping[str, Server]
     compiler: BoundedCompiler
     debugger: ServedDebugger | None = None
@@ -96,6 +96,27 @@ class RunningSwitch:
             for server in dict.fromkeys(self.servers.values()):
                 server.stop()
             self.compiler.close()
+
+    def attach(self, number: int, port: Port) -> None:
+        """Add a port while the switch runs.
+
+        Raises:
+            OfframpError: the number is taken; the port is not used then.
+        """
+        if number in self.ports or number == self.device.cpu_port:
+            raise OfframpError(f"port {number} is taken")
+        self.ports[number] = port
+        self.forwarder.attach(number, port)
+
+    def detach(self, number: int) -> None:
+        """Remove a port while the switch runs, and close it.
+
+        Raises:
+            OfframpError: there is no such port.
+        """
+        if self.ports.pop(number, None) is None:
+            raise OfframpError(f"there is no port {number}")
+        self.forwarder.detach(number)
 
     def stop(self) -> None:
         """End :meth:`forward`; may be called from a signal handler."""

@@ -18,6 +18,7 @@ class Folder:
     """The folder for the launchers."""
 
     folder: Annotated[Path, Field("Folder for the launchers; put it first on PATH", position=True)]
+    python: Annotated[Path | None, Field("Also write p4.tmp.p4config_pb2 here; put it first on PYTHONPATH")] = None
 
 
 @command(Folder, example="switch shims ~/p4/bin")
@@ -39,3 +40,8 @@ def shims(settings: Folder) -> None:
     search = sorted(parent for parent in parents if Path(parent).name != "site-packages")
     for path in write_shims(settings.folder, search):
         typer.echo(path)
+    if settings.python is not None:
+        from offramp_p4_tools.dropin.config_module import write_config_module
+
+        for path in write_config_module(settings.python):
+            typer.echo(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from offramp_p4.frontend.check.program import Elaborator
+from offramp_p4.frontend.check.targets import check_target
 from offramp_p4.frontend.syntax.declarations import Parser
 from offramp_p4.frontend.syntax.includes import FolderIncludes, Includes, OwnIncludes
 from offramp_p4.frontend.syntax.preprocess import Preprocessor, flatten
@@ -65,6 +66,8 @@ def _load(
 ) -> ir.Program:
     try:
         tokens = Preprocessor(includes, defines).run(text, name, folder)
-        return Elaborator().run(Parser(tokens).program(), name, flatten(tokens))
+        program = Elaborator().run(Parser(tokens).program(), name, flatten(tokens))
+        check_target(program)
     except RecursionError:
         raise P4Error(Pos(name, 1, 1), "the program is nested too deeply") from None
+    return program

@@ -55,6 +55,7 @@ class Forwarder:
         self._workers = workers
         self._pipeline: Pipeline | None = None  # that the workers run
         self._next_settling = 0.0
+        self._changes: deque[Callable[[dict[int, Port]], None]] = deque()
         self._injected: deque[PacketBatch] = deque()
         self._room = threading.Semaphore(MAX_INJECTED)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -71,6 +72,31 @@ class Forwarder:
                 return
         self._injected.append(batch)
         self._rouse()
+
+    def attach(self, number: int, port: Port) -> None:
+        """Move the frames of one more port from the next turn on; may be called from any thread."""
+
+        def change(ports: dict[int, Port]) -> None:
+            ports[number] = port
+
+        self._changes.append(change)
+        self._rouse()
+
+    def detach(self, number: int) -> None:
+        """Close a port at the next turn; may be called from any thread."""
+
+        def change(ports: dict[int, Port]) -> None:
+            ports.pop(number).close()
+
+        self._changes.append(change)
+        self._rouse()
+
+    def _change(self) -> bool:
+        """Carry out what has been asked for; whether there was anything."""
+        changed = bool(self._changes)
+        while self._changes:
+            self._changes.popleft()(self._ports)
+        return changed
 
     def stop(self) -> None:
         """End :meth:`run`; may be called from a signal handler or another thread."""
@@ -89,7 +115,7 @@ class Forwarder:
         try:
             while not self._stopping.is_set():
                 now = time.monotonic()
-                if now >= next_tick:
+                if self._change() or now >= next_tick:
                     next_tick = now + TICK_S
                     for port in self._ports.values():
                         port.tick(now)
@@ -104,6 +130,7 @@ class Forwarder:
             if self._workers is not None:
                 self._device.threads = False
                 self._workers.close()
+            self._change()
             for port in self._ports.values():
                 port.close()
             self._alarm.close()

@@ -118,6 +118,8 @@ class TableState:
     def insert(self, entry: TableEntry) -> None:
         """Add an entry; its keys are brought to their canonical form."""
         self._check_writable()
+        if not self.keys:
+            raise StateError("invalid", f"table {self.name} has no key: only its default action can be set")
         keys = self._normalise(entry.keys, entry.priority)
         self._check_action(entry.action)
         identity = self._identity(keys, entry.priority)

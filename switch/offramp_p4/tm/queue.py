@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from offramp_p4.tm.config import QueueConfig
@@ -67,6 +67,14 @@ class Queue(Generic[T]):
     def head_bytes(self) -> int:
         """Size of the frame that is next."""
         return self._held[0].frame_bytes
+
+    def limit_packets(self, packets: int) -> None:
+        """Change the capacity; frames that wait stay.
+
+        Raises:
+            OfframpError: less than 1.
+        """
+        self.config = replace(self.config, limit_packets=packets)
 
     def fits(self, frame_bytes: int) -> bool:
         """Whether the limits of this queue allow another frame."""

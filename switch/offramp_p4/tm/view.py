@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import Protocol
 
-from offramp_p4.tm.config import QueueConfig
+from offramp_p4.tm.config import QueueConfig, TmConfig
 from offramp_p4.tm.manager import Observer
 from offramp_p4.tm.queue import QueueStats
 
@@ -26,6 +26,13 @@ class QueueView(Sized, Protocol):
     def stats(self) -> QueueStats:
         """Counts since the start."""
 
+    def limit_packets(self, packets: int) -> None:
+        """Change the capacity; frames that wait stay.
+
+        Raises:
+            OfframpError: less than 1.
+        """
+
 
 class QueuesView(Protocol):
     """All queues and their lines.
@@ -35,6 +42,10 @@ class QueuesView(Protocol):
     """
 
     observer: Observer | None
+
+    @property
+    def config(self) -> TmConfig:
+        """The configuration that the queues started with."""
 
     @property
     def next_ps(self) -> int | None:

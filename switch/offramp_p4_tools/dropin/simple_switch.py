@@ -29,7 +29,7 @@ _KNOWN: Final[dict[str, Takes]] = {
     "--log-file": "value", "-L": "value", "--no-p4": "nothing", "--version": "nothing", "--json-version": "nothing",
     "--help": "nothing", "--grpc-server-addr": "value", "--grpc-server-cacert": "value", "--grpc-server-cert": "value",
     "--grpc-server-key": "value", "--cpu-port": "value", "--drop-port": "value", "--priority-queues": "value",
-    "--gnmi-server-addr": "value",
+    "--gnmi-server-addr": "value", "--enable-swap": "nothing",
 }  # fmt: skip
 _IGNORED: Final[dict[str, Takes]] = {
     **dict.fromkeys(
@@ -51,7 +51,6 @@ _IGNORED: Final[dict[str, Takes]] = {
         ),
         "value",
     ),
-    "--enable-swap": "nothing",
 }
 _ALIASES: Final = {
     "--interface": "-i", "--log-level": "-L", "-h": "--help", "-v": "--version",
@@ -180,11 +179,11 @@ def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
     with ExitStack() as stack:
         # What scripts wait for, in the words of bmv2.
         def ready(running: RunningSwitch) -> None:
-            port = line.number("--thrift-port")
+            port, swap = line.number("--thrift-port"), "--enable-swap" in line.options
             if program != GRPC or port is not None:
                 from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
-                server = stack.enter_context(ThriftServer(running, THRIFT if port is None else port))
+                server = stack.enter_context(ThriftServer(running, THRIFT if port is None else port, swap=swap))
                 sys.stdout.write(f"Thrift server was started on port {server.port}\n")
             if program == GRPC:
                 sys.stdout.write(f"Server listening on {running.address}\n")

@@ -56,6 +56,10 @@ CASES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "twice the id": (lambda d: d["actions"][1].update(id=d["actions"][0]["id"]), "is there twice"),
     "huge field": (lambda d: d["header_types"][1]["fields"][0].__setitem__(1, 1 << 40), "is not in"),
     "negative size": (lambda d: _table(d).update(max_size=-1), "max_size: -1 is not in"),
+    "two lpm keys": (
+        lambda d: _table(d).update(key=[{**_table(d)["key"][0], "match_type": "lpm"}] * 2),
+        "more than one lpm key",
+    ),
     "a number as name": (lambda d: _table(d).update(name=7), "expected a string"),
     "no pipelines": (lambda d: d.pop("pipelines"), "'pipelines' is missing"),
     "no ingress": (lambda d: d["pipelines"][0].update(name="x"), "no pipeline 'ingress'"),

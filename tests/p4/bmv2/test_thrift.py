@@ -7,7 +7,6 @@ The expected texts are what bmv2's own command line prints of bmv2 1.15 running 
 from __future__ import annotations
 
 import contextlib
-import io
 import socket
 import struct
 import time
@@ -17,12 +16,10 @@ from pathlib import Path
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_p4.serve import build
-from offramp_p4.settings import Settings
-from offramp_p4_tools.dropin.thrift import cli
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
 from offramp_p4_tools.dropin.thrift.server import ThriftServer
 from offramp_p4_tools.dropin.thrift.services import RequestRefused, TableCode
+from thrift_switch import answers, serving
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "features.p4"
 
@@ -31,25 +28,14 @@ pytestmark = pytest.mark.p4
 
 @pytest.fixture
 def server() -> Iterator[ThriftServer]:
-    running = build(Settings(program=str(SOURCE), address="127.0.0.1:0", engine="python"))
-    try:
-        with ThriftServer(running, 0) as server:
-            yield server
-    finally:
-        running.servers["P4Runtime"].stop()
-        running.compiler.close()
+    with serving(SOURCE) as server:
+        yield server
 
 
 @pytest.fixture
 def client(server: ThriftServer) -> Iterator[ThriftClient]:
     with ThriftClient("127.0.0.1", server.port) as client:
         yield client
-
-
-def answers(client: ThriftClient, *commands: str) -> list[str]:
-    out = io.StringIO()
-    cli.run(client, io.StringIO("\n".join(commands) + "\n"), out)
-    return out.getvalue().split(cli.PROMPT)[1:-1]
 
 
 def test_tables(client: ThriftClient) -> None:
@@ -160,7 +146,7 @@ def test_replication(server: ThriftServer, client: ThriftClient) -> None:
         ("bm_mt_get_num_entries", {"table_name": "no"}, TableCode.TABLE),
         ("bm_mt_delete_entry", {"table_name": "I.flows", "entry_handle": 5}, TableCode.HANDLE),
         ("bm_mt_delete_entry", {"table_name": "I.flows", "entry_handle": -1}, TableCode.HANDLE),
-        ("bm_mt_read_counter", {"table_name": "I.policed", "entry_handle": 0}, TableCode.HANDLE),
+        ("bm_mt_read_counter", {"table_name": "I.flows", "entry_handle": 0}, TableCode.HANDLE),
         ("bm_mt_act_prof_get_member", {"act_prof_name": "I.ways", "mbr_handle": 1}, TableCode.MEMBER),
         ("bm_mt_act_prof_create_group", {"act_prof_name": "I.hops"}, TableCode.NO_SELECTION),
     ],

@@ -47,7 +47,21 @@ def test_the_target_is_known_before_its_architecture_is_included(
 ) -> None:
     ask = "#ifdef __TARGET_TOFINO__\n__TARGET_TOFINO__\n#endif\n#ifdef __TARGET_BMV2__\nBMV2\n#endif\n#if 0\n"
     assert tokens(f"{ask}{includes}\n#endif", **given) == expected
-    assert tokens("__p4c__ __STDC__ __ASSEMBLER__") == ["1", "1", "1"]
+    assert tokens("__STDC__ __ASSEMBLER__") == ["1", "1"]
+
+
+@pytest.mark.parametrize("include", ["v1model", "psa", "pna", "tna", "t2na"])
+@pytest.mark.parametrize("given", [{}, {"__TARGET_TOFINO__": "1"}, {"__TARGET_BMV2__": "1"}])
+def test_only_the_back_end_for_tofino_says_its_version(include: str, given: dict[str, str]) -> None:
+    """As in IPDK's and DPDK's programs, which declare a variable at top level where ``__p4c__`` is defined."""
+    names = ("__p4c__", "__p4c_version__", "__p4c_major__", "__p4c_minor__", "__p4c_patchlevel__")
+    ask = "".join(f"#ifdef {name}\n{name}\n#endif\n" for name in names)
+    version = tokens(f"{ask}#if 0\n#include <{include}.p4>\n#endif", **given)
+    if "__TARGET_TOFINO__" not in given and (given or include not in {"tna", "t2na"}):
+        assert version == []
+        return
+    one, text, *parts = version
+    assert (one, text.strip('"'), len(parts)) == ("1", ".".join(parts), 3)
 
 
 @pytest.mark.parametrize(

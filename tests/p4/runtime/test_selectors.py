@@ -203,3 +203,18 @@ def test_member_not_inserted_yet(lab):
     for table, action in [("shared_hops", {"action_profile_member_id": 3}), ("spread", {"action_profile_group_id": 3})]:
         assert lab.refusal((INSERT, entry(lab, table=table, **action)))[0] == "NOT_FOUND"
     assert not lab.device.pipeline.selectors["I.hops"].uses
+
+
+def test_all_groups_together_hold_what_p4info_says(three, ways):
+    """Section 9.2: ``size``, 64 here, is the limit of the weights of all groups; one-shots are groups too."""
+    three.write(*((INSERT, group(ways, n, (2, 3), (3, 1))) for n in range(1, 17)))
+    full = ("RESOURCE_EXHAUSTED", "all groups together would have 65 members or weights, at most 64 fit")
+    got = three.refusal((INSERT, group(ways, 17, (2, 1))))
+    assert (got[0], got[1].endswith(full[1])) == (full[0], True)
+    one = entry(three, action_profile_action_set=one_shot(three, (2, 1)))
+    assert three.refusal((INSERT, one))[0] == full[0]
+    three.write((MODIFY, group(ways, 16, (2, 3))))
+    three.write((INSERT, one))
+    assert three.refusal((MODIFY, group(ways, 16, (2, 4))))[0] == full[0]
+    three.write((DELETE, one), (MODIFY, group(ways, 16, (2, 4))), (DELETE, group(ways, 1)))
+    three.write((INSERT, group(ways, 17, (2, 4))))

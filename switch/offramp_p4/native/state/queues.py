@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,6 +39,15 @@ class NativeQueue:
 
     def __len__(self) -> int:
         return int(self._words[q.QueueRecord.packets])
+
+    def limit_packets(self, packets: int) -> None:
+        """Change the capacity; frames that wait stay.
+
+        Raises:
+            OfframpError: less than 1.
+        """
+        self.config = replace(self.config, limit_packets=packets)
+        self._words[q.QueueRecord.limit_packets] = packets
 
     @property
     def bytes(self) -> int:

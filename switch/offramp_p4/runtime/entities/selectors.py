@@ -38,12 +38,14 @@ class ActionSelector:
     Attributes:
         groups: the message and the buckets of each group of the controller.
         uses: number of table entries that name a member or group.
+        filled: members or weights of all groups together, of which P4Info's ``size`` is the limit (section 9.2.2).
     """
 
     def __init__(self, info: Any, state: ActionProfileState, links: PortLinks) -> None:
         self.info, self.state, self.what = info, state, f"action profile {state.name}"
         self.groups: dict[int, tuple[Any, list[Bucket]]] = {}
         self.uses: Counter[MemberAction | GroupAction] = Counter()
+        self.filled = 0
         self._links = links
         self._one_shots: dict[int, tuple[Any, list[Bucket]]] = {}
         self._free_groups, self._free_members = _Ids(), _Ids()
@@ -67,14 +69,18 @@ class ActionSelector:
             raise invalid(f"{what}: a member is given twice; use its weight")
         if self._size(buckets) > limit:
             raise RpcError(Code.RESOURCE_EXHAUSTED, f"{what}: more than its {limit} members or weights")
+        filled = self.filled - (0 if new else self._held(entry.group_id)) + self._size(buckets)
+        self._check_total(filled, what)
         write = self.state.insert_group if new else self.state.modify_group
         write(entry.group_id, [b.member for b in buckets])  # all of them, so that each is known to exist
+        self.filled = filled
         self.groups[entry.group_id] = copied(entry), buckets
         self._realise(entry.group_id, buckets)
 
     def delete_group(self, number: int) -> None:
         """Delete a group."""
         self.state.delete_group(number)
+        self.filled -= self._held(number)
         del self.groups[number]
 
     def links_changed(self) -> None:
@@ -111,6 +117,7 @@ class ActionSelector:
         try:
             if self._size(buckets) > (self.info.max_group_size or MAX_BUCKETS):
                 raise invalid(f"{what}: more than max_group_size {self.info.max_group_size} allows")
+            self._check_total(self.filled + self._size(buckets), what)
             for member, action in zip(members, actions, strict=True):
                 self.state.insert_member(member, action)
                 done += 1
@@ -122,6 +129,7 @@ class ActionSelector:
             self._free_members.give(*members)
             raise
         self._one_shots[number] = copied(message), buckets
+        self.filled += self._size(buckets)
         self._realise(number, buckets)
         return GroupAction(number)
 
@@ -132,7 +140,9 @@ class ActionSelector:
 
     def release(self, group: GroupAction) -> None:
         """Forget the one-shot of a table entry that has gone."""
-        members = [b.member for b in self._one_shots.pop(group.id)[1]]
+        buckets = self._one_shots.pop(group.id)[1]
+        self.filled -= self._size(buckets)
+        members = [b.member for b in buckets]
         self.state.drop(group.id, members)
         self._free_groups.give(group.id)
         self._free_members.give(*members)
@@ -177,6 +187,16 @@ class ActionSelector:
                 raise RpcError(Code.RESOURCE_EXHAUSTED, f"{self.what}: weights of more than {MAX_BUCKETS} in a group")
             return len(buckets)
         return sum(b.weight for b in buckets)
+
+    def _held(self, group: int) -> int:
+        return self._size(self.groups[group][1]) if group in self.groups else 0
+
+    def _check_total(self, filled: int, what: str) -> None:
+        if self.info.size and filled > self.info.size:
+            raise RpcError(
+                Code.RESOURCE_EXHAUSTED,
+                f"{what}: all groups together would have {filled} members or weights, at most {self.info.size} fit",
+            )
 
     def _group_limit(self, max_size: int, what: str) -> int:
         highest = self.info.max_group_size

@@ -86,6 +86,8 @@ class PipelineReader:
             t.fail("two actions have one name")
         kinds = self._visible.get(name) if self._visible is not None else None
         keys = [self._key(k, kinds[i] if kinds and i < len(kinds) else None) for i, k in enumerate(t["key"])]
+        if sum(key.match_kind == "lpm" for key in keys) > 1:
+            t["key"].fail("more than one lpm key")
         properties: dict[str, ir.ExternInstance | ir.Expr] = {}
         keys += self._implementation(t, properties)
         if "support_timeout" in t and t["support_timeout"].flag:

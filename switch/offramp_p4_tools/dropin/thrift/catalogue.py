@@ -40,6 +40,7 @@ class TableInfo:
     keys: list[tuple[str, str, int]]
     actions: dict[str, ActionInfo]
     profile: str | None
+    has_timeouts: bool = False
 
     def __str__(self) -> str:
         keys = ",\t".join(f"{name}({kind}, {width})" for name, kind, width in self.keys)
@@ -70,6 +71,7 @@ class Catalogue:
     meters: dict[str, Array] = field(default_factory=dict)
     registers: dict[str, Array] = field(default_factory=dict)
     value_sets: dict[str, int] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
 
 
 def read_catalogue(text: str) -> Catalogue:
@@ -98,13 +100,15 @@ def _read(document: Any) -> Catalogue:
             actions = {a.name: a for a in used}
             keys = [_key(k, widths) for k in t["key"]]
             profile = t.get("action_profile") or t.get("act_prof_name")
-            out.tables[t["name"]] = TableInfo(t["name"], t["match_type"], t["type"], keys, actions, profile)
+            timeouts = bool(t.get("support_timeout"))
+            out.tables[t["name"]] = TableInfo(t["name"], t["match_type"], t["type"], keys, actions, profile, timeouts)
             if profile is not None:
                 out.profiles.setdefault(profile, {}).update(actions)
     for field_name, arrays in (("counter", out.counters), ("meter", out.meters), ("register", out.registers)):
         for a in document.get(f"{field_name}_arrays", ()):
             arrays[a["name"]] = Array(a["name"], a.get("binding") if a.get("is_direct") else None)
     out.value_sets = {v["name"]: v["compressed_bitwidth"] for v in document.get("parse_vsets", ())}
+    out.hashes = {c["name"]: c["algo"] for c in document.get("calculations", ())}
     return out
 
 

@@ -11,11 +11,12 @@ from typing import IO, Any, Final
 from offramp_base.errors import OfframpError
 from offramp_p4_tools.dropin.thrift.catalogue import InputError, read_catalogue
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
-from offramp_p4_tools.dropin.thrift.commands import COMMANDS, CommandSession
-from offramp_p4_tools.dropin.thrift.services import RequestRefused
+from offramp_p4_tools.dropin.thrift.commands import COMMANDS, LACKING, CommandSession
+from offramp_p4_tools.dropin.thrift.services import RequestRefused, RequestUnsupported
 from offramp_p4_tools.dropin.words import read_words
 
 PROMPT: Final = "RuntimeCmd: "
+_SWAP: Final = {1: "CONFIG_SWAP_DISABLED", 2: "ONGOING_SWAP", 3: "NO_ONGOING_SWAP"}
 _ERRORS: Final = {
     "mt": ("table", {
         1: "TABLE_FULL", 2: "INVALID_HANDLE", 3: "EXPIRED_HANDLE", 4: "COUNTERS_DISABLED", 5: "METERS_DISABLED",
@@ -31,7 +32,10 @@ _ERRORS: Final = {
     "meter": ("meter", {1: "INVALID_METER_NAME", 2: "INVALID_INDEX", 3: "BAD_RATES_LIST"}),
     "mc": ("PRE", {1: "TABLE_FULL", 2: "INVALID_MGID", 3: "INVALID_MGRP_HANDLE", 4: "INVALID_L1_HANDLE", 5: "ERROR"}),
     "mirroring": ("mirroring", {1: "SESSION_NOT_FOUND"}),
-    "load": ("swap", {1: "CONFIG_SWAP_DISABLED", 2: "ONGOING_SWAP", 3: "NO_ONGOING_SWAP"}),
+    "load": ("swap", _SWAP),
+    "swap": ("swap", _SWAP),
+    "dev": ("device manager", {1: "ERROR"}),
+    "set": ("crc", {1: "INVALID_CALCULATION_NAME", 2: "WRONG_TYPE_CALCULATION", 3: "INVALID_CONFIG"}),
     "parse": ("parser value set", {1: "INVALID_PARSE_VSET_NAME", 2: "ERROR"}),
 }  # fmt: skip
 """Names of refusals and their codes, by the word behind ``bm_`` in the method's name."""
@@ -86,12 +90,15 @@ def _command(session: CommandSession, word: str, args: list[str], out: IO[str]) 
         out.write("\n".join(sorted(COMMANDS)) + "\n")
         return
     command: Callable[..., None] | None = COMMANDS.get(word)
+    if word in LACKING:
+        out.write(f"Error: {word}: this command line lacks it: {LACKING[word]}\n")
+        return
     if command is None:
         out.write(f"*** Unknown syntax: {' '.join([word, *args])}\n")
         return
     try:
         command(session, args)
-    except InputError as error:
+    except (InputError, RequestUnsupported) as error:
         out.write(f"Error: {error}\n")
     except RequestRefused as refusal:
         kind, names = _refusal(str(refusal))
@@ -100,6 +107,8 @@ def _command(session: CommandSession, word: str, args: list[str], out: IO[str]) 
 
 def _refusal(message: str) -> tuple[str, dict[int, str]]:
     method = message.partition(":")[0].removeprefix("bm_")
+    if method == "set_toeplitz_hash_key":
+        return "Toeplitz hash", _ERRORS["set"][1]
     return _ERRORS.get(method.partition("_")[0], ("operation", {}))
 
 

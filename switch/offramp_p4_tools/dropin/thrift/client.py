@@ -15,7 +15,7 @@ from offramp_p4_tools.dropin.thrift.protocol import (
     ThriftReader,
     ThriftWriter,
 )
-from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, RequestRefused
+from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, RequestRefused, RequestUnsupported
 
 TIMEOUT_S: Final = 30.0
 
@@ -45,8 +45,9 @@ class ThriftClient:
         """The result of a method; its context is 0.
 
         Raises:
-            Refused: the switch refuses, with a code.
-            OfframpError: it cannot, or the connection is lost.
+            RequestRefused: the switch refuses, with a code.
+            RequestUnsupported: it cannot.
+            OfframpError: the connection is lost.
         """
         method = SERVICES[service][name]
         if any(field == "cxt_id" for _, field, _ in method.arguments):
@@ -63,7 +64,7 @@ class ThriftClient:
             raise OfframpError(f"{self._where}: {error.strerror or error}") from None
         if head.kind == EXCEPTION:
             fault = reader.fields(((1, "message", "string"), (2, "type", "i32")))
-            raise OfframpError(str(fault.get("message", "the switch cannot do this")))
+            raise RequestUnsupported(str(fault.get("message", "the switch cannot do this")))
         result = () if method.result == "void" else ((0, "success", method.result),)
         answer = reader.fields((*result, (1, "ouch", "Code")))
         if "ouch" in answer:

@@ -7,12 +7,16 @@ import hashlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from offramp_base.errors import OfframpError
 from offramp_p4.ir import CompiledProgram
+from offramp_p4.tm.config import MAX_PORT
 from offramp_p4_tools.dropin.thrift.services import RequestRefused
 
 if TYPE_CHECKING:
+    from offramp_p4.queued import QueuedSwitch
     from offramp_p4.runtime.pipeline import Pipeline
     from offramp_p4.serve import RunningSwitch
+    from offramp_p4.tm.view import QueuesView
 
 
 class Info:
@@ -38,26 +42,9 @@ class Info:
         """Digest by which clients check that they have the same document."""
         return hashlib.md5(self.bm_get_config().encode(), usedforsecurity=False).digest()
 
-    def bm_load_new_config(self, config_str: str) -> None:
-        """Refuse to load a configuration: the program is swapped by P4Runtime."""
-        del config_str
-        raise RequestRefused(1, "the program is swapped by P4Runtime")
-
-    def bm_swap_configs(self) -> None:
-        """Refuse to swap configurations: the program is swapped by P4Runtime."""
-        raise RequestRefused(1, "the program is swapped by P4Runtime")
-
     def bm_mgmt_get_info(self) -> Any:
         """The device and the port of this server."""
         return {"device_id": self._running.device.id, "thrift_port": self._port}
-
-    def bm_dev_mgr_show_ports(self) -> list[Any]:
-        """The ports, and whether their links are up."""
-        links = self._running.device.environment.links
-        return [
-            {"port_num": number, "iface_name": port.name, "is_up": links.up(number), "extra": {}}
-            for number, port in sorted(self._running.ports.items())
-        ]
 
     def bm_reset_state(self) -> None:
         """Tables, arrays and replication as when the program was loaded."""
@@ -90,31 +77,38 @@ class Info:
         return time.time_ns() // 1000
 
     def set_all_egress_queue_depths(self, depth_pkts: int) -> int:
-        """Queues are set when the switch is started; without a traffic manager they have no limit."""
-        del depth_pkts
+        """Set the capacity of all queues of the ports that there are; returns 0, as bmv2 does.
+
+        Raises:
+            OfframpError: the switch has no queues, or a queue holds at least one packet.
+        """
+        for port in self._running.ports:
+            self.set_egress_queue_depth(port, depth_pkts)
         return 0
 
     def set_egress_queue_depth(self, port_num: int, depth_pkts: int) -> int:
-        """See :meth:`set_all_egress_queue_depths`."""
-        del port_num
-        return self.set_all_egress_queue_depths(depth_pkts)
+        """Set the capacity of all queues of a port; see :meth:`set_all_egress_queue_depths`."""
+        for priority in range(self._queue_count(port_num)):
+            self.set_egress_priority_queue_depth(port_num, priority, depth_pkts)
+        return 0
 
     def set_egress_priority_queue_depth(self, port_num: int, priority: int, depth_pkts: int) -> int:
-        """See :meth:`set_all_egress_queue_depths`."""
-        del priority
-        return self.set_egress_queue_depth(port_num, depth_pkts)
+        """Set the capacity of one queue, counted like ``standard_metadata.priority``: the lowest is 0."""
+        last = self._queue_count(port_num) - 1
+        if not 0 <= priority <= last:
+            raise OfframpError(f"priority {priority} of port {port_num}: expected 0 to {last}")
+        self._tm.queue(port_num, priority).limit_packets(depth_pkts)
+        return 0
 
-    def set_all_egress_queue_rates(self, rate_pps: int) -> int:
-        """Rates in packets per second do not exist here: 1 says that nothing was done."""
-        del rate_pps
-        return 1
+    def _queue_count(self, port: int) -> int:
+        if not 0 <= port <= MAX_PORT:
+            raise OfframpError(f"port {port}: expected 0 to {MAX_PORT}")
+        config = self._tm.config
+        return len(config.ports.get(port, config.default).queues)
 
-    def set_egress_queue_rate(self, port_num: int, rate_pps: int) -> int:
-        """See :meth:`set_all_egress_queue_rates`."""
-        del port_num
-        return self.set_all_egress_queue_rates(rate_pps)
-
-    def set_egress_priority_queue_rate(self, port_num: int, priority: int, rate_pps: int) -> int:
-        """See :meth:`set_all_egress_queue_rates`."""
-        del priority
-        return self.set_egress_queue_rate(port_num, rate_pps)
+    @property
+    def _tm(self) -> QueuesView:
+        queued: QueuedSwitch | None = getattr(self._pipeline.switch, "queued", None)
+        if queued is None:
+            raise OfframpError("this switch runs without queues")
+        return queued.tm

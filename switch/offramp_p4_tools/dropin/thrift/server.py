@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import logging
 import socket
 import threading
@@ -17,6 +18,7 @@ from offramp_base.listening import Access, parse_address
 from offramp_base.listening.sockets import bind, remove
 from offramp_p4_tools.dropin.thrift.arrays import Arrays
 from offramp_p4_tools.dropin.thrift.info import Info
+from offramp_p4_tools.dropin.thrift.management import Management
 from offramp_p4_tools.dropin.thrift.protocol import (
     CALL,
     EXCEPTION,
@@ -28,10 +30,12 @@ from offramp_p4_tools.dropin.thrift.protocol import (
     ThriftWriter,
 )
 from offramp_p4_tools.dropin.thrift.replication import ReplicationMethods
-from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, Method, RequestRefused
+from offramp_p4_tools.dropin.thrift.services import LACKING, SERVICES, STRUCTS, Method, RequestRefused
 from offramp_p4_tools.dropin.thrift.tables import TableMethods
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from offramp_p4.runtime.pipeline import Pipeline
     from offramp_p4.serve import RunningSwitch
 
@@ -41,8 +45,10 @@ GREETING_S: Final = 5.0
 """Seconds for the first message of a client; after it a client may be silent, as people at a prompt are."""
 MESSAGE_S: Final = 30.0
 """Seconds for a message, from its first byte to its last."""
-_APPLICATION_ERROR: Final = (((1, "message", "string"), (2, "type", "i32")), 6)
-"""``TApplicationException``, and its type for what went wrong inside."""
+_APPLICATION_ERROR: Final = ((1, "message", "string"), (2, "type", "i32"))
+"""``TApplicationException``."""
+_UNKNOWN_METHOD, _INTERNAL_ERROR = 1, 6
+"""Its types for a method that there is not, and for what went wrong inside."""
 
 
 class ThriftServer:
@@ -53,8 +59,9 @@ class ThriftServer:
         refused: connections and messages that were no Thrift, by reason.
     """
 
-    def __init__(self, running: RunningSwitch, port: int) -> None:
+    def __init__(self, running: RunningSwitch, port: int, *, swap: bool = False) -> None:
         self._running = running
+        self._management = Management(running, self._calculations, swap=swap)
         self.refused: Counter[str] = Counter()
         self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")
         self._socket.listen(MAX_CLIENTS)
@@ -183,9 +190,9 @@ class ThriftServer:
             writer.fields(((1, "ouch", "Code"),), {"ouch": {"code": refusal.code}})
             return bytes(writer.data)
         except OfframpError as error:
-            fields, code = _APPLICATION_ERROR
+            code = _INTERNAL_ERROR if method is not None else _UNKNOWN_METHOD
             writer.message(ThriftMessage(head.name, EXCEPTION, head.sequence))
-            writer.fields(fields, {"message": str(error), "type": code})
+            writer.fields(_APPLICATION_ERROR, {"message": str(error), "type": code})
             return bytes(writer.data)
         assert method is not None
         writer.message(ThriftMessage(head.name, REPLY, head.sequence))
@@ -195,19 +202,33 @@ class ThriftServer:
 
     def _call(self, name: str, method: Method | None, given: dict[str, Any]) -> Any:
         if method is None:
-            raise OfframpError(f"{name}: there is no such method")
+            raise OfframpError(f"{name}: bmv2 has no such method")
+        if name in LACKING:
+            raise OfframpError(f"{name}: this switch lacks it: {LACKING[name]}")
+        managed = getattr(self._management, name, None)
+        if managed is not None:
+            return self._apply(name, managed, given)
         device = self._running.device
         with device.control(), device.exclusive():
-            function = self._functions().get(name)
-            if function is None:
-                raise OfframpError(f"{name}: not supported by this switch")
-            if given.pop("cxt_id", 0):
-                raise OfframpError(f"{name}: this switch has one context, 0")
-            try:
-                inspect.signature(function).bind(**given)
-            except TypeError as error:
-                raise OfframpError(f"{name}: {error}") from None
-            return function(**given)
+            answer = self._apply(name, self._functions()[name], given)
+            if name == "bm_reset_state":
+                self._methods = None  # handles count from 0 again
+            return answer
+
+    def _apply(self, name: str, function: Callable[..., Any], given: dict[str, Any]) -> Any:
+        if given.pop("cxt_id", 0):
+            raise OfframpError(f"{name}: this switch has one context, 0")
+        try:
+            inspect.signature(function).bind(**given)
+        except TypeError as error:
+            raise OfframpError(f"{name}: {error}") from None
+        return function(**given)
+
+    def _calculations(self) -> dict[str, str]:
+        """The hashes of the program that runs, with their algorithms."""
+        with self._running.device.control():
+            document = json.loads(self._functions()["bm_get_config"]())
+        return {each["name"]: each["algo"] for each in document["calculations"]}
 
     def _functions(self) -> dict[str, Any]:
         """The methods for the pipeline that runs now; handles are of one pipeline."""

@@ -39,6 +39,12 @@ STRUCTS: Final[dict[str, Fields]] = {
             "i64 device_id, i32 thrift_port, string notifications_socket, string elogger_socket, string debugger_socket"
         ),
         "Mirroring": "i32 port, i32 mgid",
+        "Crc16": (
+            "i16 polynomial, i16 initial_remainder, i16 final_xor_value, bool data_reflected, bool remainder_reflected"
+        ),
+        "Crc32": (
+            "i32 polynomial, i32 initial_remainder, i32 final_xor_value, bool data_reflected, bool remainder_reflected"
+        ),
         "Code": "i32 code",
     }.items()
 }
@@ -79,6 +85,9 @@ _STANDARD = {
     "bm_mt_indirect_modify_entry": (f"{_TABLE}, i32 entry_handle, i32 mbr_handle", "void"),
     "bm_mt_indirect_delete_entry": (f"{_TABLE}, i32 entry_handle", "void"),
     "bm_mt_indirect_set_entry_ttl": (f"{_TABLE}, i32 entry_handle, i32 timeout_ms", "void"),
+    "bm_mt_indirect_set_default_member": (f"{_TABLE}, i32 mbr_handle", "void"),
+    "bm_mt_indirect_reset_default_entry": (_TABLE, "void"),
+    "bm_mt_indirect_ws_set_default_group": (f"{_TABLE}, i32 grp_handle", "void"),
     "bm_mt_indirect_ws_add_entry": (f"{_TABLE}, list<MatchParam> match_key, i32 grp_handle, Options options", "i32"),
     "bm_mt_indirect_ws_modify_entry": (f"{_TABLE}, i32 entry_handle, i32 grp_handle", "void"),
     "bm_mt_read_counter": (f"{_TABLE}, i32 entry_handle", "CounterValue"),
@@ -110,6 +119,16 @@ _STANDARD = {
     "bm_parse_vset_remove": ("i32 cxt_id, string parse_vset_name, binary value", "void"),
     "bm_parse_vset_get": ("i32 cxt_id, string parse_vset_name", "list<binary>"),
     "bm_parse_vset_clear": ("i32 cxt_id, string parse_vset_name", "void"),
+    "bm_dev_mgr_add_port": ("string iface_name, i32 port_num, string pcap_path", "void"),
+    "bm_dev_mgr_remove_port": ("i32 port_num", "void"),
+    "bm_learning_ack": ("i32 cxt_id, i32 list_id, i64 buffer_id, list<i32> sample_ids", "void"),
+    "bm_learning_ack_buffer": ("i32 cxt_id, i32 list_id, i64 buffer_id", "void"),
+    "bm_learning_set_timeout": ("i32 cxt_id, i32 list_id, i32 timeout_ms", "void"),
+    "bm_learning_set_buffer_size": ("i32 cxt_id, i32 list_id, i32 nb_samples", "void"),
+    "bm_set_crc16_custom_parameters": ("i32 cxt_id, string calc_name, Crc16 crc16_config", "void"),
+    "bm_set_crc32_custom_parameters": ("i32 cxt_id, string calc_name, Crc32 crc32_config", "void"),
+    "bm_set_toeplitz_hash_key": ("i32 cxt_id, string calc_name, binary key", "void"),
+    "bm_serialize_state": ("", "string"),
     "bm_dev_mgr_show_ports": ("", "list<PortInfo>"),
     "bm_mgmt_get_info": ("", "Config"),
     "bm_reset_state": ("", "void"),
@@ -132,6 +151,7 @@ _LAG = {
     "bm_mc_node_create": ("i32 cxt_id, i32 rid, string port_map, string lag_map", "i32"),
     "bm_mc_node_update": ("i32 cxt_id, i32 l1_handle, string port_map, string lag_map", "void"),
 }
+_LAG["bm_mc_set_lag_membership"] = ("i32 cxt_id, i32 lag_index, string port_map", "void")
 _SIMPLE_SWITCH = {
     "mirroring_mapping_add": ("i32 mirror_id, i32 egress_port", "i32"),
     "mirroring_mapping_delete": ("i32 mirror_id", "i32"),
@@ -158,6 +178,29 @@ SERVICES: Final[dict[str, dict[str, Method]]] = {
     }.items()
 }
 """Methods by service, as clients name it in front of a method."""
+
+
+_DIGESTS: Final = "digests go to P4Runtime's controllers"
+_INDIRECT_DEFAULT: Final = "a miss of a table with members or groups runs an action"
+_RATES: Final = "lines have rates in bits per second, set when the switch starts"
+LACKING: Final = {
+    "set_egress_priority_queue_rate": _RATES,
+    "set_egress_queue_rate": _RATES,
+    "set_all_egress_queue_rates": _RATES,
+    "bm_learning_ack": _DIGESTS,
+    "bm_learning_ack_buffer": _DIGESTS,
+    "bm_learning_set_timeout": _DIGESTS,
+    "bm_learning_set_buffer_size": _DIGESTS,
+    "bm_serialize_state": "no state is saved or restored",
+    "bm_mc_set_lag_membership": "multicast has no groups of aggregated links",
+    "bm_mt_indirect_set_default_member": _INDIRECT_DEFAULT,
+    "bm_mt_indirect_ws_set_default_group": _INDIRECT_DEFAULT,
+}
+"""Methods that bmv2 has and this switch lacks, and the reason."""
+
+
+class RequestUnsupported(OfframpError):
+    """The switch knows the request, or not even that, and cannot carry it out; the connection goes on."""
 
 
 class RequestRefused(OfframpError):

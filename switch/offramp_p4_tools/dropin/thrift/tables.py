@@ -6,21 +6,10 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.state import (
-    ANY,
-    ActionData,
-    Exact,
-    GroupAction,
-    Lpm,
-    Match,
-    MemberAction,
-    Optional,
-    Range,
-    TableEntry,
-    Ternary,
-)
+from offramp_p4.state import ActionData, GroupAction, MemberAction, TableEntry
 from offramp_p4.state.arrays import MeterCell
 from offramp_p4.state.match import StateError
+from offramp_p4_tools.dropin.thrift.keys import match_param, matches
 from offramp_p4_tools.dropin.thrift.services import RequestRefused, TableCode
 
 if TYPE_CHECKING:
@@ -29,7 +18,6 @@ if TYPE_CHECKING:
 
 _LOWEST: Final = (1 << 24) - 1
 """The sum of an entry's priority and its bmv2 priority, of which the lowest wins, as in PI."""
-EXACT, LPM, TERNARY, VALID, RANGE = range(5)
 _CODES: Final = {
     "already_exists": TableCode.DUPLICATE,
     "exhausted": TableCode.FULL,
@@ -80,12 +68,32 @@ class TableMethods:
             self._of(table).number(entry)
         return table
 
+    def _direct(self, name: str) -> TableState:
+        """A table whose entries have actions."""
+        table = self._table(name)
+        if table.profile is not None:
+            raise RequestRefused(TableCode.TYPE, f"table {name} has an action profile")
+        return table
+
+    def _indirect(self, name: str, *, selector: bool = False) -> TableState:
+        """A table whose entries have members; with ``selector`` one whose entries may have groups."""
+        table = self._table(name)
+        if table.profile is None or (selector and not table.profile.selector):
+            raise RequestRefused(TableCode.TYPE, f"table {name} has no action {'selector' if selector else 'profile'}")
+        return table
+
     def _of(self, table: TableState) -> Handles:
         return self._handles.setdefault(table.name, Handles())
 
-    def _entry(self, table_name: str, entry_handle: int) -> tuple[TableState, TableEntry]:
-        table = self._table(table_name)
+    def _entry(self, table: str | TableState, entry_handle: int) -> tuple[TableState, TableEntry]:
+        table = self._table(table) if isinstance(table, str) else table
         return table, self._of(table).get(entry_handle, table)
+
+    def _changed_entry(self, table: TableState, entry_handle: int) -> TableEntry:
+        """An entry that is to change; that the program's entries do not comes before the handle, as in bmv2."""
+        if table.table.const_entries:
+            raise RequestRefused(TableCode.IMMUTABLE, f"the entries of table {table.name} are const")
+        return self._of(table).get(entry_handle, table)
 
     # --- entries ------------------------------------------------------------------------------------------------
 
@@ -104,25 +112,29 @@ class TableMethods:
         self, table_name: str, match_key: list[Any], action_name: str, action_data: list[bytes], options: Any = None
     ) -> int:
         """Add an entry with an action; returns its handle."""
-        table = self._table(table_name)
+        table = self._direct(table_name)
         return self._add(table, match_key, _action(table, action_name, action_data), options)
 
     def bm_mt_indirect_add_entry(
         self, table_name: str, match_key: list[Any], mbr_handle: int, options: Any = None
     ) -> int:
         """Add an entry with a member; returns its handle."""
-        return self._add(self._table(table_name), match_key, MemberAction(mbr_handle), options)
+        table = self._indirect(table_name)
+        return self._add(table, match_key, _member(table, mbr_handle), options)
 
     def bm_mt_indirect_ws_add_entry(
         self, table_name: str, match_key: list[Any], grp_handle: int, options: Any = None
     ) -> int:
         """Add an entry with a group; returns its handle."""
-        return self._add(self._table(table_name), match_key, GroupAction(grp_handle), options)
+        table = self._indirect(table_name, selector=True)
+        return self._add(table, match_key, _filled_group(table, grp_handle), options)
 
     def _add(
         self, table: TableState, match_key: list[Any], action: ActionData | MemberAction | GroupAction, options: Any
     ) -> int:
-        entry = TableEntry(_keys(table, match_key), action, _priority(table, options))
+        if not table.kinds:
+            raise RequestRefused(TableCode.NO_KEY, f"table {table.name} has no key: only its default action can be set")
+        entry = TableEntry(matches(table, match_key), action, _priority(table, options))
         with _coded():
             table.insert(entry)
         return self._of(table).number(entry)
@@ -131,34 +143,43 @@ class TableMethods:
         self, table_name: str, entry_handle: int, action_name: str, action_data: list[bytes]
     ) -> None:
         """Give an entry another action."""
-        table, entry = self._entry(table_name, entry_handle)
-        self._modify(table, entry, _action(table, action_name, action_data))
+        table = self._direct(table_name)
+        self._modify(table, entry_handle, _action(table, action_name, action_data))
 
     def bm_mt_indirect_modify_entry(self, table_name: str, entry_handle: int, mbr_handle: int) -> None:
         """Give an entry another member."""
-        self._modify(*self._entry(table_name, entry_handle), MemberAction(mbr_handle))
+        table = self._indirect(table_name)
+        self._modify(table, entry_handle, _member(table, mbr_handle))
 
     def bm_mt_indirect_ws_modify_entry(self, table_name: str, entry_handle: int, grp_handle: int) -> None:
         """Give an entry another group."""
-        self._modify(*self._entry(table_name, entry_handle), GroupAction(grp_handle))
+        table = self._indirect(table_name, selector=True)
+        self._modify(table, entry_handle, _filled_group(table, grp_handle))
 
-    def _modify(self, table: TableState, entry: TableEntry, action: ActionData | MemberAction | GroupAction) -> None:
+    def _modify(self, table: TableState, entry_handle: int, action: ActionData | MemberAction | GroupAction) -> None:
+        entry = self._changed_entry(table, entry_handle)
         with _coded():
             table.modify(TableEntry(entry.keys, action, entry.priority, idle_timeout_ns=entry.idle_timeout_ns))
 
     def bm_mt_delete_entry(self, table_name: str, entry_handle: int) -> None:
-        """Remove an entry."""
-        table, entry = self._entry(table_name, entry_handle)
+        """Remove an entry of a table with actions."""
+        self._delete(self._direct(table_name), entry_handle)
+
+    def bm_mt_indirect_delete_entry(self, table_name: str, entry_handle: int) -> None:
+        """Remove an entry of a table with members."""
+        self._delete(self._indirect(table_name), entry_handle)
+
+    def _delete(self, table: TableState, entry_handle: int) -> None:
+        entry = self._changed_entry(table, entry_handle)
         with _coded():
             table.delete(entry.keys, entry.priority)
 
-    bm_mt_indirect_delete_entry = bm_mt_delete_entry
-
     def bm_mt_set_entry_ttl(self, table_name: str, entry_handle: int, timeout_ms: int) -> None:
         """Set the time without hits after which an entry is reported."""
-        table, entry = self._entry(table_name, entry_handle)
+        table = self._table(table_name)
         if not table.notes_hits:
             raise RequestRefused(TableCode.AGEING, f"table {table.name} has no support_timeout")
+        _, entry = self._entry(table, entry_handle)
         entry.idle_timeout_ns = max(0, timeout_ms) * 1_000_000
 
     bm_mt_indirect_set_entry_ttl = bm_mt_set_entry_ttl
@@ -173,10 +194,13 @@ class TableMethods:
         return self._shown(*self._entry(table_name, entry_handle))
 
     def bm_mt_get_entry_from_key(self, table_name: str, match_key: list[Any], options: Any = None) -> Any:
-        """The entry with a key."""
+        """The entry with a key; without a key the default entry."""
         table = self._table(table_name)
+        if not match_key:
+            default = self.bm_mt_get_default_entry(table_name)
+            return {"match_key": [], "options": None, "entry_handle": 0, "action_entry": default, "life": None}
         with _coded():
-            entry = table.get(_keys(table, match_key), _priority(table, options))
+            entry = table.get(matches(table, match_key), _priority(table, options))
         if entry is None:
             raise RequestRefused(TableCode.KEY, f"table {table.name}: no entry with this key")
         return self._shown(table, entry)
@@ -184,7 +208,9 @@ class TableMethods:
     def _shown(self, table: TableState, entry: TableEntry) -> dict[str, Any]:
         life = {"timeout_ms": entry.idle_timeout_ns // 1_000_000, "time_since_hit_ms": 0}
         return {
-            "match_key": [_param(k, kind, w) for k, kind, w in zip(entry.keys, table.kinds, table.widths, strict=True)],
+            "match_key": [
+                match_param(k, kind, w) for k, kind, w in zip(entry.keys, table.kinds, table.widths, strict=True)
+            ],
             "options": {"priority": _LOWEST - entry.priority if table.needs_priority else -1},
             "entry_handle": self._of(table).number(entry),
             "action_entry": _action_entry(entry.action),
@@ -195,13 +221,17 @@ class TableMethods:
 
     def bm_mt_set_default_action(self, table_name: str, action_name: str, action_data: list[bytes]) -> None:
         """Set the action that a miss runs."""
-        table = self._table(table_name)
+        table = self._direct(table_name)
         with _coded({"permission_denied": TableCode.DEFAULT_CONST}):
             table.set_default(_action(table, action_name, action_data))
 
     def bm_mt_reset_default_entry(self, table_name: str) -> None:
         """The default action of the program again."""
-        self._table(table_name).set_default(None)
+        self._direct(table_name).set_default(None)
+
+    def bm_mt_indirect_reset_default_entry(self, table_name: str) -> None:
+        """The default action of the program again, of a table with members."""
+        self._indirect(table_name).set_default(None)
 
     def bm_mt_get_default_entry(self, table_name: str) -> Any:
         """The action that a miss runs."""
@@ -214,42 +244,37 @@ class TableMethods:
 
     def bm_mt_read_counter(self, table_name: str, entry_handle: int) -> Any:
         """The direct counter of an entry."""
-        _, entry = self._counted(table_name, entry_handle)
+        _, entry = self._entry(self._with(table_name, "counters", TableCode.COUNTERS), entry_handle)
         return {"bytes": entry.bytes, "packets": entry.packets}
 
     def bm_mt_write_counter(self, table_name: str, entry_handle: int, value: Any) -> None:
         """Set the counter of an entry."""
-        _, entry = self._counted(table_name, entry_handle)
+        _, entry = self._entry(self._with(table_name, "counters", TableCode.COUNTERS), entry_handle)
         entry.bytes, entry.packets = value.get("bytes", 0), value.get("packets", 0)
 
     def bm_mt_reset_counters(self, table_name: str) -> None:
         """Set those of all entries to 0."""
-        table = self._table(table_name)
-        self._need(table, "counters", TableCode.COUNTERS)
-        for entry in table.entries:
+        for entry in self._with(table_name, "counters", TableCode.COUNTERS).entries:
             entry.bytes = entry.packets = 0
 
     def bm_mt_set_meter_rates(self, table_name: str, entry_handle: int, rates: list[Any]) -> None:
         """Configure the direct meter of an entry."""
-        table, entry = self._entry(table_name, entry_handle)
-        self._need(table, "meters", TableCode.METERS)
+        _, entry = self._entry(self._with(table_name, "meters", TableCode.METERS), entry_handle)
+        limits = read_rates(rates, TableCode.ERROR)
         entry.meter = MeterCell()
-        entry.meter.configure(read_rates(rates), self.switch.now_us)
+        entry.meter.configure(limits, self.switch.now_us)
 
     def bm_mt_get_meter_rates(self, table_name: str, entry_handle: int) -> list[Any]:
         """The rates of the direct meter of an entry."""
-        table, entry = self._entry(table_name, entry_handle)
-        self._need(table, "meters", TableCode.METERS)
+        _, entry = self._entry(self._with(table_name, "meters", TableCode.METERS), entry_handle)
         return [] if entry.meter is None else shown_rates(entry.meter)
 
-    def _counted(self, table_name: str, entry_handle: int) -> tuple[TableState, TableEntry]:
-        table, entry = self._entry(table_name, entry_handle)
-        self._need(table, "counters", TableCode.COUNTERS)
-        return table, entry
-
-    def _need(self, table: TableState, what: str, code: int) -> None:
+    def _with(self, table_name: str, what: str, code: int) -> TableState:
+        """A table that has direct ``what``; this comes before the handle is looked up, as in bmv2."""
+        table = self._table(table_name)
         if what not in table.table.properties:
             raise RequestRefused(code, f"table {table.name} has no direct {what}")
+        return table
 
     # --- action profiles ------------------------------------------------------------------------------------------
 
@@ -388,6 +413,20 @@ def _action(table: TableState, name: str, data: list[bytes]) -> ActionData:
     return ActionData(name, tuple(map(_number, data)))
 
 
+def _member(table: TableState, handle: int) -> MemberAction:
+    if table.profile is None or handle not in table.profile.members:
+        raise RequestRefused(TableCode.MEMBER, f"table {table.name}: no member {handle}")
+    return MemberAction(handle)
+
+
+def _filled_group(table: TableState, handle: int) -> GroupAction:
+    if table.profile is None or handle not in table.profile.groups:
+        raise RequestRefused(TableCode.GROUP, f"table {table.name}: no group {handle}")
+    if not table.profile.groups[handle]:
+        raise RequestRefused(TableCode.EMPTY_GROUP, f"group {handle} has no members")
+    return GroupAction(handle)
+
+
 def _data(action: ActionData) -> list[bytes]:
     """The values of an action, each in as few octets as it needs, which is how bmv2 gives them back."""
     return [value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big") for value in action.args]
@@ -400,71 +439,15 @@ def _priority(table: TableState, options: Any) -> int:
     return _LOWEST - given if table.needs_priority else 0
 
 
-def _keys(table: TableState, params: list[Any]) -> tuple[Match, ...]:
-    if len(params) != len(table.kinds):
-        raise RequestRefused(TableCode.KEY, f"table {table.name} has {len(table.kinds)} keys, not {len(params)}")
-    return tuple(_match(p, kind, width) for p, kind, width in zip(params, table.kinds, table.widths, strict=True))
-
-
-def _match(param: Any, kind: str, width: int) -> Match:
-    inner = next((param[name] for name in ("exact", "lpm", "ternary", "valid", "range") if param.get(name)), None)
-    if inner is None:
-        raise RequestRefused(TableCode.KEY, "a key without a value")
-    top = (1 << width) - 1
-
-    def value(name: str) -> int:
-        number = _number(inner.get(name, b""))
-        if number > top:
-            raise RequestRefused(TableCode.KEY, f"{number:#x} is longer than {width} bits")
-        return number
-
-    if param["type"] == VALID:
-        return Exact(int(inner.get("key", False)))
-    if param["type"] == LPM and kind == "lpm":
-        return Lpm(value("key"), inner.get("prefix_length", 0))
-    if param["type"] == RANGE and kind == "range":
-        return Range(value("start"), value("end_"))
-    if param["type"] == TERNARY and kind in {"ternary", "optional"}:
-        mask = value("mask")
-        if not mask:
-            return ANY
-        return Optional(value("key")) if kind == "optional" and mask == top else Ternary(value("key") & mask, mask)
-    if param["type"] == EXACT and kind == "exact":
-        return Exact(value("key"))
-    raise RequestRefused(TableCode.KEY, f"a key of another kind than {kind}")
-
-
-def _param(match: Match, kind: str, width: int) -> dict[str, Any]:
-    size, top = (width + 7) // 8, (1 << width) - 1
-
-    def octets(value: int) -> bytes:
-        return value.to_bytes(size, "big")
-
-    if isinstance(match, Exact):
-        return {"type": EXACT, "exact": {"key": octets(match.value)}}
-    if kind == "lpm":
-        value, length = (match.value, match.prefix_len) if isinstance(match, Lpm) else (0, 0)
-        return {"type": LPM, "lpm": {"key": octets(value), "prefix_length": length}}
-    if kind == "range":
-        low, high = (match.low, match.high) if isinstance(match, Range) else (0, top)
-        return {"type": RANGE, "range": {"start": octets(low), "end_": octets(high)}}
-    value, mask = 0, 0
-    if isinstance(match, Ternary):
-        value, mask = match.value, match.mask
-    elif isinstance(match, Optional):
-        value, mask = match.value, top
-    return {"type": TERNARY, "ternary": {"key": octets(value), "mask": octets(mask)}}
-
-
-def read_rates(rates: list[Any]) -> tuple[tuple[float, int], ...]:
+def read_rates(rates: list[Any], code: int = 3) -> tuple[tuple[float, int], ...]:
     """Rates of a meter in units per second, committed first.
 
     Raises:
-        Refused: there are not two, or they go down.
+        RequestRefused: with ``code``; there are not two, or they go down.
     """
     out = tuple((rate.get("units_per_micros", 0.0) * 1e6, rate.get("burst_size", 0)) for rate in rates)
     if len(out) != 2 or out[0][0] > out[1][0] or any(not 0 <= rate < 1e15 or burst < 0 for rate, burst in out):
-        raise RequestRefused(3, "a meter takes two rates, the committed one not above the peak")
+        raise RequestRefused(code, "a meter takes two rates, the committed one not above the peak")
     return out
 
 

@@ -2,6 +2,6 @@
 """The commands of bmv2's run-time command line, by subject."""
 
 from offramp_p4_tools.dropin.thrift.commands import arrays, profiles, replication, switch, tables
-from offramp_p4_tools.dropin.thrift.commands.base import COMMANDS, CommandSession
+from offramp_p4_tools.dropin.thrift.commands.base import COMMANDS, LACKING, CommandSession
 
-__all__ = ["COMMANDS", "CommandSession", "arrays", "profiles", "replication", "switch", "tables"]
+__all__ = ["COMMANDS", "LACKING", "CommandSession", "arrays", "profiles", "replication", "switch", "tables"]

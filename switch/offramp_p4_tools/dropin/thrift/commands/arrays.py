@@ -119,6 +119,14 @@ def meter_get_rates(s: CommandSession, args: list[str]) -> None:
         s.say(f"{i}: info rate = {rate['units_per_micros']}, burst size = {rate['burst_size']}")
 
 
+@command(0, 0)
+def show_pvs(s: CommandSession, args: list[str]) -> None:
+    """List parser value sets."""
+    del args
+    for name, width in sorted(s.known.value_sets.items()):
+        s.say(f"{name:30} [compressed bitwidth:{width}]")
+
+
 @command(2, 2)
 def pvs_add(s: CommandSession, args: list[str]) -> None:
     """Add a value to a parser value set."""

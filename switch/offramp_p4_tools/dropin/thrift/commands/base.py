@@ -44,8 +44,12 @@ class CommandSession:
         return find(self.known.tables, name, "table")
 
 
-def command(least: int, most: int | None = None) -> Callable[[Command], Command]:
-    """Register a command that takes ``least`` to ``most`` words."""
+LACKING: Final = {"shell": "run it in a shell of your own"}
+"""Commands of bmv2's that are not here, and the reason; of others it is the switch that says what it lacks."""
+
+
+def command(least: int, most: int | None = None, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a command that takes ``least`` to ``most`` words, by the function's name unless ``name`` is given."""
 
     def register(function: Command) -> Command:
         def checked(s: CommandSession, args: list[str]) -> None:
@@ -55,7 +59,7 @@ def command(least: int, most: int | None = None) -> Callable[[Command], Command]
                 raise InputError(f"Wrong number of args, expected {most} but got {len(args)}")
             function(s, args)
 
-        COMMANDS[function.__name__] = checked
+        COMMANDS[name or function.__name__] = checked
         return function
 
     return register

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from typing import Any
+
 from offramp_p4_tools.dropin.thrift.catalogue import InputError, find, match_key
 from offramp_p4_tools.dropin.thrift.commands.base import (
+    COMMANDS,
     CommandSession,
     action_of,
     command,
@@ -84,13 +89,37 @@ def act_prof_dump(s: CommandSession, args: list[str]) -> None:
     profile = _profile(s, args[0])
     s.say("==========\nMEMBERS")
     for member in s.ask("bm_mt_act_prof_get_members", act_prof_name=profile):
-        s.say(f"**********\nDumping member {member['mbr_handle']}")
-        show_data(s, member["action_name"], member.get("action_data", []))
+        s.say("**********")
+        _show_member(s, member)
     if any(t.type == "indirect_ws" and t.profile == profile for t in s.known.tables.values()):
         s.say("==========\nGROUPS")
         for group in s.ask("bm_mt_act_prof_get_groups", act_prof_name=profile):
-            s.say(f"**********\nDumping group {group['grp_handle']}")
-            s.say(f"Members: [{', '.join(map(str, group.get('mbr_handles', [])))}]")
+            s.say("**********")
+            _show_group(s, group)
+
+
+def _show_member(s: CommandSession, member: Mapping[str, Any]) -> None:
+    s.say(f"Dumping member {member['mbr_handle']}")
+    show_data(s, member["action_name"], member.get("action_data", []))
+
+
+def _show_group(s: CommandSession, group: Mapping[str, Any]) -> None:
+    s.say(f"Dumping group {group['grp_handle']}")
+    s.say(f"Members: [{', '.join(map(str, group.get('mbr_handles', [])))}]")
+
+
+@command(2, 2)
+def act_prof_dump_member(s: CommandSession, args: list[str]) -> None:
+    """Show one member."""
+    profile, handle = _profile(s, args[0]), whole(args[1], "member handle")
+    _show_member(s, s.ask("bm_mt_act_prof_get_member", act_prof_name=profile, mbr_handle=handle))
+
+
+@command(2, 2)
+def act_prof_dump_group(s: CommandSession, args: list[str]) -> None:
+    """Show one group."""
+    profile, handle = _profile(s, args[0]), whole(args[1], "group handle")
+    _show_group(s, s.ask("bm_mt_act_prof_get_group", act_prof_name=profile, grp_handle=handle))
 
 
 def _indirect(s: CommandSession, args: list[str], method: str, handle: str) -> None:
@@ -122,3 +151,47 @@ def table_indirect_delete(s: CommandSession, args: list[str]) -> None:
     """Remove an entry."""
     handle = whole(args[1], "entry handle")
     s.ask("bm_mt_indirect_delete_entry", table_name=s.table(args[0]).name, entry_handle=handle)
+
+
+@command(2, 2)
+def table_indirect_set_default(s: CommandSession, args: list[str]) -> None:
+    """Have a miss run a member."""
+    handle = whole(args[1], "handle")
+    s.ask("bm_mt_indirect_set_default_member", table_name=s.table(args[0]).name, mbr_handle=handle)
+
+
+@command(2, 2)
+def table_indirect_set_default_with_group(s: CommandSession, args: list[str]) -> None:
+    """Have a miss run a group."""
+    handle = whole(args[1], "handle")
+    s.ask("bm_mt_indirect_ws_set_default_group", table_name=s.table(args[0]).name, grp_handle=handle)
+
+
+@command(1, 1)
+def table_indirect_reset_default(s: CommandSession, args: list[str]) -> None:
+    """Bring back the program's default."""
+    s.ask("bm_mt_indirect_reset_default_entry", table_name=s.table(args[0]).name)
+
+
+def _of_table(name: str, substitute: str) -> None:
+    """Register a command that names a table in place of its action profile, as bmv2's older scripts do."""
+    modifies = not name.startswith("table_dump")
+
+    @command(1, name=name)
+    def run(s: CommandSession, args: list[str]) -> None:
+        table = s.table(args[0])
+        if table.profile is None or ("group" in name and table.type != "indirect_ws"):
+            raise InputError(f"Cannot run this command for table {args[0]} of type {table.type}")
+        if modifies:
+            if sum(t.profile == table.profile for t in s.known.tables.values()) > 1:
+                raise InputError("Legacy command does not work with shared action profiles")
+            sys.stderr.write(f"This is a deprecated command, use '{substitute}' instead\n")
+        COMMANDS[substitute](s, [table.profile, *args[1:]])
+
+
+for _verb in ("create_member", "modify_member", "delete_member", "create_group", "delete_group"):
+    _of_table(f"table_indirect_{_verb}", f"act_prof_{_verb}")
+for _verb in ("add_member_to_group", "remove_member_from_group"):
+    _of_table(f"table_indirect_{_verb}", f"act_prof_{_verb}")
+for _verb in ("dump_member", "dump_group"):
+    _of_table(f"table_{_verb}", f"act_prof_{_verb}")

@@ -114,3 +114,10 @@ def mirroring_get(s: CommandSession, args: list[str]) -> None:
     """Show a mirroring session."""
     config = s.ask("mirroring_session_get", mirror_id=whole(args[0], "mirror_id"))
     s.say(f"MirroringSessionConfig(port={config.get('port')}, mgid={config.get('mgid')})")
+
+
+@command(2)
+def mc_set_lag_membership(s: CommandSession, args: list[str]) -> None:
+    """Set the ports of a group of aggregated links."""
+    index = whole(args[0], "lag index")
+    s.ask("bm_mc_set_lag_membership", lag_index=index, port_map=_ports(args[1:]))

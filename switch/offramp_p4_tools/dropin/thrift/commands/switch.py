@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from offramp_p4_tools.dropin.thrift.catalogue import InputError, read_catalogue
 from offramp_p4_tools.dropin.thrift.commands.base import (
     CommandSession,
     command,
@@ -33,6 +34,19 @@ def set_queue_depth(s: CommandSession, args: list[str]) -> None:
 def set_queue_rate(s: CommandSession, args: list[str]) -> None:
     """Set the rate of queues, packets per second."""
     _queues(s, args, "rate", "rate_pps")
+
+
+@command(2, 3)
+def port_add(s: CommandSession, args: list[str]) -> None:
+    """Attach a port: interface, port, folder for what it sends and receives."""
+    port = whole(args[1], "port_num")
+    s.ask("bm_dev_mgr_add_port", iface_name=args[0], port_num=port, pcap_path=args[2] if len(args) > 2 else "")
+
+
+@command(1, 1)
+def port_remove(s: CommandSession, args: list[str]) -> None:
+    """Close a port."""
+    s.ask("bm_dev_mgr_remove_port", port_num=whole(args[0], "port_num"))
 
 
 @command(0, 0)
@@ -80,3 +94,84 @@ def get_time_since_epoch(s: CommandSession, args: list[str]) -> None:
 def write_config_to_file(s: CommandSession, args: list[str]) -> None:
     """Write the switch's JSON to a file."""
     Path(args[0]).write_text(s.ask("bm_get_config"))
+
+
+@command(1, 1)
+def load_new_config_file(s: CommandSession, args: list[str]) -> None:
+    """Have the switch compile another program, from bmv2's JSON."""
+    path = Path(args[0])
+    if not path.is_file():
+        raise InputError("Not a valid filename")
+    s.say("Loading new Json config")
+    text = path.read_text()
+    known = read_catalogue(text)
+    s.ask("bm_load_new_config", config_str=text)
+    s.known = known
+
+
+@command(0)
+def swap_configs(s: CommandSession, args: list[str]) -> None:
+    """Have the switch run the program that it has loaded."""
+    del args
+    s.say("Swapping configs")
+    s.ask("bm_swap_configs")
+
+
+@command(1, 1)
+def serialize_state(s: CommandSession, args: list[str]) -> None:
+    """Write the state of the switch to a file."""
+    Path(args[0]).write_text(s.ask("bm_serialize_state"))
+
+
+def _set_crc(s: CommandSession, args: list[str], bits: int) -> None:
+    if s.known.hashes.get(args[0]) != f"crc{bits}_custom":
+        raise InputError(f"Invalid crc{bits}_custom name ({args[0]})")
+    fields: dict[str, int | bool] = {}
+    for name, word in zip(("polynomial", "initial_remainder", "final_xor_value"), args[1:4], strict=True):
+        value = whole(word, name)
+        if not 0 <= value < 1 << bits:
+            raise InputError(f"Integer cannot fit within {bits} bits")
+        fields[name] = value - (value >> (bits - 1) << bits)  # Thrift has no unsigned numbers
+    for name, word in zip(("data_reflected", "remainder_reflected"), args[4:6], strict=True):
+        fields[name] = _flag(word)
+    s.ask(f"bm_set_crc{bits}_custom_parameters", calc_name=args[0], **{f"crc{bits}_config": fields})
+
+
+def _flag(word: str) -> bool:
+    if word.lower() in {"true", "false"}:
+        return word.lower() == "true"
+    try:
+        return bool(int(word, 0))
+    except ValueError:
+        raise InputError("Invalid bool parameter") from None
+
+
+@command(6, 6)
+def set_crc16_parameters(s: CommandSession, args: list[str]) -> None:
+    """Set a custom CRC of 16 bits: hash, polynomial, start, final xor, reflected data, reflected remainder."""
+    _set_crc(s, args, 16)
+
+
+@command(6, 6)
+def set_crc32_parameters(s: CommandSession, args: list[str]) -> None:
+    """Set a custom CRC of 32 bits: hash, polynomial, start, final xor, reflected data, reflected remainder."""
+    _set_crc(s, args, 32)
+
+
+@command(2, 2)
+def set_toeplitz_hash_key(s: CommandSession, args: list[str]) -> None:
+    """Set the key of a Toeplitz hash, in hexadecimal digits."""
+    try:
+        key = bytes.fromhex(args[1])
+    except ValueError:
+        raise InputError("Toeplitz hash key must be a hex string") from None
+    if len(key) % 4:
+        raise InputError("Toeplitz hash key must be a multiple of 4 bytes in length")
+    s.ask("bm_set_toeplitz_hash_key", calc_name=args[0], key=key)
+
+
+@command(0)
+def greet(s: CommandSession, args: list[str]) -> None:
+    """Say hello."""
+    del args
+    s.say("hello")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from offramp_p4_tools.dropin.thrift.catalogue import TableInfo, match_key, shown
+from offramp_p4_tools.dropin.thrift.catalogue import InputError, TableInfo, match_key, shown
 from offramp_p4_tools.dropin.thrift.commands.base import (
     CommandSession,
     action_of,
@@ -125,9 +125,12 @@ def table_delete(s: CommandSession, args: list[str]) -> None:
 @command(3, 3)
 def table_set_timeout(s: CommandSession, args: list[str]) -> None:
     """Set the idle time-out of an entry, milliseconds."""
+    table = s.table(args[0])
+    if not table.has_timeouts:
+        raise InputError(f"Table {args[0]} does not support entry timeouts")
     handle, timeout = whole(args[1], "entry handle"), whole(args[2], "timeout_ms")
     s.say(f"Setting a {timeout} ms timeout for entry {handle}")
-    s.ask("bm_mt_set_entry_ttl", table_name=s.table(args[0]).name, entry_handle=handle, timeout_ms=timeout)
+    s.ask("bm_mt_set_entry_ttl", table_name=table.name, entry_handle=handle, timeout_ms=timeout)
 
 
 def _showaction_of(s: CommandSession, entry: Mapping[str, Any]) -> None:

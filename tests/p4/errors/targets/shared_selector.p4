@@ -1,0 +1,55 @@
+#include <core.p4>
+#include <v1model.p4>
+
+header h_t {
+    bit<32> a;
+    bit<32> b;
+    bit<32> c;
+}
+
+struct headers {
+    h_t h;
+}
+
+struct meta {}
+
+parser p(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start {
+        b.extract(h.h);
+        transition accept;
+    }
+}
+
+control unchecked(inout headers h, inout meta m) {
+    apply {}
+}
+
+control ingress(inout headers h, inout meta m, inout standard_metadata_t s) {
+    action_selector(HashAlgorithm.crc16, 32w10, 32w8) c;
+    table t {
+        key = { h.h.a : exact; h.h.b : selector; }
+        actions = { NoAction; }
+        implementation = c;
+    }
+    table u {
+        key = { h.h.a : exact; h.h.c : selector; }
+        actions = { NoAction; }
+        implementation = c;
+    }
+    apply {
+        t.apply();
+        u.apply();
+    }
+}
+
+control egress(inout headers h, inout meta m, inout standard_metadata_t s) {
+    apply {}
+}
+
+control deparser(packet_out b, in headers h) {
+    apply {
+        b.emit(h.h);
+    }
+}
+
+V1Switch(p(), unchecked(), ingress(), egress(), unchecked(), deparser()) main;

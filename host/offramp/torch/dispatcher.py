@@ -16,7 +16,7 @@ from offramp.torch.diagnosis import diagnose, said
 from offramp.torch.expectation import answering
 from offramp.torch.forms import KINDS
 from offramp.torch.history import write_dump
-from offramp.torch.lane import Lane
+from offramp.torch.lane import POINT_TO_POINT, Lane
 from offramp.torch.offload import CollectiveCall, CollectiveRequest, Gloo, Offload, offloads_of
 from offramp.torch.priorities import Positions
 from offramp.torch.settings import NetworkSettings
@@ -38,6 +38,9 @@ every: weakref.WeakSet[BackendDispatcher] = weakref.WeakSet()
 class BackendDispatcher:
     """The Python side of a group's backend.
 
+    Attributes:
+        inner: gloo's backend of the group, for barriers.
+
     Args:
         place: the group.
         settings: settings of the network; None: gloo runs everything.
@@ -50,18 +53,22 @@ class BackendDispatcher:
         self._wrap = wrap
         self.place, self.settings = place, settings
         self.recorder: Any = None
+        self.inner: Any = None
         self.desc = ""
         self._offloads: list[tuple[str, Offload]] = answering(place, offloads_of(settings)) if settings else []
         self._gloo = Gloo(settings or NetworkSettings())
         self._verify = settings is not None and settings.verify
         self._positions = Positions(settings)
         self._lane: Lane | None = None
+        self._ordered = False
         every.add(self)
 
     def least(self, kind: str) -> int | None:
         """Bytes from which on a collective should be passed to :meth:`take`; None: never."""
-        if self._verify and kind not in ("send", "recv"):
+        if self._verify and kind not in POINT_TO_POINT:
             return 0
+        if kind == "barrier":
+            return 0 if self._offloads else None
         if self.settings is None or kind not in KINDS or not any(kind in o.kinds for _, o in self._offloads):
             return None
         return 0 if kind in UNEVEN else self.settings.least
@@ -74,8 +81,10 @@ class BackendDispatcher:
         """
         about, tensors = work.about, [*work.inputs, *work.outputs]
         self.desc = work.group
-        if self._verify and about.kind not in ("send", "recv"):
+        if self._verify and about.kind not in POINT_TO_POINT:
             self._compare(about)
+        if about.kind == "barrier":
+            return self._barrier(work)
         if not tensors:
             return ""
         dtype = DTYPES[about.dtype]
@@ -95,8 +104,20 @@ class BackendDispatcher:
         splits = work.output_splits, work.input_splits
         call = CollectiveCall(request, about.number, work.outputs, work.inputs, *splits, about.peer, position, factors)
         self.recorder.route(about.id, offload.name)
+        self._ordered = self._ordered or about.kind not in POINT_TO_POINT
         self._lane.put(offload, call, work)
         return offload.name
+
+    def _barrier(self, work: Any) -> str:
+        """Queue a barrier behind the offloaded collectives, or leave it to gloo while none has been offloaded.
+
+        Gloo's own barrier waits for gloo's collectives, in the order of the program's calls.
+        """
+        if not self._ordered:
+            return ""
+        assert self._lane is not None
+        self._lane.put_barrier(self.inner.barrier(), work)
+        return Gloo.name
 
     def _compare(self, about: Any) -> None:
         try:

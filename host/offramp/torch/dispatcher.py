@@ -79,7 +79,8 @@ class BackendDispatcher:
         Raises:
             DistBackendError: ranks differ, if every collective is compared.
         """
-        about, tensors = work.about, [*work.inputs, *work.outputs]
+        about, given = work.about, (list(work.outputs), list(work.inputs))
+        tensors = [*given[1], *given[0]]
         self.desc = work.group
         if self._verify and about.kind not in POINT_TO_POINT:
             self._compare(about)
@@ -102,7 +103,9 @@ class BackendDispatcher:
             self._lane = Lane(self.place, self.recorder.route, agreed=self._verify)
         position, factors = self._positions.of(request)
         splits = work.output_splits, work.input_splits
-        call = CollectiveCall(request, about.number, work.outputs, work.inputs, *splits, about.peer, position, factors)
+        plain = {id(t): t.detach() for t in tensors}  # results go to leaves that require gradients, too
+        outputs, inputs = ([plain[id(t)] for t in each] for each in given)
+        call = CollectiveCall(request, about.number, outputs, inputs, *splits, about.peer, position, factors)
         self.recorder.route(about.id, offload.name)
         self._ordered = self._ordered or about.kind not in POINT_TO_POINT
         self._lane.put(offload, call, work)

@@ -115,7 +115,7 @@ class Offload:
             and request.form != "sparse"
             and (self.dtypes is None or request.dtype in self.dtypes)
             and (not request.reduce or request.reduce in self.reduces)
-            and (request.reduce != "AVG" or request.dtype.is_floating_point)
+            and (request.reduce != "AVG" or request.dtype is not torch.bool)
         )
 
     def expect(self) -> None:

@@ -11,9 +11,10 @@ pytest.importorskip("torch")
 if shutil.which("g++") is None:
     pytest.skip("g++ is missing", allow_module_level=True)
 
-import torch_as_gloo  # noqa: E402
-from offramp.torch import build  # noqa: E402
-from offramp.workers.processes import run_workers  # noqa: E402
+import torch_as_gloo
+import torch_ranks
+from offramp.torch import build
+from offramp.workers.processes import run_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -29,5 +30,27 @@ def run(work, item=None, ranks=2):
 
 
 def test_a_barrier_waits_for_offloaded_collectives_begun_before_it():
-    missing, _ = run(torch_as_gloo.barriers)
-    assert missing == [(0, False), (0, True)]
+    _, heard = run(torch_as_gloo.barriers)
+    assert heard == [[(0, False), (0, True)]] * 2
+
+
+NETWORKS = pytest.mark.parametrize("settings", [None, torch_ranks.COUNTING], ids=["gloo", "offload"])
+
+
+@NETWORKS
+def test_tensors_of_any_strides_are_exchanged_by_their_elements(settings):
+    wrong, heard = run(torch_as_gloo.strides, settings)
+    assert (wrong, heard) == ([], [])
+
+
+@NETWORKS
+def test_means_of_floats_and_integers(settings):
+    results, _ = run(torch_as_gloo.means, settings)
+    for dtype, mean in results.items():
+        # Of two ranks: -7 and -6, 0 and 1, 7 and 8; integers towards zero.
+        assert mean == ([-6.5, 0.5, 7.5] if "float" in dtype else [-6, 0, 7]), dtype
+
+
+def test_without_a_compiler_strides_and_means_are_right_too():
+    wrong, heard = run(torch_as_gloo.without_compiler)
+    assert (wrong, heard) == ([], [])

@@ -142,3 +142,25 @@ def means(group: Group, settings: dict[str, Any] | None, report: Report) -> dict
             same = torch.equal(mean, row) and (group.rank > 0 or torch.equal(mean, root))
             results[str(dtype)] = mean.tolist() if same else [row.tolist(), root.tolist()]
     return results
+
+
+def types(group: Group, settings: dict[str, Any] | None, report: Report) -> dict[str, list[str]]:
+    """Types that arrive by send and recv, and what a sum of each type says that gloo cannot add; each rank reports."""
+    lines: dict[str, list[str]] = {"messages": [], "sums": []}
+    with backend(group, "offramp", settings):
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.uint16, torch.uint32, torch.uint64, torch.bool):
+            values = torch.tensor([0, 1, 1, 0]).to(dtype)
+            if group.rank == 0:
+                dist.send(values, 1)
+            elif group.rank == 1:
+                received = torch.zeros_like(values)
+                dist.recv(received, 0)
+                if not torch.equal(received.view(torch.uint8), values.view(torch.uint8)):
+                    lines["messages"].append(str(dtype))
+            if dtype is not torch.bool:
+                try:
+                    dist.all_reduce(values)
+                except RuntimeError as error:
+                    lines["sums"].append(str(error))
+    report((group.rank, lines))
+    return lines

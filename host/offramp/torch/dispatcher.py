@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 import torch.distributed as dist
 
-from offramp.torch.agreement import UNEVEN, compare
+from offramp.torch.agreement import POINT_TO_POINT, UNEVEN, compare
 from offramp.torch.diagnosis import diagnose, said
 from offramp.torch.expectation import answering
 from offramp.torch.forms import KINDS
 from offramp.torch.history import write_dump
-from offramp.torch.lane import POINT_TO_POINT, Lane
+from offramp.torch.lane import Lane
 from offramp.torch.offload import CollectiveCall, CollectiveRequest, Gloo, Offload, offloads_of
 from offramp.torch.priorities import Positions
 from offramp.torch.settings import NetworkSettings
@@ -88,7 +88,9 @@ class BackendDispatcher:
             return self._barrier(work)
         if not tensors:
             return ""
-        dtype = DTYPES[about.dtype]
+        dtype = DTYPES.get(about.dtype)
+        if dtype is None:
+            return ""
         size, backward = self.place.size, torch._C._current_graph_task_id() >= 0
         request = CollectiveRequest(
             about.kind, about.form, dtype, about.reduce, about.bytes, work.group, size, backward
@@ -136,10 +138,12 @@ class BackendDispatcher:
 
     def explain(self, number: int, what: str) -> str:
         """Explanation of a failed collective, given its id in the record; writes a dump."""
-        record = next((r for r in self.recorder.entries() if r.id == number), None)
+        records = self.recorder.entries()
+        record = next((r for r in records if r.id == number), None)
         if record is None or what == ABORTED:
             return what
-        line = diagnose(self.place, record, what)
+        done = [r.number for r in records if r.seconds >= 0 and not r.error and r.kind not in POINT_TO_POINT]
+        line = diagnose(self.place, record, what, max(done, default=0))
         self.dump(line)
         return line
 

@@ -20,8 +20,8 @@ import torch.distributed as dist
 from torch._C import _distributed_c10d
 
 from offramp.torch import on_gloo
+from offramp.torch.agreement import POINT_TO_POINT
 from offramp.torch.dispatcher import BackendDispatcher
-from offramp.torch.lane import POINT_TO_POINT
 from offramp.torch.offload import CollectiveCall, CollectiveRequest
 from offramp.torch.settings import NetworkSettings
 from offramp.torch.types import DTYPES

@@ -8,10 +8,10 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from offramp.torch import on_gloo
-from offramp.torch.agreement import compare, described, settle
+from offramp.torch.agreement import POINT_TO_POINT, compare, described, settle
 from offramp.torch.forms import start
 from offramp.torch.offload import DeclinedError, Gloo
 from offramp.torch.staging import staged
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from offramp.torch.offload import CollectiveCall, Offload
     from offramp.torch.place import OffloadGroup
 
-POINT_TO_POINT: Final = ("send", "recv")
-"""Kinds that two ranks start without the others."""
 _log = logging.getLogger("offramp.torch")
 
 

@@ -34,6 +34,7 @@ def test_a_barrier_waits_for_offloaded_collectives_begun_before_it():
     assert heard == [[(0, False), (0, True)]] * 2
 
 
+HERMOD = {"offloads": ["hermod"], "least": 1, "interface": "127.0.0.1"}
 NETWORKS = pytest.mark.parametrize("settings", [None, torch_ranks.COUNTING], ids=["gloo", "offload"])
 
 
@@ -54,3 +55,13 @@ def test_means_of_floats_and_integers(settings):
 def test_without_a_compiler_strides_and_means_are_right_too():
     wrong, heard = run(torch_as_gloo.without_compiler)
     assert (wrong, heard) == ([], [])
+
+
+@pytest.mark.parametrize("settings", [None, torch_ranks.COUNTING, HERMOD], ids=["gloo", "offload", "hermod"])
+def test_messages_of_all_types_arrive_and_sums_that_gloo_lacks_are_refused_as_by_gloo(settings):
+    _, heard = run(torch_as_gloo.types, settings)
+    for rank, lines in heard:
+        assert lines["messages"] == []
+        names = ("float8_e4m3fn", "float8_e5m2", "uint16", "uint32", "uint64")
+        for number, (_, line) in enumerate(zip(names, lines["sums"], strict=True), 1):
+            assert line == f"all_reduce {number} on rank {rank} of group 0: Invalid scalar type"

@@ -12,6 +12,7 @@ from offramp.fpga.card import SCHEME
 from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
 from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
+from offramp.torch.types import NUMBERS
 from offramp_base.errors import OfframpError
 from offramp_base.unreachable import expect_switch
 
@@ -27,10 +28,7 @@ class InSwitch(Offload):
     """Sums by ``p4/allreduce``: integers are exact, floating-point sums equal on all ranks, in any order of arrival."""
 
     kinds = ("all_reduce",)
-    dtypes = (
-        *(torch.float32, torch.float64, torch.float16, torch.bfloat16),
-        *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8),
-    )
+    dtypes = NUMBERS
 
     def __init__(self, settings: NetworkSettings) -> None:
         super().__init__(settings)

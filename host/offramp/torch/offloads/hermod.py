@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from offramp.hermod.endhost import Endpoint, Priorities, Tuning
 from offramp.hermod.endhost.all_reduce import AllReduce
@@ -16,7 +14,11 @@ from offramp.hermod.operator import AllToAll
 from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
 from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
+from offramp.torch.types import NUMBERS
 from offramp.workers.messages import introduce
+
+if TYPE_CHECKING:
+    import torch
 
 
 @OFFLOADS.register("hermod")
@@ -33,7 +35,7 @@ class Hermod(Offload):
         """Whether it is an all-to-all of one tensor, a sum of numbers, or a message whose sender is known."""
         if request.kind in ("all_to_all", "send", "recv"):
             return request.form == "single"
-        return super().takes(request) and request.dtype is not torch.bool
+        return super().takes(request) and request.dtype in NUMBERS
 
     def open(self, place: OffloadGroup) -> None:
         """Connect with every rank; the token is that of ``OFFRAMP_TOKEN_FILE``."""

@@ -3,7 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,10 +17,15 @@ pytest.importorskip("torch")
 if shutil.which("g++") is None:
     pytest.skip("g++ is missing", allow_module_level=True)
 
+import torch.distributed as dist
+
 import torch_as_gloo
 import torch_ranks
 from offramp.torch import build
+from offramp.torch.place import OffloadGroup
+from offramp.torch.settings import NetworkSettings
 from offramp.workers.processes import run_workers
+from offramp_base.errors import OfframpError
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -65,3 +76,37 @@ def test_messages_of_all_types_arrive_and_sums_that_gloo_lacks_are_refused_as_by
         names = ("float8_e4m3fn", "float8_e5m2", "uint16", "uint32", "uint64")
         for number, (_, line) in enumerate(zip(names, lines["sums"], strict=True), 1):
             assert line == f"all_reduce {number} on rank {rank} of group 0: Invalid scalar type"
+
+
+def test_a_second_group_is_refused_a_link_that_has_one_end_until_the_first_has_left(monkeypatch):
+    from offramp.torch.offloads import allreduce
+
+    monkeypatch.setattr(allreduce, "AllReducer", lambda *_: SimpleNamespace(close=lambda _: None))
+    for link, shared in (("unix:/run/port{port}", False), ("shm:/run/port{port}", False), ("af_packet:eth0", True)):
+        settings = NetworkSettings(link=link, control="127.0.0.1:9559", ports=(1, 2))
+        first, second, third = (allreduce.InSwitch(settings) for _ in range(3))
+        store = dist.HashStore()
+        groups = [
+            OffloadGroup(0, 2, (0, 1), str(k), dist.PrefixStore(str(k), store), timedelta(seconds=1)) for k in range(3)
+        ]
+        first.open(groups[0])
+        if shared:
+            second.open(groups[1])
+        else:
+            with pytest.raises(OfframpError, match=r"^link \w+:/run/port1: another group of this process uses it"):
+                second.open(groups[1])
+        second.close()  # of a group that has no link frees none
+        first.close()
+        third.open(groups[2])
+        third.close()
+
+
+def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
+    support = Path(torch_as_gloo.__file__).parent
+    path = os.pathsep.join([str(support), *sys.path])
+    command = [sys.executable, str(support / "torch_soak.py"), "--runs", "2", "--out", str(tmp_path / "soak.json")]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 of 2 runs")

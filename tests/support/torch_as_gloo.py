@@ -164,3 +164,20 @@ def types(group: Group, settings: dict[str, Any] | None, report: Report) -> dict
                     lines["sums"].append(str(error))
     report((group.rank, lines))
     return lines
+
+
+def any_source(group: Group, settings: dict[str, Any], report: Report) -> list[tuple[int, float]]:
+    """Senders and values of receives without a source on rank 0, beside one with a source."""
+    results: list[tuple[int, float]] = []
+    with backend(group, "offramp", settings):
+        if group.rank == 0:
+            values = torch.zeros(3)
+            results += [(dist.recv(values), float(values[0])) for _ in range(2 * (group.size - 1) - 1)]
+            missing = {each for each in range(1, group.size) if [s for s, _ in results].count(each) < 2}
+            source = missing.pop()
+            dist.recv(values, source)
+            results.append((source, float(values[0])))
+        else:
+            for number in (1, 2):
+                dist.send(torch.full((3,), 10.0 * group.rank + number), 0)
+    return results

@@ -107,7 +107,9 @@ class BackendDispatcher:
         splits = work.output_splits, work.input_splits
         plain = {id(t): t.detach() for t in tensors}  # results go to leaves that require gradients, too
         outputs, inputs = ([plain[id(t)] for t in each] for each in given)
-        call = CollectiveCall(request, about.number, outputs, inputs, *splits, about.peer, position, factors)
+        call = CollectiveCall(
+            request, about.number, outputs, inputs, *splits, about.peer, position, factors, work.received_from
+        )
         self.recorder.route(about.id, offload.name)
         self._ordered = self._ordered or about.kind not in POINT_TO_POINT
         self._lane.put(offload, call, work)

@@ -103,6 +103,9 @@ class _DispatchedWork:
     recorder: _Recorder
     future: torch.futures.Future[list[torch.Tensor]] = field(default_factory=torch.futures.Future)
 
+    def received_from(self, rank: int) -> None:
+        """Nothing asks: Python may not override a receive from any rank."""
+
     def complete(self, error: str = "") -> None:
         """Complete it, once."""
         if self.future.done():

@@ -37,6 +37,8 @@ def start(group: dist.ProcessGroup, call: CollectiveCall) -> Future[None]:
         try:
             if work is not None:
                 work.wait()
+            if call.request.form == "any":
+                call.received_from(work._source_rank())
             if call.request.reduce == "AVG" and (call.request.kind != "reduce" or group.rank() == call.peer):
                 for output in call.outputs:
                     output.copy_(mean(output, group.size()))

@@ -78,6 +78,12 @@ def test_messages_of_all_types_arrive_and_sums_that_gloo_lacks_are_refused_as_by
             assert line == f"all_reduce {number} on rank {rank} of group 0: Invalid scalar type"
 
 
+@pytest.mark.parametrize("settings", [None, HERMOD], ids=["gloo", "hermod"])
+def test_a_receive_without_a_source_takes_what_any_rank_sends(settings):
+    results, _ = run(torch_as_gloo.any_source, settings, ranks=3)
+    assert sorted(results) == [(rank, 10.0 * rank + number) for rank in (1, 2) for number in (1, 2)]
+
+
 def test_a_second_group_is_refused_a_link_that_has_one_end_until_the_first_has_left(monkeypatch):
     from offramp.torch.offloads import allreduce
 

@@ -33,6 +33,7 @@ from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, D
 from offramp.torch.offloads.allreduce import InSwitch
 from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import VARIABLE
+from offramp.torch.types import NUMBERS
 from offramp.workers.group import Group
 from offramp_base.errors import OfframpError
 
@@ -113,7 +114,10 @@ class Counting(Offload):
 
     def takes(self, request: CollectiveRequest) -> bool:
         return (
-            super().takes(request) and request.form != "any" and (request.kind, request.form) != ("all_to_all", "list")
+            super().takes(request)
+            and request.form != "any"
+            and (request.kind, request.form) != ("all_to_all", "list")
+            and (not request.reduce or request.dtype in NUMBERS)
         )
 
     def open(self, place: OffloadGroup) -> None:

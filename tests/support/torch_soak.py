@@ -165,8 +165,8 @@ def be_rank(plan: Plan, rank: int, folder: Path, links: str, restarts: int) -> N
     from offramp_base.transport.faulty import FaultRates, Faulty
 
     faults = FaultRates(loss=plan.trouble, duplication=plan.trouble, reordering=plan.trouble)
-    plain = reducer._open
-    reducer._open = lambda link: Fated(  # type: ignore[assignment]
+    plain = reducer.open_io
+    reducer.open_io = lambda link: Fated(  # type: ignore[assignment]
         Faulty(plain(link), seed=plan.seed * 8 + rank, sending=faults, receiving=faults), plan, rank, restarts
     )
     allreduce.AllReduceNetwork = functools.partial(reducer.AllReduceNetwork, retry_s=RETRY_S)  # type: ignore[misc,assignment]

@@ -16,15 +16,18 @@ if TYPE_CHECKING:
 
 UNEVEN: Final = ("all_to_all", "gather", "scatter")
 """Kinds whose ranks may give different sizes."""
+POINT_TO_POINT: Final = ("send", "recv")
+"""Kinds that two ranks start without the others."""
 _WORDS: Final = 8
 _TEXT: Final = 512
 
 
 def described(kind: str, form: str, dtype: str, shape: Sequence[int], reduce: str, peer: int) -> str:
     """Description of a collective, equal on ranks that agree."""
-    size = "" if kind in UNEVEN else f" {tuple(shape)}"
+    size = "" if kind in UNEVEN or not dtype else f" {tuple(shape)}"
     return (
-        f"{reduce + ' ' if reduce else ''}{kind}{size} of {dtype}"
+        f"{reduce + ' ' if reduce else ''}{kind}{size}"
+        + (f" of {dtype}" if dtype else "")
         + (f", root {peer}" if peer >= 0 else "")
         + (f" ({form})" if form not in ("single", "") else "")
     )

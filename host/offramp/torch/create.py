@@ -84,6 +84,7 @@ def wrapped(
     watch_pipelines()
     place = OffloadGroup(inner.rank(), inner.size(), tuple(ranks), name, store, timeout)
     dispatcher = BackendDispatcher(place, settings, wrapped)
+    dispatcher.inner = inner
     compiled = extension()
     if compiled is None:
         from offramp.torch.fallback import PythonGroup

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 import torch.distributed as dist
 
-from offramp.torch.agreement import UNEVEN, compare
+from offramp.torch.agreement import POINT_TO_POINT, UNEVEN, compare
 from offramp.torch.diagnosis import diagnose, said
 from offramp.torch.expectation import answering
 from offramp.torch.forms import KINDS
@@ -38,6 +38,9 @@ every: weakref.WeakSet[BackendDispatcher] = weakref.WeakSet()
 class BackendDispatcher:
     """The Python side of a group's backend.
 
+    Attributes:
+        inner: gloo's backend of the group, for barriers.
+
     Args:
         place: the group.
         settings: settings of the network; None: gloo runs everything.
@@ -50,18 +53,22 @@ class BackendDispatcher:
         self._wrap = wrap
         self.place, self.settings = place, settings
         self.recorder: Any = None
+        self.inner: Any = None
         self.desc = ""
         self._offloads: list[tuple[str, Offload]] = answering(place, offloads_of(settings)) if settings else []
         self._gloo = Gloo(settings or NetworkSettings())
         self._verify = settings is not None and settings.verify
         self._positions = Positions(settings)
         self._lane: Lane | None = None
+        self._ordered = False
         every.add(self)
 
     def least(self, kind: str) -> int | None:
         """Bytes from which on a collective should be passed to :meth:`take`; None: never."""
-        if self._verify and kind not in ("send", "recv"):
+        if self._verify and kind not in POINT_TO_POINT:
             return 0
+        if kind == "barrier":
+            return 0 if self._offloads else None
         if self.settings is None or kind not in KINDS or not any(kind in o.kinds for _, o in self._offloads):
             return None
         return 0 if kind in UNEVEN else self.settings.least
@@ -72,13 +79,18 @@ class BackendDispatcher:
         Raises:
             DistBackendError: ranks differ, if every collective is compared.
         """
-        about, tensors = work.about, [*work.inputs, *work.outputs]
+        about, given = work.about, (list(work.outputs), list(work.inputs))
+        tensors = [*given[1], *given[0]]
         self.desc = work.group
-        if self._verify and about.kind not in ("send", "recv"):
+        if self._verify and about.kind not in POINT_TO_POINT:
             self._compare(about)
+        if about.kind == "barrier":
+            return self._barrier(work)
         if not tensors:
             return ""
-        dtype = DTYPES[about.dtype]
+        dtype = DTYPES.get(about.dtype)
+        if dtype is None:
+            return ""
         size, backward = self.place.size, torch._C._current_graph_task_id() >= 0
         request = CollectiveRequest(
             about.kind, about.form, dtype, about.reduce, about.bytes, work.group, size, backward
@@ -93,10 +105,26 @@ class BackendDispatcher:
             self._lane = Lane(self.place, self.recorder.route, agreed=self._verify)
         position, factors = self._positions.of(request)
         splits = work.output_splits, work.input_splits
-        call = CollectiveCall(request, about.number, work.outputs, work.inputs, *splits, about.peer, position, factors)
+        plain = {id(t): t.detach() for t in tensors}  # results go to leaves that require gradients, too
+        outputs, inputs = ([plain[id(t)] for t in each] for each in given)
+        call = CollectiveCall(
+            request, about.number, outputs, inputs, *splits, about.peer, position, factors, work.received_from
+        )
         self.recorder.route(about.id, offload.name)
+        self._ordered = self._ordered or about.kind not in POINT_TO_POINT
         self._lane.put(offload, call, work)
         return offload.name
+
+    def _barrier(self, work: Any) -> str:
+        """Queue a barrier behind the offloaded collectives, or leave it to gloo while none has been offloaded.
+
+        Gloo's own barrier waits for gloo's collectives, in the order of the program's calls.
+        """
+        if not self._ordered:
+            return ""
+        assert self._lane is not None
+        self._lane.put_barrier(self.inner.barrier(), work)
+        return Gloo.name
 
     def _compare(self, about: Any) -> None:
         try:
@@ -112,10 +140,12 @@ class BackendDispatcher:
 
     def explain(self, number: int, what: str) -> str:
         """Explanation of a failed collective, given its id in the record; writes a dump."""
-        record = next((r for r in self.recorder.entries() if r.id == number), None)
+        records = self.recorder.entries()
+        record = next((r for r in records if r.id == number), None)
         if record is None or what == ABORTED:
             return what
-        line = diagnose(self.place, record, what)
+        done = [r.number for r in records if r.seconds >= 0 and not r.error and r.kind not in POINT_TO_POINT]
+        line = diagnose(self.place, record, what, max(done, default=0))
         self.dump(line)
         return line
 

@@ -19,7 +19,10 @@ import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d
 
+from offramp.torch import on_gloo
+from offramp.torch.agreement import POINT_TO_POINT
 from offramp.torch.dispatcher import BackendDispatcher
+from offramp.torch.offload import CollectiveCall, CollectiveRequest
 from offramp.torch.settings import NetworkSettings
 from offramp.torch.types import DTYPES
 
@@ -99,6 +102,9 @@ class _DispatchedWork:
     group: str
     recorder: _Recorder
     future: torch.futures.Future[list[torch.Tensor]] = field(default_factory=torch.futures.Future)
+
+    def received_from(self, rank: int) -> None:
+        """Nothing asks: Python may not override a receive from any rank."""
 
     def complete(self, error: str = "") -> None:
         """Complete it, once."""
@@ -209,6 +215,30 @@ class PythonGroup(dist.ProcessGroup):
         """End the offloads once they have finished what they began."""
         self._dispatcher.shutdown()
 
+    def _needs_help(self, record: _Record, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether gloo would refuse a mean, or mistake strides (it refuses those of messages itself)."""
+        strides = record.kind not in POINT_TO_POINT and not all(t.is_contiguous() for t in tensors)
+        return strides or (record.reduce == "AVG" and tensors[0].dtype is not torch.bool)
+
+    def _helped(
+        self,
+        record: _Record,
+        outputs: list[torch.Tensor],
+        inputs: list[torch.Tensor],
+        splits: tuple[list[int], list[int]],
+    ) -> Any:
+        """Work of a collective that gloo has carried out on copies, or as a sum."""
+        dtype = (outputs or inputs)[0].dtype
+        request = CollectiveRequest(
+            record.kind, record.form, dtype, record.reduce, record.bytes, self._desc, self.size()
+        )
+        call = CollectiveCall(request, record.number, outputs, inputs, *splits, record.peer, 0, None)
+        work = _DispatchedWork(record, outputs, inputs, *splits, self._desc, self._recorder)
+        with torch.no_grad():
+            error = on_gloo.start(self._inner, call).exception()
+        work.complete("" if error is None else str(error))
+        return _c10d._create_work_from_future(work.future)
+
     def _run(
         self,
         form: tuple[str, str],
@@ -237,6 +267,8 @@ class PythonGroup(dist.ProcessGroup):
             work = _DispatchedWork(record, list(outputs), list(inputs), *splits, self._desc, self._recorder)
             if self._dispatcher.take(work):
                 return _c10d._create_work_from_future(work.future)
+        if strided and not (on_gpu and self._cuda is not None) and self._needs_help(record, [*outputs, *inputs]):
+            return self._helped(record, list(outputs), list(inputs), splits)
         try:
             pending = delegate(self._cuda if on_gpu and self._cuda is not None else self._inner)
         except RuntimeError as error:

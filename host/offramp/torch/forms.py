@@ -22,6 +22,11 @@ def start(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
     return _FORMS[call.request.kind](offload, call, ranks)
 
 
+def mean(total: torch.Tensor, ranks: int) -> torch.Tensor:
+    """A sum over the ranks divided by their number; integers are rounded towards zero, as NCCL rounds them."""
+    return total / ranks if total.is_floating_point() else torch.div(total, ranks, rounding_mode="trunc")
+
+
 def _all_reduce(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
     """Sum the tensors of one call as one: coalesced tensors are sent together."""
     tensors = call.outputs
@@ -29,7 +34,7 @@ def _all_reduce(offload: Offload, call: CollectiveCall, ranks: int) -> Future[No
 
     def write(total: torch.Tensor) -> None:
         if call.request.reduce == "AVG":
-            total = total / ranks
+            total = mean(total, ranks)
         for tensor, part in zip(tensors, torch.split(total.reshape(-1), [t.numel() for t in tensors]), strict=True):
             if part.data_ptr() != tensor.data_ptr():
                 tensor.copy_(part.view(tensor.shape))
@@ -45,7 +50,7 @@ def _reduce_scatter(offload: Offload, call: CollectiveCall, ranks: int) -> Futur
 
     def write(row: torch.Tensor) -> None:
         if call.request.reduce == "AVG":
-            row = row / ranks
+            row = mean(row, ranks)
         for tensor, part in zip(
             call.outputs, torch.split(row.reshape(-1), [t.numel() for t in call.outputs]), strict=True
         ):

@@ -7,11 +7,11 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any
 
 from offramp.torch import on_gloo
-from offramp.torch.agreement import compare, described, settle
+from offramp.torch.agreement import POINT_TO_POINT, compare, described, settle
 from offramp.torch.forms import start
 from offramp.torch.offload import DeclinedError, Gloo
 from offramp.torch.staging import staged
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from offramp.torch.offload import CollectiveCall, Offload
     from offramp.torch.place import OffloadGroup
 
-_POINT_TO_POINT: Final = ("send", "recv")
 _log = logging.getLogger("offramp.torch")
 
 
@@ -42,14 +41,30 @@ class Lane:
         """
         self._place, self._rename, self._agreed = place, rename, agreed
         self._open: dict[Offload, str] = {}
-        self._calls: queue.SimpleQueue[tuple[Offload, CollectiveCall, Any] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Callable[[], None], Callable[[BaseException], str], Any] | None] = (
+            queue.SimpleQueue()
+        )
+        self._moving: list[Future[None]] = []
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name=f"offramp {place.name}", daemon=True)
         self._thread.start()
 
     def put(self, offload: Offload, call: CollectiveCall, work: Any) -> None:
         """Queue a collective behind those before it; ``work.complete`` is called when it is over."""
-        self._calls.put((offload, call, work))
+        self._calls.put(
+            (lambda: self._carry_out(offload, call, work), lambda error: self._line(offload, call, error), work)
+        )
+
+    def put_barrier(self, gloos: Any, work: Any) -> None:
+        """Queue a barrier: it begins once the collectives before it are over, and ends with gloo's own (``gloos``)."""
+
+        def meet() -> None:
+            wait(self._moving, self._place.timeout.total_seconds())
+            self._place.control.barrier().wait()
+            gloos.wait()
+            work.complete("")
+
+        self._calls.put((meet, lambda error: self._text("barrier", work.about.number, Gloo.name, error), work))
 
     def close(self, timeout_s: float, *, drain: bool) -> None:
         """End the thread and release the offloads, after finishing (``drain``) or failing what waits."""
@@ -67,18 +82,18 @@ class Lane:
 
     def _serve(self) -> None:
         while (task := self._calls.get()) is not None:
-            offload, call, work = task
+            carry_out, line, work = task
             if self._closing:
                 work.complete("aborted")
                 continue
             try:
-                self._carry_out(offload, call, work)
+                carry_out()
             except BaseException as error:
-                work.complete(self._line(offload, call, error))
+                work.complete(line(error))
 
     def _carry_out(self, offload: Offload, call: CollectiveCall, work: Any) -> None:
         request = call.request
-        together = request.kind not in _POINT_TO_POINT
+        together = request.kind not in POINT_TO_POINT
         if not self._agreed and together:
             shape = (call.inputs or call.outputs)[0].shape
             dtype = str(request.dtype).removeprefix("torch.")
@@ -100,7 +115,11 @@ class Lane:
             if error is None:
                 bring_back()
             work.complete("" if error is None else self._line(offload, call, error))
+            over.set_result(None)
 
+        over: Future[None] = Future()
+        if together:
+            self._moving = [each for each in self._moving if not each.done()] + [over]
         moving.add_done_callback(end)
 
     def _started(self, offload: Offload, call: CollectiveCall) -> Future[None] | None:
@@ -122,6 +141,9 @@ class Lane:
         return problem
 
     def _line(self, offload: Offload, call: CollectiveCall, error: BaseException) -> str:
-        what = f"{call.request.kind} {call.number} by {offload.name} on rank {self._place.rank}"
+        return self._text(call.request.kind, call.number, offload.name, error)
+
+    def _text(self, kind: str, number: int, by: str, error: BaseException) -> str:
+        what = f"{kind} {number} by {by} on rank {self._place.rank}"
         text = str(error) if isinstance(error, OfframpError) else f"{type(error).__name__}: {error}"
         return f"{what}: {' '.join(text.split())}"

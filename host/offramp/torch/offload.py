@@ -12,7 +12,7 @@ An offload is one class in one file, registered by a decorator or an entry point
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -72,6 +72,7 @@ class CollectiveCall:
         peer: rank of the root, source or destination in the group.
         position: index among the collectives of its kind in this backward or forward pass.
         factors: its priority factors, if any.
+        received_from: called with the sender's rank by a receive from any rank, before it is over.
     """
 
     request: CollectiveRequest
@@ -83,6 +84,7 @@ class CollectiveCall:
     peer: int
     position: int
     factors: Factors | None
+    received_from: Callable[[int], None] = lambda _: None
 
 
 class Offload:
@@ -115,7 +117,7 @@ class Offload:
             and request.form != "sparse"
             and (self.dtypes is None or request.dtype in self.dtypes)
             and (not request.reduce or request.reduce in self.reduces)
-            and (request.reduce != "AVG" or request.dtype.is_floating_point)
+            and (request.reduce != "AVG" or request.dtype is not torch.bool)
         )
 
     def expect(self) -> None:
@@ -156,7 +158,7 @@ class Offload:
         raise NotImplementedError
 
     def recv(self, output: torch.Tensor, call: CollectiveCall) -> Result:
-        """Receive ``output`` from ``call.peer``."""
+        """Receive ``output`` from ``call.peer``; from any rank (form ``any``) if that is -1."""
         raise NotImplementedError
 
 

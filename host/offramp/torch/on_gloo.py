@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective meant for an offload, run by gloo instead."""
+"""A collective meant for an offload, run by gloo instead.
+
+Gloo takes a tensor's memory from front to back whatever its strides, so it gets contiguous copies; a mean is a sum that
+is divided afterwards.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+from offramp.torch.forms import mean
+from offramp.torch.staging import staged
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -24,12 +30,19 @@ def start(group: dist.ProcessGroup, call: CollectiveCall) -> Future[None]:
         OfframpError: gloo does not support the collective.
         RuntimeError: gloo fails, here or in the future.
     """
+    call, bring_back = staged(call, torch.Tensor.contiguous)
     work, over = _started(group, call), Future[None]()
 
     def wait() -> None:
         try:
             if work is not None:
                 work.wait()
+            if call.request.form == "any":
+                call.received_from(work._source_rank())
+            if call.request.reduce == "AVG" and (call.request.kind != "reduce" or group.rank() == call.peer):
+                for output in call.outputs:
+                    output.copy_(mean(output, group.size()))
+            bring_back()
         except RuntimeError as error:
             over.set_exception(error)
         else:
@@ -46,7 +59,7 @@ def _started(group: dist.ProcessGroup, call: CollectiveCall) -> Any:
     # One function: a case for each of PyTorch's collectives.
     kind, form, size = call.request.kind, call.request.form, group.size()
     outs, ins = list(call.outputs), list(call.inputs)
-    op: Any = getattr(dist.ReduceOp, call.request.reduce, None)
+    op: Any = getattr(dist.ReduceOp, call.request.reduce.replace("AVG", "SUM"), None)
     match kind, form:
         case "all_reduce", _:
             options = dist.AllreduceCoalescedOptions()

@@ -20,7 +20,7 @@ import torch.distributed as dist  # noqa: E402
 from offramp.hermod.factors import CType, Factors  # noqa: E402
 from offramp.torch import build  # noqa: E402
 from offramp.torch.agreement import described  # noqa: E402
-from offramp.torch.diagnosis import diagnose  # noqa: E402
+from offramp.torch.diagnosis import diagnose, said  # noqa: E402
 from offramp.torch.dispatcher import BackendDispatcher  # noqa: E402
 from offramp.torch.history import write_dump  # noqa: E402
 from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload  # noqa: E402
@@ -210,13 +210,36 @@ def record(number=7, shape=(4,), **more):
 def test_a_failure_names_who_is_missing_and_who_does_something_else():
     store = dist.HashStore()
     other = {"number": 7, "doing": described("all_reduce", "single", "float32", (5,), "SUM", -1)}
-    store.set("offramp/failed/1", json.dumps(other))
+    store.set("offramp/failed/1/7", json.dumps(other))
     line = diagnose(place(0, 3, store), record(), "Timed out\nwaiting")
     assert line == (
         "all_reduce 7 on rank 0 of group of 3: rank 2 did not take part; rank 1 does SUM all_reduce (5,) of float32 "
         "(number 7), this rank SUM all_reduce (4,) of float32; Timed out waiting"
     )
     assert json.loads(store.get("offramp/failed/0"))["number"] == 7
+
+
+def test_a_failure_accuses_nobody_of_another_call():
+    store = dist.HashStore()
+    for rank, number in ((1, 3), (2, 9)):
+        store.set(f"offramp/failed/{rank}", json.dumps({"number": number, "doing": "all_to_all of int8"}))
+    line = diagnose(place(0, 3, store), record(), "Timed out", done=5)
+    assert line.startswith("all_reduce 7 on rank 0 of group of 3: rank 1 did not take part; rank 2 does all_to_all")
+    store.set("offramp/failed/1/7", json.dumps({"number": 7, "doing": said(record())}))
+    store.set("offramp/failed/2/7", json.dumps({"number": 7, "doing": said(record())}))
+    assert diagnose(place(0, 3, store), record(), "no sum") == "all_reduce 7 on rank 0 of group of 3: no sum"
+    assert diagnose(place(0, 3, store), record(kind="recv", peer=1), "Timed out") == (
+        "recv 7 on rank 0 of group of 3: Timed out"
+    )
+    assert "rank 1 did not take part or finished before" in diagnose(
+        place(0, 2, dist.HashStore()), record(kind="broadcast", peer=0), "Timed out"
+    )
+
+
+def test_types_are_named_as_in_python_and_a_barrier_has_none():
+    assert said(record(dtype="Float8_e4m3fn")) == "SUM all_reduce (4,) of float8_e4m3fn"
+    assert said(record(dtype="QInt8")) == "SUM all_reduce (4,) of qint8"
+    assert said(record(kind="barrier", form="", dtype="", reduce="", shape=())) == "barrier"
 
 
 def test_a_store_that_has_gone_leaves_what_gloo_said():

@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 
 from offramp.hermod.endhost.control import ControlChannel, Gathering, words
 from offramp.hermod.endhost.ledger import NumberInUse, TransferLedger
+from offramp.hermod.endhost.offers import Offers
 from offramp.hermod.endhost.priorities import CoflowPriority, Priorities
 from offramp.hermod.endhost.receiver import FrameReceiver
 from offramp.hermod.endhost.sender import ChunkSender
@@ -58,6 +59,7 @@ class Endpoint:
 
     Attributes:
         rank, size, priorities, tuning: as above.
+        offers: messages that peers have begun to send (:meth:`offer`).
         redialled: attempts to connect that a peer turned away before it answered, and that were made again.
 
     Raises:
@@ -82,6 +84,7 @@ class Endpoint:
         self._submitted = 0
         self._dialling = threading.Lock()
         self._ledger, self._gathering = TransferLedger(), Gathering(size)
+        self.offers = Offers()
         self._controls: dict[int, ControlChannel] = {}
         self._connected = threading.Condition()
         self._greeted: set[tuple[int, int | None]] = set()
@@ -184,6 +187,10 @@ class Endpoint:
             self._tell(i.route[0], FrameHeader(FrameType.READY, 0, message, 0, len(i.view)))
         return coflow.future
 
+    def offer(self, peer: int, message: int) -> None:
+        """Tell a peer of a message that this rank has begun to send, for a receive from any rank."""
+        self._tell(peer, FrameHeader(FrameType.OFFER, 0, message))
+
     @property
     def waiting(self) -> str:
         """The ranks that transfers wait for, as a phrase for people."""
@@ -271,6 +278,8 @@ class Endpoint:
             self._sender.wake()
         elif header.kind is FrameType.WORDS:
             self._gathering.add(peer, header.message, payload)
+        elif header.kind is FrameType.OFFER:
+            self.offers.add(peer, header.message)
         elif header.kind is FrameType.ABORT:
             self._end(_printable(payload.decode(errors="replace")))
         else:
@@ -317,6 +326,7 @@ class Endpoint:
         first = self._ledger.fail(failure)
         if first:
             self._gathering.fail(failure)
+            self.offers.fail(failure)
             with self._connected:
                 self._connected.notify_all()
         return first

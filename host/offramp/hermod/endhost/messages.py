@@ -13,6 +13,7 @@ from offramp.hermod.endhost.endpoint import Endpoint
 from offramp.hermod.endhost.handle import Handle
 from offramp.hermod.endhost.memory import as_bytes, as_memory, check_in_memory, landing
 from offramp.hermod.endhost.numbers import tagged
+from offramp.hermod.endhost.transfers import Route
 from offramp.hermod.factors import Factors
 from offramp_base.errors import OfframpError
 
@@ -30,7 +31,7 @@ class Messages:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._lock = threading.Lock()
-        self._counts: Counter[tuple[str, int, int]] = Counter()
+        self._sent: Counter[tuple[int, int]] = Counter()
 
     def isend(self, tensor: torch.Tensor, dst: int, tag: int = 0, factors: Factors | None = None) -> Handle[None]:
         """Start to send; the tensor is not to be changed before the handle's wait returns.
@@ -39,9 +40,13 @@ class Messages:
             OfframpError: no such rank or tag, not in main memory, or the endpoint has failed.
         """
         check_in_memory(tensor, f"send to rank {dst}: tensor")
-        number = self._number("send", dst, tag)
+        first = tagged(tag)
+        with self._lock:
+            self._sent[dst, tag] += 1
+            number = first + self._sent[dst, tag]
         view = as_memory(as_bytes(tensor.contiguous()))
         future = self._endpoint.exchange(number, {dst: view}, {}, factors)
+        self._endpoint.offer(dst, number)
         return self._handle(future, f"send to rank {dst}", None)
 
     def irecv(self, tensor: torch.Tensor, src: int, tag: int = 0) -> Handle[None]:
@@ -51,10 +56,41 @@ class Messages:
             OfframpError: as :meth:`isend`; a sender of another size ends the endpoint.
         """
         check_in_memory(tensor, f"receive from rank {src}: tensor")
-        number = self._number("receive", src, tag)
+        number = self._endpoint.offers.take(src, tagged(tag))
         arriving = landing(tensor)
         future = self._endpoint.exchange(number, {}, {src: as_memory(as_bytes(arriving))})
         return self._handle(future, f"receive from rank {src}", (tensor.detach(), arriving))
+
+    def irecv_any(self, tensor: torch.Tensor, tag: int = 0) -> Future[int]:
+        """Start to receive from the rank that sends first; its rank, when the tensor has arrived.
+
+        Raises:
+            OfframpError: as :meth:`irecv` (here or from the future).
+        """
+        check_in_memory(tensor, "receive from any rank: tensor")
+        arriving = landing(tensor)
+        source: Future[int] = Future()
+
+        def begin(offer: Future[Route]) -> None:
+            try:
+                peer, number = offer.result()
+                moving = self._endpoint.exchange(number, {}, {peer: as_memory(as_bytes(arriving))})
+            except OfframpError as error:
+                source.set_exception(error)
+            else:
+                moving.add_done_callback(lambda done: end(done, peer))
+
+        def end(done: Future[None], peer: int) -> None:
+            error = done.exception()
+            if error is not None:
+                source.set_exception(error)
+                return
+            if arriving.data_ptr() != tensor.data_ptr():
+                tensor.detach().copy_(arriving)
+            source.set_result(peer)
+
+        self._endpoint.offers.take_any(tagged(tag)).add_done_callback(begin)
+        return source
 
     def batch_isend_irecv(self, batch: Sequence[dist.P2POp], factors: Factors | None = None) -> list[Handle[None]]:
         """Like ``torch.distributed.batch_isend_irecv``, for operations of the group that the endpoint is of.
@@ -72,12 +108,6 @@ class Messages:
             else:
                 raise OfframpError(f"batch: {each.op}: expected isend or irecv")
         return handles
-
-    def _number(self, what: str, peer: int, tag: int) -> int:
-        first = tagged(tag)
-        with self._lock:
-            self._counts[what, peer, tag] += 1
-            return first + self._counts[what, peer, tag]
 
     def _handle(self, future: Future[None], what: str, into: tuple[torch.Tensor, torch.Tensor] | None) -> Handle[None]:
         def finish(_: None) -> None:

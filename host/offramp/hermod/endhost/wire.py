@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import check_object, choice, integer, optional
 
-PROTOCOL: Final = "hermod 2"
+PROTOCOL: Final = "hermod 3"
 """Name and version; what is proved for another protocol proves nothing here."""
 MOST_DSCP: Final = 63
 _HEADER: Final = struct.Struct("!HBxIQQQ")
@@ -32,9 +32,16 @@ class FrameType(IntEnum):
     WORDS = 3  # a few bytes for everyone
     ABORT = 4  # the sender has failed, and why
     BYE = 5  # the sender has closed in order
+    OFFER = 6  # on control connections: the sender of a message has begun
 
 
-MOST_PAYLOAD: Final = {FrameType.READY: 0, FrameType.WORDS: MOST_WORDS, FrameType.ABORT: MOST_TEXT, FrameType.BYE: 0}
+MOST_PAYLOAD: Final = {
+    FrameType.READY: 0,
+    FrameType.WORDS: MOST_WORDS,
+    FrameType.ABORT: MOST_TEXT,
+    FrameType.BYE: 0,
+    FrameType.OFFER: 0,
+}
 """Bytes behind the header of each control frame."""
 
 
@@ -88,6 +95,6 @@ class FrameHeader:
             OfframpError: not a header.
         """
         marker, kind, length, message, offset, total = _HEADER.unpack(raw)
-        if marker != _MARKER or not FrameType.DATA <= kind <= FrameType.BYE:
+        if marker != _MARKER or not FrameType.DATA <= kind <= FrameType.OFFER:
             raise OfframpError(f"rank {rank} sent a frame without a header")
         return cls(FrameType(kind), length, message, offset, total)

@@ -46,6 +46,52 @@ Tensors flat(const std::vector<Tensors>& lists) {
   return out;
 }
 
+// Tensors for gloo, which takes a tensor's memory from front to back whatever its strides (pytorch#192920): the same
+// ones where that is right, else copies, which return to the tensors when the work is over if they are `outputs`.
+Tensors dense(const Tensors& tensors, Finish& finish, bool outputs) {
+  Tensors out;
+  for (const auto& tensor : tensors) {
+    if (tensor.layout() != at::kStrided || !tensor.is_cpu() ||
+        (tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg())) {
+      out.push_back(tensor);
+      continue;
+    }
+    out.push_back(tensor.detach().resolve_conj().resolve_neg().contiguous());
+    if (outputs) {
+      finish.steps.push_back([to = tensor.detach(), from = out.back()]() mutable { to.copy_(from); });
+    }
+  }
+  return out;
+}
+
+std::vector<Tensors> dense(const std::vector<Tensors>& lists, Finish& finish, bool outputs) {
+  std::vector<Tensors> out;
+  for (const auto& list : lists) {
+    out.push_back(dense(list, finish, outputs));
+  }
+  return out;
+}
+
+// Options for gloo, which has no means: of a mean those of a sum, that is divided when the work is over. Integers are
+// rounded towards zero, as NCCL rounds them.
+template <class Options>
+Options summed(Options opts, const Tensors& outputs, int size, Finish& finish) {
+  if (opts.reduceOp.op_ == c10d::ReduceOp::AVG && !outputs.empty() && outputs[0].is_cpu() &&
+      outputs[0].scalar_type() != at::kBool) {
+    opts.reduceOp = c10d::ReduceOp::SUM;
+    for (const auto& tensor : outputs) {
+      finish.steps.push_back([to = tensor.detach(), size]() mutable {
+        if (at::isIntegralType(to.scalar_type(), false)) {
+          to.div_(size, "trunc");
+        } else {
+          to.div_(size);
+        }
+      });
+    }
+  }
+  return opts;
+}
+
 // A call before anybody has carried it out.
 struct Call {
   const char* kind;  // all_reduce, all_gather, ...
@@ -110,90 +156,142 @@ class Backend : public c10d::Backend {
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override {
     return run(
         {"broadcast", "single", "offramp:broadcast", OpType::BROADCAST, tensors, tensors, opts.timeout, "", opts.rootRank},
-        [&](c10d::Backend& to) { return to.broadcast(tensors, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(tensors, finish, true);
+          return to.broadcast(given, opts);
+        });
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override {
     return run(
         {"all_reduce", "single", "offramp:all_reduce", OpType::ALLREDUCE, tensors, tensors, opts.timeout, name_of(opts.reduceOp)},
-        [&](c10d::Backend& to) { return to.allreduce(tensors, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(tensors, finish, true);
+          return to.allreduce(given, summed(opts, tensors, getSize(), finish));
+        });
   }
 
   WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& opts) override {
     return run(
         {"all_reduce", "sparse", "offramp:all_reduce", OpType::_ALLREDUCE_SPARSE, tensors, tensors, opts.timeout, name_of(opts.reduceOp)},
-        [&](c10d::Backend& to) { return to.allreduce_sparse(tensors, opts); });
+        [&](c10d::Backend& to, Finish& finish) { return to.allreduce_sparse(tensors, opts); });
   }
 
   WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) override {
     return run(
         {"all_reduce", "coalesced", "offramp:all_reduce", OpType::ALLREDUCE_COALESCED, tensors, tensors, opts.timeout, name_of(opts.reduceOp)},
-        [&](c10d::Backend& to) { return to.allreduce_coalesced(tensors, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(tensors, finish, true);
+          return to.allreduce_coalesced(given, summed(opts, tensors, getSize(), finish));
+        });
   }
 
   WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& opts) override {
     return run(
         {"reduce", "single", "offramp:reduce", OpType::REDUCE, tensors, tensors, opts.timeout, name_of(opts.reduceOp), opts.rootRank},
-        [&](c10d::Backend& to) { return to.reduce(tensors, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(tensors, finish, true);
+          auto own = summed(opts, tensors, getSize(), finish);
+          if (own.reduceOp.op_ != opts.reduceOp.op_ && getRank() != opts.rootRank) {
+            finish.steps.pop_back();  // only the root has the sum
+          }
+          return to.reduce(given, own);
+        });
   }
 
   WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) override {
     return run(
         {"all_gather", "list", "offramp:all_gather", OpType::ALLGATHER, flat(outputs), inputs, opts.timeout},
-        [&](c10d::Backend& to) { return to.allgather(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.allgather(into, given, opts);
+        });
   }
 
   WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& opts) override {
     return run(
         {"all_gather", "single", "offramp:all_gather", OpType::_ALLGATHER_BASE, {output}, {input}, opts.timeout},
-        [&](c10d::Backend& to) { return to._allgather_base(output, input, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(Tensors{input}, finish, false);
+          auto into = dense(Tensors{output}, finish, true);
+          return to._allgather_base(into[0], given[0], opts);
+        });
   }
 
   WorkPtr allgather_coalesced(
       std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) override {
     return run(
         {"all_gather", "lists", "offramp:all_gather", OpType::ALLGATHER_COALESCED, flat(outputs), inputs, opts.timeout},
-        [&](c10d::Backend& to) { return to.allgather_coalesced(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.allgather_coalesced(into, given, opts);
+        });
   }
 
   WorkPtr allgather_into_tensor_coalesced(
       Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) override {
     return run(
         {"all_gather", "coalesced", "offramp:all_gather", OpType::COALESCED, outputs, inputs, opts.timeout},
-        [&](c10d::Backend& to) { return to.allgather_into_tensor_coalesced(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.allgather_into_tensor_coalesced(into, given, opts);
+        });
   }
 
   WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& opts) override {
     return run(
         {"gather", "list", "offramp:gather", OpType::GATHER, flat(outputs), inputs, opts.timeout, "", opts.rootRank},
-        [&](c10d::Backend& to) { return to.gather(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.gather(into, given, opts);
+        });
   }
 
   WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& opts) override {
     return run(
         {"scatter", "list", "offramp:scatter", OpType::SCATTER, outputs, flat(inputs), opts.timeout, "", opts.rootRank},
-        [&](c10d::Backend& to) { return to.scatter(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.scatter(into, given, opts);
+        });
   }
 
   WorkPtr reduce_scatter(
       Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ReduceScatterOptions& opts) override {
     return run(
         {"reduce_scatter", "list", "offramp:reduce_scatter", OpType::REDUCE_SCATTER, outputs, flat(inputs), opts.timeout, name_of(opts.reduceOp)},
-        [&](c10d::Backend& to) { return to.reduce_scatter(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.reduce_scatter(into, given, summed(opts, outputs, getSize(), finish));
+        });
   }
 
   WorkPtr _reduce_scatter_base(
       at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& opts) override {
     return run(
         {"reduce_scatter", "single", "offramp:reduce_scatter", OpType::_REDUCE_SCATTER_BASE, {output}, {input}, opts.timeout, name_of(opts.reduceOp)},
-        [&](c10d::Backend& to) { return to._reduce_scatter_base(output, input, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(Tensors{input}, finish, false);
+          auto into = dense(Tensors{output}, finish, true);
+          return to._reduce_scatter_base(into[0], given[0], summed(opts, {output}, getSize(), finish));
+        });
   }
 
   WorkPtr reduce_scatter_tensor_coalesced(
       Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& opts) override {
     return run(
         {"reduce_scatter", "coalesced", "offramp:reduce_scatter", kReduceScatterCoalesced, outputs, inputs, opts.timeout, name_of(opts.reduceOp)},
-        [&](c10d::Backend& to) { return to.reduce_scatter_tensor_coalesced(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.reduce_scatter_tensor_coalesced(into, given, summed(opts, outputs, getSize(), finish));
+        });
   }
 
   WorkPtr alltoall_base(
@@ -204,37 +302,45 @@ class Backend : public c10d::Backend {
       const c10d::AllToAllOptions& opts) override {
     return run(
         {"all_to_all", "single", "offramp:all_to_all", OpType::ALLTOALL_BASE, {output}, {input}, opts.timeout, "", -1, output_splits, input_splits},
-        [&](c10d::Backend& to) { return to.alltoall_base(output, input, output_splits, input_splits, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(Tensors{input}, finish, false);
+          auto into = dense(Tensors{output}, finish, true);
+          return to.alltoall_base(into[0], given[0], output_splits, input_splits, opts);
+        });
   }
 
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override {
     return run(
         {"all_to_all", "list", "offramp:all_to_all", OpType::ALLTOALL, outputs, inputs, opts.timeout},
-        [&](c10d::Backend& to) { return to.alltoall(outputs, inputs, opts); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(inputs, finish, false);
+          auto into = dense(outputs, finish, true);
+          return to.alltoall(into, given, opts);
+        });
   }
 
   WorkPtr send(Tensors& tensors, int to_rank, int tag) override {
     return run(
         {"send", "single", "offramp:send", OpType::SEND, {}, tensors, c10d::kUnsetTimeout, "", to_rank, {}, {tag}},
-        [&](c10d::Backend& to) { return to.send(tensors, to_rank, tag); });
+        [&](c10d::Backend& to, Finish& finish) { return to.send(tensors, to_rank, tag); });
   }
 
   WorkPtr recv(Tensors& tensors, int from_rank, int tag) override {
     return run(
         {"recv", "single", "offramp:recv", OpType::RECV, tensors, {}, c10d::kUnsetTimeout, "", from_rank, {}, {tag}},
-        [&](c10d::Backend& to) { return to.recv(tensors, from_rank, tag); });
+        [&](c10d::Backend& to, Finish& finish) { return to.recv(tensors, from_rank, tag); });
   }
 
   WorkPtr recvAnysource(Tensors& tensors, int tag) override {
     return run(
         {"recv", "any", "offramp:recv", OpType::RECVANYSOURCE, tensors, {}, c10d::kUnsetTimeout, "", -1, {}, {tag}},
-        [&](c10d::Backend& to) { return to.recvAnysource(tensors, tag); });
+        [&](c10d::Backend& to, Finish& finish) { return to.recvAnysource(tensors, tag); });
   }
 
   WorkPtr barrier(const c10d::BarrierOptions& opts) override {
     return run(
         {"barrier", "", "offramp:barrier", OpType::BARRIER, {}, {}, opts.timeout},
-        [&](c10d::Backend& to) { return to.barrier(opts); });
+        [&](c10d::Backend& to, Finish& finish) { return to.barrier(opts); });
   }
 
   void monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) override {
@@ -306,8 +412,9 @@ class Backend : public c10d::Backend {
     }
     auto& to = on_cuda && cuda_ ? *cuda_ : *inner_;
     WorkPtr inner;
+    Finish finish;
     try {
-      inner = delegate(to);
+      inner = delegate(to, finish);
     } catch (const std::exception&) {
       recorder_->end(id, text_of(std::current_exception()));
       throw;
@@ -316,7 +423,11 @@ class Backend : public c10d::Backend {
       recorder_->end(id);
       return inner;
     }
-    return remember(InnerWork::wrap(std::move(inner), getRank(), call.type, recorder_, id, dispatcher_));
+    if (!finish.steps.empty()) {
+      finish.outputs = std::move(call.outputs);
+    }
+    return remember(
+        InnerWork::wrap(std::move(inner), getRank(), call.type, recorder_, id, dispatcher_, std::move(finish)));
   }
 
   Record describe(const Call& call, const at::Tensor* first) {
@@ -338,14 +449,16 @@ class Backend : public c10d::Backend {
     return record;
   }
 
-  WorkPtr offer(Call& call, const Record& record, uint64_t id) {
-    auto work = c10::make_intrusive<OffloadWork>(getRank(), call.type, call.title, recorder_, id, dispatcher_);
+  WorkPtr offer(const Call& call, const Record& record, uint64_t id) {
+    auto limit = call.timeout.count() > 0 ? call.timeout : inner_->getBackendOptions()->timeout;
+    auto work = c10::make_intrusive<OffloadWork>(
+        getRank(), call.type, call.title, recorder_, id, dispatcher_, progress_, limit);
     work->about = record;
     work->about.id = id;
-    work->outputs = std::move(call.outputs);
-    work->inputs = std::move(call.inputs);
-    work->output_splits = std::move(call.output_splits);
-    work->input_splits = std::move(call.input_splits);
+    work->outputs = call.outputs;
+    work->inputs = call.inputs;
+    work->output_splits = call.output_splits;
+    work->input_splits = call.input_splits;
     work->timeout_s = call.timeout.count() / 1e3;
     work->group = getGroupDesc();
     std::string route;
@@ -395,6 +508,7 @@ class Backend : public c10d::Backend {
   std::string name_;
   std::shared_ptr<Recorder> recorder_;
   std::shared_ptr<Dispatcher> dispatcher_;
+  std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   std::array<int64_t, 32> watched_{};
   std::string part_name_;
   std::optional<c10::weak_intrusive_ptr<c10d::Backend>> part_;
@@ -444,6 +558,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def_readonly("input_splits", &OffloadWork::input_splits)
       .def_readonly("timeout_s", &OffloadWork::timeout_s)
       .def_readonly("group", &OffloadWork::group)
+      .def("received_from", &OffloadWork::received_from)
       .def("complete", &OffloadWork::complete, py::arg("error") = "", py::call_guard<py::gil_scoped_release>());
 
   py::class_<Backend, c10d::Backend, c10::intrusive_ptr<Backend>>(m, "Backend")

@@ -2,6 +2,8 @@
 // Work of this backend: either wraps that of the inner backend, or is ended by an offload.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -83,6 +85,12 @@ class RecordedWork : public c10d::Work {
   std::shared_ptr<Dispatcher> dispatcher_;
 };
 
+// What is left to do when the inner backend's work is over, and the tensors that then hold the result.
+struct Finish {
+  std::vector<std::function<void()>> steps;
+  std::vector<at::Tensor> outputs;
+};
+
 // Work of the inner backend. Where that has a future, waiting is here, so that abort() can end it.
 class InnerWork : public RecordedWork {
  public:
@@ -94,9 +102,11 @@ class InnerWork : public RecordedWork {
       c10d::OpType type,
       std::shared_ptr<Recorder> recorder,
       uint64_t id,
-      std::shared_ptr<Dispatcher> dispatcher) {
+      std::shared_ptr<Dispatcher> dispatcher,
+      Finish finish) {
     auto work = c10::make_intrusive<InnerWork>(rank, type, nullptr, std::move(recorder), id, std::move(dispatcher));
     work->inner_ = std::move(inner);
+    work->finish_ = std::move(finish);
     if (c10d::isP2POp(type)) {
       return work;
     }
@@ -106,6 +116,18 @@ class InnerWork : public RecordedWork {
       return work;  // gloo has none for some
     }
     if (work->future_) {
+      if (!work->finish_.steps.empty()) {
+        work->chained_ = true;
+        work->future_ = work->future_->then(
+            [work](c10::ivalue::Future& done) {
+              if (done.hasError()) {
+                std::rethrow_exception(done.exception_ptr());
+              }
+              work->run_steps();
+              return c10::IValue(work->finish_.outputs);
+            },
+            c10::ListType::ofTensors());
+      }
       work->future_->addCallback([work](c10::ivalue::Future& done) {
         auto error = done.hasError() ? done.exception_ptr() : nullptr;
         work->recorder_->end(work->id_, error ? text_of(error) : "");
@@ -119,10 +141,10 @@ class InnerWork : public RecordedWork {
   bool isSuccess() const override { return future_ ? Work::isSuccess() : inner_->isSuccess(); }
   std::exception_ptr exception() const override { return future_ ? Work::exception() : inner_->exception(); }
   int sourceRank() const override { return inner_->sourceRank(); }
-  std::vector<at::Tensor> result() override { return inner_->result(); }
+  std::vector<at::Tensor> result() override { return chained_ ? finish_.outputs : inner_->result(); }
   void synchronize() override { inner_->synchronize(); }
   void blockCurrentStream() override { inner_->blockCurrentStream(); }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return inner_->getFuture(); }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return chained_ ? future_ : inner_->getFuture(); }
   c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override { return inner_->getFutureResult(); }
   float getDuration() const override { return inner_->getDuration(); }
   uint64_t getSequencenumber() const override { return inner_->getSequencenumber(); }
@@ -133,6 +155,7 @@ class InnerWork : public RecordedWork {
         wait_here(timeout);
       }
       auto done = inner_->wait(timeout);  // of a future that is complete: what the inner work does at its end
+      run_steps();
       recorder_->end(id_);
       return done;
     } catch (const std::exception&) {
@@ -159,6 +182,15 @@ class InnerWork : public RecordedWork {
     finish(std::move(error));
   }
 
+  void run_steps() {
+    std::call_once(finished_, [this] {
+      at::NoGradGuard no_grad;
+      for (const auto& step : finish_.steps) {
+        step();
+      }
+    });
+  }
+
   void wait_here(std::chrono::milliseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (timeout == kNoTimeout) {
@@ -173,7 +205,25 @@ class InnerWork : public RecordedWork {
 
   c10::intrusive_ptr<c10d::Work> inner_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
+  Finish finish_;
+  std::once_flag finished_;
+  bool chained_ = false;
 };
+
+using Clock = std::chrono::steady_clock;
+
+// When an offload last ended something in a group: a wait is late once nothing has ended for the group's timeout.
+class Progress {
+ public:
+  void note() { last_ = Clock::now().time_since_epoch().count(); }
+  Clock::time_point last() const { return Clock::time_point(Clock::duration(last_.load())); }
+
+ private:
+  std::atomic<Clock::rep> last_{0};
+};
+
+// Time for an offload to report its own timeout, which says more.
+constexpr std::chrono::milliseconds kGrace{3000};
 
 // What an offload is asked to do, and ends by finish() from any thread.
 class OffloadWork : public RecordedWork {
@@ -184,8 +234,12 @@ class OffloadWork : public RecordedWork {
       const char* title,
       std::shared_ptr<Recorder> recorder,
       uint64_t id,
-      std::shared_ptr<Dispatcher> dispatcher)
+      std::shared_ptr<Dispatcher> dispatcher,
+      std::shared_ptr<Progress> progress,
+      std::chrono::milliseconds limit)
       : RecordedWork(rank, type, title, std::move(recorder), id, std::move(dispatcher)),
+        progress_(std::move(progress)),
+        limit_(limit),
         future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
 
   Record about;
@@ -205,6 +259,7 @@ class OffloadWork : public RecordedWork {
       ended_ = true;
     }
     recorder_->end(id_, error);
+    progress_->note();
     if (error.empty()) {
       future_->markCompleted(c10::IValue(outputs));
       finish();
@@ -220,11 +275,21 @@ class OffloadWork : public RecordedWork {
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   uint64_t getSequencenumber() const override { return about.number; }
   void abort() override { complete("aborted"); }
+  void received_from(int rank) { source_ = rank; }
+  int sourceRank() const override { return source_; }
 
   bool wait(std::chrono::milliseconds timeout) override {
     std::unique_lock<std::mutex> lock(mutex_);
     if (timeout == kNoTimeout) {
-      cv_.wait(lock, [&] { return completed_; });
+      auto began = Clock::now();
+      while (!completed_) {
+        auto deadline = std::max(began, progress_->last()) + limit_ + kGrace;
+        if (!cv_.wait_until(lock, deadline, [&] { return completed_; }) &&
+            Clock::now() >= std::max(began, progress_->last()) + limit_ + kGrace) {
+          lock.unlock();
+          fail(c10::str("Timed out waiting ", limit_.count(), "ms for the operation to complete"));
+        }
+      }
     } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
       lock.unlock();
       fail(c10::str("Timed out waiting ", timeout.count(), "ms for the operation to complete"));
@@ -236,7 +301,10 @@ class OffloadWork : public RecordedWork {
   }
 
  private:
+  std::shared_ptr<Progress> progress_;
+  std::chrono::milliseconds limit_;
   bool ended_ = false;
+  std::atomic<int> source_{-1};
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

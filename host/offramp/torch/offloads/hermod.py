@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from offramp.hermod.endhost import Endpoint, Priorities, Tuning
 from offramp.hermod.endhost.all_reduce import AllReduce
@@ -16,7 +14,11 @@ from offramp.hermod.operator import AllToAll
 from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
 from offramp.torch.place import OffloadGroup
 from offramp.torch.settings import NetworkSettings
+from offramp.torch.types import NUMBERS
 from offramp.workers.messages import introduce
+
+if TYPE_CHECKING:
+    import torch
 
 
 @OFFLOADS.register("hermod")
@@ -30,10 +32,10 @@ class Hermod(Offload):
         self.endpoint: Endpoint | None = None
 
     def takes(self, request: CollectiveRequest) -> bool:
-        """Whether it is an all-to-all of one tensor, a sum of numbers, or a message whose sender is known."""
+        """Whether it is an all-to-all of one tensor, a sum of numbers, or a message."""
         if request.kind in ("all_to_all", "send", "recv"):
-            return request.form == "single"
-        return super().takes(request) and request.dtype is not torch.bool
+            return request.form in ("single", "any")
+        return super().takes(request) and request.dtype in NUMBERS
 
     def open(self, place: OffloadGroup) -> None:
         """Connect with every rank; the token is that of ``OFFRAMP_TOKEN_FILE``."""
@@ -70,8 +72,24 @@ class Hermod(Offload):
         return _over(self._messages.isend(values, call.peer, _tag(call), call.factors), values)
 
     def recv(self, output: torch.Tensor, call: CollectiveCall) -> Result:
-        """Receive a coflow of one transfer."""
+        """Receive a coflow of one transfer, from any rank that of the first to send."""
+        if call.request.form == "any":
+            return self._recv_any(output, call)
         return _over(self._messages.irecv(output, call.peer, _tag(call)), output)
+
+    def _recv_any(self, output: torch.Tensor, call: CollectiveCall) -> Future[torch.Tensor]:
+        over: Future[torch.Tensor] = Future()
+
+        def end(source: Future[int]) -> None:
+            error = source.exception()
+            if error is not None:
+                over.set_exception(error)
+                return
+            call.received_from(source.result())
+            over.set_result(output)
+
+        self._messages.irecv_any(output, _tag(call)).add_done_callback(end)
+        return over
 
 
 def _tag(call: CollectiveCall) -> int:

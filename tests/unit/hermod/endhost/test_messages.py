@@ -84,3 +84,30 @@ def test_numbers_wait_for_the_lock() -> None:
         receive = Messages(b).irecv(came, 0)
         assert waits_for(messages._lock, lambda: messages.isend(torch.ones(1), 1))
         receive._future.result(SECONDS)
+
+
+def test_a_receive_from_any_rank_takes_what_is_sent_first_and_leaves_the_rest_to_others() -> None:
+    with endpoints(3, JOB) as (a, b, c):
+        receiver, second, third = Messages(a), Messages(b), Messages(c)
+        into = [torch.empty(2, 2).T for _ in range(4)]
+        early = receiver.irecv_any(into[0])
+        handles = [third.isend(torch.full((2, 2), 20.0), 0)]
+        assert early.result(SECONDS) == 2
+        handles.append(second.isend(torch.full((2, 2), 11.0), 0, tag=7))  # of another tag
+        handles += [second.isend(torch.full((2, 2), 10.0 + n), 0) for n in (2, 3)]
+        assert receiver.irecv_any(into[1]).result(SECONDS) == 1
+        receiver.irecv(into[2], 1).wait()
+        receiver.irecv(into[3], 1, tag=7).wait()
+        for handle in handles:
+            handle.wait()
+        assert [each.unique().tolist() for each in into] == [[20.0], [12.0], [13.0], [11.0]]
+
+
+def test_a_receive_from_any_rank_ends_with_the_endpoint() -> None:
+    with endpoints(2, JOB) as (a, b):
+        waiting = Messages(a).irecv_any(torch.empty(2))
+        b.fail("the card is gone")
+        with pytest.raises(OfframpError, match="the card is gone"):
+            waiting.result(SECONDS)
+        with pytest.raises(OfframpError, match="the card is gone"):
+            Messages(a).irecv_any(torch.empty(2))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs expect of gloo holds with offloads: barriers, sources, types, strides, means, groups, messages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+if shutil.which("g++") is None:
+    pytest.skip("g++ is missing", allow_module_level=True)
+
+import torch.distributed as dist
+
+import torch_as_gloo
+import torch_ranks
+from offramp.torch import build
+from offramp.torch.place import OffloadGroup
+from offramp.torch.settings import NetworkSettings
+from offramp.workers.processes import run_workers
+from offramp_base.errors import OfframpError
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled():
+    build.load()  # once for this machine and PyTorch: a minute
+
+
+def run(work, item=None, ranks=2):
+    heard = []
+    return run_workers(work, [item] * ranks, heard.append), heard
+
+
+def test_a_barrier_waits_for_offloaded_collectives_begun_before_it():
+    _, heard = run(torch_as_gloo.barriers)
+    assert heard == [[(0, False), (0, True)]] * 2
+
+
+HERMOD = {"offloads": ["hermod"], "least": 1, "interface": "127.0.0.1"}
+NETWORKS = pytest.mark.parametrize("settings", [None, torch_ranks.COUNTING], ids=["gloo", "offload"])
+
+
+@NETWORKS
+def test_tensors_of_any_strides_are_exchanged_by_their_elements(settings):
+    wrong, heard = run(torch_as_gloo.strides, settings)
+    assert (wrong, heard) == ([], [])
+
+
+@NETWORKS
+def test_means_of_floats_and_integers(settings):
+    results, _ = run(torch_as_gloo.means, settings)
+    for dtype, mean in results.items():
+        # Of two ranks: -7 and -6, 0 and 1, 7 and 8; integers towards zero.
+        assert mean == ([-6.5, 0.5, 7.5] if "float" in dtype else [-6, 0, 7]), dtype
+
+
+def test_without_a_compiler_strides_and_means_are_right_too():
+    wrong, heard = run(torch_as_gloo.without_compiler)
+    assert (wrong, heard) == ([], [])
+
+
+@pytest.mark.parametrize("settings", [None, torch_ranks.COUNTING, HERMOD], ids=["gloo", "offload", "hermod"])
+def test_messages_of_all_types_arrive_and_sums_that_gloo_lacks_are_refused_as_by_gloo(settings):
+    _, heard = run(torch_as_gloo.types, settings)
+    for rank, lines in heard:
+        assert lines["messages"] == []
+        names = ("float8_e4m3fn", "float8_e5m2", "uint16", "uint32", "uint64")
+        for number, (_, line) in enumerate(zip(names, lines["sums"], strict=True), 1):
+            assert line == f"all_reduce {number} on rank {rank} of group 0: Invalid scalar type"
+
+
+@pytest.mark.parametrize("settings", [None, HERMOD], ids=["gloo", "hermod"])
+def test_a_receive_without_a_source_takes_what_any_rank_sends(settings):
+    results, _ = run(torch_as_gloo.any_source, settings, ranks=3)
+    assert sorted(results) == [(rank, 10.0 * rank + number) for rank in (1, 2) for number in (1, 2)]
+
+
+def test_a_second_group_is_refused_a_link_that_has_one_end_until_the_first_has_left(monkeypatch):
+    from offramp.torch.offloads import allreduce
+
+    monkeypatch.setattr(allreduce, "AllReducer", lambda *_: SimpleNamespace(close=lambda _: None))
+    for link, shared in (("unix:/run/port{port}", False), ("shm:/run/port{port}", False), ("af_packet:eth0", True)):
+        settings = NetworkSettings(link=link, control="127.0.0.1:9559", ports=(1, 2))
+        first, second, third = (allreduce.InSwitch(settings) for _ in range(3))
+        store = dist.HashStore()
+        groups = [
+            OffloadGroup(0, 2, (0, 1), str(k), dist.PrefixStore(str(k), store), timedelta(seconds=1)) for k in range(3)
+        ]
+        first.open(groups[0])
+        if shared:
+            second.open(groups[1])
+        else:
+            with pytest.raises(OfframpError, match=r"^link \w+:/run/port1: another group of this process uses it"):
+                second.open(groups[1])
+        second.close()  # of a group that has no link frees none
+        first.close()
+        third.open(groups[2])
+        third.close()
+
+
+def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
+    support = Path(torch_as_gloo.__file__).parent
+    path = os.pathsep.join([str(support), *sys.path])
+    command = [sys.executable, str(support / "torch_soak.py"), "--runs", "2", "--out", str(tmp_path / "soak.json")]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 of 2 runs")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ import torch.distributed as dist
 from offramp.torch import create
 from offramp.torch.offload import OFFLOADS, CollectiveCall, Result
 from offramp.workers.group import Group
-from torch_ranks import Counting, backend
+from torch_ranks import Counting, backend, meet
 
 Report = Callable[[Any], None]
 
@@ -181,3 +182,28 @@ def any_source(group: Group, settings: dict[str, Any], report: Report) -> list[t
             for number in (1, 2):
                 dist.send(torch.full((3,), 10.0 * group.rank + number), 0)
     return results
+
+
+@OFFLOADS.register("silent")
+class Silent(Counting):
+    """An offload whose messages never arrive, and that has no timeout of its own."""
+
+    kinds = ("send", "recv")
+
+    def recv(self, output: torch.Tensor, call: CollectiveCall) -> Result:
+        return Future()
+
+
+def endless(group: Group, _: Any, report: Report) -> tuple[str, float]:
+    """The line with which a receive ends that never ends by itself, and its seconds."""
+    with backend(group, "offramp", {"offloads": ["silent"], "least": 1}, timeout_s=2):
+        dist.barrier()
+        began, line = time.monotonic(), ""
+        if group.rank == 0:
+            try:
+                dist.recv(torch.zeros(3), 1)
+            except RuntimeError as error:
+                line = str(error)
+        took = time.monotonic() - began
+        meet("over")
+    return line, took

@@ -84,6 +84,12 @@ def test_a_receive_without_a_source_takes_what_any_rank_sends(settings):
     assert sorted(results) == [(rank, 10.0 * rank + number) for rank in (1, 2) for number in (1, 2)]
 
 
+def test_a_wait_for_an_offload_ends_with_the_group_s_timeout():
+    (line, took), _ = run(torch_as_gloo.endless)
+    assert line == "recv 2 on rank 0 of group 0: Timed out waiting 2000ms for the operation to complete"
+    assert took > 2
+
+
 def test_a_second_group_is_refused_a_link_that_has_one_end_until_the_first_has_left(monkeypatch):
     from offramp.torch.offloads import allreduce
 

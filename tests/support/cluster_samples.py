@@ -51,7 +51,7 @@ TREE_YAML = """\
       - {block: b2, nodes: "cpu[1-2]"}
 """
 CLAB = """\
-name: clos
+name: fabric1
 topology:
   kinds:
     linux: {image: "alpine:3"}

@@ -115,6 +115,10 @@ class BackendDispatcher:
         self._lane.put(offload, call, work)
         return offload.name
 
+    def forget_gloo(self) -> None:
+        """Let go of gloo's backend, as the group's backend ends."""
+        self.inner = None
+
     def _barrier(self, work: Any) -> str:
         """Queue a barrier behind the offloaded collectives, or leave it to gloo while none has been offloaded.
 

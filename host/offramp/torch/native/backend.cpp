@@ -124,6 +124,15 @@ class Backend : public c10d::Backend {
     watched_.fill(kNever);
   }
 
+  // Work that gloo's own thread ends holds the dispatcher. That must not have the last reference to gloo's backend, whose
+  // destructor waits for its threads.
+  ~Backend() override {
+    try {
+      tell("forget_gloo");
+    } catch (const std::exception&) {  // at the interpreter's end
+    }
+  }
+
   const std::string getBackendName() const override { return name_; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return inner_->getBackendOptions(); }
   bool supportsSplitting() const override { return inner_->supportsSplitting(); }

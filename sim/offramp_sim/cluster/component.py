@@ -25,7 +25,7 @@ from offramp_sim.hermod.flow.policies import NO_FIFO, Order
 from offramp_sim.hermod.flow.simulate import engine, memory
 
 Array = npt.NDArray[np.float64]
-_ENOUGH_TASKS: Final = 2000
+_ENOUGH_TASKS: Final = 800
 """Iterations of all jobs that a sample need not exceed."""
 _FEW: Final = 6
 """Iterations of the longest job that a sample has at least."""
@@ -51,6 +51,9 @@ class JobProgress:
     share: float
 
 
+_ENDED: Final = JobProgress(0, 0.0, 0.0, 0.0)
+
+
 def first_progress(each: SharingJob, iterations: int) -> JobProgress:
     """A job at the begin of an iteration."""
     beside = each.job.overlap * each.job.compute_s
@@ -67,7 +70,7 @@ def alone(each: SharingJob, progress: JobProgress, seconds: float) -> JobProgres
     whole = min(int(seconds // each.iteration_s) if each.iteration_s else progress.iterations, progress.iterations)
     left = progress.iterations - 1 - whole
     if left <= 0:
-        return JobProgress(0, 0.0, 0.0, 0.0)
+        return _ENDED
     return _within(each, first_progress(each, left), seconds - whole * each.iteration_s)
 
 
@@ -96,15 +99,14 @@ class Forecast:
     """What becomes of a component if nothing changes.
 
     Attributes:
-        horizon_s: how long they were simulated.
-        done, last_s: ``(jobs,)`` iterations that each ended in that time, and when the last of these ended.
-        pace: ``(jobs,)`` iterations per second after that.
+        exact: whether all iterations were simulated.
+        ends: when the simulated iterations of each job ended.
+        pace: ``(jobs,)`` iterations per second after them.
         end_s: ``(jobs,)`` when each has ended all of its iterations.
     """
 
-    horizon_s: float
-    done: npt.NDArray[np.int64]
-    last_s: Array
+    exact: bool
+    ends: list[Array]
     pace: Array
     end_s: Array
 
@@ -151,21 +153,27 @@ class Component:
         return self._forecast
 
     def after(self, seconds: float) -> list[JobProgress]:
-        """The progress of each job after a time."""
+        """The progress of each job after a time; within an iteration by the share of it that has passed."""
         forecast = self.forecast()
-        if seconds <= forecast.horizon_s:
-            return self._until(seconds)
-        states = []
-        for k, (each, progress) in enumerate(zip(self._jobs, self._progress, strict=True)):
-            done = forecast.done[k] + forecast.pace[k] * (seconds - forecast.last_s[k])
-            whole = int(done)
-            left = progress.iterations - whole
-            if left <= 0 or forecast.end_s[k] <= seconds:
-                states.append(JobProgress(0, 0.0, 0.0, 0.0))
-                continue
-            into = (done - whole) * each.iteration_s  # where a job alone would be with this share of an iteration
-            states.append(_within(each, first_progress(each, left), into))
-        return states
+        if forecast.exact:
+            return self._run(self._counts(), seconds).progress()
+        return [self._at(k, forecast, seconds) for k in range(len(self._jobs))]
+
+    def _at(self, k: int, forecast: Forecast, seconds: float) -> JobProgress:
+        each, progress, ends = self._jobs[k], self._progress[k], forecast.ends[k]
+        done = int(np.searchsorted(ends, seconds, side="right"))
+        before = float(ends[done - 1]) if done else 0.0
+        if done < len(ends):
+            share = (seconds - before) / (float(ends[done]) - before)
+        else:
+            more = float(forecast.pace[k]) * (seconds - before)
+            done, share = done + int(more), more - int(more)
+        left = progress.iterations - done
+        if left <= 0 or forecast.end_s[k] <= seconds:
+            return _ENDED
+        current = first_progress(each, left) if done else progress
+        length = current.compute_s + max(current.beside_s, current.share * each.load.seconds)
+        return _within(each, current, share * length)
 
     def _look(self) -> Forecast:
         counts = self._counts()
@@ -176,12 +184,12 @@ class Component:
         ends = run.ends
         end = np.array([row[-1] if len(row) == n else math.inf for row, n in zip(ends, left, strict=True)])
         if exact:
-            return Forecast(float(end.max(initial=0.0)), left, end, np.zeros(len(left)), end)
+            return Forecast(True, ends, np.zeros(len(left)), end)
         done = np.array([len(row) for row in ends])
+        last = np.array([row[-1] if len(row) else 0.0 for row in ends])
         pace = np.array([_pace(row, horizon / 2, horizon) for row in ends])
         rest = np.where(pace > 0, (left - done) / np.where(pace > 0, pace, 1.0), math.inf)
-        last = np.array([row[-1] if len(row) else 0.0 for row in ends])
-        return Forecast(horizon, done, last, pace, np.where(np.isinf(end), last + rest, end))
+        return Forecast(False, ends, pace, np.where(np.isinf(end), last + rest, end))
 
     @cached_property
     def _window(self) -> float:
@@ -200,9 +208,6 @@ class Component:
             fit = self._window / each.iteration_s if each.iteration_s else math.inf
             counts.append(progress.iterations if fit >= progress.iterations else math.ceil(fit) + 2)
         return [min(n, each.iterations) for n, each in zip(counts, self._progress, strict=True)]
-
-    def _until(self, seconds: float) -> list[JobProgress]:
-        return self._run(self._counts(), seconds).progress()
 
     def _run(self, counts: list[int], until_s: float) -> _ComponentRun:
         return _ComponentRun(self._jobs, self._progress, counts, self._capacity, self._level, until_s)
@@ -406,6 +411,3 @@ class _ComponentRun:
         share = left.get(sends, 0.0 if end[sends] >= 0 else 1.0) * whole.share
         beside = max(0.0, whole.beside_s - (computed - delay)) if width == 3 else 0.0
         return JobProgress(before.iterations - done, 0.0, beside, share)
-
-
-_ENDED: Final = JobProgress(0, 0.0, 0.0, 0.0)

@@ -22,7 +22,7 @@ class FreeGpus:
     Attributes:
         fabric: the network.
         free: ``(ranks,)`` whether each rank is free.
-        of_host: ``(hosts,)`` how many are, of each host.
+        of_host: ``(hosts,)`` how many a job can get, of each host: none where all links have failed.
         rack: ``(hosts,)`` number of each host's rack: hosts at the same switches.
         use: ``(resources,)`` bytes per second that the running jobs put on each resource when all communicate.
     """
@@ -30,7 +30,9 @@ class FreeGpus:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.free = np.ones(fabric.ranks, np.bool_)
-        self.of_host: Ints = np.bincount(fabric.rank_host, minlength=fabric.hosts)
+        self._of_host: Ints = np.bincount(fabric.rank_host, minlength=fabric.hosts)
+        self.of_host = self._of_host.copy()
+        self._linked = np.diff(fabric.nics_of_host) > 0
         self.rack = _racks(fabric)
         self.use: Floats = np.zeros(fabric.resources)
         self._first = np.searchsorted(fabric.rank_host, np.arange(fabric.hosts))
@@ -55,7 +57,17 @@ class FreeGpus:
     def mark(self, ranks: Ints, *, free: bool) -> None:
         """Give ranks back, or take them."""
         self.free[ranks] = free
-        np.add.at(self.of_host, self.fabric.rank_host[ranks], 1 if free else -1)
+        np.add.at(self._of_host, self.fabric.rank_host[ranks], 1 if free else -1)
+        self._offer()
+
+    def route(self, fabric: Fabric) -> None:
+        """Go on with the network as it is now."""
+        self.fabric = fabric
+        self._offer()
+
+    def _offer(self) -> None:
+        cut_off = self._linked & (np.diff(self.fabric.nics_of_host) == 0)
+        self.of_host = np.where(cut_off, 0, self._of_host)
 
     def _count(self, host: int) -> int:
         last = self._first[host + 1] if host + 1 < self.fabric.hosts else self.fabric.ranks

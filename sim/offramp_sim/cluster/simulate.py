@@ -205,7 +205,8 @@ class _Simulation:
         self._order = ORDERS.get("fair" if options.order == CASSINI else options.order)
         self._place = PLACEMENTS.get(options.placement)
         self._fabric = fabric.at(0.0)
-        self._gpus = FreeGpus(self._fabric)
+        self._gpus = FreeGpus(fabric)
+        self._gpus.route(self._fabric)
         self._random = np.random.default_rng(options.seed)
         self._calendar: list[tuple[float, int, int, int]] = []  # time, sort of event, job, version
         self._queue: deque[_Waiting] = deque()
@@ -427,7 +428,7 @@ class _Simulation:
         self._settle(list(self._running.values()))
         failed = self._whole.failed_at(self._now * 1e9)
         self._fabric = self._whole.failing(failed) if failed else self._whole
-        self._gpus.fabric = self._fabric
+        self._gpus.route(self._fabric)
         self._users.clear()
         self._gpus.use[:] = 0.0
         for running in list(self._running.values()):

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_sim.cluster.coflows import ORDERS, completion_s, parse_coflows
+from offramp_sim.cluster.coflows import ORDERS, PortCoflow, completion_s, parse_coflows
+from offramp_sim.hermod.flow.layout import FlowRunState
+from offramp_sim.hermod.flow.network import PlainLoad
+from offramp_sim.hermod.flow.policies import NO_FIFO, Order
+from offramp_sim.hermod.flow.simulate import engine, memory
 
 TWO = """3 2
 1 0 1 0 1 2:100
@@ -55,6 +59,36 @@ def test_every_coflow_takes_its_bottleneck_at_least_and_sebf_beats_fifo(seed: in
         assert max(ends) >= float(total.max()) * 8 / 1e9
         means[order] = seconds.mean()
     assert means["sebf"] < means["fifo"]
+
+
+def by_the_flow_level(coflows: list[PortCoflow], rate_bps: float) -> np.ndarray:
+    """The same by the engine of Hermod's flow level: a coflow is a delay and a load, first come, first served."""
+    count = len(coflows)
+    uses = [np.flatnonzero(each.bytes) for each in coflows]
+    loaded = PlainLoad(
+        capacity=np.full(len(coflows[0].bytes), rate_bps / 8),
+        delay=np.array([each.arrival_s for each in coflows]),
+        flow_row=np.arange(count + 1, dtype=np.int32),
+        coflow_of_flow=np.arange(count, dtype=np.int32),
+        load=np.arange(count, dtype=np.int32),
+        use_row=np.concatenate([[0], np.cumsum([len(use) for use in uses])]).astype(np.int64),
+        use=np.concatenate(uses).astype(np.int32),
+        amount=np.concatenate([each.bytes[use] for each, use in zip(coflows, uses, strict=True)]),
+        weight=np.ones(count),
+        after_row=np.zeros(count + 1, np.int32),
+        after=np.zeros(1, np.int32),
+        waits=np.zeros(count, np.int32),
+    )
+    order = Order(np.arange(count), NO_FIFO, np.zeros(count, np.int64))
+    kept = memory(loaded, order, 0.0)
+    assert engine()(kept.address, 1 << 62) == 1
+    return kept[FlowRunState.end] - loaded.delay
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_first_come_first_served_is_what_the_flow_level_makes_of_it(seed: int) -> None:
+    coflows = parse_coflows(synthetic(seed))
+    assert completion_s(coflows, "fifo").tolist() == pytest.approx(by_the_flow_level(coflows, 1e9).tolist(), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,15 @@ def test_a_job_that_is_cut_off_goes_back_to_its_checkpoint() -> None:
     assert only.finish_s == pytest.approx(30 + 6, abs=0.01)  # 40 of 50 iterations were kept
 
 
+def test_hosts_that_are_cut_off_get_no_jobs() -> None:
+    down = failing(LinkFailure(("h0", "leaf0")))
+    job = ClusterJob(name="a", gpus=2, iterations=10, compute_s=0.1, all_reduce=1)
+    for placement in ("packed", "rack", "spread", "quiet", "random"):
+        (only,) = simulate_cluster(fabric_of(down), [job], ClusterOptions(placement=placement)).outcomes
+        assert only.start_s == 0
+        assert 0 not in only.ranks
+
+
 def test_a_job_that_is_cut_off_for_ever_is_one_line() -> None:
     down = failing(LinkFailure(("h0", "leaf0"), 5e9))
     job = ClusterJob(name="a", gpus=4, iterations=100, compute_s=0.1, all_reduce=1)

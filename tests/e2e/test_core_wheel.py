@@ -99,6 +99,8 @@ def _furnish(folder: Path) -> None:
             path.read_bytes()
         )
     (folder / "matrix.csv").write_text("0,10\n9,0\n")
+    (folder / "jobs.yaml").write_text("jobs: [{name: a, gpus: 4, iterations: 3, compute: 1ms, all_reduce: 1MB}]\n")
+    (folder / "coflows.txt").write_text("3 2\n1 0 1 0 1 2:100\n2 0 2 0 1 1 2:20\n")
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ WITHOUT: dict[str, str] = {
         (
             "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
             "switch compile", "switch shims",
-            "simulate hermod", "simulate unitg", "hermod models", "hermod plan", "hermod compose",
+            "simulate hermod", "simulate unitg", "simulate coflows", "themis check", "themis export", "hermod models", "hermod plan", "hermod compose",
             "hermod match", "hermod export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "leo password",
             "graph convert", "nic stats", "nic metrics", "nic doctor", "transport list",
@@ -73,6 +73,7 @@ WITHOUT: dict[str, str] = {
     ),
     "switch language-server": "it ends with its editor's pipe, and speaks to it on the standard streams",
     **dict.fromkeys(("switch shell", "hermod deploy", "fpga flash", "nic build", "lab exec", "job undo"), OTHERS),
+    "simulate cluster": "needs a file of jobs; its work is Python's, with short calls of machine code",
     "nic upgrade": "takes the place of a running agent; tests/nic/test_upgrade.py",
     "leo connect": "needs a responder; tests/unit/leo/test_remote.py",
     **dict.fromkeys(("gnn train", "gnn predict", "gnn embed"), "needs a store; tests/unit/gnn/test_commands.py"),

@@ -63,7 +63,8 @@ WITHOUT: dict[str, str] = {
         (
             "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
             "switch compile", "switch shims",
-            "simulate hermod", "simulate unitg", "simulate coflows", "themis check", "themis export", "hermod models", "hermod plan", "hermod compose",
+            "simulate hermod", "simulate unitg", "simulate coflows", "themis check", "themis export",
+            "hermod models", "hermod plan", "hermod compose",
             "hermod match", "hermod export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "leo password",
             "graph convert", "nic stats", "nic metrics", "nic doctor", "transport list",

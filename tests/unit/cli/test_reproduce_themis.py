@@ -39,7 +39,7 @@ def test_training_follows_the_papers_ratios(monkeypatch):
     from offramp_sim.reproduce.themis import training as themis_training
 
     monkeypatch.setattr(themis_training, "MODELS", {"resnet-152": None})
-    reproduced = themis_training.figure12(1.0, 0)
+    reproduced = themis_training.figure12()
     ours = {c.what: float(c.ours) for c in reproduced.comparisons}
     published = {c.what: float(c.published) for c in reproduced.comparisons if c.published is not None}
     for what, number in published.items():

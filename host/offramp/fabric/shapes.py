@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import product
 from typing import Final
@@ -10,6 +11,8 @@ from typing import Final
 from offramp.cluster.model import MOST_HOSTS, MOST_PORTS, Cable, CableEnd, Cluster, ClusterHost, ClusterSwitch
 from offramp_base.errors import OfframpError
 
+_MOST_PRODUCT: Final = 1 << 24
+"""Most of all numbers of a shape multiplied: beyond it no cluster has as few hosts and links as a file may name."""
 SHAPES: Final = {
     "star": "HOSTS",
     "leaf-spine": "LEAVESxSPINESxHOSTS, HOSTS under each leaf",
@@ -60,6 +63,8 @@ def make_cluster(
         raise OfframpError(f"shape {shape[:60]}: expected one of {expected}")
     if max(numbers) > MOST_HOSTS:
         raise OfframpError(f"shape {shape[:60]}: expected at most {MOST_HOSTS} of each")
+    if math.prod(numbers) > _MOST_PRODUCT:
+        raise OfframpError(f"shape {shape[:60]}: larger than a cluster may be: at most {MOST_HOSTS} hosts")
     switches, down, across = makers[kind](*numbers)
     names = dict.fromkeys(end for pair in down for end in pair if end not in set(switches))
     hosts = tuple(
@@ -113,4 +118,6 @@ def _rails(hosts: int, rails: int, spines: int) -> Joined:
 
 
 def _mesh(hosts: int) -> Joined:
+    if hosts > MOST_PORTS:
+        raise OfframpError(f"shape mesh:{hosts}: expected at most {MOST_PORTS} hosts")
     return [], [(f"h{i}", f"h{j}") for i in range(hosts) for j in range(i + 1, hosts)], []

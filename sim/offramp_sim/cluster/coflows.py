@@ -21,7 +21,10 @@ from offramp_base.errors import OfframpError
 
 Floats = npt.NDArray[np.float64]
 _MOST_PORTS: Final = 100_000
+_MOST_CELLS: Final = 100_000_000
+"""Most ports times coflows: 1.6 GB."""
 _MEGABYTE: Final = 1e6
+_MOST_MS: Final = 1e15
 _DONE: Final = 1e-9
 ORDERS: Final = ("sebf", "scf", "ncf", "fifo")
 """Smallest effective bottleneck, smallest coflow, narrowest coflow, and order of arrival, all of them preemptive but
@@ -68,6 +71,8 @@ def parse_coflows(text: str) -> list[PortCoflow]:
         ports, count = (int(word) for word in lines[0][1])
     except (ValueError, IndexError):
         raise OfframpError("line 1: expected PORTS COFLOWS") from None
+    if ports * count > _MOST_CELLS:
+        raise OfframpError(f"line 1: {ports} ports times {count} coflows: expected at most {_MOST_CELLS}")
     if not 1 <= ports <= _MOST_PORTS or count != len(lines) - 1:
         raise OfframpError(f"line 1: {ports} ports, {count} coflows: there are {len(lines) - 1} lines of coflows")
     coflows = []
@@ -87,6 +92,9 @@ def _coflow(words: list[str], ports: int) -> PortCoflow:
     pairs = [word.split(":") for word in rest[1:]]
     if not mappers or len(pairs) != int(rest[0]) or not pairs:
         raise ValueError(f"{len(mappers)} mappers, {len(pairs)} reducers")
+    arrival = float(words[1])
+    if not 0 <= arrival < _MOST_MS:
+        raise ValueError(f"arrival {words[1]}")
     size = np.zeros(2 * ports)
     for port, megabytes in pairs:
         amount = float(megabytes) * _MEGABYTE
@@ -97,7 +105,7 @@ def _coflow(words: list[str], ports: int) -> PortCoflow:
             if not 0 <= mapper < ports:
                 raise ValueError(f"mapper {mapper}")
             size[mapper] += amount / len(mappers)
-    return PortCoflow(words[0], float(words[1]) / 1e3, size, len(mappers) * len(pairs))
+    return PortCoflow(words[0], arrival / 1e3, size, len(mappers) * len(pairs))
 
 
 def completion_s(

@@ -15,13 +15,17 @@ from offramp_base.settings.source import SourceFile, parse_source, read_source
 from offramp_base.settings.units import BYTES, nanoseconds
 
 MOST_JOBS: Final = 1_000_000
+_MOST_SECONDS: Final = 1e12
 
 
 def _seconds(text: str) -> float:
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
         return nanoseconds(text) / 1e9
+    if not 0 <= seconds <= _MOST_SECONDS:
+        raise ValueError("expected a time such as 5us, 1ms or 2.5, in seconds")
+    return seconds
 
 
 @dataclass(frozen=True, kw_only=True)

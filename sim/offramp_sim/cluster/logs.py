@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,11 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp_base.documents import read_text
+from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_sim.cluster.job import MOST_JOBS, ClusterJob
 
 _MOST_BYTES: Final = 4 << 30
+_MOST_SECONDS: Final = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,25 @@ def _parse(text: str) -> Iterator[LoggedJob]:
 
 def _rows(text: str, names: tuple[str, ...] | None, job_of: Any) -> Iterator[LoggedJob]:
     reader = csv.DictReader(io.StringIO(text), fieldnames=names)
-    for row in reader:
+    for row in _readable(reader):
         try:
             job = job_of(row)
         except (ValueError, TypeError, KeyError) as error:
             raise OfframpError(f"line {reader.line_num}: {error}") from None
-        if job is not None and job.gpus > 0 and job.seconds > 0:
+        if job is not None and job.gpus > 0 and job.seconds > 0 and _sound(job):
             yield job
+
+
+def _readable(reader: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise OfframpError(f"line {reader.line_num}: {error}") from None
+
+
+def _sound(job: LoggedJob) -> bool:
+    """Whether both times are numbers that a calendar can hold."""
+    return abs(job.arrival_s) <= _MOST_SECONDS and job.seconds <= _MOST_SECONDS
 
 
 def _helios(row: Mapping[str, str]) -> LoggedJob:
@@ -152,17 +164,16 @@ def _pai(row: Mapping[str, str]) -> LoggedJob | None:
 
 
 def _philly(text: str) -> Iterator[LoggedJob]:
-    try:
-        rows = json.loads(text)
-    except ValueError as error:
-        raise OfframpError(str(error)) from None
+    rows = parse_json(text)
     for i, row in enumerate(rows):
         try:
             attempts = [each for each in row["attempts"] if each.get("start_time") and each.get("end_time")]
             gpus = max((sum(len(host["gpus"]) for host in each["detail"]) for each in attempts), default=0)
             seconds = sum(_time(each["end_time"]) - _time(each["start_time"]) for each in attempts)
             if gpus and seconds > 0:
-                yield LoggedJob(str(row["jobid"]), _time(row["submitted_time"]), gpus, seconds)
+                job = LoggedJob(str(row["jobid"]), _time(row["submitted_time"]), gpus, seconds)
+                if _sound(job):
+                    yield job
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise OfframpError(f"job {i}: {type(error).__name__} {error}") from None
 

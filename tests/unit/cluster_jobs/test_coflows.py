@@ -101,6 +101,8 @@ def test_first_come_first_served_is_what_the_flow_level_makes_of_it(seed: int) -
         ("3 1\n1 0 1 0 2 2:100", "line 2: .*1 mappers, 1 reducers"),
         ("3 1\n1 0 1 0 1 2:-4", "line 2"),
         ("3 1\n1 0 1 0 1 2:nan", "line 2"),
+        ("3 1\n1 nan 1 0 1 2:5", "line 2: .*arrival nan"),
+        ("99999 99999\n1 0 1 0 1 2:5", "expected at most 100000000"),
     ],
 )
 def test_what_a_file_cannot_say_is_one_line(text: str, problem: str) -> None:

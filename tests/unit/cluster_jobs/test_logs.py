@@ -85,6 +85,9 @@ def test_the_seed_decides_what_jobs_are(tmp_path: Path) -> None:
         ('[{"jobid": 1}]', "job 0: KeyError 'attempts'"),
         (HELIOS.replace(",8,64", ",x,64"), "line 2: invalid literal"),
         (HELIOS.splitlines()[0] + "\n", "no job that had GPUs"),
+        (HELIOS.splitlines()[0] + "\n7,u,8,1,1,C,nan,0,0,inf,10\n", "no job that had GPUs"),
+        (HELIOS.splitlines()[0] + "\n" + "x" * 200_000, "field larger"),
+        ("[" * 100_000, "log: "),
     ],
 )
 def test_a_file_that_is_none_is_one_line(tmp_path: Path, text: str, problem: str) -> None:

@@ -258,6 +258,10 @@ def test_results_add_up() -> None:
         ("jobs: [{name: a, gpus: 0, compute: 1}]", "gpus"),
         ("jobs: [{name: a, gpus: 1, compute: 1}, {name: a, gpus: 1, compute: 1}]", "a is there twice"),
         ("jobs: [{name: a, gpus: 1, compute: soon}]", "expected a time"),
+        ("jobs: [{name: a, gpus: 1, compute: .nan}]", "compute"),
+        ("jobs: [{name: a, gpus: 1, compute: 'nan'}]", "expected a time"),
+        ("jobs: [{name: a, gpus: 1, compute: 1, arrival: 'inf'}]", "expected a time"),
+        ("jobs: [{name: a, gpus: 1, compute: 1, every: '-5'}]", "expected a time"),
     ],
 )
 def test_what_a_file_of_jobs_cannot_say_is_one_line(text: str, problem: str) -> None:

@@ -87,6 +87,12 @@ def test_a_failed_link_is_gone_round_and_the_last_one_is_named() -> None:
         cut.load([0], [1], [1.0])
 
 
+@pytest.mark.parametrize("shape", ["leaf-spine:4096x4096x4096", "mesh:4097", "fat-tree:64x64x64x64x64", "torus:3"])
+def test_shapes_beyond_a_cluster_are_refused_before_they_are_made(shape: str) -> None:
+    with pytest.raises(OfframpError, match="shape"):
+        make_cluster(shape)
+
+
 def test_failures_of_a_file_have_their_times() -> None:
     text = """
 hosts: [{name: "h[1-2]"}]

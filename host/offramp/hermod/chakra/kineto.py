@@ -141,7 +141,7 @@ def _communication(
         if plain.startswith(end):
             peer = arguments.get(field)
             members = groups.get(group, ())
-            if not isinstance(peer, int) or not 0 <= peer < max(len(members), peer + 1):
+            if not isinstance(peer, int) or peer < 0:
                 raise OfframpError(f"{name[:40]}: {called}: expected {field}: profile with PyTorch 2.4 or later")
             number = members[peer] if peer < len(members) else peer
             return kind, {"comm_dst" if end == "send" else "comm_src": number, "comm_size": size, "is_cpu_op": False}

@@ -63,7 +63,7 @@ def read_trace(path: Path) -> ChakraTrace:
             first, rest = _from_wire(content)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise OfframpError(f"{path}: not a Chakra execution trace") from None
     by_data = any(node.data_deps for node in rest)
     return ChakraTrace([_read_node(node, by_data=by_data) for node in rest], first.version, _attributes(first.attr))

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4.ports.capture import CapturedPort
 from offramp_p4.runtime.device_config import DeviceConfig
 from offramp_p4.runtime.pushed import build_pushed
 from offramp_p4.serve import LEAST_RING_BYTES, open_port
@@ -89,12 +87,14 @@ class Management:
         with self._lock:
             if not 0 <= port_num <= MAX_PORT or port_num in self._running.ports:
                 raise RequestRefused(_PORT_ERROR, f"port {port_num} is taken or outside 0..{MAX_PORT}")
+            if pcap_path:  # any process of this machine may ask, and the switch is often root's
+                raise RequestRefused(_PORT_ERROR, "captures of packets: name their files when the switch starts")
             if iface_name.startswith(_PATHS):
                 raise RequestRefused(_PORT_ERROR, f"{iface_name}: expected an interface or udp:HOST:PORT")
             try:
                 port = open_port(iface_name, LEAST_RING_BYTES)
                 try:
-                    self._running.attach(port_num, CapturedPort(port, Path(pcap_path)) if pcap_path else port)
+                    self._running.attach(port_num, port)
                 except OfframpError:
                     port.close()
                     raise

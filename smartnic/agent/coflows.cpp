@@ -4,19 +4,19 @@
 namespace offramp {
 
 std::unique_ptr<Coflows> Coflows::open(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
-                                       std::string& why) {
+                                       std::string& error) {
     const std::uint64_t bytes = std::uint64_t{asked.ranks} * sizeof(hermod::Address);
     if (asked.rank >= asked.ranks || !region->holds(asked.offset, bytes)) {
-        why = "coflows: ranks outside of the memory";
+        error = "coflows: ranks outside of the memory";
         return nullptr;
     }
     std::vector<hermod::Address> ranks(asked.ranks);
     std::memcpy(ranks.data(), region->data() + asked.offset, bytes);
     const hermod::Address& own = ranks[asked.rank];
     const std::uint64_t mac = std::uint64_t{load_be16(own.mac.data())} << 32 | load_be32(own.mac.data() + 2);
-    Lane* lane = port.take({rules::Protocol::hermod, mac, own.ip}, why);
+    Lane* lane = port.take({rules::Protocol::hermod, mac, own.ip}, error);
     if (lane == nullptr) {
-        why = "coflows: " + why;
+        error = "coflows: " + error;
         return nullptr;
     }
     return std::unique_ptr<Coflows>(new Coflows(asked, std::move(region), *lane, std::move(ranks)));
@@ -34,12 +34,12 @@ Coflows::~Coflows() {
     lane_.port().release(lane_);
 }
 
-bool Coflows::submit(std::uint64_t request, Bytes message, const Region& region, std::string& why) {
+bool Coflows::submit(std::uint64_t request, Bytes message, const Region& region, std::string& error) {
     if (&region != region_.get()) {
-        why = "coflow: another memory than that of the ranks";
+        error = "coflow: another memory than that of the ranks";
         return false;
     }
-    return endpoint_.submit(request, message, {region_->data(), region_->size()}, why);
+    return endpoint_.submit(request, message, {region_->data(), region_->size()}, error);
 }
 
 bool Coflows::poll(hermod::Time now) {

@@ -17,11 +17,11 @@ class Coflows {
   public:
     // Returns nothing and the reason if the ranks are not in the memory.
     static std::unique_ptr<Coflows> open(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
-                                         std::string& why);
+                                         std::string& error);
     ~Coflows();
 
     // Begins a request; returns false and the reason if it cannot.
-    bool submit(std::uint64_t request, Bytes message, const Region& region, std::string& why);
+    bool submit(std::uint64_t request, Bytes message, const Region& region, std::string& error);
     // Moves frames; whether there was anything to do.
     bool poll(hermod::Time now);
     // A request that is over; false where there is none.

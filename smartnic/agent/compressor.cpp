@@ -45,10 +45,10 @@ std::uint32_t adler32(const rte_mbuf* at, std::size_t length) {
 
 }  // namespace
 
-std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, unsigned cores, std::string& why) {
+std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, unsigned cores, std::string& error) {
     const int found = name.empty() ? (rte_compressdev_count() > 0 ? 0 : -1) : rte_compressdev_get_dev_id(name.c_str());
     if (found < 0) {
-        why = "compression device " + (name.empty() ? "of any name" : name) +
+        error = "compression device " + (name.empty() ? "of any name" : name) +
               ": not found; install librte-compress-zlib23 or librte-compress-isal23";
         return nullptr;
     }
@@ -81,7 +81,7 @@ std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, un
         good = good && rte_compressdev_private_xform_create(device->id_, &compress, &each.compress) == 0 &&
                rte_compressdev_private_xform_create(device->id_, &decompress, &each.decompress) == 0;
     if (!good) {
-        why = "compression device " + device->name_ + ": refuses " + std::to_string(cores) + " queue pairs of deflate";
+        error = "compression device " + device->name_ + ": refuses " + std::to_string(cores) + " queue pairs of deflate";
         return nullptr;
     }
     return device;

@@ -18,7 +18,7 @@ namespace offramp {
 class CompressDevice {
   public:
     // The device by name, or the first one; nothing and the reason on failure.
-    static std::unique_ptr<CompressDevice> open(const std::string& name, unsigned cores, std::string& why);
+    static std::unique_ptr<CompressDevice> open(const std::string& name, unsigned cores, std::string& error);
     ~CompressDevice();
 
     [[nodiscard]] const std::string& name() const { return name_; }

@@ -45,11 +45,11 @@ Control::~Control() {
     if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-bool Control::listen(const std::string& path, unsigned mode, std::string& why) {
+bool Control::listen(const std::string& path, unsigned mode, std::string& error) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) {
-        why = "--socket " + path + ": a socket path has at most 107 bytes";
+        error = "--socket " + path + ": a socket path has at most 107 bytes";
         return false;
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
@@ -58,7 +58,7 @@ bool Control::listen(const std::string& path, unsigned mode, std::string& why) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
         if (!S_ISSOCK(status.st_mode) || ::connect(probe.get(), at, sizeof address) == 0) {
-            why = "--socket " + path + ": " + (S_ISSOCK(status.st_mode) ? "an agent is there" : "is not a socket");
+            error = "--socket " + path + ": " + (S_ISSOCK(status.st_mode) ? "an agent is there" : "is not a socket");
             return false;
         }
         ::unlink(path.c_str());  // of an agent that was killed
@@ -68,7 +68,7 @@ bool Control::listen(const std::string& path, unsigned mode, std::string& why) {
     const bool bound = ::bind(listener_.get(), at, sizeof address) == 0;
     ::umask(before);
     if (!bound || ::listen(listener_.get(), backlog) != 0) {
-        why = "--socket " + path + ": " + std::strerror(errno);
+        error = "--socket " + path + ": " + std::strerror(errno);
         return false;
     }
     path_ = path;
@@ -193,10 +193,10 @@ bool Control::take_messages(Client& client) {
 
 bool Control::serve(Client& client, std::uint32_t kind, Bytes body) {
     protocol::Message message;
-    std::string why;
+    std::string error;
     const bool with = static_cast<protocol::Kind>(kind) == protocol::Kind::map;
-    if (!protocol::parse(kind, body, with ? std::min<std::size_t>(client.descriptors.size(), 1) : 0, message, why))
-        return refuse(client, why);
+    if (!protocol::parse(kind, body, with ? std::min<std::size_t>(client.descriptors.size(), 1) : 0, message, error))
+        return refuse(client, error);
     if (!client.greeted && !std::holds_alternative<protocol::Hello>(message))
         return refuse(client, "expected hello first");
     return std::visit(
@@ -225,10 +225,10 @@ bool Control::serve(Client& client, std::uint32_t kind, Bytes body) {
 }
 
 // Says why and cuts off.
-bool Control::refuse(Client& client, const std::string& why) {
+bool Control::refuse(Client& client, const std::string& error) {
     ++cut_off_;
-    std::fprintf(stderr, "client refused: %s\n", why.c_str());
-    reply(client, protocol::error, bytes_of(why));
+    std::fprintf(stderr, "client refused: %s\n", error.c_str());
+    reply(client, protocol::error, bytes_of(error));
     return false;
 }
 
@@ -268,9 +268,9 @@ bool Control::hello(Client& client, const protocol::Hello& asked) {
 bool Control::map(Client& client, const protocol::Map& asked) {
     Descriptor fd = std::move(client.descriptors.front());
     client.descriptors.pop_front();
-    std::string why = "map: too many regions";
-    auto region = client.regions.size() < most_regions ? Region::map(std::move(fd), asked.size, why) : nullptr;
-    if (region == nullptr) return refuse(client, why);
+    std::string error = "map: too many regions";
+    auto region = client.regions.size() < most_regions ? Region::map(std::move(fd), asked.size, error) : nullptr;
+    if (region == nullptr) return refuse(client, error);
     for (auto& [queue, core] : client.queues) core->call([&, queue = queue] { queue->add(region); });
     client.regions.push_back(region);
     return reply(client, protocol::reply | 2, bytes_of(static_cast<std::uint32_t>(client.regions.size() - 1)));
@@ -305,10 +305,10 @@ Core& Control::fewest_queues() {
 bool Control::tables(Client& client, const protocol::Tables& asked) {
     if (asked.queue >= client.queues.size()) return refuse(client, "tables: no such queue");
     auto& [queue, core] = client.queues[asked.queue];
-    std::string why;
+    std::string error;
     bool done = false;
-    core->call([&, queue = queue] { done = queue->set_tables(asked, why); });
-    return done ? reply(client, protocol::reply | 4, {}) : refuse(client, why);
+    core->call([&, queue = queue] { done = queue->set_tables(asked, error); });
+    return done ? reply(client, protocol::reply | 4, {}) : refuse(client, error);
 }
 
 bool Control::transport(Client& client, const protocol::Transport& asked) {
@@ -331,10 +331,10 @@ bool Control::on_port(Client& client, const Asked& asked, const char* what,
     if (asked.port >= agent_.ports.size())
         return refuse(client, name + "port " + std::to_string(asked.port) + " of " + std::to_string(agent_.ports.size()));
     auto& [queue, core] = client.queues[asked.queue];
-    std::string why;
+    std::string error;
     bool done = false;
-    core->call([&, queue = queue] { done = (queue.get()->*open)(asked, *agent_.ports[asked.port], why); });
-    return done ? reply(client, protocol::reply | kind, {}) : refuse(client, why);
+    core->call([&, queue = queue] { done = (queue.get()->*open)(asked, *agent_.ports[asked.port], error); });
+    return done ? reply(client, protocol::reply | kind, {}) : refuse(client, error);
 }
 
 bool Control::stats(Client& client) {

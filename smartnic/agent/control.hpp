@@ -30,9 +30,9 @@ class Control {
     Control& operator=(const Control&) = delete;
 
     // Listens; returns false and the reason if the path is taken or cannot be used.
-    bool listen(const std::string& path, unsigned mode, std::string& why);
+    bool listen(const std::string& path, unsigned mode, std::string& error);
     // Replaces the agent that listens there, with its clients; returns false and the reason if that one goes on.
-    bool take_over(const std::string& path, std::string& why);
+    bool take_over(const std::string& path, std::string& error);
     // Serves clients until `stop` is readable or another agent has taken over.
     void run(int stop);
 
@@ -46,7 +46,7 @@ class Control {
     bool hear(Client& client);
     bool take_messages(Client& client);
     bool serve(Client& client, std::uint32_t kind, Bytes body);
-    bool refuse(Client& client, const std::string& why);
+    bool refuse(Client& client, const std::string& error);
     bool reply(Client& client, std::uint32_t kind, Bytes body, int descriptor = -1);
     bool hello(Client& client, const protocol::Hello& asked);
     bool map(Client& client, const protocol::Map& asked);
@@ -63,7 +63,7 @@ class Control {
     // Why the state cannot be another agent's; empty where it can.
     [[nodiscard]] std::string hinders(const Client& client, const protocol::Takeover& asked) const;
     bool hand_over(Client& successor);
-    bool restore(const handover::Client& state, std::vector<Descriptor> descriptors, std::string& why);
+    bool restore(const handover::Client& state, std::vector<Descriptor> descriptors, std::string& error);
     Core& fewest_queues();
     void leave(Client& client);
 

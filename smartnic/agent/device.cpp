@@ -32,13 +32,13 @@ std::string value_of(const std::string& arguments, const std::string& name) {
 }
 
 // Takes "@VLAN" off the end; returns false if the VLAN is out of range.
-bool take_vlan(std::string& text, unsigned& vlan, std::string& why) {
+bool take_vlan(std::string& text, unsigned& vlan, std::string& error) {
     const auto at = text.rfind('@');
     if (at == std::string::npos || text.find_first_not_of("0123456789", at + 1) != std::string::npos) return true;
     const char* end = text.data() + text.size();
     const auto [stop, fault] = std::from_chars(text.data() + at + 1, end, vlan);
     if (fault != std::errc{} || stop != end || vlan == 0 || vlan > 4094) {
-        why = "port " + text + ": a VLAN has a number from 1 to 4094";
+        error = "port " + text + ": a VLAN has a number from 1 to 4094";
         return false;
     }
     text.resize(at);
@@ -47,22 +47,22 @@ bool take_vlan(std::string& text, unsigned& vlan, std::string& why) {
 
 }  // namespace
 
-bool Device::shared(const std::vector<std::string>& ports, std::string& why) {
+bool Device::shared(const std::vector<std::string>& ports, std::string& error) {
     for (const auto& port : ports) {
         Device device;
-        if (!parse(port, 0, 1, device, why)) return false;
+        if (!parse(port, 0, 1, device, error)) return false;
         if (!starts(device.name, "net_af_packet")) {
-            why = "port " + port + ": two agents cannot hold it at once; stop the old one and start the new one";
+            error = "port " + port + ": two agents cannot hold it at once; stop the old one and start the new one";
             return false;
         }
     }
     return true;
 }
 
-bool Device::parse(const std::string& text, std::size_t number, unsigned queues, Device& device, std::string& why) {
+bool Device::parse(const std::string& text, std::size_t number, unsigned queues, Device& device, std::string& error) {
     std::string spec = text;
     device = {};
-    if (!take_vlan(spec, device.vlan, why)) return false;
+    if (!take_vlan(spec, device.vlan, error)) return false;
     const std::string count = std::to_string(queues), own = std::to_string(number);
     const auto comma = spec.find(',');
     std::string head = spec.substr(0, comma), rest = comma == std::string::npos ? "" : spec.substr(comma + 1);
@@ -109,12 +109,12 @@ bool Device::parse(const std::string& text, std::size_t number, unsigned queues,
     const std::string buffer = starts(device.name, "net_memif") ? value_of(device.arguments, "bsize") : "";
     if (!buffer.empty() && std::strtoul(buffer.c_str(), nullptr, 10) < shortest_buffer) {
         // DPDK's driver garbles frames of several buffers when the ring is nearly full.
-        why = "port " + text + ": expected a bsize of at least " + std::to_string(shortest_buffer) +
+        error = "port " + text + ": expected a bsize of at least " + std::to_string(shortest_buffer) +
               ", so that frames fit a buffer";
         return false;
     }
     if (device.interface.empty() || ::if_nametoindex(device.interface.c_str()) != 0) return true;
-    why = "port " + text + ": no such interface";
+    error = "port " + text + ": no such interface";
     return false;
 }
 

@@ -18,12 +18,12 @@ struct Device {
     unsigned vlan = 0;
 
     // Whether two agents can hold each of these ports at once; why not.
-    static bool shared(const std::vector<std::string>& ports, std::string& why);
+    static bool shared(const std::vector<std::string>& ports, std::string& error);
 
     // Parses the `number`th port, with that many queues each way; returns false and the reason if the text is wrong:
     // INTERFACE, xdp:INTERFACE, memif:PATH[,client], vhost:PATH[,client], virtio:PATH, PCI address[,arguments],
     // net_…[,arguments] or loop; each with @VLAN behind it.
-    static bool parse(const std::string& text, std::size_t number, unsigned queues, Device& device, std::string& why);
+    static bool parse(const std::string& text, std::size_t number, unsigned queues, Device& device, std::string& error);
 };
 
 }  // namespace offramp

@@ -38,7 +38,7 @@ std::string own_cpus() {
 
 // Two ports of net_ring's: what one sends the other receives.
 bool open_loop(std::size_t number, unsigned lanes, std::vector<std::unique_ptr<Port>>& ports,
-               std::vector<std::unique_ptr<Port>>& ends, std::string& why) {
+               std::vector<std::unique_ptr<Port>>& ends, std::string& error) {
     constexpr unsigned frames = 1024;
     const int socket = static_cast<int>(rte_socket_id());
     const std::string name = "loop" + std::to_string(number);
@@ -56,9 +56,9 @@ bool open_loop(std::size_t number, unsigned lanes, std::vector<std::unique_ptr<P
                                               static_cast<unsigned>(socket));
         PortOptions options;
         options.lanes = lanes;
-        return device < 0 ? nullptr : Port::open(static_cast<std::uint16_t>(device), Eal::loop, options, why);
+        return device < 0 ? nullptr : Port::open(static_cast<std::uint16_t>(device), Eal::loop, options, error);
     };
-    why = "port loop: no memory for its rings";
+    error = "port loop: no memory for its rings";
     auto near = end(back, out, "-near"), far = end(out, back, "-far");
     if (near == nullptr || far == nullptr) return false;
     ports.push_back(std::move(near));
@@ -74,7 +74,7 @@ std::string Eal::compression(const Options& options) {
     return options.compression;
 }
 
-std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
+std::unique_ptr<Eal> Eal::start(const Options& options, std::string& error) {
     std::vector<std::string> words{"offramp-nic-agent", "--log-level=lib.eal:error", "--log-level=error", "-m",
                                    std::to_string(options.memory_mb)};
     // Its socket is in a folder that is named after this process; only this user may enter that.
@@ -89,7 +89,7 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
     bool pci = false;
     for (std::size_t i = 0; i < options.ports.size(); ++i) {
         Device device;
-        if (!Device::parse(options.ports[i], i, options.queues, device, why)) return nullptr;
+        if (!Device::parse(options.ports[i], i, options.queues, device, error)) return nullptr;
         if (device.bus != Device::Bus::pci) continue;
         words.push_back("--allow=" + device.device + (device.arguments.empty() ? "" : "," + device.arguments));
         pci = true;
@@ -106,8 +106,8 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
-        why = std::string("DPDK does not start: ") + rte_strerror(rte_errno);
-        if (compress.rfind("compress_", 0) == 0) why += "; is librte-compress-" + compress.substr(9) + "23 installed?";
+        error = std::string("DPDK does not start: ") + rte_strerror(rte_errno);
+        if (compress.rfind("compress_", 0) == 0) error += "; is librte-compress-" + compress.substr(9) + "23 installed?";
         return nullptr;
     }
     return std::unique_ptr<Eal>(new Eal);
@@ -118,13 +118,13 @@ Eal::~Eal() {
 }
 
 bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>& ports,
-                     std::vector<std::unique_ptr<Port>>& ends, std::string& why) {
+                     std::vector<std::unique_ptr<Port>>& ends, std::string& error) {
     for (std::size_t i = 0; i < options.ports.size(); ++i) {
         const std::string& port = options.ports[i];
         Device device;
-        if (!Device::parse(port, i, options.queues, device, why)) return false;
+        if (!Device::parse(port, i, options.queues, device, error)) return false;
         if (device.bus == Device::Bus::loop) {
-            if (!open_loop(i, options.queues, ports, ends, why)) return false;
+            if (!open_loop(i, options.queues, ports, ends, error)) return false;
             continue;
         }
         std::uint16_t number = 0;
@@ -132,17 +132,17 @@ bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>&
             const FanoutGroup group(device.interface);
             if (const int code = rte_eal_hotplug_add("vdev", device.device.c_str(), device.arguments.c_str()); code != 0) {
                 // Drivers say -1 for whatever went wrong, which is no error's number.
-                why = "port " + port + ": " + (code == -1 ? "its driver does not open it" : rte_strerror(-code)) + "; is " +
+                error = "port " + port + ": " + (code == -1 ? "its driver does not open it" : rte_strerror(-code)) + "; is " +
                       package(device.name) + " installed?";
-                if (!device.interface.empty()) why += " Ports on interfaces need CAP_NET_RAW and CAP_NET_ADMIN, those by AF_XDP CAP_BPF, too.";
+                if (!device.interface.empty()) error += " Ports on interfaces need CAP_NET_RAW and CAP_NET_ADMIN, those by AF_XDP CAP_BPF, too.";
                 return false;
             }
         }
         if (rte_eth_dev_get_port_by_name(device.name.c_str(), &number) != 0) {
-            why = "port " + port + ": DPDK found no driver for it; is its PMD (librte-net-…23) installed?";
+            error = "port " + port + ": DPDK found no driver for it; is its PMD (librte-net-…23) installed?";
             return false;
         }
-        auto opened = Port::open(number, port, {options.queues, device.vlan, options.flow_rules, device.interface}, why);
+        auto opened = Port::open(number, port, {options.queues, device.vlan, options.flow_rules, device.interface}, error);
         if (opened == nullptr) return false;
         ports.push_back(std::move(opened));
     }

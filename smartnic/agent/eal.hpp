@@ -18,14 +18,14 @@ class Eal {
     static constexpr const char* loop = "loop";  // the port whose other end is in this process
 
     // Returns nothing and the reason if it does not start.
-    static std::unique_ptr<Eal> start(const Options& options, std::string& why);
+    static std::unique_ptr<Eal> start(const Options& options, std::string& error);
     ~Eal();
     Eal(const Eal&) = delete;
     Eal& operator=(const Eal&) = delete;
 
     // The ports that the options name, in their order, and the other ends of links that are inside this process.
     static bool open_ports(const Options& options, std::vector<std::unique_ptr<Port>>& ports,
-                           std::vector<std::unique_ptr<Port>>& ends, std::string& why);
+                           std::vector<std::unique_ptr<Port>>& ends, std::string& error);
     // The name that DPDK knows the compression device by; empty for none.
     static std::string compression(const Options& options);
 

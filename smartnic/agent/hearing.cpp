@@ -52,11 +52,11 @@ std::uint32_t promiscuity(const std::string& interface) {
 
 }  // namespace
 
-bool Hearing::add(const std::string& interface, const Address& address, std::string& why) {
+bool Hearing::add(const std::string& interface, const Address& address, std::string& error) {
     if (socket_.get() < 0) socket_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
     const std::uint32_t before = promiscuity(interface);
     if (!member(socket_.get(), PACKET_ADD_MEMBERSHIP, interface, address)) {
-        why = std::string("the interface takes no further address: ") + std::strerror(errno);
+        error = std::string("the interface takes no further address: ") + std::strerror(errno);
         return false;
     }
     if (promiscuity(interface) == before) return true;

@@ -16,7 +16,7 @@ class Hearing {
 
     // False, and why, where the kernel refuses. An interface without a filter of addresses is left as it is: it hears
     // everything (veth), or its own address only, and the kernel would make it promiscuous.
-    bool add(const std::string& interface, const Address& address, std::string& why);
+    bool add(const std::string& interface, const Address& address, std::string& error);
     void remove(const std::string& interface, const Address& address);
 
   private:

@@ -20,8 +20,8 @@ using namespace offramp;
 
 namespace {
 
-int fail(const std::string& why) {
-    std::fprintf(stderr, "offramp-nic-agent: %s\n", why.c_str());
+int fail(const std::string& error) {
+    std::fprintf(stderr, "offramp-nic-agent: %s\n", error.c_str());
     return 2;
 }
 
@@ -32,13 +32,13 @@ struct CompressDevices {
 };
 
 // Cores with the compression devices' queue pairs. ISA-L's takes data that are cut off for whole ones: zlib's inflates.
-bool make_cores(const Options& options, Agent& agent, CompressDevices& devices, std::string& why) {
+bool make_cores(const Options& options, Agent& agent, CompressDevices& devices, std::string& error) {
     const std::string name = Eal::compression(options);
     if (!name.empty()) {
-        devices.deflater = CompressDevice::open(name, options.cores, why);
+        devices.deflater = CompressDevice::open(name, options.cores, error);
         if (devices.deflater == nullptr) return false;
         agent.compression = devices.deflater->name();
-        if (name == Eal::isal && (devices.other = CompressDevice::open(Eal::zlib, options.cores, why)) == nullptr)
+        if (name == Eal::isal && (devices.other = CompressDevice::open(Eal::zlib, options.cores, error)) == nullptr)
             return false;
     }
     for (unsigned core = 0; core < options.cores; ++core)
@@ -106,15 +106,15 @@ int serve(const Options& options) {
     const Descriptor signals(::signalfd(-1, &ends, SFD_CLOEXEC)), stop(::epoll_create1(EPOLL_CLOEXEC));
     watch(stop.get(), signals.get());
     if (options.until_eof) watch(stop.get(), STDIN_FILENO);
-    std::string why;
-    if (options.take_over && !Device::shared(options.ports, why)) return fail(why);
-    const auto eal = Eal::start(options, why);
-    if (eal == nullptr) return fail(why);
+    std::string error;
+    if (options.take_over && !Device::shared(options.ports, error)) return fail(error);
+    const auto eal = Eal::start(options, error);
+    if (eal == nullptr) return fail(error);
     Agent agent;
     CompressDevices devices;
     std::vector<std::unique_ptr<Port>> far_ends;
-    if (!Eal::open_ports(options, agent.ports, far_ends, why) || !make_cores(options, agent, devices, why))
-        return fail(why);
+    if (!Eal::open_ports(options, agent.ports, far_ends, error) || !make_cores(options, agent, devices, error))
+        return fail(error);
     for (auto& end : far_ends)
         for (std::uint16_t lane = 0; lane < end->lanes(); ++lane)
             agent.cores[lane % agent.cores.size()]->reflect(end->lane(lane));
@@ -142,13 +142,13 @@ int serve(const Options& options) {
     int outcome = 0;
     {
         Control control(agent);
-        if (options.take_over ? control.take_over(options.socket, why)
-                              : control.listen(options.socket, options.mode, why)) {
+        if (options.take_over ? control.take_over(options.socket, error)
+                              : control.listen(options.socket, options.mode, error)) {
             std::printf("ready %s\n", options.socket.c_str());
             std::fflush(stdout);
             control.run(stop.get());
         } else {
-            outcome = fail(why);
+            outcome = fail(error);
         }
     }
     for (auto& core : agent.cores) core->stop();
@@ -163,9 +163,9 @@ int serve(const Options& options) {
 
 int main(int count, char** arguments) {
     Options options;
-    std::string why;
+    std::string error;
     bool help = false;
-    if (!Options::parse(count, arguments, options, why, help)) return fail(why);
+    if (!Options::parse(count, arguments, options, error, help)) return fail(error);
     if (help) {
         std::fputs(Options::usage(), stdout);
         return 0;

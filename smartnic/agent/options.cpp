@@ -42,7 +42,7 @@ const char* Options::usage() {
            "  --describe           the same of the ports, as JSON\n";
 }
 
-bool Options::parse(int count, char** arguments, Options& options, std::string& why, bool& help) {
+bool Options::parse(int count, char** arguments, Options& options, std::string& error, bool& help) {
     static const option known[] = {
         {"socket", required_argument, nullptr, 's'}, {"mode", required_argument, nullptr, 'm'},
         {"cores", required_argument, nullptr, 'c'},  {"cpus", required_argument, nullptr, 'u'},
@@ -120,11 +120,11 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
                 good = false;
         }
         if (!good) {
-            why = std::string("argument ") + arguments[optind - 1] + ": not understood; --help lists what is";
+            error = std::string("argument ") + arguments[optind - 1] + ": not understood; --help lists what is";
             return false;
         }
     }
-    if (optind < count) why = std::string("argument ") + arguments[optind] + ": expected options only";
+    if (optind < count) error = std::string("argument ") + arguments[optind] + ": expected options only";
     return optind >= count;
 }
 

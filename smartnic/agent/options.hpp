@@ -28,7 +28,7 @@ struct Options {
     std::vector<std::string> eal;      // further arguments for DPDK's EAL
 
     // Nothing that was not understood, or why; `help` where that was asked for.
-    static bool parse(int count, char** arguments, Options& options, std::string& why, bool& help);
+    static bool parse(int count, char** arguments, Options& options, std::string& error, bool& help);
     static const char* usage();
 };
 

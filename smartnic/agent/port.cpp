@@ -50,12 +50,12 @@ void add_flag(std::string& text, const char* name, bool value, const char* end =
 
 }  // namespace
 
-std::unique_ptr<Port> Port::open(std::uint16_t number, std::string name, const PortOptions& options, std::string& why) {
+std::unique_ptr<Port> Port::open(std::uint16_t number, std::string name, const PortOptions& options, std::string& error) {
     std::unique_ptr<Port> port(new Port(number, std::move(name), options));
-    return port->start(why) ? std::move(port) : nullptr;
+    return port->start(error) ? std::move(port) : nullptr;
 }
 
-bool Port::configure(std::string& why) {
+bool Port::configure(std::string& error) {
     const auto lanes = static_cast<std::uint16_t>(options_.lanes);
     rte_eth_conf config{};
     config.rxmode.offloads = rx_offloads_;
@@ -72,20 +72,20 @@ bool Port::configure(std::string& why) {
         good = good && rte_eth_rx_queue_setup(number_, lane, receiving, socket, nullptr, buffers_) == 0 &&
                rte_eth_tx_queue_setup(number_, lane, sending, socket, nullptr) == 0;
     if (good && rte_eth_dev_start(number_) == 0) return true;
-    why = "port " + name_ + ": the driver refuses " + std::to_string(lanes) + (lanes == 1 ? " queue" : " queues") +
+    error = "port " + name_ + ": the driver refuses " + std::to_string(lanes) + (lanes == 1 ? " queue" : " queues") +
           " each way";
     return false;
 }
 
-bool Port::start(std::string& why) {
+bool Port::start(std::string& error) {
     const int socket = static_cast<int>(rte_socket_id());
     if (rte_eth_dev_info_get(number_, &info_) != 0) {
-        why = "port " + name_ + ": the driver says nothing about it";
+        error = "port " + name_ + ": the driver says nothing about it";
         return false;
     }
     if (const unsigned most = std::min({unsigned{info_.max_rx_queues}, unsigned{info_.max_tx_queues}, rules::most_targets});
         options_.lanes > most) {
-        why = "port " + name_ + ": " + std::to_string(options_.lanes) + " queues, it has at most " + std::to_string(most);
+        error = "port " + name_ + ": " + std::to_string(options_.lanes) + " queues, it has at most " + std::to_string(most);
         return false;
     }
     const auto pool = 8192 + static_cast<unsigned>(Lane::most_waiting) * options_.lanes;
@@ -98,7 +98,7 @@ bool Port::start(std::string& why) {
         lanes_.push_back(std::make_unique<Lane>(*this, lane, buffers_, inbox));
     }
     if (lanes_.size() < options_.lanes) {
-        why = "port " + name_ + ": no memory for its frames; more by --memory";
+        error = "port " + name_ + ": no memory for its frames; more by --memory";
         return false;
     }
     taken_by_.resize(lanes_.size());
@@ -108,12 +108,12 @@ bool Port::start(std::string& why) {
     if (options_.lanes > 1) spread_ = info_.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
     rte_flow_error ignored{};
     isolated_ = options_.flow_rules && rte_flow_isolate(number_, 1, &ignored) == 0;  // before it starts: mlx5 asks for that
-    if (!configure(why)) return false;
+    if (!configure(error)) return false;
     flow_rules_ = options_.flow_rules && try_flow_rules();
     if (isolated_ && !flow_rules_) {  // else nothing would arrive at all
         rte_eth_dev_stop(number_);
         isolated_ = rte_flow_isolate(number_, 0, &ignored) != 0;
-        if (!configure(why)) return false;
+        if (!configure(error)) return false;
     }
     return true;
 }
@@ -126,10 +126,10 @@ Port::~Port() {
     rte_mempool_free(buffers_);
 }
 
-Lane* Port::take(const rules::Destination& destination, std::string& why) {
+Lane* Port::take(const rules::Destination& destination, std::string& error) {
     const auto found = std::find_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->taken(); });
     if (found == lanes_.end()) {
-        why = lanes_.size() == 1 ? "another worker has port " + name_
+        error = lanes_.size() == 1 ? "another worker has port " + name_
                                  : "others have all " + std::to_string(lanes_.size()) + " queues of port " + name_;
         return nullptr;
     }
@@ -144,10 +144,10 @@ Lane* Port::take(const rules::Destination& destination, std::string& why) {
     for (const auto& each : wanted) {
         if (rules_.add(each, lane.number())) continue;
         rules_.remove(lane.number());
-        why = "port " + name_ + ": another worker gets the frames of this one's address";
+        error = "port " + name_ + ": another worker gets the frames of this one's address";
         return nullptr;
     }
-    if (!hear(destination.mac, why)) {
+    if (!hear(destination.mac, error)) {
         rules_.remove(lane.number());
         return nullptr;
     }
@@ -181,18 +181,18 @@ void Port::release(Lane& lane) {
 
 // A device hears its own address and broadcasts, and no more: it is not promiscuous. Those that are memory between two
 // processes hear everything anyway.
-bool Port::hear(std::uint64_t mac, std::string& why) {
+bool Port::hear(std::uint64_t mac, std::string& error) {
     rte_ether_addr own{}, wanted = address(mac);
     if (rte_eth_macaddr_get(number_, &own) == 0 && rte_is_same_ether_addr(&own, &wanted)) return true;
     if (!options_.interface.empty()) {
-        if (hearing_.add(options_.interface, bytes_of(wanted), why)) return true;
-        why = "port " + name_ + ": " + why;
+        if (hearing_.add(options_.interface, bytes_of(wanted), error)) return true;
+        error = "port " + name_ + ": " + error;
         return false;
     }
     const int code = rte_eth_dev_mac_addr_add(number_, &wanted, 0);
     const bool is_virtual = name_.find(',') != std::string::npos || name_.rfind("net_", 0) == 0 || name_ == "loop";
     if (code == 0 || is_virtual) return true;
-    why = "port " + name_ + ": the driver takes no further address: " + rte_strerror(-code);
+    error = "port " + name_ + ": the driver takes no further address: " + rte_strerror(-code);
     return false;
 }
 
@@ -239,8 +239,8 @@ bool Port::add_flow_rules(const rules::Destination& destination, unsigned lane, 
         const rte_flow_action actions[] = {{RTE_FLOW_ACTION_TYPE_QUEUE, &queue}, {RTE_FLOW_ACTION_TYPE_END, nullptr}};
         rte_flow_attr attributes{};
         attributes.ingress = 1;
-        rte_flow_error error{};
-        rte_flow* flow = rte_flow_create(number_, &attributes, items.data(), actions, &error);
+        rte_flow_error fault{};
+        rte_flow* flow = rte_flow_create(number_, &attributes, items.data(), actions, &fault);
         if (flow != nullptr) made.push_back(flow);
         return flow != nullptr;
     };

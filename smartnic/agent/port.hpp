@@ -29,7 +29,7 @@ class Port {
   public:
     // Starts it; returns nothing and the reason if the driver refuses.
     static std::unique_ptr<Port> open(std::uint16_t number, std::string name, const PortOptions& options,
-                                      std::string& why);
+                                      std::string& error);
     ~Port();
 
     [[nodiscard]] const std::string& name() const { return name_; }
@@ -39,7 +39,7 @@ class Port {
 
     // Gives a lane to a client with that address; returns nothing and the reason if all are taken, the address is
     // another's, or the device does not hear it. One caller at a time.
-    Lane* take(const rules::Destination& destination, std::string& why);
+    Lane* take(const rules::Destination& destination, std::string& error);
     void release(Lane& lane);
 
     // Which lanes a frame is for. To be called with `changes_` held.
@@ -56,13 +56,13 @@ class Port {
 
     Port(std::uint16_t number, std::string name, const PortOptions& options)
         : number_(number), name_(std::move(name)), options_(options) {}
-    bool start(std::string& why);
-    bool configure(std::string& why);
+    bool start(std::string& error);
+    bool configure(std::string& error);
     // Whether the device takes flow rules like ours.
     bool try_flow_rules();
     bool add_flow_rules(const rules::Destination& destination, unsigned lane, std::vector<rte_flow*>& made);
     void remove_flow_rules(std::vector<rte_flow*>& made);
-    bool hear(std::uint64_t mac, std::string& why);
+    bool hear(std::uint64_t mac, std::string& error);
     void forget(std::uint64_t mac);
 
     std::uint16_t number_;

@@ -59,16 +59,16 @@ std::byte* Queue::at(std::uint32_t region, std::uint64_t offset, std::uint64_t l
     return regions_[region]->data() + offset;
 }
 
-bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
-    if (!take_tables(asked, why)) return false;
+bool Queue::set_tables(const protocol::Tables& asked, std::string& error) {
+    if (!take_tables(asked, error)) return false;
     std::erase_if(before_.tables, [&](const auto& each) { return each.function == asked.function; });
     before_.tables.push_back(asked);
     return true;
 }
 
-bool Queue::take_tables(const protocol::Tables& asked, std::string& why) {
+bool Queue::take_tables(const protocol::Tables& asked, std::string& error) {
     std::byte* base = at(asked.region, asked.offset, asked.length);
-    why = "tables: memory that is not shared, or smaller than the tables";
+    error = "tables: memory that is not shared, or smaller than the tables";
     if (base == nullptr) return false;
     if (static_cast<Function>(asked.function) == Function::kvs_lookup) {
         const std::uint64_t buckets = asked.parameters[0] | std::uint64_t{asked.parameters[1]} << 32;
@@ -89,20 +89,20 @@ bool Queue::take_tables(const protocol::Tables& asked, std::string& why) {
         tables_.features = table;
         return true;
     }
-    why = "tables: function " + std::to_string(asked.function) + " has none";
+    error = "tables: function " + std::to_string(asked.function) + " has none";
     return false;
 }
 
-bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::string& why) {
+bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::string& error) {
     if (has_transport()) {
-        why = "transport: this queue has one";
+        error = "transport: this queue has one";
         return false;
     }
     if (asked.region >= regions_.size()) {
-        why = "transport: memory that is not shared";
+        error = "transport: memory that is not shared";
         return false;
     }
-    transport_ = Transport::open(asked, regions_[asked.region], port, why);
+    transport_ = Transport::open(asked, regions_[asked.region], port, error);
     if (transport_ == nullptr) return false;
     before_.transport = asked;
     if (Transport::Counts counts; before_.counts.size() == counts.size()) {
@@ -112,21 +112,21 @@ bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::st
     return true;
 }
 
-bool Queue::open_coflows(const protocol::Coflows& asked, Port& port, std::string& why) {
+bool Queue::open_coflows(const protocol::Coflows& asked, Port& port, std::string& error) {
     if (has_transport() || asked.region >= regions_.size()) {
-        why = has_transport() ? "coflows: this queue has a transport" : "coflows: memory that is not shared";
+        error = has_transport() ? "coflows: this queue has a transport" : "coflows: memory that is not shared";
         return false;
     }
-    coflows_ = Coflows::open(asked, regions_[asked.region], port, why);
+    coflows_ = Coflows::open(asked, regions_[asked.region], port, error);
     return coflows_ != nullptr;
 }
 
-bool Queue::open_rank(const protocol::Rank& asked, Port& port, std::string& why) {
+bool Queue::open_rank(const protocol::Rank& asked, Port& port, std::string& error) {
     if (has_transport()) {
-        why = "rank: this queue has a transport";
+        error = "rank: this queue has a transport";
         return false;
     }
-    rank_ = Rank::open(asked, port, why);
+    rank_ = Rank::open(asked, port, error);
     return rank_ != nullptr;
 }
 
@@ -254,14 +254,14 @@ Answer Queue::memory(Function function, Bytes message, Room answer) {
 
 bool Queue::finish_pending(Time now) {
     if (!pending_ || !rings_.room()) return false;
-    std::string why;
-    const auto outcome = transport_->outcome(now, why);
+    std::string error;
+    const auto outcome = transport_->outcome(now, error);
     if (outcome == Transport::Outcome::running) return false;
     Answer answer{Status::ok, Transport::stats_bytes};
     if (outcome == Transport::Outcome::done)
         transport_->write_stats(pending_->answer);
     else
-        answer = explain(why, {pending_->answer, pending_->entry.answer_room});
+        answer = explain(error, {pending_->answer, pending_->entry.answer_room});
     const Submission entry = pending_->entry;
     const auto busy = static_cast<std::uint64_t>(now - pending_->since);
     pending_.reset();
@@ -282,13 +282,13 @@ bool Queue::finish_coflows() {
 bool Queue::finish_sums(Time now) {
     bool any = false;
     Rank::Request request{};
-    std::string why;
-    while (rank_ != nullptr && rings_.room() && rank_->finished(now, request, why)) {
+    std::string error;
+    while (rank_ != nullptr && rings_.room() && rank_->finished(now, request, error)) {
         Answer answer{Status::ok, Rank::stats_bytes};
-        if (why.empty())
+        if (error.empty())
             rank_->write_stats(request.answer.data());
         else
-            answer = explain(why, request.answer);
+            answer = explain(error, request.answer);
         Submission entry{};
         entry.request = request.number;
         complete(entry, answer, static_cast<std::uint64_t>(now - request.since));

@@ -27,10 +27,10 @@ class Queue {
 
     void add(std::shared_ptr<Region> region) { regions_.push_back(std::move(region)); }
     // Gives a function its tables; returns false and the reason on failure.
-    bool set_tables(const protocol::Tables& asked, std::string& why);
-    bool open_transport(const protocol::Transport& asked, Port& port, std::string& why);
-    bool open_coflows(const protocol::Coflows& asked, Port& port, std::string& why);
-    bool open_rank(const protocol::Rank& asked, Port& port, std::string& why);
+    bool set_tables(const protocol::Tables& asked, std::string& error);
+    bool open_transport(const protocol::Transport& asked, Port& port, std::string& error);
+    bool open_coflows(const protocol::Coflows& asked, Port& port, std::string& error);
+    bool open_rank(const protocol::Rank& asked, Port& port, std::string& error);
 
     // Works on what is there; whether there was anything.
     bool poll(Compressor* compressor, Time now);
@@ -59,7 +59,7 @@ class Queue {
     };
 
     [[nodiscard]] std::byte* at(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const;
-    bool take_tables(const protocol::Tables& asked, std::string& why);
+    bool take_tables(const protocol::Tables& asked, std::string& error);
     Answer run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, Time now, std::string& text);
     Answer memory(Function function, Bytes message, Room answer);
     bool handle(const Submission& entry, Compressor* compressor, Time now);

@@ -15,12 +15,12 @@ std::string seconds(Time time) {
 
 }  // namespace
 
-std::unique_ptr<Rank> Rank::open(const protocol::Rank& asked, Port& port, std::string& why) {
+std::unique_ptr<Rank> Rank::open(const protocol::Rank& asked, Port& port, std::string& error) {
     const rules::Destination address{rules::Protocol::allreduce, allreduce::first_mac + asked.rank,
                                      allreduce::first_ip + asked.rank};
-    Lane* lane = port.take(address, why);
+    Lane* lane = port.take(address, error);
     if (lane == nullptr) {
-        why = "rank: " + why;
+        error = "rank: " + error;
         return nullptr;
     }
     return std::unique_ptr<Rank>(new Rank(asked, *lane));
@@ -37,13 +37,13 @@ Rank::~Rank() {
     lane_.port().release(lane_);
 }
 
-bool Rank::submit(const Request& request, const queue::Sum& asked, std::shared_ptr<Region> region, std::string& why) {
+bool Rank::submit(const Request& request, const queue::Sum& asked, std::shared_ptr<Region> region, std::string& error) {
     if (!failure_.empty()) {
-        why = failure_;
+        error = failure_;
         return false;
     }
     if (!allreduce::is_type(asked.type)) {
-        why = "all_reduce: type " + std::to_string(asked.type) + ": there is none";
+        error = "all_reduce: type " + std::to_string(asked.type) + ": there is none";
         return false;
     }
     const allreduce::Format form(static_cast<allreduce::Type>(asked.type), asked_.ranks);
@@ -51,7 +51,7 @@ bool Rank::submit(const Request& request, const queue::Sum& asked, std::shared_p
                       region->holds(asked.values, asked.count * form.value_bytes()) &&
                       region->holds(asked.sums, asked.count * form.sum_bytes());
     if (!fits) {
-        why = "all_reduce: a tensor outside of the memory";
+        error = "all_reduce: a tensor outside of the memory";
         return false;
     }
     endpoint_.begin({form.type, asked.count, region->data() + asked.values, region->data() + asked.sums});
@@ -91,7 +91,7 @@ bool Rank::send() {
     return lane_.flush() > 0 || made;
 }
 
-bool Rank::finished(Time now, Request& request, std::string& why) {
+bool Rank::finished(Time now, Request& request, std::string& error) {
     if (requests_.empty()) return false;
     if (!watched_ || endpoint_.progress() != progress_) {
         watched_ = true;
@@ -104,7 +104,7 @@ bool Rank::finished(Time now, Request& request, std::string& why) {
         if (failure_.empty()) failure_ = endpoint_.failure();
         if (failure_.empty() && now - since_ > asked_.limit) failure_ = endpoint_.state() + " for " + seconds(asked_.limit);
         if (failure_.empty()) return false;
-        why = failure_;
+        error = failure_;
     }
     request = requests_.front().request;
     requests_.pop_front();

@@ -17,7 +17,7 @@ namespace offramp {
 class Rank {
   public:
     // Returns nothing and the reason if the port does not have it.
-    static std::unique_ptr<Rank> open(const protocol::Rank& asked, Port& port, std::string& why);
+    static std::unique_ptr<Rank> open(const protocol::Rank& asked, Port& port, std::string& error);
     ~Rank();
 
     struct Request {
@@ -26,11 +26,11 @@ class Rank {
         Room answer;
     };
     // Queues a tensor to be summed; returns false and the reason if the memory does not hold it.
-    bool submit(const Request& request, const queue::Sum& asked, std::shared_ptr<Region> region, std::string& why);
+    bool submit(const Request& request, const queue::Sum& asked, std::shared_ptr<Region> region, std::string& error);
     // Moves frames; whether there was anything to do.
     bool poll(Time now);
     // The next request that is over, and why it failed; false where there is none.
-    bool finished(Time now, Request& request, std::string& why);
+    bool finished(Time now, Request& request, std::string& error);
     [[nodiscard]] bool active() const { return !requests_.empty(); }
 
     // Statistics as the host takes them: those of the endpoint, then received, sent, dropped, malformed, missed.

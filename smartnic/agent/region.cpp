@@ -7,20 +7,20 @@
 
 namespace offramp {
 
-std::shared_ptr<Region> Region::map(Descriptor descriptor, std::uint64_t size, std::string& why) {
+std::shared_ptr<Region> Region::map(Descriptor descriptor, std::uint64_t size, std::string& error) {
     const int fd = descriptor.get();
     constexpr int needed = F_SEAL_SHRINK | F_SEAL_SEAL;
     const int seals = ::fcntl(fd, F_GET_SEALS);
     struct stat status {};
     if (seals < 0 || (seals & needed) != needed) {
-        why = "map: expected a memfd sealed against shrinking (F_SEAL_SHRINK, F_SEAL_SEAL)";
+        error = "map: expected a memfd sealed against shrinking (F_SEAL_SHRINK, F_SEAL_SEAL)";
     } else if (::fstat(fd, &status) != 0 || size == 0 || size > most ||
                static_cast<std::uint64_t>(status.st_size) != size) {
-        why = "map: a memfd of " + std::to_string(status.st_size) + " bytes, the message says " + std::to_string(size);
+        error = "map: a memfd of " + std::to_string(status.st_size) + " bytes, the message says " + std::to_string(size);
     } else {
         void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (at != MAP_FAILED) return std::shared_ptr<Region>(new Region(std::move(descriptor), static_cast<std::byte*>(at), size));
-        why = "map: the memory cannot be mapped for reading and writing";
+        error = "map: the memory cannot be mapped for reading and writing";
     }
     return nullptr;
 }

@@ -16,7 +16,7 @@ class Region {
 
     // Maps a memfd of just this size; returns nothing and the reason if it is another kind of file, another size, or could
     // shrink under the agent's feet.
-    static std::shared_ptr<Region> map(Descriptor fd, std::uint64_t size, std::string& why);
+    static std::shared_ptr<Region> map(Descriptor fd, std::uint64_t size, std::string& error);
     Region(const Region&) = delete;
     Region& operator=(const Region&) = delete;
     ~Region();

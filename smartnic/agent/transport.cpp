@@ -16,18 +16,18 @@ switchgnn::Recovery recovery(const protocol::Transport& asked) {
 }  // namespace
 
 std::unique_ptr<Transport> Transport::open(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
-                                           std::string& why) {
+                                           std::string& error) {
     if (!region->holds(asked.text_offset, asked.text_length) || !region->holds(asked.journal_offset, 8)) {
-        why = "transport: plans or journal outside of the memory";
+        error = "transport: plans or journal outside of the memory";
         return nullptr;
     }
     std::vector<switchgnn::Plan> plans;
-    if (!switchgnn::read_plans({region->data() + asked.text_offset, asked.text_length}, plans, why)) return nullptr;
+    if (!switchgnn::read_plans({region->data() + asked.text_offset, asked.text_length}, plans, error)) return nullptr;
     const rules::Destination address{rules::Protocol::switchgnn, switchgnn::first_mac + asked.worker,
                                      switchgnn::first_ip + asked.worker};
-    Lane* lane = port.take(address, why);
+    Lane* lane = port.take(address, error);
     if (lane == nullptr) {
-        why = "transport: " + why;
+        error = "transport: " + error;
         return nullptr;
     }
     return std::unique_ptr<Transport>(new Transport(asked, std::move(region), *lane, std::move(plans)));
@@ -50,9 +50,9 @@ Transport::~Transport() {
     lane_.port().release(lane_);
 }
 
-bool Transport::start(std::string& why) {
+bool Transport::start(std::string& error) {
     if (active_) {
-        why = "an exchange is still running";
+        error = "an exchange is still running";
         return false;
     }
     endpoint_.start();
@@ -61,14 +61,14 @@ bool Transport::start(std::string& why) {
     return true;
 }
 
-bool Transport::exchange(Bytes message, const Region& region, std::string& why) {
+bool Transport::exchange(Bytes message, const Region& region, std::string& error) {
     if (active_ || message.size() != sizeof(queue::Exchange) || &region != region_.get()) {
-        why = active_ ? "an exchange is still running" : "no request of an exchange";
+        error = active_ ? "an exchange is still running" : "no request of an exchange";
         return false;
     }
     const auto asked = load<queue::Exchange>(message.data());
     if (asked.plan >= endpoint_.plans().size() || asked.number == 0) {
-        why = "plan " + std::to_string(asked.plan) + ": there is none";
+        error = "plan " + std::to_string(asked.plan) + ": there is none";
         return false;
     }
     const auto& plan = endpoint_.plans()[asked.plan];
@@ -78,7 +78,7 @@ bool Transport::exchange(Bytes message, const Region& region, std::string& why) 
                       region.holds(asked.sums, cells * 8) &&
                       region.holds(asked.scratch, plan.cells() * plan.chunk_lanes() * 8);
     if (!fits) {
-        why = "exchange: a width or memory that does not fit the plan";
+        error = "exchange: a width or memory that does not fit the plan";
         return false;
     }
     std::byte* base = region.data();
@@ -89,7 +89,7 @@ bool Transport::exchange(Bytes message, const Region& region, std::string& why) 
                             reinterpret_cast<std::int64_t*>(base + asked.sums),
                             reinterpret_cast<std::int64_t*>(base + asked.scratch)};
     if (!endpoint_.begin(exchange)) {
-        why = "exchange: the journal is of another one";
+        error = "exchange: the journal is of another one";
         return false;
     }
     active_ = exchanging_ = true;
@@ -154,7 +154,7 @@ std::size_t Transport::send_with_faults() {
     return length;
 }
 
-Transport::Outcome Transport::outcome(Time now, std::string& why) {
+Transport::Outcome Transport::outcome(Time now, std::string& error) {
     if (!active_) return Outcome::none;
     if (endpoint_.finished() && !endpoint_.waiting()) {
         if (exchanging_) endpoint_.collect();
@@ -167,7 +167,7 @@ Transport::Outcome Transport::outcome(Time now, std::string& why) {
         since_ = now;
     } else if (now - since_ > asked_.limit) {
         active_ = false;
-        why = endpoint_.state();
+        error = endpoint_.state();
         return Outcome::failed;
     }
     return Outcome::running;

@@ -18,19 +18,19 @@ class Transport {
   public:
     // Returns nothing and the reason if the host wrote no valid plan.
     static std::unique_ptr<Transport> open(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
-                                           std::string& why);
+                                           std::string& error);
     ~Transport();
 
     // Begins a request; returns false and the reason if another one runs or it is malformed.
-    bool start(std::string& why);
-    bool exchange(Bytes message, const Region& region, std::string& why);
+    bool start(std::string& error);
+    bool exchange(Bytes message, const Region& region, std::string& error);
 
     // Moves frames; whether there was anything to do.
     bool poll(Time now);
 
     enum class Outcome { none, running, done, failed };
-    // Status of the request; `why` is the reason for a failure. Asking ends a finished request.
-    Outcome outcome(Time now, std::string& why);
+    // Status of the request; `error` is the reason for a failure. Asking ends a finished request.
+    Outcome outcome(Time now, std::string& error);
     [[nodiscard]] bool active() const { return active_; }
 
     // Statistics as the host takes them: those of the endpoint, then received, sent, dropped, malformed, missed.

@@ -42,8 +42,8 @@ std::string text_of(Bytes bytes) {
 }  // namespace
 
 bool Control::upgrade(Client& client, const protocol::Takeover& asked) {
-    const std::string why = hinders(client, asked);
-    if (!why.empty()) return refuse(client, "upgrade: " + why);
+    const std::string error = hinders(client, asked);
+    if (!error.empty()) return refuse(client, "upgrade: " + error);
     for (const auto& each : clients_)
         for (auto& [queue, core] : each->queues) core->call([&, core = core] { core->remove(queue.get()); });
     handed_over_ = hand_over(client);
@@ -101,15 +101,15 @@ bool Control::hand_over(Client& successor) {
     return line.send(answers, {});  // the word at which the other goes on
 }
 
-bool Control::take_over(const std::string& path, std::string& why) {
+bool Control::take_over(const std::string& path, std::string& error) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    why = "--socket " + path + ": a socket path has at most 107 bytes";
+    error = "--socket " + path + ": a socket path has at most 107 bytes";
     if (path.size() >= sizeof address.sun_path) return false;
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        why = "--take-over " + path + ": " + std::strerror(errno);
+        error = "--take-over " + path + ": " + std::strerror(errno);
         return false;
     }
     handover::Line line(socket.get());
@@ -119,7 +119,7 @@ bool Control::take_over(const std::string& path, std::string& why) {
     const auto answered = [&](std::uint32_t expected) {
         const bool heard = line.receive(kind, body, descriptors);
         if (heard && kind == expected) return true;
-        why = "--take-over " + path + ": " + (heard && kind == protocol::error ? text_of(body) : "the agent there hung up");
+        error = "--take-over " + path + ": " + (heard && kind == protocol::error ? text_of(body) : "the agent there hung up");
         return false;
     };
     const protocol::Hello hello{protocol::version};
@@ -129,15 +129,15 @@ bool Control::take_over(const std::string& path, std::string& why) {
         !answered(protocol::reply | static_cast<std::uint32_t>(protocol::Kind::hello)) ||
         !line.send(asks, bytes_of(asked)) || !answered(answers))
         return false;
-    why = "--take-over " + path + ": the agent there hands over what is none of this version";
+    error = "--take-over " + path + ": the agent there hands over what is none of this version";
     if (body.size() != sizeof(handover::Counts) || descriptors.size() != 1) return false;
     const auto counts = load<handover::Counts>(body.data());
     Descriptor listener = std::move(descriptors.front());
     for (std::uint64_t number = 0; number < counts.clients; ++number) {
         handover::Client state;
         if (!answered(answers)) return false;
-        if (!handover::unpack(body, state) || !restore(state, std::move(descriptors), why)) {
-            why = "--take-over " + path + ": " + why;
+        if (!handover::unpack(body, state) || !restore(state, std::move(descriptors), error)) {
+            error = "--take-over " + path + ": " + error;
             return false;
         }
     }
@@ -154,33 +154,33 @@ bool Control::take_over(const std::string& path, std::string& why) {
 }
 
 // A client as the other agent had it; its queues are on no core yet.
-bool Control::restore(const handover::Client& state, std::vector<Descriptor> descriptors, std::string& why) {
+bool Control::restore(const handover::Client& state, std::vector<Descriptor> descriptors, std::string& error) {
     auto client = std::make_unique<Client>();
-    why = "a client without its descriptors";
+    error = "a client without its descriptors";
     if (descriptors.size() < 1 + state.regions.size() + state.queues.size()) return false;
     auto next = descriptors.begin();
     client->socket = std::move(*next++);
     client->heard = state.heard;
     client->greeted = state.greeted;
     for (const std::uint64_t size : state.regions) {
-        auto region = Region::map(std::move(*next++), size, why);
+        auto region = Region::map(std::move(*next++), size, error);
         if (region == nullptr) return false;
         client->regions.push_back(std::move(region));
     }
     for (const QueueState& each : state.queues) {
-        why = "a queue outside of its memory";
+        error = "a queue outside of its memory";
         if (each.asked.region >= client->regions.size() || !std::has_single_bit(each.asked.entries) ||
             !client->regions[each.asked.region]->holds(each.asked.offset, protocol::queue_bytes(each.asked.entries)))
             return false;
         auto queue = std::make_shared<Queue>(client->regions[each.asked.region], std::move(*next++), each);
         for (const auto& region : client->regions) queue->add(region);
         for (const auto& tables : each.tables)
-            if (!queue->set_tables(tables, why)) return false;
+            if (!queue->set_tables(tables, error)) return false;
         if (each.transport) {
             protocol::Transport asked = *each.transport;
             asked.flags |= protocol::resume;  // where its journal says
-            why = "a transport on a port that there is not";
-            if (asked.port >= agent_.ports.size() || !queue->open_transport(asked, *agent_.ports[asked.port], why))
+            error = "a transport on a port that there is not";
+            if (asked.port >= agent_.ports.size() || !queue->open_transport(asked, *agent_.ports[asked.port], error))
                 return false;
         }
         Core& core = fewest_queues();

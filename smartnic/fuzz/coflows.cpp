@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::vector<std::byte> bytes(left.begin() + 3, left.begin() + 3 + static_cast<std::ptrdiff_t>(length));
         left = left.subspan(3 + length);
         if (step % 4 == 0) {
-            std::string why;
-            (void)endpoint.submit(step, bytes, memory, why);
+            std::string error;
+            (void)endpoint.submit(step, bytes, memory, error);
         } else if (step % 4 == 1) {
             endpoint.incoming(bytes);
         } else {

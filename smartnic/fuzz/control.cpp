@@ -12,9 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size < 4) return 0;
     const Bytes rest = std::as_bytes(std::span(data, size)).subspan(4);
     if (data[0] < 128) {
-        std::string why;
+        std::string error;
         protocol::Message message;
-        (void)protocol::parse(data[1], rest, data[2] % 3, message, why);
+        (void)protocol::parse(data[1], rest, data[2] % 3, message, error);
     } else {
         // Copies of just the length, so that reading or writing beyond is seen.
         std::vector<std::byte> memory(16 * 64), message(rest.begin(), rest.end()), answer(data[2] * 16u);

@@ -71,11 +71,11 @@ void work(const std::vector<Plan>& plans, std::uint32_t number) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::string why;
+    std::string error;
     std::vector<Plan> plans;
     const std::vector<std::byte> text(reinterpret_cast<const std::byte*>(data),
                                       reinterpret_cast<const std::byte*>(data) + size);
-    if (read_plans(text, plans, why))
+    if (read_plans(text, plans, error))
         for (std::uint32_t number = 0; number < plans.size() && number < 4; ++number) work(plans, number);
     return 0;
 }

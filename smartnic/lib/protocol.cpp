@@ -8,7 +8,7 @@ namespace offramp::protocol {
 namespace {
 
 template <typename T>
-bool take(Bytes body, Message& message, std::string& why, const char* name) {
+bool take(Bytes body, Message& message, std::string& error, const char* name) {
     if constexpr (std::is_empty_v<T>) {
         if (body.empty()) {
             message = T{};
@@ -18,7 +18,7 @@ bool take(Bytes body, Message& message, std::string& why, const char* name) {
         message = load<T>(body.data());
         return true;
     }
-    why = std::string(name) + ": a body of " + std::to_string(body.size()) + " bytes";
+    error = std::string(name) + ": a body of " + std::to_string(body.size()) + " bytes";
     return false;
 }
 
@@ -46,46 +46,46 @@ bool sane(const Rank& asked) {
 
 }  // namespace
 
-bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why) {
+bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& error) {
     const auto wanted = static_cast<Kind>(kind) == Kind::map ? 1u : 0u;
     if (descriptors != wanted) {
-        why = "message " + std::to_string(kind) + " with " + std::to_string(descriptors) + " file descriptors";
+        error = "message " + std::to_string(kind) + " with " + std::to_string(descriptors) + " file descriptors";
         return false;
     }
     switch (static_cast<Kind>(kind)) {
         case Kind::hello:
-            return take<Hello>(body, message, why, "hello");
+            return take<Hello>(body, message, error, "hello");
         case Kind::map:
-            return take<Map>(body, message, why, "map");
+            return take<Map>(body, message, error, "map");
         case Kind::queue: {
-            if (!take<Queue>(body, message, why, "queue")) return false;
+            if (!take<Queue>(body, message, error, "queue")) return false;
             const auto& asked = std::get<Queue>(message);
             if (std::has_single_bit(asked.entries) && asked.entries <= most_entries && asked.offset % 64 == 0)
                 return true;
-            why = "queue: expected a power of two of entries up to 65536, at a multiple of 64";
+            error = "queue: expected a power of two of entries up to 65536, at a multiple of 64";
             return false;
         }
         case Kind::tables:
-            if (!take<Tables>(body, message, why, "tables")) return false;
+            if (!take<Tables>(body, message, error, "tables")) return false;
             if (std::get<Tables>(message).offset % 64 == 0) return true;
-            why = "tables: expected an offset that is a multiple of 64";
+            error = "tables: expected an offset that is a multiple of 64";
             return false;
         case Kind::transport:
-            if (!take<Transport>(body, message, why, "transport")) return false;
+            if (!take<Transport>(body, message, error, "transport")) return false;
             if (sane(std::get<Transport>(message))) return true;
-            why = "transport: times, rates or flags that cannot be";
+            error = "transport: times, rates or flags that cannot be";
             return false;
         case Kind::stats:
-            return take<Stats>(body, message, why, "stats");
+            return take<Stats>(body, message, error, "stats");
         case Kind::coflows:
-            if (!take<Coflows>(body, message, why, "coflows")) return false;
+            if (!take<Coflows>(body, message, error, "coflows")) return false;
             if (sane(std::get<Coflows>(message))) return true;
-            why = "coflows: ranks, times or a DSCP that cannot be";
+            error = "coflows: ranks, times or a DSCP that cannot be";
             return false;
         case Kind::rank:
-            if (!take<Rank>(body, message, why, "rank")) return false;
+            if (!take<Rank>(body, message, error, "rank")) return false;
             if (sane(std::get<Rank>(message))) return true;
-            why = "rank: ranks, pages, segments or times that cannot be";
+            error = "rank: ranks, pages, segments or times that cannot be";
             return false;
         case Kind::upgrade:
             if (body.size() >= sizeof(Upgrade)) {
@@ -93,10 +93,10 @@ bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& mes
                 message = Takeover{load<Upgrade>(body.data()).version, std::string(names, body.size() - sizeof(Upgrade))};
                 return true;
             }
-            why = "upgrade: a body of " + std::to_string(body.size()) + " bytes";
+            error = "upgrade: a body of " + std::to_string(body.size()) + " bytes";
             return false;
     }
-    why = "message of unknown kind " + std::to_string(kind);
+    error = "message of unknown kind " + std::to_string(kind);
     return false;
 }
 

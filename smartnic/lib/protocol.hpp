@@ -24,7 +24,7 @@ struct Takeover {
 using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows, Rank, Takeover>;
 
 // Reads a body; returns false and the reason if it is no message. `descriptors` came with it.
-[[nodiscard]] bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why);
+[[nodiscard]] bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& error);
 
 // Bytes that a queue's rings take: counters, submissions, completions.
 [[nodiscard]] constexpr std::uint64_t queue_bytes(std::uint64_t entries) {

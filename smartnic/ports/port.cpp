@@ -25,12 +25,12 @@ std::string package(const std::string& device) {
 }  // namespace
 
 std::unique_ptr<Port> Port::open(const char* name, const char* arguments, unsigned workers, rte_mempool* buffers,
-                                 std::string& why) {
+                                 std::string& error) {
     std::unique_ptr<Port> port(new Port);
     const bool is_virtual = std::strncmp(name, "net_", 4) == 0;
     if (is_virtual) {
         if (const int code = rte_eal_hotplug_add("vdev", name, arguments); code != 0) {
-            why = code == -EEXIST ? "there is such a device already"
+            error = code == -EEXIST ? "there is such a device already"
                                   : std::string(rte_strerror(-code)) + "; are its arguments right, and is " + package(name) +
                                         " installed?";
             return nullptr;
@@ -38,19 +38,19 @@ std::unique_ptr<Port> Port::open(const char* name, const char* arguments, unsign
         port->ours_ = true;
     }
     if (rte_eth_dev_get_port_by_name(name, &port->device_) != 0) {
-        why = "DPDK has no such device";
+        error = "DPDK has no such device";
         if (is_virtual) rte_eal_hotplug_remove("vdev", name);
         return nullptr;
     }
-    return port->start(workers, buffers, why) ? std::move(port) : nullptr;
+    return port->start(workers, buffers, error) ? std::move(port) : nullptr;
 }
 
-bool Port::start(unsigned workers, rte_mempool* buffers, std::string& why) {
+bool Port::start(unsigned workers, rte_mempool* buffers, std::string& error) {
     const int socket = static_cast<int>(rte_socket_id());
     rte_eth_dev_info info{};
     rte_eth_conf config{};
     if (rte_eth_dev_info_get(device_, &info) != 0) {
-        why = "the driver says nothing about it";
+        error = "the driver says nothing about it";
         return false;
     }
     queues_ = std::clamp<unsigned>(workers, 1, std::max<unsigned>(1, info.max_tx_queues));
@@ -59,13 +59,13 @@ bool Port::start(unsigned workers, rte_mempool* buffers, std::string& why) {
         queues_ = 1;
         shared_ = workers > 1;
         if (rte_eth_dev_configure(device_, 1, 1, &config) != 0) {
-            why = "the driver refuses one queue each way";
+            error = "the driver refuses one queue each way";
             return false;
         }
     }
     injected_ = rte_ring_create(("injected-" + std::to_string(device_)).c_str(), most_injected, socket, RING_F_SC_DEQ);
     if (injected_ == nullptr) {
-        why = "no memory for its frames";
+        error = "no memory for its frames";
         return false;
     }
     std::uint16_t receiving = descriptors, sending = descriptors;
@@ -75,7 +75,7 @@ bool Port::start(unsigned workers, rte_mempool* buffers, std::string& why) {
         good = good && rte_eth_tx_queue_setup(device_, static_cast<std::uint16_t>(queue), sending,
                                               static_cast<unsigned>(socket), nullptr) == 0;
     if (!good || rte_eth_dev_start(device_) != 0) {
-        why = std::string("the driver does not start it: ") + rte_strerror(rte_errno);
+        error = std::string("the driver does not start it: ") + rte_strerror(rte_errno);
         return false;
     }
     rte_eth_promiscuous_enable(device_);  // drivers that cannot hear all frames anyway

@@ -22,7 +22,7 @@ class Port {
   public:
     // Starts the device; returns nothing and the reason if that fails.
     static std::unique_ptr<Port> open(const char* name, const char* arguments, unsigned workers, rte_mempool* buffers,
-                                      std::string& why);
+                                      std::string& error);
     ~Port();
 
     unsigned receive(rte_mbuf** frames) {
@@ -40,7 +40,7 @@ class Port {
 
   private:
     Port() = default;
-    bool start(unsigned workers, rte_mempool* buffers, std::string& why);
+    bool start(unsigned workers, rte_mempool* buffers, std::string& error);
 
     struct alignas(64) Queue {
         rte_spinlock_t lock = RTE_SPINLOCK_INITIALIZER;  // where workers share it

@@ -21,8 +21,8 @@ offramp::Plant& plant() {
     return *made;
 }
 
-int fails(std::string why) {
-    problem = std::move(why);
+int fails(std::string error) {
+    problem = std::move(error);
     return -1;
 }
 
@@ -55,9 +55,9 @@ int offramp_start(int argc, char** argv) {
 
 int offramp_open(const char* name, const char* arguments, int port, int workers) {
     if (port < 0 || port >= static_cast<int>(offramp::most_ports)) return fails("expected a port of 0 to 511");
-    std::string why;
-    auto opened = offramp::Port::open(name, arguments, static_cast<unsigned>(workers), plant().buffers, why);
-    if (opened == nullptr) return fails(why);
+    std::string error;
+    auto opened = offramp::Port::open(name, arguments, static_cast<unsigned>(workers), plant().buffers, error);
+    if (opened == nullptr) return fails(error);
     plant().ports[static_cast<std::size_t>(port)] = std::move(opened);
     return 0;
 }

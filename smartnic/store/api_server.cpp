@@ -6,7 +6,7 @@
 
 #include "offramp.h"
 #include "server.hpp"
-#include "why.hpp"
+#include "error_text.hpp"
 
 using offramp::store::Protocol;
 using offramp::store::Server;
@@ -26,7 +26,7 @@ const char* offramp_version(void) {
     return offramp::store::version;
 }
 
-offramp_server* offramp_server_open(const offramp_server_settings* given, char* why) {
+offramp_server* offramp_server_open(const offramp_server_settings* given, char* error) {
     offramp_server_settings all{};
     std::memcpy(&all, given, given->size < sizeof all ? given->size : sizeof all);
     Settings settings;
@@ -42,9 +42,9 @@ offramp_server* offramp_server_open(const offramp_server_settings* given, char* 
         auto made = std::make_unique<offramp_server>(settings);
         std::string reason;
         if (made->open(reason)) return made.release();
-        tell(why, reason);
+        tell(error, reason);
     } catch (const std::exception& fault) {
-        tell(why, fault.what());
+        tell(error, fault.what());
     }
     return nullptr;
 }

@@ -99,31 +99,31 @@ bool write_snapshot(const Store& store, const std::string& path, std::uint64_t n
 
 Disk::Disk(std::string folder, Sync policy, int bell) : folder_(folder), log_(std::move(folder), policy, bell) {}
 
-bool Disk::open(Store& store, bool cut, std::string& why) {
-    if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return why = folder_ + ": " + std::strerror(errno), false;
+bool Disk::open(Store& store, bool cut, std::string& error) {
+    if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return error = folder_ + ": " + std::strerror(errno), false;
     const std::string lock = folder_ + "/lock";
     lock_ = Descriptor(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (lock_.get() < 0) return why = lock + ": " + std::strerror(errno), false;
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return why = folder_ + ": another server has it", false;
+    if (lock_.get() < 0) return error = lock + ": " + std::strerror(errno), false;
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return error = folder_ + ": another server has it", false;
     const auto snapshots = generations(folder_, snapshot_kind);
     const std::uint32_t first = snapshots.empty() ? 1 : snapshots.back();
-    if (!snapshots.empty() && !load(store, snapshot_kind, first, false, false, why)) return false;
+    if (!snapshots.empty() && !load(store, snapshot_kind, first, false, false, error)) return false;
     auto logs = generations(folder_, log_kind);
     std::erase_if(logs, [first](std::uint32_t each) { return each < first; });
     std::uint32_t next = first;
     for (const std::uint32_t each : logs) {
-        if (each != next++) return why = Log::name(folder_, log_kind, next - 1) + ": is missing", false;
-        if (!load(store, log_kind, each, each == logs.back(), cut, why)) return false;
+        if (each != next++) return error = Log::name(folder_, log_kind, next - 1) + ": is missing", false;
+        if (!load(store, log_kind, each, each == logs.back(), cut, error)) return false;
     }
     forget(first);
-    return log_.open(logs.empty() ? first : logs.back(), log_bytes_, number_, why);
+    return log_.open(logs.empty() ? first : logs.back(), log_bytes_, number_, error);
 }
 
-bool Disk::load(Store& store, const char* kind, std::uint32_t generation, bool last, bool cut, std::string& why) {
+bool Disk::load(Store& store, const char* kind, std::uint32_t generation, bool last, bool cut, std::string& error) {
     const bool snapshot = kind == snapshot_kind;
     const std::string path = Log::name(folder_, kind, generation);
     const Mapped file(path);
-    if (!file.open()) return why = path + ": " + std::strerror(errno), false;
+    if (!file.open()) return error = path + ": " + std::strerror(errno), false;
     RecordReader reader(file.bytes());
     std::uint64_t number = snapshot ? 0 : number_;
     bool complete = !snapshot;
@@ -131,16 +131,16 @@ bool Disk::load(Store& store, const char* kind, std::uint32_t generation, bool l
         for (Change change; reader.change(change);) {
             complete |= change.kind == Kind::end;
             if (change.kind == Kind::end) number_ = static_cast<std::uint64_t>(change.expires_ms);
-            if (!store.apply(change)) return why = path + ": a change of what is not there", false;
+            if (!store.apply(change)) return error = path + ": a change of what is not there", false;
         }
     if (!snapshot) number_ = number;
     if (snapshot) snapshot_bytes_ = reader.good();
     log_bytes_ = reader.good();
     if (reader.at_end() && complete) return true;
     const std::string place = path + ": damaged at byte " + std::to_string(reader.good());
-    if (!last) return why = place, false;
+    if (!last) return error = place, false;
     const std::size_t proof = reader.proof_of_damage(number + 1);
-    if (proof != 0 && !cut) return why = place + ": a whole record follows at byte " + std::to_string(proof), false;
+    if (proof != 0 && !cut) return error = place + ": a whole record follows at byte " + std::to_string(proof), false;
     torn_ = file.bytes().size() - reader.good();
     return true;
 }
@@ -151,9 +151,9 @@ void Disk::forget(std::uint32_t before) {
             if (each < before) ::unlink(Log::name(folder_, kind, each).c_str());
 }
 
-bool Disk::save(Store& store, std::string& why) {
-    if (saving()) return why = "a snapshot is being written", false;
-    if (!log_.rotate(why)) return false;
+bool Disk::save(Store& store, std::string& error) {
+    if (saving()) return error = "a snapshot is being written", false;
+    if (!log_.rotate(error)) return false;
     writing_ = log_.generation();
     const std::string path = Log::name(folder_, snapshot_kind, writing_), part = path + ".part";
     writer_ = ::fork();
@@ -162,17 +162,17 @@ bool Disk::save(Store& store, std::string& why) {
         Log::sync_folder(folder_);
         ::_exit(done ? 0 : 1);
     }
-    if (writer_ < 0) why = std::string("fork: ") + std::strerror(errno);
+    if (writer_ < 0) error = std::string("fork: ") + std::strerror(errno);
     return writer_ > 0;
 }
 
-bool Disk::saved(bool wait, std::string& why) {
+bool Disk::saved(bool wait, std::string& error) {
     int status = 0;
     if (!saving() || ::waitpid(writer_, &status, wait ? 0 : WNOHANG) == 0) return false;
     writer_ = 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         ::unlink((Log::name(folder_, snapshot_kind, writing_) + ".part").c_str());
-        why = "the snapshot could not be written";
+        error = "the snapshot could not be written";
         return true;
     }
     struct stat about {};

@@ -22,14 +22,14 @@ class Disk {
 
     // Fills the store with what the folder has and opens the log; false, with the reason, where it is damaged or another
     // server has it. `cut`: what a damaged log has behind its damage is given up.
-    bool open(Store& store, bool cut, std::string& why);
+    bool open(Store& store, bool cut, std::string& error);
     [[nodiscard]] Log& log() { return log_; }
 
     // Begins a snapshot. False, with the reason, where that cannot be.
-    bool save(Store& store, std::string& why);
+    bool save(Store& store, std::string& error);
     [[nodiscard]] bool saving() const { return writer_ > 0; }
-    // Looks whether the snapshot is done, or waits for it; true once where it is, and then `why` is empty or its fault.
-    bool saved(bool wait, std::string& why);
+    // Looks whether the snapshot is done, or waits for it; true once where it is, and then `error` is empty or its fault.
+    bool saved(bool wait, std::string& error);
     // Whether the log has become so long that a snapshot is due.
     [[nodiscard]] bool due() const;
 
@@ -37,7 +37,7 @@ class Disk {
     [[nodiscard]] std::uint64_t torn_bytes() const { return torn_; }
 
   private:
-    bool load(Store& store, const char* kind, std::uint32_t generation, bool last, bool cut, std::string& why);
+    bool load(Store& store, const char* kind, std::uint32_t generation, bool last, bool cut, std::string& error);
     void forget(std::uint32_t before);
 
     std::string folder_;

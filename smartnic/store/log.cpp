@@ -43,11 +43,11 @@ void Log::sync_folder(const std::string& folder) {
     if (fd.get() >= 0) ::fsync(fd.get());
 }
 
-bool Log::open(std::uint32_t generation, std::uint64_t size, std::uint64_t number, std::string& why) {
+bool Log::open(std::uint32_t generation, std::uint64_t size, std::uint64_t number, std::string& error) {
     const std::string path = name(folder_, "log", generation);
     file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (file_.get() < 0 || ::ftruncate(file_.get(), static_cast<off_t>(size)) != 0) {
-        why = path + ": " + std::strerror(errno);
+        error = path + ": " + std::strerror(errno);
         return false;
     }
     ::fdatasync(file_.get());
@@ -62,15 +62,15 @@ bool Log::open(std::uint32_t generation, std::uint64_t size, std::uint64_t numbe
     return true;
 }
 
-bool Log::rotate(std::string& why) {
+bool Log::rotate(std::string& error) {
     if (!write() || !sync()) {
-        why = fault_;
+        error = fault_;
         return false;
     }
     const std::string path = name(folder_, "log", generation_ + 1);
     Descriptor next(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (next.get() < 0) {
-        why = path + ": " + std::strerror(errno);
+        error = path + ": " + std::strerror(errno);
         return false;
     }
     sync_folder(folder_);

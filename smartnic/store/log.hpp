@@ -25,9 +25,9 @@ class Log {
     ~Log();
 
     // Goes on behind the first `size` bytes of log `generation`; `number` is that of the last record.
-    bool open(std::uint32_t generation, std::uint64_t size, std::uint64_t number, std::string& why);
+    bool open(std::uint32_t generation, std::uint64_t size, std::uint64_t number, std::string& error);
     // Begins the next generation, in which all later changes are.
-    bool rotate(std::string& why);
+    bool rotate(std::string& error);
 
     // Takes room for `bytes` more; false, with the reason in `fault`, where there is none.
     bool reserve(std::size_t bytes);

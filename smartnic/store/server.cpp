@@ -105,7 +105,7 @@ Server::~Server() {
     for (const Arrival& each : arrivals_) ::close(each.socket);
 }
 
-bool Server::open(std::string& why) {
+bool Server::open(std::string& error) {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, settings_.connections + spare_descriptors);
@@ -113,7 +113,7 @@ bool Server::open(std::string& why) {
     }
     if (settings_.folder.empty()) return true;
     disk_ = std::make_unique<Disk>(settings_.folder, settings_.sync, bell_.get());
-    if (!disk_->open(store_, settings_.cut, why)) return false;
+    if (!disk_->open(store_, settings_.cut, error)) return false;
     store_.attach(&disk_->log());
     service_.save = [this](bool wait) { return save(wait); };
     return true;
@@ -416,8 +416,8 @@ void Server::rare() {
     if (busy_) next_rare_ms_ = store_.now_ms();
     turn_out_silent();
     if (disk_ == nullptr) return;
-    std::string why;
-    if (disk_->saved(false, why) && why.empty()) service_.saved_s = store_.now_ms() / 1000;
+    std::string error;
+    if (disk_->saved(false, error) && error.empty()) service_.saved_s = store_.now_ms() / 1000;
     service_.saving = disk_->saving();
     if (disk_->due()) save(false);
 }
@@ -444,12 +444,12 @@ void Server::turn_out_silent() {
 }
 
 std::string Server::save(bool wait) {
-    std::string why;
-    if (!disk_->save(store_, why)) return why;
+    std::string error;
+    if (!disk_->save(store_, error)) return error;
     service_.saving = true;
-    if (wait && disk_->saved(true, why) && why.empty()) service_.saved_s = store_.now_ms() / 1000;
+    if (wait && disk_->saved(true, error) && error.empty()) service_.saved_s = store_.now_ms() / 1000;
     service_.saving = disk_->saving();
-    return why;
+    return error;
 }
 
 std::string Server::clients() const {

@@ -39,7 +39,7 @@ class Server {
     explicit Server(const Settings& settings);
     ~Server();
 
-    bool open(std::string& why);
+    bool open(std::string& error);
     // Takes over a socket that listens, or one whose peer is proved. From any thread.
     void listen(int socket, Protocol protocol);
     void adopt(int socket, Protocol protocol);

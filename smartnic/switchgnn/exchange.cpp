@@ -49,11 +49,11 @@ Endpoint& endpoint_of(void* exchanger) { return static_cast<Exchanger*>(exchange
 
 // Creates a worker with these plans; returns nothing and the reason if they are malformed.
 OFFRAMP_API void* offramp_exchange_open(const offramp_worker_settings* settings, const char* plans, std::size_t size,
-                                        char* why) {
+                                        char* error) {
     std::vector<Plan> read;
     std::string fault;
     if (!read_plans({reinterpret_cast<const std::byte*>(plans), size}, read, fault)) {
-        say(why, fault);
+        say(error, fault);
         return nullptr;
     }
     return new Exchanger(*settings, std::move(read));

@@ -21,10 +21,10 @@ struct offramp_worker_settings {
 
 namespace offramp {
 
-inline constexpr std::size_t why_bytes = 512;
+inline constexpr std::size_t error_bytes = 512;
 
 // Puts a line, or as much of it as there is room for, where the caller reads it.
-inline void say(char* why, const std::string& text) { std::snprintf(why, why_bytes, "%s", text.c_str()); }
+inline void say(char* error, const std::string& text) { std::snprintf(error, error_bytes, "%s", text.c_str()); }
 
 [[nodiscard]] inline switchgnn::Recovery recovery_of(const offramp_worker_settings& settings) {
     return {settings.retry, settings.cap, settings.acks != 0, settings.reupload != 0};

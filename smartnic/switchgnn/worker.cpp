@@ -57,7 +57,7 @@ class Worker {
     }
 
     // Goes on until what began is over, everywhere.
-    offramp_worker_outcome run(std::string& why) {
+    offramp_worker_outcome run(std::string& error) {
         for (;;) {
             Time now = clock_now();
             const auto spoken = speak(now);
@@ -74,7 +74,7 @@ class Worker {
                 progress_ = endpoint_.progress();
                 since_ = now;
             } else if (now - since_ > settings_.limit) {
-                why = endpoint_.state();
+                error = endpoint_.state();
                 return worker_silent;
             }
             if (heard == Link::Outcome::done || spoken == Link::Outcome::done) continue;
@@ -154,11 +154,11 @@ class Worker {
 // A worker on the socket `descriptor`, with `memory` through that: both stay the caller's. Returns nothing and the reason if `plans`
 // are none. It is one thread's at a time.
 OFFRAMP_API void* offramp_worker_open(const offramp_worker_settings* settings, const char* plans, std::size_t size,
-                                      int descriptor, std::byte* memory, char* why) {
+                                      int descriptor, std::byte* memory, char* error) {
     std::vector<Plan> read;
     std::string fault;
     if (!read_plans({reinterpret_cast<const std::byte*>(plans), size}, read, fault)) {
-        say(why, fault);
+        say(error, fault);
         return nullptr;
     }
     std::unique_ptr<Link> link;
@@ -179,10 +179,10 @@ OFFRAMP_API void offramp_worker_begin(void* worker, std::uint32_t plan, std::uin
 }
 
 // Goes on with what began until it is over or a signal comes: an `offramp_worker_outcome`, and why.
-OFFRAMP_API int offramp_worker_run(void* worker, char* why) {
+OFFRAMP_API int offramp_worker_run(void* worker, char* error) {
     std::string said;
     const auto outcome = static_cast<Worker*>(worker)->run(said);
-    say(why, said);
+    say(error, said);
     return outcome;
 }
 

@@ -80,9 +80,9 @@ int main(int count, char** arguments) {
                 for (const auto& each : *list) append(text, each);
             if (in_order)
                 for (const auto& each : out[rank]) append(text, queue::Transfer{each.peer, 0, 0, each.length});
-            std::string why;
-            if (!hosts[rank].endpoint->submit(message, text, hosts[rank].memory, why)) {
-                std::printf("%s\n", why.c_str());
+            std::string error;
+            if (!hosts[rank].endpoint->submit(message, text, hosts[rank].memory, error)) {
+                std::printf("%s\n", error.c_str());
                 return 1;
             }
             ++hosts[rank].unfinished;

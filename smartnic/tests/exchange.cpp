@@ -50,15 +50,15 @@ class Lab {
         file.read(reinterpret_cast<char*>(&count), 4);
         file.read(reinterpret_cast<char*>(&width), 4);
         workers_.resize(count);
-        std::string why;
+        std::string error;
         std::vector<std::vector<Plan>> all;
         for (auto& w : workers_) {
             w.text = take(file);
             w.values = take(file);
             w.expected = take(file);
             w.width = width;
-            if (!read_plans(w.text, w.plans, why)) {
-                std::printf("%s\n", why.c_str());
+            if (!read_plans(w.text, w.plans, error)) {
+                std::printf("%s\n", error.c_str());
                 std::exit(1);
             }
             w.sums.resize(w.expected.size());

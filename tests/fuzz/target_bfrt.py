@@ -30,8 +30,9 @@ _KINDS = {
 _LOCAL = """
     DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) hits;
     action to(PortId_t port) { tm.ucast_egress_port = port; hits.count(); }
-    table t { key = { hdr.h.a: exact; hdr.h.c: ternary; hdr.h.w: lpm; } actions = { to; NoAction; }
+    table t { key = { hdr.h.a: exact; hdr.h.c: ternary; } actions = { to; NoAction; }
               default_action = NoAction; counters = hits; idle_timeout = true; }
+    table longest { key = { hdr.h.a: exact; hdr.h.w: lpm; } actions = { NoAction; } default_action = NoAction; }
     ActionProfile(8) members;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) h;
     ActionSelector(members, h, SelectorMode_t.FAIR, 4, 4) groups;
@@ -44,7 +45,9 @@ _LOCAL = """
 
 def prepare() -> None:
     """Load the program that all cases talk to."""
-    _LOADED.append(load_pushed(tna("t.apply(); chosen.apply(); grow.execute(1);", local=_LOCAL), "fuzz.p4"))
+    _LOADED.append(
+        load_pushed(tna("t.apply(); longest.apply(); chosen.apply(); grow.execute(1);", local=_LOCAL), "fuzz.p4")
+    )
 
 
 def run(rng: random.Random) -> None:

@@ -55,11 +55,11 @@ def random_cluster(
     for i in range(hosts):
         for _ in range(int(random.integers(1, nics + 1))):
             join(f"h{i}", f"s{int(random.integers(0, switches))}")
-    made = Cluster(
+    cluster = Cluster(
         name="random",
         hosts=tuple(ClusterHost(name=f"h{i}", gpus=gpus) for i in range(hosts)),
         switches=tuple(ClusterSwitch(name=f"s{i}", target="plain", ports=64) for i in range(switches)),
         links=tuple(cables),
         routing=routing,
     )
-    return parse_cluster(cluster_text(made), "random.yaml")
+    return parse_cluster(cluster_text(cluster), "random.yaml")

@@ -235,7 +235,7 @@ class Cluster:
 
     Attributes:
         routing: how switches choose among equally short paths (:data:`ROUTINGS`).
-        failures: of links.
+        failures: when links fail and whether they come back.
         origin: the file, for messages.
         places: ``FILE:LINE`` of hosts, switches and links by name; of a link its text.
     """

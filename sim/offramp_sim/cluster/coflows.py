@@ -122,7 +122,7 @@ def completion_s(
     Args:
         coflows: by arrival.
         order: one of :data:`ORDERS`.
-        rate_bps: of every port, each way.
+        rate_bps: what each port carries each way, in bits per second.
         progress: gets the share of coflows that are complete.
 
     Raises:

@@ -273,7 +273,7 @@ class _Chain:
     """The iterations of a job as tasks.
 
     Attributes:
-        delay, load: of each task; -1: it sends nothing.
+        delay, load: each task's computation and the load that it sends; -1: none.
         edges: pairs of tasks, the second of which waits for the first.
     """
 

@@ -107,7 +107,7 @@ class ClusterRun:
 
     Attributes:
         fabric: the network.
-        outcomes: of jobs, by arrival.
+        outcomes: what became of each job, by arrival.
         stretches: what jobs did when.
         contended: how often jobs were simulated together, because their links could not carry all at once.
     """
@@ -150,7 +150,7 @@ class _RunningJob:
     Attributes:
         component: that it is simulated in; None: nobody hinders it.
         since_s, state: when its progress was last known, and that progress.
-        version: of its forecast end; older ones in the calendar do not count.
+        version: number of the valid forecast of its end; the calendar's older ones are ignored.
     """
 
     number: int

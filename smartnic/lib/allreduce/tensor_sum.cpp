@@ -144,10 +144,10 @@ void TensorSum::measure_before(std::uint64_t stop) {
 // --- what comes back -------------------------------------------------------------------------------------------
 
 bool TensorSum::accept(std::uint64_t index, const std::byte* lanes, std::uint16_t exponent, std::uint8_t flags,
-                       std::string& why) {
+                       std::string& error) {
     if (index == 0) {
         from_wire(lanes, shape_.width, lanes_.data());
-        return accept_head(lanes_.data(), exponent, flags, why);
+        return accept_head(lanes_.data(), exponent, flags, error);
     }
     const std::uint64_t packet = index - 1;
     if (packet >= data()) {
@@ -171,17 +171,17 @@ bool TensorSum::accept(std::uint64_t index, const std::byte* lanes, std::uint16_
     return true;
 }
 
-bool TensorSum::accept_head(const std::int32_t* lanes, std::uint16_t exponent, std::uint8_t flags, std::string& why) {
+bool TensorSum::accept_head(const std::int32_t* lanes, std::uint16_t exponent, std::uint8_t flags, std::string& error) {
     const auto word = [&](unsigned rank, unsigned at) { return static_cast<std::uint32_t>(lanes[2 * rank + at]); };
     const unsigned own = shape_.rank;
     for (unsigned rank = 0; rank < shape_.ranks; ++rank) {
         if (word(rank, 0) == word(own, 0) && word(rank, 1) == word(own, 1)) continue;
-        why = name() + ": rank " + std::to_string(rank) + " sums " + described(word(rank, 0), word(rank, 1)) +
+        error = name() + ": rank " + std::to_string(rank) + " sums " + described(word(rank, 0), word(rank, 1)) +
               ", this rank " + described(word(own, 0), word(own, 1));
         return false;
     }
     if (!form_.floating() && exponent > most_bits) {
-        why = name() + ": the head's sum says integers of " + std::to_string(exponent) + " bits";
+        error = name() + ": the head's sum says integers of " + std::to_string(exponent) + " bits";
         return false;
     }
     limbs_ = form_.limbs(exponent);
@@ -194,9 +194,9 @@ bool TensorSum::accept_head(const std::int32_t* lanes, std::uint16_t exponent, s
     return true;
 }
 
-bool TensorSum::finish(std::string& why) {
+bool TensorSum::finish(std::string& error) {
     if (overflow_) {
-        why = name() + ": the sum of element " + std::to_string(*overflow_) + " does not fit " +
+        error = name() + ": the sum of element " + std::to_string(*overflow_) + " does not fit " +
               name_of_type(static_cast<unsigned>(tensor_.type));
         return false;
     }

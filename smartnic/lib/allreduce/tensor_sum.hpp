@@ -51,13 +51,13 @@ class TensorSum {
     // Takes the sum of a chunk, each once, the head before all others; returns false and the reason if the ranks sum different
     // tensors.
     [[nodiscard]] bool accept(std::uint64_t index, const std::byte* lanes, std::uint16_t exponent, std::uint8_t flags,
-                              std::string& why);
+                              std::string& error);
     // Finishes once all sums are here; returns false and the reason if the type cannot hold a sum.
-    [[nodiscard]] bool finish(std::string& why);
+    [[nodiscard]] bool finish(std::string& error);
 
   private:
     void write_head(std::int32_t* lanes, std::uint16_t& exponent, std::uint8_t& flags);
-    bool accept_head(const std::int32_t* lanes, std::uint16_t exponent, std::uint8_t flags, std::string& why);
+    bool accept_head(const std::int32_t* lanes, std::uint16_t exponent, std::uint8_t flags, std::string& error);
     bool write_data(std::uint64_t packet, std::int32_t* lanes);
     const std::int64_t* whole_numbers(std::uint64_t chunk);
     void store(std::uint64_t chunk);

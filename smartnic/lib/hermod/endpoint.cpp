@@ -11,13 +11,13 @@ constexpr std::uint32_t most_transfers = 1 << 16;
 
 }  // namespace
 
-bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::string& why) {
+bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::string& error) {
     queue::Coflow asked{};
     if (message.size() >= sizeof asked) asked = load<queue::Coflow>(message.data());
     const std::uint64_t transfers = std::uint64_t{asked.outgoing} + asked.incoming + asked.pieces;
     if (message.size() < sizeof asked || asked.keys > most_keys || transfers > most_transfers || asked.dscp > 63 ||
         message.size() != sizeof asked + 8 * asked.keys + transfers * sizeof(queue::Transfer)) {
-        why = "coflow: no request";
+        error = "coflow: no request";
         return false;
     }
     auto coflow = std::make_unique<Coflow>();
@@ -28,7 +28,7 @@ bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::st
     coflow->dscp = asked.dscp;
     coflow->place = asked.priority;
     coflow->request = request;
-    if (!take(asked, at, memory, *coflow, why)) {
+    if (!take(asked, at, memory, *coflow, error)) {
         std::erase_if(out_, [&](const auto& each) { return each.second.coflow == coflow.get(); });
         std::erase_if(in_, [&](const auto& each) { return each.second.coflow == coflow.get(); });
         return false;
@@ -42,7 +42,7 @@ bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::st
     return true;
 }
 
-bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory, Coflow& coflow, std::string& why) {
+bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory, Coflow& coflow, std::string& error) {
     std::map<std::uint32_t, std::uint64_t> cut;  // up to where the pieces of each peer go
     for (std::uint32_t i = 0; i < asked.outgoing + asked.incoming; ++i, at += sizeof(queue::Transfer)) {
         const auto transfer = load<queue::Transfer>(at);
@@ -50,7 +50,7 @@ bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory
         const bool out = i < asked.outgoing;
         if (transfer.peer >= ranks_.size() || transfer.peer == rank_ || transfer.length == 0 ||
             !inside(transfer.offset, transfer.length, memory.size()) || (out ? out_.count(route) : in_.count(route))) {
-            why = "coflow: a peer that is none, memory that is not shared, or a message number in use";
+            error = "coflow: a peer that is none, memory that is not shared, or a message number in use";
             return false;
         }
         std::byte* data = memory.data() + transfer.offset;
@@ -72,7 +72,7 @@ bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory
         const std::uint64_t size = known ? found->second.size : 0, stop = piece.offset + piece.length;
         if (!known || piece.length == 0 || piece.offset != cut[piece.peer] || piece.length > size - piece.offset ||
             (stop % cell != 0 && stop != size)) {
-            why = "coflow: pieces that are not the transfers, or do not end at multiples of 1408";
+            error = "coflow: pieces that are not the transfers, or do not end at multiples of 1408";
             return false;
         }
         cut[piece.peer] = stop;
@@ -80,7 +80,7 @@ bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory
     }
     for (auto& [route, outgoing] : out_)
         if (outgoing.coflow == &coflow && coflow.in_order && cut[route.first] != outgoing.size) {
-            why = "coflow: its pieces are not its transfers";
+            error = "coflow: its pieces are not its transfers";
             return false;
         }
     return true;

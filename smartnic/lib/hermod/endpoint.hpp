@@ -29,7 +29,7 @@ class Endpoint {
         : rank_(rank), ranks_(std::move(ranks)), control_dscp_(control_dscp), retry_(retry) {}
 
     // Begins a request; returns false and the reason if it makes no sense in this memory.
-    bool submit(std::uint64_t request, Bytes message, Room memory, std::string& why);
+    bool submit(std::uint64_t request, Bytes message, Room memory, std::string& error);
     void incoming(Bytes frame);
     // Writes the next frame, at most `frame_bytes` long, and says its class; 0 where there is none.
     [[nodiscard]] std::size_t outgoing(std::byte* frame, unsigned& place);
@@ -50,7 +50,7 @@ class Endpoint {
         bool idle;
     };
 
-    bool take(const queue::Coflow& asked, const std::byte* numbers, Room memory, Coflow& coflow, std::string& why);
+    bool take(const queue::Coflow& asked, const std::byte* numbers, Room memory, Coflow& coflow, std::string& error);
     void take_data(const Packet& packet);
     void take_ready(const Packet& packet);
     void take_done(const Packet& packet);

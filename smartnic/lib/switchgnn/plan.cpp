@@ -112,11 +112,11 @@ void find_alone(Plan& plan) {
     }
 }
 
-bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
+bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& error) {
     Reader reader(text);
     std::uint32_t first = 0, count = 0;
     if (!reader.number(first) || first != plan_magic || !reader.number(count) || count > most_plans) {
-        why = "plans: not what offramp.switchgnn writes";
+        error = "plans: not what offramp.switchgnn writes";
         return false;
     }
     plans.assign(count, {});
@@ -127,7 +127,7 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
                           reader.number(plan.segments);
         if (!head || plan.chunks < 1 || plan.chunks > most_chunks || plan.segments < 1 ||
             plan.segments > most_segments || blocks > most_blocks) {
-            why = "plans: a header of numbers that cannot be";
+            error = "plans: a header of numbers that cannot be";
             return false;
         }
         for (std::uint32_t b = 0; b < blocks; ++b) {
@@ -139,19 +139,19 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
                                &block.reader_indptr, &block.reader_locals})
                 read = read && reader.list(*list);
             if (!read || !whole(block, id, plan.boundary, plan.chunks)) {
-                why = "plans: block " + std::to_string(b) + " is cut off or does not fit together";
+                error = "plans: block " + std::to_string(b) + " is cut off or does not fit together";
                 return false;
             }
             rows += block.rows.size();
             plan.blocks.push_back(std::move(block));
         }
         if (plan.boundary > rows) {
-            why = "plans: " + std::to_string(plan.boundary) + " rows, of which blocks have " + std::to_string(rows);
+            error = "plans: " + std::to_string(plan.boundary) + " rows, of which blocks have " + std::to_string(rows);
             return false;
         }
     }
     if (!reader.empty()) {
-        why = "plans: bytes behind their end";
+        error = "plans: bytes behind their end";
         return false;
     }
     return true;

@@ -73,6 +73,6 @@ struct Plan {
 void find_alone(Plan& plan);
 
 // Reads plans; returns false and the reason if they are malformed.
-[[nodiscard]] bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why);
+[[nodiscard]] bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& error);
 
 }  // namespace offramp::switchgnn

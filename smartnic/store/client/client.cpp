@@ -13,7 +13,7 @@
 #include "client/dial.hpp"
 #include "numbers.hpp"
 #include "offramp.h"
-#include "why.hpp"
+#include "error_text.hpp"
 
 using namespace offramp::store;
 
@@ -86,18 +86,18 @@ struct offramp_client {
     std::deque<Waiting> waiting;
     std::size_t pending = 0;
 
-    int lost(const std::string& reason, char* why) {
+    int lost(const std::string& reason, char* error) {
         if (fault.empty()) fault = address + ": " + reason + "; " + std::to_string(pending) + " requests have no answer";
-        tell(why, fault);
+        tell(error, fault);
         return -1;
     }
 
-    int send(char* why) {
+    int send(char* error) {
         while (sent < out.size()) {
             const ssize_t count = ::send(socket.get(), out.data() + sent, out.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
             if (count < 0 && errno == EINTR) continue;
             if (count < 0 && errno == EAGAIN) return 0;
-            if (count < 0) return lost(std::strerror(errno), why);
+            if (count < 0) return lost(std::strerror(errno), error);
             sent += static_cast<std::size_t>(count);
         }
         out.clear();
@@ -106,7 +106,7 @@ struct offramp_client {
     }
 
     // Takes what has come; 1 if there was something, 0 if not.
-    int receive(char* why) {
+    int receive(char* error) {
         if (begin > 0 && (begin == end || in.size() - end < read_bytes)) {
             std::memmove(in.data(), in.data() + begin, end - begin);
             end -= begin;
@@ -115,7 +115,7 @@ struct offramp_client {
         if (in.size() - end < read_bytes) in.resize(std::max(end + read_bytes, in.size() * 2));
         const ssize_t count = ::recv(socket.get(), in.data() + end, in.size() - end, MSG_DONTWAIT);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
-        if (count <= 0) return lost(count == 0 ? "the server is gone" : std::strerror(errno), why);
+        if (count <= 0) return lost(count == 0 ? "the server is gone" : std::strerror(errno), error);
         end += static_cast<std::size_t>(count);
         return 1;
     }
@@ -123,11 +123,11 @@ struct offramp_client {
     [[nodiscard]] std::string_view received() const { return {in.data() + begin, end - begin}; }
 
     // Takes an answer out; returns 1, 0 if none is complete, or -1 if it is malformed.
-    int take(offramp_answer& to, char* why) {
+    int take(offramp_answer& to, char* error) {
         Answer answer;
         const std::size_t used = begin == end ? not_whole : parse_answer(received(), answer);
         if (used == not_whole) return 0;
-        if (used == no_answer || waiting.empty()) return lost("it answers something else than redis' protocol", why);
+        if (used == no_answer || waiting.empty()) return lost("it answers something else than redis' protocol", error);
         Waiting& first = waiting.front();
         to = {first.tag++, status_of(answer, first.operation), 0, answer.integer, answer.content.data(), answer.content.size()};
         if (--first.count == 0) waiting.pop_front();
@@ -145,8 +145,8 @@ bool show_password(offramp_client& client, const std::string& password, std::str
     client.waiting.push_back({0, encoded, 1});
     client.pending = 1;
     offramp_answer answer{};
-    char why[OFFRAMP_WHY];
-    if (client.send(why) != 0 || offramp_wait(&client, static_cast<int>(usual_timeout_ms), why) != 1 || client.take(answer, why) != 1)
+    char error[OFFRAMP_ERROR_BYTES];
+    if (client.send(error) != 0 || offramp_wait(&client, static_cast<int>(usual_timeout_ms), error) != 1 || client.take(answer, error) != 1)
         return reason = "no answer to the password", false;
     if (answer.status == OFFRAMP_OK) return true;
     reason.assign(answer.value, answer.length);
@@ -155,7 +155,7 @@ bool show_password(offramp_client& client, const std::string& password, std::str
 
 }  // namespace
 
-offramp_client* offramp_connect(const char* address, const offramp_client_settings* given, char* why) {
+offramp_client* offramp_connect(const char* address, const offramp_client_settings* given, char* error) {
     offramp_client_settings settings{};
     if (given != nullptr) std::memcpy(&settings, given, std::min<std::size_t>(given->size, sizeof settings));
     const int timeout_ms = static_cast<int>(settings.timeout_ms == 0 ? usual_timeout_ms : settings.timeout_ms);
@@ -164,16 +164,16 @@ offramp_client* offramp_connect(const char* address, const offramp_client_settin
         const char* file = settings.token_file != nullptr ? settings.token_file : std::getenv("OFFRAMP_TOKEN_FILE");
         auto made = std::make_unique<offramp_client>();
         made->address = address;
-        if (settings.password == nullptr && file != nullptr && !read_token(file, token, reason)) return tell(why, reason), nullptr;
+        if (settings.password == nullptr && file != nullptr && !read_token(file, token, reason)) return tell(error, reason), nullptr;
         made->socket = dial(address, timeout_ms, reason);
         if (reason.empty() && settings.password == nullptr) greet(made->socket.get(), token, reason);
         if (reason.empty()) {
             ::fcntl(made->socket.get(), F_SETFL, ::fcntl(made->socket.get(), F_GETFL) | O_NONBLOCK);
             if (settings.password == nullptr || show_password(*made, settings.password, reason)) return made.release();
         }
-        tell(why, made->address + ": " + reason);
+        tell(error, made->address + ": " + reason);
     } catch (const std::exception& fault) {
-        tell(why, fault.what());
+        tell(error, fault.what());
     }
     return nullptr;
 }
@@ -187,54 +187,54 @@ offramp_client* offramp_client_of(int socket, const char* name) {
     return made;
 }
 
-int offramp_submit(offramp_client* client, const offramp_request* requests, size_t count, char* why) {
-    if (!client->fault.empty()) return tell(why, client->fault), -1;
+int offramp_submit(offramp_client* client, const offramp_request* requests, size_t count, char* error) {
+    if (!client->fault.empty()) return tell(error, client->fault), -1;
     for (std::size_t i = 0; i < count; ++i) {
         if (!encode(client->out, requests[i])) {
-            tell(why, "request " + std::to_string(i) + ": no operation " + std::to_string(requests[i].operation));
+            tell(error, "request " + std::to_string(i) + ": no operation " + std::to_string(requests[i].operation));
             return -2;
         }
         client->waiting.push_back({requests[i].tag, requests[i].operation, 1});
         ++client->pending;
     }
-    return client->send(why);
+    return client->send(error);
 }
 
-int offramp_submit_encoded(offramp_client* client, const char* commands, size_t length, size_t count, uint64_t first, char* why) {
-    if (!client->fault.empty()) return tell(why, client->fault), -1;
+int offramp_submit_encoded(offramp_client* client, const char* commands, size_t length, size_t count, uint64_t first, char* error) {
+    if (!client->fault.empty()) return tell(error, client->fault), -1;
     if (count == 0) return 0;
     client->out.append(commands, length);
     client->waiting.push_back({first, encoded, static_cast<std::uint32_t>(count)});
     client->pending += count;
-    return client->send(why);
+    return client->send(error);
 }
 
-int64_t offramp_poll(offramp_client* client, offramp_answer* answers, size_t room, char* why) {
-    if (client->send(why) != 0 && client->begin == client->end) return -1;
+int64_t offramp_poll(offramp_client* client, offramp_answer* answers, size_t room, char* error) {
+    if (client->send(error) != 0 && client->begin == client->end) return -1;
     std::int64_t taken = 0;
     bool looked = false;
     while (static_cast<std::size_t>(taken) < room) {
-        const int found = client->take(answers[taken], why);
+        const int found = client->take(answers[taken], error);
         if (found < 0) return taken > 0 ? taken : -1;
         taken += found;
         if (found == 1) continue;
         // Answers that were taken point into the buffer, which receiving moves.
         if (looked || taken > 0) break;
         looked = true;
-        if (client->receive(why) < 0) return -1;
+        if (client->receive(error) < 0) return -1;
     }
     return taken;
 }
 
-int offramp_wait(offramp_client* client, int timeout_ms, char* why) {
+int offramp_wait(offramp_client* client, int timeout_ms, char* error) {
     Answer answer;
     while (true) {
-        if (client->send(why) != 0) return -1;
+        if (client->send(error) != 0) return -1;
         if (client->begin != client->end && parse_answer(client->received(), answer) != not_whole) return 1;
         pollfd one{client->socket.get(), static_cast<short>(POLLIN | (client->out.empty() ? 0 : POLLOUT)), 0};
         const int ready = ::poll(&one, 1, timeout_ms);
         if (ready == 0) return 0;
-        if (ready > 0 && (one.revents & ~POLLOUT) != 0 && client->receive(why) < 0) return -1;
+        if (ready > 0 && (one.revents & ~POLLOUT) != 0 && client->receive(error) < 0) return -1;
     }
 }
 

@@ -62,76 +62,76 @@ std::string proof(const std::string& token, std::string_view label, std::string_
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-Descriptor dial_unix(const std::string& path, int timeout_ms, std::string& why) {
+Descriptor dial_unix(const std::string& path, int timeout_ms, std::string& error) {
     sockaddr_un place{};
     place.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof place.sun_path) return why = "expected a path of 1 to 107 bytes", Descriptor();
+    if (path.empty() || path.size() >= sizeof place.sun_path) return error = "expected a path of 1 to 107 bytes", Descriptor();
     std::memcpy(place.sun_path, path.c_str(), path.size() + 1);
     Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     limit(socket.get(), timeout_ms);
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&place), sizeof place) != 0) return why = std::strerror(errno), Descriptor();
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&place), sizeof place) != 0) return error = std::strerror(errno), Descriptor();
     return socket;
 }
 
 }  // namespace
 
-Descriptor dial(const std::string& address, int timeout_ms, std::string& why) {
-    if (address.starts_with("unix:")) return dial_unix(address.substr(5), timeout_ms, why);
+Descriptor dial(const std::string& address, int timeout_ms, std::string& error) {
+    if (address.starts_with("unix:")) return dial_unix(address.substr(5), timeout_ms, error);
     const std::size_t colon = address.rfind(':');
-    if (colon == std::string::npos || colon == 0) return why = "expected HOST:PORT, [IPV6]:PORT or unix:PATH", Descriptor();
+    if (colon == std::string::npos || colon == 0) return error = "expected HOST:PORT, [IPV6]:PORT or unix:PATH", Descriptor();
     std::string host = address.substr(0, colon);
     if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
     if (const int fault = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found); fault != 0)
-        return why = ::gai_strerror(fault), Descriptor();
+        return error = ::gai_strerror(fault), Descriptor();
     Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     limit(socket.get(), timeout_ms);
     const bool done = ::connect(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
-    if (!done) why = errno == EINPROGRESS ? "no answer in time" : std::strerror(errno);
+    if (!done) error = errno == EINPROGRESS ? "no answer in time" : std::strerror(errno);
     ::freeaddrinfo(found);
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return done ? std::move(socket) : Descriptor();
 }
 
-bool greet(int socket, const std::string& token, std::string& why) {
+bool greet(int socket, const std::string& token, std::string& error) {
     std::string challenge(magic.size() + 1 + nonce_bytes, '\0'), verdict(1 + nonce_bytes, '\0'), header(4, '\0');
-    if (!read_all(socket, challenge.data(), challenge.size())) return why = "it closed the connection before it answered", false;
-    if (!challenge.starts_with(magic)) return why = "it does not speak Offramp's handshake", false;
-    if (challenge[magic.size()] != 0 && token.empty()) return why = "it asks for a token; none was given", false;
+    if (!read_all(socket, challenge.data(), challenge.size())) return error = "it closed the connection before it answered", false;
+    if (!challenge.starts_with(magic)) return error = "it does not speak Offramp's handshake", false;
+    if (challenge[magic.size()] != 0 && token.empty()) return error = "it asks for a token; none was given", false;
     const std::string theirs = challenge.substr(magic.size() + 1);
     std::string ours(nonce_bytes, '\0');
-    if (::getrandom(ours.data(), ours.size(), 0) != static_cast<ssize_t>(ours.size())) return why = "no random numbers", false;
+    if (::getrandom(ours.data(), ours.size(), 0) != static_cast<ssize_t>(ours.size())) return error = "no random numbers", false;
     if (!write_all(socket, ours + (token.empty() ? std::string(nonce_bytes, '\0') : proof(token, "client", theirs, ours))) ||
         !read_all(socket, verdict.data(), verdict.size()))
-        return why = "it closed the connection before it answered", false;
-    if (verdict[0] != 1) return why = "it does not accept the token that was given", false;
-    if (!token.empty() && verdict.substr(1) != proof(token, "server", theirs, ours)) return why = "it does not have the token that was given", false;
+        return error = "it closed the connection before it answered", false;
+    if (verdict[0] != 1) return error = "it does not accept the token that was given", false;
+    if (!token.empty() && verdict.substr(1) != proof(token, "server", theirs, ours)) return error = "it does not have the token that was given", false;
     const std::string greeting = R"({"store": 1})";
     if (!write_all(socket, big_endian(greeting.size()) + greeting) || !read_all(socket, header.data(), header.size()))
-        return why = "it closed the connection before it answered", false;
+        return error = "it closed the connection before it answered", false;
     std::uint32_t length;
     std::memcpy(&length, header.data(), sizeof length);
     std::string answer(__builtin_bswap32(length), '\0');
-    if (answer.size() > most_answer || !read_all(socket, answer.data(), answer.size())) return why = "it closed the connection before it answered", false;
-    if (answer.find("\"error\"") != std::string::npos) return why = "it refuses: " + answer, false;
+    if (answer.size() > most_answer || !read_all(socket, answer.data(), answer.size())) return error = "it closed the connection before it answered", false;
+    if (answer.find("\"error\"") != std::string::npos) return error = "it refuses: " + answer, false;
     return true;
 }
 
-bool read_token(const std::string& path, std::string& token, std::string& why) {
+bool read_token(const std::string& path, std::string& token, std::string& error) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat about {};
-    if (file.get() < 0 || ::fstat(file.get(), &about) != 0) return why = path + ": " + std::strerror(errno), false;
+    if (file.get() < 0 || ::fstat(file.get(), &about) != 0) return error = path + ": " + std::strerror(errno), false;
     if (!S_ISREG(about.st_mode) || (about.st_uid != ::geteuid() && about.st_uid != 0) || (about.st_mode & 077) != 0)
-        return why = path + ": expected a file of yours that nobody else may open (mode 0600)", false;
+        return error = path + ": expected a file of yours that nobody else may open (mode 0600)", false;
     token.assign(most_token + 2, '\0');
     const ssize_t count = ::read(file.get(), token.data(), token.size());
     token.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     const char* space = " \t\r\n\v\f";
     token.erase(token.find_last_not_of(space) + 1);
     token.erase(0, token.find_first_not_of(space));
-    if (token.size() < 16 || token.size() > most_token) return why = path + ": expected a token of 16 to 4096 bytes", false;
+    if (token.size() < 16 || token.size() > most_token) return error = path + ": expected a token of 16 to 4096 bytes", false;
     return true;
 }
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 int main(int count, char **words) {
-    char why[OFFRAMP_WHY];
+    char error[OFFRAMP_ERROR_BYTES];
     if (count < 3) return fputs("expected ADDRESS WORD...\n", stderr), 2;
-    offramp_client *client = offramp_connect(words[1], NULL, why);
-    if (client == NULL) return fprintf(stderr, "%s\n", why), 1;
+    offramp_client *client = offramp_connect(words[1], NULL, error);
+    if (client == NULL) return fprintf(stderr, "%s\n", error), 1;
 
     const size_t requests = (size_t)count - 2;
     offramp_request *request = calloc(requests, sizeof *request);
@@ -20,12 +20,12 @@ int main(int count, char **words) {
         request[i].key_length = strlen(words[i + 2]);
         request[i].number = 1;
     }
-    int status = offramp_submit(client, request, requests, why);
+    int status = offramp_submit(client, request, requests, error);
     while (status >= 0 && offramp_pending(client) > 0) {
         offramp_answer answer[16];
-        status = offramp_wait(client, 5000, why);
+        status = offramp_wait(client, 5000, error);
         if (status == 0) return fputs("no answer in five seconds\n", stderr), 1;
-        const int64_t taken = status < 0 ? -1 : offramp_poll(client, answer, 16, why);
+        const int64_t taken = status < 0 ? -1 : offramp_poll(client, answer, 16, error);
         for (int64_t i = 0; i < taken; ++i) {
             if (answer[i].status == OFFRAMP_ERROR)
                 printf("%s: %.*s\n", words[answer[i].tag + 2], (int)answer[i].length, answer[i].value);
@@ -34,7 +34,7 @@ int main(int count, char **words) {
         }
         if (taken < 0) status = -1;
     }
-    if (status < 0) fprintf(stderr, "%s\n", why);
+    if (status < 0) fprintf(stderr, "%s\n", error);
     offramp_close(client);
     free(request);
     return status < 0;

@@ -16,17 +16,17 @@ import (
 	"unsafe"
 )
 
-func fail(why *C.char) {
-	fmt.Fprintln(os.Stderr, C.GoString(why))
+func fail(message *C.char) {
+	fmt.Fprintln(os.Stderr, C.GoString(message))
 	os.Exit(1)
 }
 
 func main() {
-	why := (*C.char)(C.malloc(C.OFFRAMP_WHY))
+	message := (*C.char)(C.malloc(C.OFFRAMP_ERROR_BYTES))
 	words := os.Args[2:]
-	client := C.offramp_connect(C.CString(os.Args[1]), nil, why)
+	client := C.offramp_connect(C.CString(os.Args[1]), nil, message)
 	if client == nil {
-		fail(why)
+		fail(message)
 	}
 	defer C.offramp_close(client)
 
@@ -38,17 +38,17 @@ func main() {
 		requests[i] = C.offramp_request{tag: C.uint64_t(i), operation: C.OFFRAMP_INCR, number: 1}
 		requests[i].key, requests[i].key_length = C.CString(word), C.size_t(len(word))
 	}
-	if C.offramp_submit(client, &requests[0], C.size_t(len(words)), why) != 0 {
-		fail(why)
+	if C.offramp_submit(client, &requests[0], C.size_t(len(words)), message) != 0 {
+		fail(message)
 	}
 	answers := make([]C.offramp_answer, 16)
 	for C.offramp_pending(client) > 0 {
-		if C.offramp_wait(client, 5000, why) != 1 {
-			fail(why)
+		if C.offramp_wait(client, 5000, message) != 1 {
+			fail(message)
 		}
-		count := C.offramp_poll(client, &answers[0], 16, why)
+		count := C.offramp_poll(client, &answers[0], 16, message)
 		if count < 0 {
-			fail(why)
+			fail(message)
 		}
 		for _, answer := range answers[:count] {
 			fmt.Println(words[answer.tag], answer.number)

@@ -2,7 +2,7 @@
 /* libofframp: the key-value store as a server in this process, as a client, and plug-ins that bring functions.
  *
  * Every structure begins with its size in bytes, by which the library knows which fields the caller knows: fields are added
- * at the end, and what is not there is 0. Functions say what went wrong in `why`, a line of at most OFFRAMP_WHY bytes. */
+ * at the end, and what is not there is 0. Functions say what went wrong in `error`, a line of at most OFFRAMP_ERROR_BYTES bytes. */
 #ifndef OFFRAMP_H
 #define OFFRAMP_H
 
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #define OFFRAMP_ABI 1
-#define OFFRAMP_WHY 256
+#define OFFRAMP_ERROR_BYTES 256
 #define OFFRAMP_API __attribute__((visibility("default")))
 
 /* The version of this interface that the library has: OFFRAMP_ABI of its header. It has all earlier ones, too. */
@@ -42,7 +42,7 @@ typedef struct offramp_server_settings {
 } offramp_server_settings;
 
 /* Fills a store from its folder; NULL, with the reason. */
-OFFRAMP_API offramp_server *offramp_server_open(const offramp_server_settings *settings, char *why);
+OFFRAMP_API offramp_server *offramp_server_open(const offramp_server_settings *settings, char *error);
 /* Takes over a socket that listens. From any thread. */
 OFFRAMP_API void offramp_server_listen(offramp_server *server, int socket, int protocol);
 /* Takes over a connection whose peer has been proved already. From any thread. */
@@ -104,17 +104,17 @@ typedef struct offramp_answer {
 } offramp_answer;
 
 /* NULL, with the reason. `settings` may be NULL. */
-OFFRAMP_API offramp_client *offramp_connect(const char *address, const offramp_client_settings *settings, char *why);
+OFFRAMP_API offramp_client *offramp_connect(const char *address, const offramp_client_settings *settings, char *error);
 /* A client of a connection whose greeting is done, which becomes the client's; `name` is for messages. */
 OFFRAMP_API offramp_client *offramp_client_of(int socket, const char *name);
 /* Queues requests and sends what the connection takes; answers come in their order. -1, with the reason: it is lost. */
-OFFRAMP_API int offramp_submit(offramp_client *client, const offramp_request *requests, size_t count, char *why);
+OFFRAMP_API int offramp_submit(offramp_client *client, const offramp_request *requests, size_t count, char *error);
 /* The same for `count` commands of redis' protocol in `length` bytes, with tags from `first` on. */
-OFFRAMP_API int offramp_submit_encoded(offramp_client *client, const char *commands, size_t length, size_t count, uint64_t first, char *why);
+OFFRAMP_API int offramp_submit_encoded(offramp_client *client, const char *commands, size_t length, size_t count, uint64_t first, char *error);
 /* Answers that have come, at most `room`; does not wait. -1, with the reason: the connection is lost. */
-OFFRAMP_API int64_t offramp_poll(offramp_client *client, offramp_answer *answers, size_t room, char *why);
+OFFRAMP_API int64_t offramp_poll(offramp_client *client, offramp_answer *answers, size_t room, char *error);
 /* Waits until answers have come: 1; 0 after `timeout_ms`, negative for ever; -1, with the reason: the connection is lost. */
-OFFRAMP_API int offramp_wait(offramp_client *client, int timeout_ms, char *why);
+OFFRAMP_API int offramp_wait(offramp_client *client, int timeout_ms, char *error);
 /* For an event loop: poll it for reading, and for writing while offramp_unsent is not 0; then call offramp_poll. */
 OFFRAMP_API int offramp_descriptor(const offramp_client *client);
 OFFRAMP_API size_t offramp_unsent(const offramp_client *client);

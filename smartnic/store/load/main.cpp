@@ -48,8 +48,8 @@ struct Link {
     std::deque<Waiting> waiting;
 };
 
-[[noreturn]] void fail(const std::string& why) {
-    std::fprintf(stderr, "offramp-store-load: %s\n", why.c_str());
+[[noreturn]] void fail(const std::string& error) {
+    std::fprintf(stderr, "offramp-store-load: %s\n", error.c_str());
     std::exit(2);
 }
 
@@ -61,9 +61,9 @@ class Load {
     void connect(const std::string& address, std::size_t count, const char* password) {
         for (std::size_t i = 0; i < count; ++i) {
             auto link = std::make_unique<Link>();
-            std::string why;
-            link->socket = offramp::store::dial(address, 10'000, why);
-            if (!why.empty()) fail(address + ": " + why);
+            std::string error;
+            link->socket = offramp::store::dial(address, 10'000, error);
+            if (!error.empty()) fail(address + ": " + error);
             if (password != nullptr) prove(*link, password);
             ::fcntl(link->socket.get(), F_SETFL, O_NONBLOCK);
             epoll_event event{};

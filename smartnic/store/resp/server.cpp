@@ -56,8 +56,8 @@ void describe_command(Call& call, const Command& command) {
 
 void start_saving(Call& call, bool wait, const char* done) {
     if (!call.service.save) return call.out.error("ERR there is no folder to save to");
-    const std::string why = call.service.save(wait);
-    why.empty() ? call.out.simple(done) : call.out.error("ERR " + why);
+    const std::string error = call.service.save(wait);
+    error.empty() ? call.out.simple(done) : call.out.error("ERR " + error);
 }
 
 }  // namespace

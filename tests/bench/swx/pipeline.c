@@ -20,8 +20,8 @@
 
 enum { rounds = 1000, descriptors = 1024 };
 
-static void fail(const char *what, const char *why) {
-    fprintf(stderr, "%s: %s\n", what, why);
+static void fail(const char *what, const char *error) {
+    fprintf(stderr, "%s: %s\n", what, error);
     exit(1);
 }
 

@@ -85,7 +85,7 @@ struct SoakJob {
 };
 struct SoakResult {
     I64 verdict, frames, ticks, rounds;
-    char why[240];
+    char error[240];
 };
 }
 
@@ -234,8 +234,8 @@ class Run {
     void prepare(I64 index) {
         const SoakWorker& told = job_.workers[index];
         Worker& w = workers_[static_cast<std::size_t>(index)];
-        std::string why;
-        if (!read_plans({told.plans, static_cast<std::size_t>(told.plans_size)}, w.plans, why)) std::abort();
+        std::string error;
+        if (!read_plans({told.plans, static_cast<std::size_t>(told.plans_size)}, w.plans, error)) std::abort();
         const std::int32_t* rows = told.rows;
         std::uint64_t cells = 0;
         for (const auto& plan : w.plans) {
@@ -320,7 +320,7 @@ class Run {
         if (w.done || !w.endpoint->finished() || w.endpoint->waiting()) return;
         if (w.number > 0 && !exact(index)) {
             result.verdict = wrong;
-            std::snprintf(result.why, sizeof result.why, "worker %zu: wrong sums in exchange %d", index, w.number);
+            std::snprintf(result.error, sizeof result.error, "worker %zu: wrong sums in exchange %d", index, w.number);
             return;
         }
         ++settled_;
@@ -403,7 +403,7 @@ class Run {
         result.verdict = hung;
         for (std::size_t i = 0; i < workers_.size(); ++i)
             if (!workers_[i].done)
-                std::snprintf(result.why, sizeof result.why, "worker %zu: nothing moves in %s", i,
+                std::snprintf(result.error, sizeof result.error, "worker %zu: nothing moves in %s", i,
                               workers_[i].endpoint->state().c_str());
     }
 
@@ -415,7 +415,7 @@ class Run {
             result.rounds = static_cast<I64>(stats.rounds);
             if (result.verdict == right && stats.foreign + stats.truncated + stats.rejected != 0) {
                 result.verdict = refused;
-                std::snprintf(result.why, sizeof result.why, "foreign %lu, truncated %lu, rejected %lu",
+                std::snprintf(result.error, sizeof result.error, "foreign %lu, truncated %lu, rejected %lu",
                               static_cast<unsigned long>(stats.foreign), static_cast<unsigned long>(stats.truncated),
                               static_cast<unsigned long>(stats.rejected));
             }
@@ -424,7 +424,7 @@ class Run {
             const SoakSwitch& s = job_.switches[i];
             if (std::any_of(s.open, s.open + s.open_bytes, [](std::byte b) { return b != std::byte{0}; })) {
                 result.verdict = leaked;
-                std::snprintf(result.why, sizeof result.why, "switch %ld: an aggregator stayed open", static_cast<long>(i));
+                std::snprintf(result.error, sizeof result.error, "switch %ld: an aggregator stayed open", static_cast<long>(i));
             }
         }
     }

@@ -19,7 +19,7 @@ _SELECTORS: Final = frozenset({"action_selector", "ActionSelector"})
 
 
 def check_target(program: ir.Program) -> None:
-    """Whether the back end for the program's architecture takes its tables; those never applied do not count.
+    """Check that the back end for the program's architecture takes the tables that are applied.
 
     Raises:
         P4Error: it does not.

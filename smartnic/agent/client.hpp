@@ -14,7 +14,7 @@ namespace offramp {
 
 struct Control::Client {
     Descriptor socket;
-    std::vector<std::byte> heard;
+    std::vector<std::byte> received;
     std::deque<Descriptor> descriptors;
     std::vector<std::shared_ptr<Region>> regions;
     std::vector<std::pair<std::shared_ptr<Queue>, Core*>> queues;

@@ -44,12 +44,12 @@ bool Coflows::submit(std::uint64_t request, Bytes message, const Region& region,
 
 bool Coflows::poll(hermod::Time now) {
     const auto lost = [this] { return loss_ > 0 && std::uniform_real_distribution<>()(random_) < loss_; };
-    const std::size_t heard = lane_.receive([&](Bytes frame) {
+    const std::size_t received = lane_.receive([&](Bytes frame) {
         if (!lost()) endpoint_.incoming(frame);
     });
     endpoint_.tick(now);
     // No more wait than a burst: a more urgent coflow overtakes what has not been handed to the port.
-    bool made = false;
+    bool sent = false;
     while (lane_.waiting() < Lane::burst) {
         std::size_t length = 0;
         lane_.queue([&](Room to) {
@@ -58,9 +58,9 @@ bool Coflows::poll(hermod::Time now) {
             return Lane::Made{length, place};
         });
         if (length == 0) break;
-        made = true;
+        sent = true;
     }
-    return lane_.flush() > 0 || made || heard > 0;
+    return lane_.flush() > 0 || sent || received > 0;
 }
 
 }  // namespace offramp

@@ -46,14 +46,14 @@ std::uint32_t adler32(const rte_mbuf* at, std::size_t length) {
 }  // namespace
 
 std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, unsigned cores, std::string& error) {
-    const int found = name.empty() ? (rte_compressdev_count() > 0 ? 0 : -1) : rte_compressdev_get_dev_id(name.c_str());
-    if (found < 0) {
+    const int number = name.empty() ? (rte_compressdev_count() > 0 ? 0 : -1) : rte_compressdev_get_dev_id(name.c_str());
+    if (number < 0) {
         error = "compression device " + (name.empty() ? "of any name" : name) +
               ": not found; install librte-compress-zlib23 or librte-compress-isal23";
         return nullptr;
     }
     std::unique_ptr<CompressDevice> device(new CompressDevice);
-    device->id_ = static_cast<std::uint8_t>(found);
+    device->id_ = static_cast<std::uint8_t>(number);
     device->name_ = rte_compressdev_name_get(device->id_);
     device->says_end_ = device->name_ == "compress_zlib";
     rte_compressdev_config config{};

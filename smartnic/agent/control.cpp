@@ -85,7 +85,7 @@ void Control::run(int stop) {
         if (watched[0].revents != 0) return;
         for (std::size_t i = clients_.size(); i-- > 0;) {
             Client& client = *clients_[i];
-            bool stays = watched[i + 2].revents == 0 || hear(client);
+            bool stays = watched[i + 2].revents == 0 || receive(client);
             if (handed_over_) return;
             if (stays && !client.greeted && std::chrono::steady_clock::now() - client.since > patience)
                 stays = refuse(client, "no hello in time");
@@ -147,7 +147,7 @@ void Control::leave(Client& client) {
     client.queues.clear();
 }
 
-bool Control::hear(Client& client) {
+bool Control::receive(Client& client) {
     for (int turn = 0; turn < most_turns; ++turn) {
         std::array<std::byte, 8192> buffer;
         alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> extra;
@@ -170,7 +170,7 @@ bool Control::hear(Client& client) {
         }
         if (length == 0) return false;
         if (client.descriptors.size() > 4) return refuse(client, "more file descriptors than messages need");
-        client.heard.insert(client.heard.end(), buffer.begin(), buffer.begin() + length);
+        client.received.insert(client.received.end(), buffer.begin(), buffer.begin() + length);
         if (!take_messages(client)) return false;
     }
     return true;
@@ -178,16 +178,16 @@ bool Control::hear(Client& client) {
 
 bool Control::take_messages(Client& client) {
     std::size_t at = 0;
-    while (client.heard.size() - at >= sizeof(protocol::Header)) {
-        const auto header = load<protocol::Header>(client.heard.data() + at);
+    while (client.received.size() - at >= sizeof(protocol::Header)) {
+        const auto header = load<protocol::Header>(client.received.data() + at);
         if (header.magic != protocol::magic || header.length > protocol::most_body)
             return refuse(client, "not a message of this protocol");
-        if (client.heard.size() - at - sizeof(protocol::Header) < header.length) break;
-        const Bytes body{client.heard.data() + at + sizeof(protocol::Header), header.length};
+        if (client.received.size() - at - sizeof(protocol::Header) < header.length) break;
+        const Bytes body{client.received.data() + at + sizeof(protocol::Header), header.length};
         at += sizeof(protocol::Header) + header.length;
         if (!serve(client, header.kind, body)) return false;
     }
-    client.heard.erase(client.heard.begin(), client.heard.begin() + static_cast<std::ptrdiff_t>(at));
+    client.received.erase(client.received.begin(), client.received.begin() + static_cast<std::ptrdiff_t>(at));
     return true;
 }
 

@@ -43,7 +43,7 @@ class Control {
     bool accept();
     bool make_room();
     // False where the client is gone or to be cut off.
-    bool hear(Client& client);
+    bool receive(Client& client);
     bool take_messages(Client& client);
     bool serve(Client& client, std::uint32_t kind, Bytes body);
     bool refuse(Client& client, const std::string& error);

@@ -29,11 +29,11 @@ std::string package(const std::string& device) {
 
 std::string own_cpus() {
     cpu_set_t set;
-    std::string found;
+    std::string list;
     if (::sched_getaffinity(0, sizeof set, &set) != 0) return "0";
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(cpu, &set)) found += (found.empty() ? "" : ",") + std::to_string(cpu);
-    return found;
+        if (CPU_ISSET(cpu, &set)) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+    return list;
 }
 
 // Two ports of net_ring's: what one sends the other receives.
@@ -43,11 +43,11 @@ bool open_loop(std::size_t number, unsigned lanes, std::vector<std::unique_ptr<P
     const int socket = static_cast<int>(rte_socket_id());
     const std::string name = "loop" + std::to_string(number);
     const auto rings = [&](const char* way) {
-        std::vector<rte_ring*> made;
+        std::vector<rte_ring*> rings;
         for (unsigned lane = 0; lane < lanes; ++lane)
-            made.push_back(rte_ring_create((name + way + std::to_string(lane)).c_str(), frames, socket,
+            rings.push_back(rte_ring_create((name + way + std::to_string(lane)).c_str(), frames, socket,
                                            RING_F_SP_ENQ | RING_F_SC_DEQ));
-        return made;
+        return rings;
     };
     std::vector<rte_ring*> out = rings("-out"), back = rings("-back");
     const auto end = [&](std::vector<rte_ring*>& from, std::vector<rte_ring*>& to, const char* side) -> std::unique_ptr<Port> {

@@ -64,9 +64,9 @@ class Reader {
     }
     // Parts have at least that many bytes.
     std::size_t count(std::size_t bytes) {
-        const auto found = get<std::uint64_t>();
-        good_ = good_ && found <= most_bytes && found * bytes <= bytes_.size();
-        return good_ ? found : 0;
+        const auto count = get<std::uint64_t>();
+        good_ = good_ && count <= most_bytes && count * bytes <= bytes_.size();
+        return good_ ? count : 0;
     }
     [[nodiscard]] bool whole() const { return good_ && bytes_.empty(); }
 
@@ -80,7 +80,7 @@ class Reader {
 std::vector<std::byte> pack(const Client& client) {
     Writer to;
     to.put(client.greeted);
-    to.put_all(client.heard);
+    to.put_all(client.received);
     to.put_all(client.regions);
     to.put(static_cast<std::uint64_t>(client.queues.size()));
     for (const QueueState& each : client.queues) {
@@ -99,7 +99,7 @@ std::vector<std::byte> pack(const Client& client) {
 bool unpack(Bytes body, Client& client) {
     Reader from(body);
     client.greeted = from.get<bool>();
-    client.heard = from.get_all<std::byte>();
+    client.received = from.get_all<std::byte>();
     client.regions = from.get_all<std::uint64_t>();
     client.queues.resize(from.count(sizeof(protocol::Queue)));
     for (QueueState& each : client.queues) {

@@ -24,7 +24,7 @@ struct Counts {
 
 struct Client {
     bool greeted = false;
-    std::vector<std::byte> heard;  // of a message that is not whole
+    std::vector<std::byte> received;  // of a message that is not whole
     std::vector<std::uint64_t> regions;  // bytes of each
     std::vector<QueueState> queues;
 };

@@ -42,10 +42,10 @@ std::uint32_t promiscuity(const std::string& interface) {
     auto* each = IFLA_RTA(reinterpret_cast<ifinfomsg*>(NLMSG_DATA(answer.data())));
     auto left = static_cast<int>(IFLA_PAYLOAD(header));
     for (; RTA_OK(each, left); each = RTA_NEXT(each, left)) {
-        std::uint32_t found = 0;
+        std::uint32_t promiscuous = 0;
         if (each->rta_type != IFLA_PROMISCUITY) continue;
-        std::memcpy(&found, RTA_DATA(each), sizeof found);
-        return found;
+        std::memcpy(&promiscuous, RTA_DATA(each), sizeof promiscuous);
+        return promiscuous;
     }
     return 0;
 }

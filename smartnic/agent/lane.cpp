@@ -95,8 +95,8 @@ std::uint64_t Lane::lost() const {
     return device.imissed + device.rx_nombuf + device.oerrors + counts_.broken;
 }
 
-void Lane::dress(rte_mbuf* frame) {
-    port_.dress(frame);
+void Lane::tag(rte_mbuf* frame) {
+    port_.tag(frame);
 }
 
 std::size_t Lane::flush() {

@@ -105,7 +105,7 @@ class Lane {
         if (length == 0) return false;
         frame->data_len = static_cast<std::uint16_t>(length);
         frame->pkt_len = frame->data_len;
-        dress(frame);
+        tag(frame);
         if (!waiting_.push(priority, frame)) return false;
         --spares_;
         return true;
@@ -143,7 +143,7 @@ class Lane {
     // A frame in one piece; false where there is no buffer for it. Memif chains one for each of its buffers.
     bool whole(rte_mbuf* frame);
     // Fields that the device adds to a frame that leaves.
-    void dress(rte_mbuf* frame);
+    void tag(rte_mbuf* frame);
     bool refill();
 
     Port& port_;

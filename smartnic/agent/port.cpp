@@ -25,9 +25,9 @@ constexpr std::uint64_t tx_checksums = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_T
 constexpr std::uint16_t udp_at = RTE_ETHER_HDR_LEN + sizeof(rte_ipv4_hdr);
 
 rte_ether_addr address(std::uint64_t mac) {
-    rte_ether_addr made{};
-    for (int i = 5; i >= 0; --i, mac >>= 8) made.addr_bytes[i] = static_cast<std::uint8_t>(mac);
-    return made;
+    rte_ether_addr address{};
+    for (int i = 5; i >= 0; --i, mac >>= 8) address.addr_bytes[i] = static_cast<std::uint8_t>(mac);
+    return address;
 }
 
 std::uint64_t mac_of(const rte_ether_addr& address) {
@@ -119,7 +119,7 @@ bool Port::start(std::string& error) {
 }
 
 Port::~Port() {
-    for (auto& made : flows_) remove_flow_rules(made);
+    for (auto& flows : flows_) remove_flow_rules(flows);
     rte_eth_dev_stop(number_);
     lanes_.clear();
     rte_eth_dev_close(number_);
@@ -127,13 +127,13 @@ Port::~Port() {
 }
 
 Lane* Port::take(const rules::Destination& destination, std::string& error) {
-    const auto found = std::find_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->taken(); });
-    if (found == lanes_.end()) {
+    const auto free_lane = std::find_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->taken(); });
+    if (free_lane == lanes_.end()) {
         error = lanes_.size() == 1 ? "another worker has port " + name_
                                  : "others have all " + std::to_string(lanes_.size()) + " queues of port " + name_;
         return nullptr;
     }
-    Lane& lane = **found;
+    Lane& lane = **free_lane;
     const bool first = std::none_of(lanes_.begin(), lanes_.end(), [](const auto& each) { return each->taken(); });
     const std::unique_lock lock(changes_);
     // Behind a router frames come to the interface's own address, whatever the table of hosts says.
@@ -147,7 +147,7 @@ Lane* Port::take(const rules::Destination& destination, std::string& error) {
         error = "port " + name_ + ": another worker gets the frames of this one's address";
         return nullptr;
     }
-    if (!hear(destination.mac, error)) {
+    if (!listen_to(destination.mac, error)) {
         rules_.remove(lane.number());
         return nullptr;
     }
@@ -181,7 +181,7 @@ void Port::release(Lane& lane) {
 
 // A device hears its own address and broadcasts, and no more: it is not promiscuous. Those that are memory between two
 // processes hear everything anyway.
-bool Port::hear(std::uint64_t mac, std::string& error) {
+bool Port::listen_to(std::uint64_t mac, std::string& error) {
     rte_ether_addr own{}, wanted = address(mac);
     if (rte_eth_macaddr_get(number_, &own) == 0 && rte_is_same_ether_addr(&own, &wanted)) return true;
     if (!options_.interface.empty()) {
@@ -206,14 +206,14 @@ void Port::forget(std::uint64_t mac) {
 }
 
 bool Port::try_flow_rules() {
-    std::vector<rte_flow*> made;
+    std::vector<rte_flow*> flows;
     const rules::Destination probe{rules::Protocol::hermod, 0x020000000001, 0x0A000001};
-    const bool good = add_flow_rules(probe, 0, made);
-    remove_flow_rules(made);
+    const bool good = add_flow_rules(probe, 0, flows);
+    remove_flow_rules(flows);
     return good;
 }
 
-bool Port::add_flow_rules(const rules::Destination& destination, unsigned lane, std::vector<rte_flow*>& made) {
+bool Port::add_flow_rules(const rules::Destination& destination, unsigned lane, std::vector<rte_flow*>& flows) {
     const auto add = [&](std::uint64_t mac, std::uint32_t ip) {
         rte_flow_item_eth eth{}, eth_mask{};
         eth.dst = address(mac);
@@ -241,20 +241,20 @@ bool Port::add_flow_rules(const rules::Destination& destination, unsigned lane, 
         attributes.ingress = 1;
         rte_flow_error fault{};
         rte_flow* flow = rte_flow_create(number_, &attributes, items.data(), actions, &fault);
-        if (flow != nullptr) made.push_back(flow);
+        if (flow != nullptr) flows.push_back(flow);
         return flow != nullptr;
     };
     const bool own = add(destination.mac, destination.ip);
     // The first worker's lane gets broadcasts, and hands them to the others.
-    if (own && rules::has_broadcasts(destination.protocol) && made.size() == 1)
+    if (own && rules::has_broadcasts(destination.protocol) && flows.size() == 1)
         add(rules::broadcast_mac, rules::broadcast_ip);
     return own;
 }
 
-void Port::remove_flow_rules(std::vector<rte_flow*>& made) {
+void Port::remove_flow_rules(std::vector<rte_flow*>& flows) {
     rte_flow_error ignored{};
-    for (rte_flow* flow : made) rte_flow_destroy(number_, flow, &ignored);
-    made.clear();
+    for (rte_flow* flow : flows) rte_flow_destroy(number_, flow, &ignored);
+    flows.clear();
 }
 
 rules::Targets Port::match(rte_mbuf* frame, Lane::Counts& counts) const {
@@ -267,8 +267,8 @@ rules::Targets Port::match(rte_mbuf* frame, Lane::Counts& counts) const {
     }
     const Bytes bytes{rte_pktmbuf_mtod(frame, const std::byte*), frame->data_len};
     rules::Destination destination{};
-    const rules::Targets found = rules::read(bytes, destination) ? rules_.match(destination) : 0;
-    if (found == 0) {
+    const rules::Targets targets = rules::read(bytes, destination) ? rules_.match(destination) : 0;
+    if (targets == 0) {
         counts.unmatched += 1;
         return 0;
     }
@@ -280,10 +280,10 @@ rules::Targets Port::match(rte_mbuf* frame, Lane::Counts& counts) const {
         counts.corrupt += 1;
         return 0;
     }
-    return found;
+    return targets;
 }
 
-void Port::dress(rte_mbuf*& frame) const {
+void Port::tag(rte_mbuf*& frame) const {
     frame->ol_flags = 0;
     auto* ip = rte_pktmbuf_mtod_offset(frame, rte_ipv4_hdr*, RTE_ETHER_HDR_LEN);
     if ((tx_offloads_ & tx_checksums) != 0 && frame->data_len >= udp_at) {

@@ -45,7 +45,7 @@ class Port {
     // Which lanes a frame is for. To be called with `changes_` held.
     [[nodiscard]] rules::Targets match(rte_mbuf* frame, Lane::Counts& counts) const;
     // Fields that the device adds to a frame that leaves, or that are added here.
-    void dress(rte_mbuf*& frame) const;
+    void tag(rte_mbuf*& frame) const;
 
     // Counts, and what the driver can do, as JSON.
     [[nodiscard]] std::string stats() const;
@@ -60,9 +60,9 @@ class Port {
     bool configure(std::string& error);
     // Whether the device takes flow rules like ours.
     bool try_flow_rules();
-    bool add_flow_rules(const rules::Destination& destination, unsigned lane, std::vector<rte_flow*>& made);
-    void remove_flow_rules(std::vector<rte_flow*>& made);
-    bool hear(std::uint64_t mac, std::string& error);
+    bool add_flow_rules(const rules::Destination& destination, unsigned lane, std::vector<rte_flow*>& flows);
+    void remove_flow_rules(std::vector<rte_flow*>& flows);
+    bool listen_to(std::uint64_t mac, std::string& error);
     void forget(std::uint64_t mac);
 
     std::uint16_t number_;

@@ -36,17 +36,17 @@ Queue::Queue(std::shared_ptr<Region> region, Descriptor bell, const QueueState& 
 }
 
 QueueState Queue::state() const {
-    QueueState found = before_;
-    found.taken = rings_.taken();
-    found.given = rings_.given();
-    found.requests = requests();
-    found.counts.clear();
+    QueueState state = before_;
+    state.taken = rings_.taken();
+    state.given = rings_.given();
+    state.requests = requests();
+    state.counts.clear();
     if (transport_ != nullptr) {
         const auto counts = transport_->counts();
-        found.counts.assign(counts.begin(), counts.end());
+        state.counts.assign(counts.begin(), counts.end());
     }
-    found.unfinished = pending_ ? std::optional(pending_->entry) : again_;
-    return found;
+    state.unfinished = pending_ ? std::optional(pending_->entry) : again_;
+    return state;
 }
 
 void Queue::accuse(std::string lie) {
@@ -132,9 +132,9 @@ bool Queue::open_rank(const protocol::Rank& asked, Port& port, std::string& erro
 
 void Queue::listen() {
     char buffer[256];
-    ssize_t heard = 1;
-    while (heard > 0) heard = ::recv(bell_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-    if (heard == 0 && !broken()) accuse("queue: the client closed its bell");
+    ssize_t length = 1;
+    while (length > 0) length = ::recv(bell_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (length == 0 && !broken()) accuse("queue: the client closed its bell");
 }
 
 bool Queue::poll(Compressor* compressor, Time now) {
@@ -181,12 +181,12 @@ bool Queue::handle(const Submission& entry, Compressor* compressor, Time now) {
     }
     const std::uint64_t start = clock_ns();
     std::string text;
-    const Answer found = run(entry, {message, entry.message_length}, {answer, entry.answer_room}, compressor, now, text);
-    if (found.status == Status::pending) {
+    const Answer result = run(entry, {message, entry.message_length}, {answer, entry.answer_room}, compressor, now, text);
+    if (result.status == Status::pending) {
         if (transport_ != nullptr) pending_ = Pending{entry, now, answer};  // one at a time
         return true;
     }
-    complete(entry, text.empty() ? found : explain(text, {answer, entry.answer_room}), clock_ns() - start);
+    complete(entry, text.empty() ? result : explain(text, {answer, entry.answer_room}), clock_ns() - start);
     return true;
 }
 

@@ -64,17 +64,17 @@ bool Rank::poll(Time now) {
     const auto lost = [this] {
         return asked_.loss > 0 && std::uniform_real_distribution<>()(random_) < asked_.loss;
     };
-    const std::size_t heard = lane_.receive([&](Bytes frame) {
+    const std::size_t received = lane_.receive([&](Bytes frame) {
         ++received_;
         if (!lost()) endpoint_.incoming(frame);
     });
     endpoint_.tick(now);
-    return send() || heard > 0;
+    return send() || received > 0;
 }
 
 // No more wait than a burst, so that what is missing is repeated soon.
 bool Rank::send() {
-    bool made = false;
+    bool sent = false;
     while (lane_.waiting() < Lane::burst) {
         const Bytes frames = endpoint_.outgoing(Lane::burst - lane_.waiting());
         if (frames.empty()) break;
@@ -86,9 +86,9 @@ bool Rank::send() {
                 return Lane::Made{length};
             });
         }
-        made = true;
+        sent = true;
     }
-    return lane_.flush() > 0 || made;
+    return lane_.flush() > 0 || sent;
 }
 
 bool Rank::finished(Time now, Request& request, std::string& error) {

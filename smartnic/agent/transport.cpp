@@ -98,7 +98,7 @@ bool Transport::exchange(Bytes message, const Region& region, std::string& error
 }
 
 bool Transport::poll(Time now) {
-    const std::size_t heard = lane_.receive([this](Bytes frame) {
+    const std::size_t received = lane_.receive([this](Bytes frame) {
         ++received_;
         if (chance(asked_.loss)) return;
         endpoint_.incoming(frame);
@@ -109,13 +109,13 @@ bool Transport::poll(Time now) {
         rate_.mark(now);
     }
     const bool spoke = send(now);
-    return heard > 0 || spoke;
+    return received > 0 || spoke;
 }
 
 // Frames are made where the device takes them from. No more wait than a burst: what is more urgent overtakes the rest.
 bool Transport::send(Time now) {
     const double ns_per_byte = rate_.ns_per_byte(now);
-    bool made = false;
+    bool sent = false;
     while (lane_.waiting() < Lane::burst && static_cast<double>(now) >= next_send_) {
         std::size_t length = 0;
         const bool lossy = asked_.loss > 0 || asked_.duplication > 0;
@@ -127,7 +127,7 @@ bool Transport::send(Time now) {
             if (!endpoint_.has_outgoing()) endpoint_.tick(now);
             break;
         }
-        made = true;
+        sent = true;
         sent_ += !lossy;
         next_send_ = std::max(next_send_, static_cast<double>(now) - 50e3) +
                      ns_per_byte * static_cast<double>(switchgnn::wire_bytes(length));
@@ -136,7 +136,7 @@ bool Transport::send(Time now) {
             if (asked_.gap > 0) next_send_ = static_cast<double>(now + asked_.gap);
         }
     }
-    return lane_.flush() > 0 || made;
+    return lane_.flush() > 0 || sent;
 }
 
 // The next frame, once, twice or not at all; its length.
@@ -179,12 +179,12 @@ void Transport::write_stats(std::byte* to) const {
 
 Transport::Counts Transport::counts() const {
     const std::uint64_t link[5] = {received_, sent_, 0, 0, lane_.lost() - lost_before_};
-    Counts found;
-    static_assert(sizeof found == sizeof(switchgnn::Stats) + sizeof link);
-    std::memcpy(found.data(), &endpoint_.stats(), sizeof(switchgnn::Stats));
-    std::memcpy(found.data() + sizeof(switchgnn::Stats) / 8, link, sizeof link);
-    for (std::size_t at = 0; at < found.size(); ++at) found[at] += before_[at];
-    return found;
+    Counts counts;
+    static_assert(sizeof counts == sizeof(switchgnn::Stats) + sizeof link);
+    std::memcpy(counts.data(), &endpoint_.stats(), sizeof(switchgnn::Stats));
+    std::memcpy(counts.data() + sizeof(switchgnn::Stats) / 8, link, sizeof link);
+    for (std::size_t at = 0; at < counts.size(); ++at) counts[at] += before_[at];
+    return counts;
 }
 
 }  // namespace offramp

@@ -81,7 +81,7 @@ bool Control::hand_over(Client& successor) {
     if (!line.send(answers, std::as_bytes(std::span(&counts, 1)), {&listener, 1})) return false;
     for (const auto& each : clients_) {
         if (each.get() == &successor) continue;
-        handover::Client state{each->greeted, each->heard, {}, {}};
+        handover::Client state{each->greeted, each->received, {}, {}};
         std::vector<int> descriptors{each->socket.get()};
         for (const auto& region : each->regions) {
             state.regions.push_back(region->size());
@@ -117,9 +117,9 @@ bool Control::take_over(const std::string& path, std::string& error) {
     std::vector<std::byte> body;
     std::vector<Descriptor> descriptors;
     const auto answered = [&](std::uint32_t expected) {
-        const bool heard = line.receive(kind, body, descriptors);
-        if (heard && kind == expected) return true;
-        error = "--take-over " + path + ": " + (heard && kind == protocol::error ? text_of(body) : "the agent there hung up");
+        const bool received = line.receive(kind, body, descriptors);
+        if (received && kind == expected) return true;
+        error = "--take-over " + path + ": " + (received && kind == protocol::error ? text_of(body) : "the agent there hung up");
         return false;
     };
     const protocol::Hello hello{protocol::version};
@@ -160,7 +160,7 @@ bool Control::restore(const handover::Client& state, std::vector<Descriptor> des
     if (descriptors.size() < 1 + state.regions.size() + state.queues.size()) return false;
     auto next = descriptors.begin();
     client->socket = std::move(*next++);
-    client->heard = state.heard;
+    client->received = state.received;
     client->greeted = state.greeted;
     for (const std::uint64_t size : state.regions) {
         auto region = Region::map(std::move(*next++), size, error);

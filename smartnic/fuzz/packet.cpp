@@ -30,13 +30,13 @@ Plan plan() {
     block.way_vertex = {0, 1};
     block.vertex_ids = Ids(block.vertices);
     block.source_ids = block.remote_ids = Ids(block.sources);
-    Plan made;
-    made.chunks = 2;
-    made.segments = 2;
-    made.boundary = 2;
-    made.blocks = {block, block};
-    made.blocks[1].id = 4;
-    return made;
+    Plan plan;
+    plan.chunks = 2;
+    plan.segments = 2;
+    plan.boundary = 2;
+    plan.blocks = {block, block};
+    plan.blocks[1].id = 4;
+    return plan;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t most_cells = 1024;
 
-void hear(Endpoint& endpoint, const Packet& packet) {
+void receive(Endpoint& endpoint, const Packet& packet) {
     std::byte frame[most_bytes] = {};
     endpoint.incoming({frame, build(frame, 0, packet)});
 }
@@ -21,7 +21,7 @@ void go(Endpoint& endpoint, std::uint16_t round) {
     Packet packet;
     packet.kind = Kind::done;
     packet.round = round;
-    hear(endpoint, packet);
+    receive(endpoint, packet);
 }
 
 // The worker hears its own frames and everything that it asks for, until nothing is left to say.
@@ -60,7 +60,7 @@ void work(const std::vector<Plan>& plans, std::uint32_t number) {
                 result.chunk = static_cast<std::uint8_t>(chunk);
                 result.segments = plan.segments_of(width, chunk);
                 result.round = round;
-                hear(endpoint, result);
+                receive(endpoint, result);
             }
         echo(endpoint, now += 600);
         go(endpoint, ++round);

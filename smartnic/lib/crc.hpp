@@ -12,9 +12,9 @@ class Crc {
   public:
     [[nodiscard]] static constexpr std::uint32_t of(std::uint64_t key) {
         const std::uint64_t word = key ^ 0xFFFFFFFFu;
-        std::uint32_t found = 0xFFFFFFFFu;
-        for (unsigned place = 0; place < 8; ++place) found ^= tables_[place][word >> (8 * place) & 0xFF];
-        return found;
+        std::uint32_t crc = 0xFFFFFFFFu;
+        for (unsigned place = 0; place < 8; ++place) crc ^= tables_[place][word >> (8 * place) & 0xFF];
+        return crc;
     }
 
   private:

@@ -82,14 +82,14 @@ void Rules::remove(unsigned target) {
 }
 
 Targets Rules::match(const Destination& destination) const {
-    Targets found = 0;
+    Targets targets = 0;
     const bool all = destination.mac == broadcast_mac && destination.ip == broadcast_ip;
     for (const Rule& rule : rules_) {
         const bool hit = all ? has_broadcasts(destination.protocol) && rule.destination.protocol == destination.protocol
                              : rule.destination == destination;
-        if (hit) found |= Targets{1} << rule.target;
+        if (hit) targets |= Targets{1} << rule.target;
     }
-    return found;
+    return targets;
 }
 
 }  // namespace offramp::rules

@@ -46,7 +46,7 @@ struct Bounds {
 };
 
 // Returns nothing if the row holds NaN or infinity, or its range is beyond float32.
-bool bounds(const std::byte* row, std::size_t columns, bool compact, Bounds& found) {
+bool bounds(const std::byte* row, std::size_t columns, bool compact, Bounds& range) {
     float least = load<float>(row), greatest = least;
     bool finite = true;
     for (std::size_t c = 0; c < columns; ++c) {
@@ -63,7 +63,7 @@ bool bounds(const std::byte* row, std::size_t columns, bool compact, Bounds& fou
         greatest = -down(-greatest);
     }
     const float span = greatest - least;
-    found = {least, span >= least_range ? greatest : least};
+    range = {least, span >= least_range ? greatest : least};
     return std::isfinite(span);
 }
 

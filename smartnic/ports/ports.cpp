@@ -17,8 +17,8 @@ std::string problem;
 
 // Never destroyed: DPDK's memory must not go before what lies in it, and a process has one.
 offramp::Plant& plant() {
-    static auto* const made = new offramp::Plant;
-    return *made;
+    static auto* const plant = new offramp::Plant;
+    return *plant;
 }
 
 int fails(std::string error) {
@@ -67,9 +67,9 @@ void offramp_close(int port) {
 }
 
 int offramp_port_stats_of(int port, offramp_port_stats* into) {
-    const offramp::Port* found = port_of(port);
-    if (found == nullptr) return -1;
-    found->stats(*into);
+    const offramp::Port* counted = port_of(port);
+    if (counted == nullptr) return -1;
+    counted->stats(*into);
     return 0;
 }
 
@@ -98,9 +98,9 @@ void offramp_run_workers() {
 }
 
 int offramp_worker_stats_of(int worker, offramp_worker_stats* into) {
-    offramp::Worker* found = worker_of(worker);
-    if (found == nullptr) return -1;
-    found->stats(*into);
+    offramp::Worker* counted = worker_of(worker);
+    if (counted == nullptr) return -1;
+    counted->stats(*into);
     return 0;
 }
 
@@ -128,14 +128,14 @@ std::int64_t offramp_exceptions(std::uint8_t* rows, std::int64_t stride, std::in
 
 std::int64_t offramp_send(int port, const std::uint8_t* rows, std::int64_t stride, const std::int64_t* which,
                           const std::int32_t* lengths, std::int64_t count) {
-    const offramp::Port* found = port_of(port);
-    if (found == nullptr) return 0;
+    const offramp::Port* counted = port_of(port);
+    if (counted == nullptr) return 0;
     for (std::int64_t i = 0; i < count; ++i) {
         rte_mbuf* frame = rte_pktmbuf_alloc(plant().buffers);
         const std::int32_t length = lengths[which[i]];
         char* into = frame == nullptr ? nullptr : rte_pktmbuf_append(frame, static_cast<std::uint16_t>(length));
         if (into != nullptr) std::memcpy(into, rows + which[i] * stride, static_cast<std::size_t>(length));
-        if (into == nullptr || rte_ring_enqueue(found->injected(), frame) != 0) {
+        if (into == nullptr || rte_ring_enqueue(counted->injected(), frame) != 0) {
             rte_pktmbuf_free(frame);
             return i;
         }

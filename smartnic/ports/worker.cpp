@@ -208,30 +208,30 @@ void Worker::run_whole(Burst& frames) {
         words[program.layout.index_used] = words[program.layout.out_used] = 0;
         for (long each = 0; each < count; ++each) {
             const offramp_leaving whole{records[2 * each], records[2 * each + 1], 0, -1, 0};
-            rte_mbuf* made = copy_of(frame, whole, bytes);
+            rte_mbuf* copy = copy_of(frame, whole, bytes);
             bytes += whole.head;
-            if (made != nullptr) send(made, whole.port);
+            if (copy != nullptr) send(copy, whole.port);
         }
         rte_pktmbuf_free(frame);
     }
 }
 
 rte_mbuf* Worker::copy_of(const rte_mbuf* frame, const offramp_leaving& leaving, const std::uint8_t* head) {
-    rte_mbuf* made = rte_pktmbuf_alloc(plant_.buffers);
+    rte_mbuf* copy = rte_pktmbuf_alloc(plant_.buffers);
     const long length = leaving.head + leaving.rest;
-    if (made == nullptr || length > rte_pktmbuf_tailroom(made)) {
-        rte_pktmbuf_free(made);
+    if (copy == nullptr || length > rte_pktmbuf_tailroom(copy)) {
+        rte_pktmbuf_free(copy);
         add(lost_, 1);
         return nullptr;
     }
-    auto* into = rte_pktmbuf_mtod(made, std::uint8_t*);
+    auto* into = rte_pktmbuf_mtod(copy, std::uint8_t*);
     std::memcpy(into, head, static_cast<std::size_t>(leaving.head));
     if (leaving.rest != 0)
         std::memcpy(into + leaving.head, rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, leaving.skipped),
                     static_cast<std::size_t>(leaving.rest));
-    made->data_len = static_cast<std::uint16_t>(length);
-    made->pkt_len = made->data_len;
-    return made;
+    copy->data_len = static_cast<std::uint16_t>(length);
+    copy->pkt_len = copy->data_len;
+    return copy;
 }
 
 void Worker::send(rte_mbuf* frame, std::int64_t port) {

@@ -74,13 +74,13 @@ OFFRAMP_API int offramp_exchange_over(void* exchanger) { return static_cast<Exch
 // Writes up to `limit` frames to send now, `most_bytes` apart, and their lengths; how many.
 OFFRAMP_API std::size_t offramp_exchange_outgoing(void* exchanger, std::size_t limit, std::byte* frames,
                                                   std::int32_t* lengths) {
-    std::size_t made = 0;
-    for (; made < limit; ++made) {
-        const std::size_t length = endpoint_of(exchanger).outgoing(frames + made * most_bytes);
+    std::size_t count = 0;
+    for (; count < limit; ++count) {
+        const std::size_t length = endpoint_of(exchanger).outgoing(frames + count * most_bytes);
         if (length == 0) break;
-        lengths[made] = static_cast<std::int32_t>(length);
+        lengths[count] = static_cast<std::int32_t>(length);
     }
-    return made;
+    return count;
 }
 
 // Takes `count` frames of `lengths` bytes, `stride` apart.

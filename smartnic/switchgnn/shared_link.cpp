@@ -112,7 +112,7 @@ Link::Outcome SharedLink::receive(const Take& take) {
 }
 
 bool SharedLink::wait(bool writing, std::int64_t ns) {
-    if (!hear()) gone_ = true;
+    if (!drain_bell()) gone_ = true;
     // Everything announced so far has arrived: only later frames may be awaited.
     if (gone_ || down_.word(0).load(std::memory_order_acquire) != down_.position || (writing && has_room())) return true;
     return wait_for(bell_, false, ns);
@@ -121,10 +121,10 @@ bool SharedLink::wait(bool writing, std::int64_t ns) {
 // Who is gone, or has not heard the last time, is not told.
 void SharedLink::ring() const { static_cast<void>(::send(bell_, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT)); }
 
-bool SharedLink::hear() {
+bool SharedLink::drain_bell() {
     for (;;) {
-        char heard;
-        const ssize_t size = ::recv(bell_, &heard, 1, MSG_DONTWAIT);
+        char byte;
+        const ssize_t size = ::recv(bell_, &byte, 1, MSG_DONTWAIT);
         if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) return false;
         if (size < 0) return true;
     }

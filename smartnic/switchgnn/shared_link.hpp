@@ -48,7 +48,7 @@ class SharedLink final : public Link {
     [[nodiscard]] bool has_room();
     Outcome next_entry(std::size_t& place, std::size_t& length);
     void ring() const;
-    bool hear();
+    bool drain_bell();
 
     Ring up_, down_;
     int bell_;

@@ -62,14 +62,14 @@ class Worker {
             Time now = clock_now();
             const auto spoken = speak(now);
             if (spoken == Link::Outcome::gone) return worker_gone;
-            const auto heard = hear();
+            const auto outcome = receive();
             if (over()) {
                 if (exchanging_) endpoint_.collect();
                 exchanging_ = false;
                 return worker_done;
             }
-            if (heard == Link::Outcome::lie) return worker_lied;
-            if (heard == Link::Outcome::gone) return worker_gone;
+            if (outcome == Link::Outcome::lie) return worker_lied;
+            if (outcome == Link::Outcome::gone) return worker_gone;
             if (endpoint_.progress() != progress_) {
                 progress_ = endpoint_.progress();
                 since_ = now;
@@ -77,7 +77,7 @@ class Worker {
                 error = endpoint_.state();
                 return worker_silent;
             }
-            if (heard == Link::Outcome::done || spoken == Link::Outcome::done) continue;
+            if (outcome == Link::Outcome::done || spoken == Link::Outcome::done) continue;
             if (link_->full() && now - taken_ > stall) return worker_stalled;
             if (!endpoint_.has_outgoing()) endpoint_.tick(now);
             if (endpoint_.has_outgoing() && !link_->full() && static_cast<double>(now) >= next_send_) continue;
@@ -126,7 +126,7 @@ class Worker {
     }
 
     // Takes what has arrived; busy where that was nothing.
-    Link::Outcome hear() {
+    Link::Outcome receive() {
         auto all = Link::Outcome::busy;
         for (;;) {
             const auto outcome = link_->receive([this](Bytes frame) { endpoint_.incoming(frame); });

@@ -37,9 +37,9 @@ struct Worker {
 std::vector<std::byte> take(std::ifstream& file) {
     std::uint32_t length = 0;
     file.read(reinterpret_cast<char*>(&length), 4);
-    std::vector<std::byte> found(length);
-    file.read(reinterpret_cast<char*>(found.data()), length);
-    return found;
+    std::vector<std::byte> bytes(length);
+    file.read(reinterpret_cast<char*>(bytes.data()), length);
+    return bytes;
 }
 
 class Lab {

@@ -31,9 +31,9 @@ struct Reader {
         return value;
     }
     std::vector<std::byte> bytes(std::size_t length) {
-        std::vector<std::byte> found(at, at + length);
+        std::vector<std::byte> field(at, at + length);
         at += length;
-        return found;
+        return field;
     }
 };
 

@@ -200,6 +200,25 @@ def test_links_that_lose_and_double_packets_change_no_bit(tmp_path: Path) -> Non
     assert lossy["test_accuracy"] == host["test_accuracy"]
 
 
+@pytest.mark.p4
+@pytest.mark.parametrize(
+    "network",
+    [{}, {"loss": 0.05, "duplicate": 0.05, "retry": 0.05}, {"racks": 2}, {"target": "tna"}],
+    ids=["star", "faults", "racks", "tna"],
+)
+def test_acknowledged_sums_are_the_same_sums(network: dict, tmp_path: Path) -> None:
+    options = {"epochs": 3, "memory": "8KB"}
+    acknowledged = run(tmp_path, "switch", acks=True, **options, **network)
+    plain = run(tmp_path, "p2p", codec="fixed", **options)
+    assert losses(acknowledged).tolist() == losses(plain).tolist()
+    assert acknowledged["test_accuracy"] == plain["test_accuracy"]
+    if not network:
+        quiet = run(tmp_path, "switch", **options)
+        assert losses(quiet).tolist() == losses(plain).tolist()
+        assert acknowledged["wire_bytes_down"] > quiet["wire_bytes_down"]
+        assert acknowledged["bytes_down"] == quiet["bytes_down"]
+
+
 def _no_times() -> dict[str, None]:
     return dict.fromkeys(("seconds", "communication_seconds", "reduction_seconds"))
 
@@ -249,6 +268,7 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
         ({"switch": "127.0.0.1:1"}, "--ports: expected 3 links, one for each worker, got 0"),
         ({"loss": 1.0}, "--loss 1: expected at least 0 and below 1"),
         ({"duplicate": 0.1, "propagator": "p2p"}, "--duplicate 0.1: goes with --propagator switch only"),
+        ({"acks": True, "propagator": "p2p"}, "--acks: goes with --propagator switch only"),
         ({"retry": 0.0}, "--retry 0: expected more than 0"),
         ({"ports": "a,b,c"}, "--ports: goes with --switch ADDRESS only"),
         ({"switch": "x", "propagator": "p2p"}, "--switch: goes with --propagator switch or strawman only"),

@@ -15,8 +15,13 @@ IntArray = npt.NDArray[np.int64]
 class Adjacency(Protocol):
     """Anything with CSR arrays: a :class:`~offramp.graph.data.Graph`, a ``scipy.sparse.csr_array``."""
 
-    indptr: IntArray
-    indices: IntArray
+    @property
+    def indptr(self) -> IntArray:
+        """``(n + 1,)`` start of each row's entries, and their number."""
+
+    @property
+    def indices(self) -> IntArray:
+        """``(entries,)`` columns, row after row."""
 
 
 def symmetric_csr(vertices: int, u: npt.ArrayLike, v: npt.ArrayLike) -> tuple[IntArray, IntArray]:

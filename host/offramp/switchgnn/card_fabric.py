@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from offramp.fpga.card import with_card
 from offramp.switchgnn.card import SwitchGnnCard
 from offramp.switchgnn.stats import SwitchTotals
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +36,21 @@ class CardFabric:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def load(self, plans: Sequence[Plan], aggregators: int) -> None:  # noqa: ARG002 - the strawman's
+    def load(
+        self,
+        plans: Sequence[Plan],
+        aggregators: int,  # noqa: ARG002 - the strawman's
+        *,
+        acks: bool = False,
+    ) -> None:
         """Replace the card's job by these plans.
 
         Raises:
-            OfframpError: the card does not answer, lacks the engine, or has no room for a plan.
+            OfframpError: the card does not answer, lacks the engine, or has no room for a plan; ``acks``, which no
+                card serves.
         """
+        if acks:
+            raise OfframpError(f"acks: {self._name} does not serve them")
         with_card(self._name, self._open, lambda control: control.load(plans), self._timeout_s)
 
     def totals(self) -> SwitchTotals:

@@ -105,8 +105,8 @@ class SwitchFabric:
         """The host-side end of every worker's link, an argument of :func:`offramp_base.transport.open_io`."""
         return [link for _, link in self.endpoint.ports]
 
-    def load(self, plans: Sequence[Plan], aggregators: int) -> None:
-        """Restart the program, with all its state zero, and write the plans.
+    def load(self, plans: Sequence[Plan], aggregators: int, *, acks: bool = False) -> None:
+        """Restart the program, with all its state zero, and write the plans; with ``acks``, also what serves ACKs.
 
         Raises:
             OfframpError: the switch does not answer, or refuses the program or a plan.
@@ -116,7 +116,7 @@ class SwitchFabric:
             return
         capacity = aggregators if self._propagator == "strawman" else None
         self._push(plans, capacity)
-        self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity)
+        self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity, acks=acks)
 
     def totals(self) -> SwitchTotals:
         """Counts of the switch since :meth:`load`."""

@@ -57,15 +57,21 @@ class LeafSpineFabric:
     ) -> None:
         self._stack.close()
 
-    def load(self, plans: Sequence[Plan], aggregators: int) -> None:  # noqa: ARG002 - the strawman's
+    def load(
+        self,
+        plans: Sequence[Plan],
+        aggregators: int,  # noqa: ARG002 - the strawman's
+        *,
+        acks: bool = False,
+    ) -> None:
         """Load like :meth:`SwitchFabric.load`: the same program everywhere, and each switch's own place and entries."""
         if self._loaded:
             expect_loaded(self._loaded, plans)
             return
         network = self._network
         text = p4_text(PROGRAMS["switch", "v1model"], sizes_for(plans, leaves=network.leaves))
-        entries = [leaf_entries(plans, network, leaf) for leaf in range(network.leaves)]
-        entries += [spine_entries(plans, network)] * network.spines
+        entries = [leaf_entries(plans, network, leaf, acks=acks) for leaf in range(network.leaves)]
+        entries += [spine_entries(plans, network, acks=acks)] * network.spines
         for session, own_entries in zip(self._sessions, entries, strict=True):
             session.push(b"", text.encode())
             SwitchGnnControl(session).load_place(own_entries, plans)

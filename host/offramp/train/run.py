@@ -39,8 +39,8 @@ class TrainingFabric(Protocol):
     def links(self) -> Sequence[str]:
         """The host-side end of every worker's link."""
 
-    def load(self, plans: Sequence[Plan], aggregators: int) -> None:
-        """Restart the program and write the plans."""
+    def load(self, plans: Sequence[Plan], aggregators: int, *, acks: bool = False) -> None:
+        """Restart the program and write the plans, with entries that serve ACKs if asked for."""
 
     def totals(self) -> SwitchTotals:
         """Counts since :meth:`load`."""
@@ -83,7 +83,7 @@ def train(
                 if open_fabric is None:
                     raise SettingsError("propagator", "expected a switch", settings.propagator)
                 fabric = stack.enter_context(open_fabric())
-                fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES)
+                fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES, acks=settings.acks)
                 links = fabric.links
             done: RankResult[Epoch, Traffic] = launcher.run(train_rank, planned.jobs(links), WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()

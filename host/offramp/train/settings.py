@@ -88,7 +88,8 @@ class TrainSettings(GraphSettings):
     ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switchgnn.scheme`); ``auto``
     lets the planner choose by predicted time, under the ``rates`` in a file or given as JSON.
 
-    A worker that receives nothing new requests what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication``
+    A worker that receives nothing new requests what it lacks after ``retry_s`` seconds. With ``acks``, the owner of a
+    sum tells those who contributed (SwitchGNN, section 3.4), and marks reach them. ``loss`` and ``duplication``
     are probabilities for each packet on a worker's link to the switch, in both directions.
 
     Weights are written to the file ``checkpoint`` at regular intervals and after the last epoch; a run resumes from the
@@ -221,6 +222,13 @@ class TrainSettings(GraphSettings):
     retry_s: Annotated[
         float, Field("Seconds without anything new until a worker requests what it lacks", key="retry", above=0)
     ] = 1.0
+    acks: Annotated[
+        bool,
+        Field(
+            "Acknowledge each sum to those who contributed; who hears nothing repeats uploads before anything is "
+            "requested"
+        ),
+    ] = False
     loss: Annotated[float, Field("Probability that a link loses a packet, for tests", least=0, below=1)] = 0.0
     duplication: Annotated[
         float, Field("Probability that a link duplicates a packet", key="duplicate", least=0, below=1)
@@ -265,6 +273,7 @@ class TrainSettings(GraphSettings):
             ("target", self.target != "v1model"),
             ("lanes", self.lanes != AUTO_LANES),
             ("plan", self.plan is not None),
+            ("acks", self.acks),
             ("loss", self.loss > 0),
             ("duplication", self.duplication > 0),
         ):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +17,21 @@ from offramp_sim.packets import layout as at
 from offramp_sim.packets.machine import SimulationMemory
 from offramp_sim.packets.topology import Topology
 
+Acks = Literal["none", "marked", "all"]
+ACKS: Final[tuple[Acks, ...]] = get_args(Acks)
+"""Sums that their owners acknowledge to all who contributed.
+
+None; a marked one, at most once in a guard time, as receivers of DCQCN notify; or all, as published (section 3.4).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ExchangeProtocol:
     """Protocol parameters of an exchange.
 
     Attributes:
-        acks: whether results are acknowledged.
-        control: whether hosts obey marks (which come back in acknowledgements).
+        acks: one of :data:`ACKS`.
+        control: whether hosts obey marks, which come back in acknowledgements.
         timeout_ps: time without progress until a host asks for what is missing.
         guard_ps: shortest time between two cuts of a host's rate.
         raise_ps: time without a mark after which the rate is raised by 5 Gbit/s.
@@ -31,7 +39,7 @@ class ExchangeProtocol:
         aggregators: aggregators of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
     """
 
-    acks: bool = True
+    acks: Acks = "all"
     control: bool = True
     timeout_ps: int = 200_000_000
     guard_ps: int = 50_000_000
@@ -89,7 +97,7 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
         machine.give(field, array)
     for context in machine.contexts:
         context.blocks, context.chunks, context.vertices = len(blocks), chunks, total
-        context.acks, context.control = protocol.acks, protocol.control
+        context.acks, context.control = ACKS.index(protocol.acks), protocol.control
         context.timeout_ps = protocol.timeout_ps
         context.guard_ps, context.raise_ps = protocol.guard_ps, protocol.raise_ps
         context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)

@@ -105,6 +105,7 @@ class HostRecord(Record):
     next_send: int
     last_cut: int
     last_raise: int
+    last_notice: int  # when it last told the senders of a sum of its mark
     turn: int  # 1: a flow goes before the next upload
     held: int  # root of the flows that wait for their time, NOTHING: none
 
@@ -287,7 +288,7 @@ class PartitionState(Calendar):
     chunks: int
     data_bytes: int
     short_bytes: int
-    acks: int
+    acks: int  # which sums are acknowledged
     control: int  # whether hosts obey marks
     timeout_ps: int
     pass_ps: int  # time of a pipeline pass; 0: free
@@ -371,6 +372,10 @@ FLOW_ACK: Final = 10
 NOTHING: Final = -1
 ACK_LOST: Final = 1 << 30
 """Flag in the size of a loss: the answer was lost, not the packet."""
+
+# Sums that are acknowledged.
+ACK_MARKED: Final = 1
+ACK_ALL: Final = 2
 
 # Routing on any network.
 DESTINATION: Final = 1

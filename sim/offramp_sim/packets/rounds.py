@@ -10,6 +10,8 @@ from offramp_sim.packets.congestion import acknowledge, process_answer
 from offramp_sim.packets.hosts import admit, cut_rate, host_of, rouse
 from offramp_sim.packets.layout import (
     ACK,
+    ACK_ALL,
+    ACK_MARKED,
     DONE,
     ECN_SHIFT,
     FETCH,
@@ -149,7 +151,10 @@ def _finish(ctx: PartitionState, me: int, vertex: int, chunk: int, ecn: int) -> 
     host = host_of(ctx, me)
     host.progress = ctx.now
     host.patience = ctx.timeout_ps
-    if ctx.acks == 1:
+    notice = ctx.acks == ACK_MARKED and ecn == 1 and ctx.now - host.last_notice >= ctx.guard_ps
+    if notice:
+        host.last_notice = ctx.now
+    if notice or ctx.acks == ACK_ALL:
         send(ctx, host.port, label_of(ACK, NOBODY, ctx.short_bytes, ecn), pair(vertex, chunk), 0)
     left = ctx.remain + host.at_round * ctx.host_count + me
     left[0] -= 1

@@ -207,7 +207,7 @@ def prepare_network(
     hosts[:, [at.HostRecord.awake, at.HostRecord.timer]] = NEVER_PS
     hosts[:, at.HostRecord.port] = topology.host_ports()
     hosts[:, at.HostRecord.rate_mbps] = hosts[:, at.HostRecord.line_mbps] = links.rate_bps // 10**6
-    hosts[:, at.HostRecord.last_cut] = -NEVER_PS // 2
+    hosts[:, [at.HostRecord.last_cut, at.HostRecord.last_notice]] = -NEVER_PS // 2
     machine.give(at.PartitionState.hosts, hosts)
     byte_ps = 8 * 10**12 // links.rate_bps
     least = min(wire_bytes(SHORT_FRAME_BYTES), framing.header + 1)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -73,10 +72,9 @@ class ScaledGraph:
     def boundary(self, workers: int) -> Boundary:
         """Boundary of the parts: METIS's, or equal stretches of a generated ring."""
         n = len(self.indptr) - 1
-        graph = SimpleNamespace(indptr=self.indptr, indices=self.indices)
         if self.path is not None:
-            return Boundary(graph, partition(graph, workers, "metis", self.seed), workers)
-        return Boundary(graph, np.arange(n) * workers // n, workers)
+            return Boundary(self, partition(self, workers, "metis", self.seed), workers)
+        return Boundary(self, np.arange(n) * workers // n, workers)
 
 
 @lru_cache(maxsize=8)

@@ -209,13 +209,13 @@ bool Endpoint::deliver(Number number, const std::byte* at) {
 void Endpoint::find_lost() {
     if (newest_ == searched_) return;
     searched_ = newest_;
-    std::size_t found = 0;
-    for (Number number = base_; number < next_ && found < most_repeats; ++number) {
+    std::size_t repeats = 0;
+    for (Number number = base_; number < next_ && repeats < most_repeats; ++number) {
         const Slot& each = slot(number);
         if (number == base_ && each.stamp + reordered >= newest_) return;
         if (each.received || each.stamp + reordered >= newest_) continue;
         ask_again(number);
-        ++found;
+        ++repeats;
     }
 }
 

@@ -39,20 +39,20 @@ auto with_type(Type type, const With& with) {
 
 template <class Float, class Word>
 Measure measure_any(const Float* values, std::size_t count, Word greatest, Word infinity) {
-    Measure found;
+    Measure measure;
     if (greatest >= infinity) {  // anything else is finite, and words are in the order of their numbers
-        found.wild = true;
+        measure.wild = true;
         greatest = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const Word word = std::bit_cast<Word>(std::fabs(values[i]));
             if (word < infinity) greatest = std::max(greatest, word);
         }
     }
-    if (greatest == 0) return found;
+    if (greatest == 0) return measure;
     int exponent;
     std::frexp(std::bit_cast<Float>(greatest), &exponent);
-    found.exponent = static_cast<std::uint16_t>(exponent + static_cast<int>(exponent_bias));
-    return found;
+    measure.exponent = static_cast<std::uint16_t>(exponent + static_cast<int>(exponent_bias));
+    return measure;
 }
 
 OFFRAMP_WIDE std::uint32_t greatest_word(const float* values, std::size_t count) {

@@ -67,16 +67,16 @@ bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory
     }
     for (std::uint32_t i = 0; i < asked.pieces; ++i, at += sizeof(queue::Transfer)) {
         const auto piece = load<queue::Transfer>(at);
-        const auto found = out_.find({piece.peer, asked.message});
-        const bool known = coflow.in_order && found != out_.end() && found->second.coflow == &coflow;
-        const std::uint64_t size = known ? found->second.size : 0, stop = piece.offset + piece.length;
+        const auto transfer = out_.find({piece.peer, asked.message});
+        const bool known = coflow.in_order && transfer != out_.end() && transfer->second.coflow == &coflow;
+        const std::uint64_t size = known ? transfer->second.size : 0, stop = piece.offset + piece.length;
         if (!known || piece.length == 0 || piece.offset != cut[piece.peer] || piece.length > size - piece.offset ||
             (stop % cell != 0 && stop != size)) {
             error = "coflow: pieces that are not the transfers, or do not end at multiples of 1408";
             return false;
         }
         cut[piece.peer] = stop;
-        coflow.pieces.push_back({&found->second, piece.offset, stop});
+        coflow.pieces.push_back({&transfer->second, piece.offset, stop});
     }
     for (auto& [route, outgoing] : out_)
         if (outgoing.coflow == &coflow && coflow.in_order && cut[route.first] != outgoing.size) {
@@ -105,13 +105,13 @@ void Endpoint::incoming(Bytes frame) {
 
 void Endpoint::take_data(const Packet& packet) {
     const Route route{packet.rank, packet.message};
-    const auto found = in_.find(route);
-    if (found == in_.end()) {  // nobody sends before READY: it was here, and DONE got lost
+    const auto at = in_.find(route);
+    if (at == in_.end()) {  // nobody sends before READY: it was here, and DONE got lost
         ++stats_.duplicates;
         say(Kind::done, route.first, route.second, 0, packet.total, packet.total);
         return;
     }
-    Incoming& incoming = found->second;
+    Incoming& incoming = at->second;
     const std::uint64_t stop = std::min(packet.start + cell, incoming.size);
     if (packet.total != incoming.size || packet.start % cell != 0 || packet.stop != stop || packet.start >= stop) {
         ++stats_.rejected;
@@ -129,18 +129,18 @@ void Endpoint::take_data(const Packet& packet) {
     if (incoming.missing != 0) return;
     say(Kind::done, route.first, route.second, 0, incoming.size, incoming.size);
     Coflow& coflow = *incoming.coflow;
-    in_.erase(found);
+    in_.erase(at);
     over(coflow);
 }
 
 void Endpoint::take_ready(const Packet& packet) {
     const Route route{packet.rank, packet.message};
-    const auto found = out_.find(route);
-    if (found == out_.end()) {
+    const auto at = out_.find(route);
+    if (at == out_.end()) {
         if (early_.size() < most_early) early_.insert(route);
         return;
     }
-    Outgoing& outgoing = found->second;
+    Outgoing& outgoing = at->second;
     if (packet.total != outgoing.size || packet.start % cell != 0) {
         ++stats_.rejected;
         return;
@@ -160,15 +160,15 @@ void Endpoint::take_ready(const Packet& packet) {
 }
 
 void Endpoint::take_done(const Packet& packet) {
-    const auto found = out_.find({packet.rank, packet.message});
-    if (found == out_.end() || found->second.sent != found->second.size) {
+    const auto at = out_.find({packet.rank, packet.message});
+    if (at == out_.end() || at->second.sent != at->second.size) {
         ++stats_.duplicates;
         return;
     }
-    Coflow& coflow = *found->second.coflow;
-    std::erase_if(coflow.pieces, [&](const Piece& piece) { return piece.outgoing == &found->second; });
+    Coflow& coflow = *at->second.coflow;
+    std::erase_if(coflow.pieces, [&](const Piece& piece) { return piece.outgoing == &at->second; });
     if (coflow.pieces.empty()) scheduler_.remove(coflow);
-    out_.erase(found);
+    out_.erase(at);
     over(coflow);
 }
 

@@ -321,15 +321,15 @@ void Endpoint::upload_all() {
 // Repeats those that no neighbour has acknowledged.
 void Endpoint::upload_silent() {
     const std::uint32_t chunks = plan().chunks;
-    std::vector<std::uint8_t> heard(block().vertices.size() * chunks);
+    std::vector<std::uint8_t> acked(block().vertices.size() * chunks);
     for (std::size_t e = 0; e < block().reader_locals.size(); ++e)
         for (std::uint32_t c = 0; c < chunks; ++c)
-            heard[block().reader_locals[e] * chunks + c] |= acked_[e * chunks + c];
+            acked[block().reader_locals[e] * chunks + c] |= acked_[e * chunks + c];
     uploads_.clear();
     upload_at_ = 0;
     for (const auto vertex : block().order)
         for (std::uint32_t c = 0; c < chunks; ++c)
-            if (!heard[vertex * chunks + c]) uploads_.push_back({vertex, c});
+            if (!acked[vertex * chunks + c]) uploads_.push_back({vertex, c});
     stats_.reuploads += uploads_.size();
 }
 

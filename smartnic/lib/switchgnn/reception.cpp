@@ -188,12 +188,12 @@ void Reception::finished_since(std::vector<Packet>& to) {
 }
 
 Numbers Reception::missing_vertices() const {
-    Numbers found;
+    Numbers missing;
     for (std::size_t v = 0; v < block_.vertices.size(); ++v) {
         const auto* first = finished_.data() + v * chunks_;
-        if (std::find(first, first + chunks_, 0) != first + chunks_) found.push_back(block_.vertices[v]);
+        if (std::find(first, first + chunks_, 0) != first + chunks_) missing.push_back(block_.vertices[v]);
     }
-    return found;
+    return missing;
 }
 
 }  // namespace offramp::switchgnn

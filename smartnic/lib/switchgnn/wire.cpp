@@ -11,9 +11,9 @@ Builder::Builder(std::uint32_t worker) {
 }
 
 Builder::Prefix Builder::prefix(std::uint32_t worker, std::size_t length) {
-    Prefix made;
-    write_prefix(made.data(), {first_mac + worker, switch_mac, first_ip + worker, switch_ip}, length, ip_protocol);
-    return made;
+    Prefix prefix;
+    write_prefix(prefix.data(), {first_mac + worker, switch_mac, first_ip + worker, switch_ip}, length, ip_protocol);
+    return prefix;
 }
 
 }  // namespace offramp::switchgnn

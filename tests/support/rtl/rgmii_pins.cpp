@@ -35,13 +35,13 @@ constexpr int WAIT_MS = 20;
 
 std::uint32_t crc32(const std::uint8_t* data, std::size_t size) {
   static const auto table = [] {
-    std::array<std::uint32_t, 256> made{};
-    for (std::uint32_t at = 0; at < made.size(); ++at) {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t at = 0; at < table.size(); ++at) {
       std::uint32_t value = at;
       for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0xEDB88320U : 0);
-      made[at] = value;
+      table[at] = value;
     }
-    return made;
+    return table;
   }();
   std::uint32_t crc = ~0U;
   for (std::size_t at = 0; at < size; ++at) crc = crc >> 8 ^ table[(crc ^ data[at]) & 0xFF];

@@ -232,11 +232,11 @@ class Run {
 
   private:
     void prepare(I64 index) {
-        const SoakWorker& told = job_.workers[index];
+        const SoakWorker& setting = job_.workers[index];
         Worker& w = workers_[static_cast<std::size_t>(index)];
         std::string error;
-        if (!read_plans({told.plans, static_cast<std::size_t>(told.plans_size)}, w.plans, error)) std::abort();
-        const std::int32_t* rows = told.rows;
+        if (!read_plans({setting.plans, static_cast<std::size_t>(setting.plans_size)}, w.plans, error)) std::abort();
+        const std::int32_t* rows = setting.rows;
         std::uint64_t cells = 0;
         for (const auto& plan : w.plans) {
             w.rows.emplace_back(rows, rows + plan.boundary);
@@ -311,10 +311,10 @@ class Run {
             Frame frame;
             frame.length = static_cast<std::uint32_t>(w.endpoint->outgoing(frame.bytes.data()));
             if (frame.length == 0) break;
-            const SoakWorker& told = job_.workers[index];
+            const SoakWorker& setting = job_.workers[index];
             const bool last = sent + 1 == window_ || !w.endpoint->has_outgoing();
             if (!weather_[0].takes(random_, tick_, static_cast<I64>(index), frame, last))
-                travel(frame, {-1, told.leaf, told.port}, job_.loss);
+                travel(frame, {-1, setting.leaf, setting.port}, job_.loss);
         }
         if (!w.endpoint->has_outgoing()) w.endpoint->tick(tick_);
         if (w.done || !w.endpoint->finished() || w.endpoint->waiting()) return;

@@ -21,6 +21,7 @@ from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import ExchangeProtocol, LinkProperties, leaf_spine, star
+from offramp_sim.packets.exchange import ACKS
 from offramp_sim.packets.flows import all_to_all, background, balanced, flows, mean_hadoop_bytes
 from offramp_sim.packets.simulate import simulate
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
@@ -30,7 +31,7 @@ from offramp_sim.slot.strawman import decide
 BYTE_PS = 80
 SLOT_PS = PACKET_WIRE_BYTES * BYTE_PS
 SHORT_PS = 84 * BYTE_PS
-QUIET = ExchangeProtocol(acks=False)
+QUIET = ExchangeProtocol(acks="none")
 
 
 def random_boundary(seed, workers=None):
@@ -170,6 +171,25 @@ def test_marks_slow_uploads_down_and_keep_queues_short():
     )
     assert ignored.marked > 0
     assert ignored.cuts == 0 < obeyed.cuts
+
+
+def test_acknowledging_every_sum_costs_what_its_copies_take_on_the_busiest_link():
+    """Section 3.4's answers to all who contributed are most of an exchange; notices of marks are next to nothing."""
+    graph = generate("sbm:n=1200,k=16,gamma=2.4,degree=60,homophily=0.4", "1/0/0", 1)
+    boundary = Boundary(graph, partition(graph, 64, "metis"), 64)
+    chunks = 4
+    plan = make_plan(boundary, chunks, boundary.B * chunks * 128)
+    network = star(64, LinkProperties(mark_bytes=2_000))
+    quiet, marked, every = (
+        simulate(network, plan, protocol=ExchangeProtocol(acks=acks, control=False)) for acks in ACKS
+    )
+    copies = np.bincount(boundary.copies[:, 1], minlength=64)
+    answers = int(copies.max()) * chunks * SHORT_PS
+    assert answers <= every.end_ps <= answers + 2 * quiet.end_ps
+    assert every.down_bytes - quiet.down_bytes == int(copies.sum()) * chunks * 84
+    assert every.end_ps > 2 * quiet.end_ps
+    assert quiet.marked > 0
+    assert quiet.end_ps <= marked.end_ps < 1.2 * quiet.end_ps
 
 
 def test_balanced_streams_load_all_hosts_alike():

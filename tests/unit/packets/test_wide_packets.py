@@ -18,7 +18,7 @@ from offramp_sim.switchgnn.jobs import random_job
 @pytest.mark.parametrize("lanes", [32, 64, 128])
 def test_a_packet_is_as_long_as_its_aggregator_is_wide(lanes: int) -> None:
     (plan,) = random_job(5, vertices=40, edges=120, workers=4, limit=40, features=(256,), lanes=lanes).plans
-    run = simulate(star(4, LinkProperties()), plan, protocol=ExchangeProtocol(acks=False))
+    run = simulate(star(4, LinkProperties()), plan, protocol=ExchangeProtocol(acks="none"))
     control = 4 * len(plan.blocks) * wire_bytes(frame_bytes(0))
     assert run.up_bytes == plan.packets * wire_bytes(frame_bytes(lanes // LANES)) + control
 

@@ -68,7 +68,7 @@ def simulated_s(scheme_plan: SchemePlan, rates: Rates) -> float:
     if any(block.directed for block in scheme_plan.plan.blocks):
         fabric = StarFabric(rates.link_bps, rates.delay_s, passes_pps=rates.passes_pps)
         return seconds + scheme_plan.slices * exchange_trace(scheme_plan.plan, fabric).seconds
-    protocol = ExchangeProtocol(acks=False, control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
+    protocol = ExchangeProtocol(acks="none", control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
     return seconds + scheme_plan.slices * simulate(network, scheme_plan.plan, protocol=protocol).seconds
 
 

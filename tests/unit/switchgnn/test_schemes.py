@@ -130,7 +130,7 @@ def test_the_packet_level_simulator_agrees_in_order() -> None:
         for memory in (10_000, 20_000, 100_000)
     ]
     predicted = [predict(plan, Rates()).seconds for plan in plans]
-    protocol = ExchangeProtocol(acks=False)
+    protocol = ExchangeProtocol(acks="none")
     simulated = [simulate(star(6, LinkProperties()), plan.plan, protocol=protocol).end_ps / 1e12 for plan in plans]
     for shorter, longer in permutations(range(len(plans)), 2):
         if predicted[shorter] < 0.98 * predicted[longer]:

@@ -381,10 +381,10 @@ class Backend : public c10d::Backend {
     }
     auto cuda = cuda_ ? cuda_->split(store, ranks, cuda_->getBackendOptions()) : nullptr;
     py::gil_scoped_acquire lock;
-    auto made = (**dispatcher_).attr("split")(store, inner, cuda, opts->group_name).cast<c10::intrusive_ptr<c10d::Backend>>();
+    auto part = (**dispatcher_).attr("split")(store, inner, cuda, opts->group_name).cast<c10::intrusive_ptr<c10d::Backend>>();
     part_name_ = opts->group_name;
-    part_ = c10::weak_intrusive_ptr<c10d::Backend>(made);
-    return made;
+    part_ = c10::weak_intrusive_ptr<c10d::Backend>(part);
+    return part;
   }
 
   void abort() override {
@@ -495,14 +495,14 @@ class Backend : public c10d::Backend {
 
   std::vector<WorkPtr> pending() {
     std::lock_guard<std::mutex> guard(mutex_);
-    std::vector<WorkPtr> found;
+    std::vector<WorkPtr> pending;
     for (auto& weak : last_) {
       auto work = weak.has_value() ? weak->lock() : nullptr;
       if (work && !work->isCompleted()) {
-        found.push_back(std::move(work));
+        pending.push_back(std::move(work));
       }
     }
-    return found;
+    return pending;
   }
 
   void tell(const char* what) {

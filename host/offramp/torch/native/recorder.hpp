@@ -51,22 +51,22 @@ class Recorder {
 
   void route(uint64_t id, const std::string& name) {
     std::lock_guard<std::mutex> guard(mutex_);
-    if (auto* found = find(id)) {
-      found->route = name;
+    if (auto* call = find(id)) {
+      call->route = name;
     }
   }
 
   void end(uint64_t id, const std::string& error = "") {
     std::lock_guard<std::mutex> guard(mutex_);
-    auto* found = find(id);
-    if (found == nullptr || found->seconds >= 0) {
+    auto* call = find(id);
+    if (call == nullptr || call->seconds >= 0) {
       return;
     }
-    found->seconds = now() - found->started;
-    found->error = error;
-    auto& total = totals_[{found->route, found->kind}];
+    call->seconds = now() - call->started;
+    call->error = error;
+    auto& total = totals_[{call->route, call->kind}];
     total.calls += 1;
-    total.bytes += found->bytes;
+    total.bytes += call->bytes;
     total.failed += error.empty() ? 0 : 1;
   }
 

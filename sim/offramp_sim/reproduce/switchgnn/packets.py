@@ -12,11 +12,13 @@ import numpy as np
 from offramp.switchgnn.chunks import chunks_for
 from offramp.switchgnn.plan import Plan, make_plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.packets import ExchangeProtocol, Framing, LinkProperties, Topology, leaf_spine, star
+from offramp_sim.packets import ExchangeProtocol, LinkProperties, Topology, leaf_spine
+from offramp_sim.packets.exchange import Acks
 from offramp_sim.packets.flows import all_to_all, background, balanced
 from offramp_sim.packets.simulate import simulate
 from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, BenchParameters, Testbed, bed_of, less, options, origin
 from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
+from offramp_sim.reproduce.switchgnn.buffers import BufferedStar
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
@@ -42,7 +44,7 @@ def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) ->
         return simulate(topology, flows=balanced(streams) if scheme == "g3" else streams).seconds / bed.ratio
     chunks, memory = chunks_for(features), bed.memory_bytes
     widths = slice_widths(bed.boundary, chunks, memory) if scheme == "wide-slices" else [chunks]
-    quiet = ExchangeProtocol(acks=False, timeout_ps=10**12)
+    quiet = ExchangeProtocol(acks="none", timeout_ps=10**12)
     seconds = {
         width: simulate(topology, make_plan(bed.boundary, width, memory, seed=bed.seed), protocol=quiet).seconds
         for width in set(widths)
@@ -50,30 +52,19 @@ def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) ->
     return sum(seconds[width] for width in widths) / bed.ratio
 
 
-def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, control: bool) -> float:
+def _under_load_s(network: BufferedStar, plan: Plan, load: float, protocol: ExchangeProtocol) -> float:
     """Seconds of an exchange at full size while background flows cross the same star; mean over samples of them."""
-    draws = range(_DRAWS if load else 1)
-    return sum(_drawn_s(bed, plan, load, buffer_mb, bed.seed + i, control=control) for i in draws) / len(draws)
+    bed = network.bed
+    draws = range(bed.seed, bed.seed + (_DRAWS if load else 1))
+    return sum(_drawn_s(network, plan, load, protocol, seed) for seed in draws) / len(draws)
 
 
-def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int, *, control: bool) -> float:
-
-    def scaled(full: float) -> int:
-        return max(1, round(full * bed.ratio))
-
-    links = LinkProperties(
-        _rate_bps(bed),
-        scaled(1e6 * bed.conditions.delay_us),
-        mark_bytes=scaled(100e3),
-        buffer_bytes=scaled(buffer_mb * 1e6),
-    )
-    other = background(plan.workers, load, links.rate_bps, 10**10, seed)
-    sizes = np.maximum(1, np.round(other.size * bed.ratio)).astype(np.int64)
-    starts = np.round(other.start_ps * bed.ratio).astype(np.int64)
-    protocol = ExchangeProtocol(control=control, timeout_ps=scaled(2e9), guard_ps=scaled(50e6), raise_ps=scaled(55e6))
-    flows = replace(other, size=sizes, start_ps=starts)
-    framing = Framing(retry_ps=scaled(200e6))
-    return simulate(star(plan.workers, links), plan, flows, protocol, framing, seed, 10**13).seconds / bed.ratio
+def _drawn_s(network: BufferedStar, plan: Plan, load: float, protocol: ExchangeProtocol, seed: int) -> float:
+    ratio, topology = network.bed.ratio, network.topology
+    other = background(plan.workers, load, _rate_bps(network.bed), 10**10, seed)
+    sizes = np.maximum(1, np.round(other.size * ratio)).astype(np.int64)
+    flows = replace(other, size=sizes, start_ps=np.round(other.start_ps * ratio).astype(np.int64))
+    return simulate(topology, plan, flows, network.timed(protocol), network.framing, seed, 10**13).seconds / ratio
 
 
 @simulated(
@@ -119,22 +110,27 @@ def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     "Background traffic and congestion control",
     seconds=10,
     files=True,
-    options={**options("link_gbps", "hidden"), "buffer_mb": (4.0, 1.0, 16.0)},
+    options={**options("link_gbps", "hidden"), "buffer_mb": (4.0, 1.0, 16.0), "acks": ("all", "marked")},
     sizes=(0.3, 0.2, 1.2),
 )
 def figure19(
-    scale: float, seed: int, folder: Path | None = None, *, buffer_mb: float = 4.0, **open_: Any
+    scale: float, seed: int, folder: Path | None = None, *, buffer_mb: float = 4.0, acks: Acks = "all", **open_: Any
 ) -> Reproduction:
     """Epoch time under background traffic, with and without congestion control; ``buffer_mb`` is that of each port."""
     conditions = BenchParameters(**open_)
     loads = (0.0, 0.2, 0.4, 0.6)
+    rules = {
+        "with congestion control": ExchangeProtocol(acks=acks),
+        "without": ExchangeProtocol(acks=acks, control=False),
+    }
     panels, comparisons, data = [], [], {}
     for workers in (64, 128):
         bed = bed_of("reddit", workers, _SIZE * scale, seed, folder, conditions)
         plan = make_plan(bed.boundary, chunks_for(conditions.hidden), bed.memory_bytes, seed=seed)
         lines: dict[str, tuple[list[float], list[float]]] = {}
-        for label, control in (("with congestion control", True), ("without", False)):
-            times = [4e3 * _under_load_s(bed, plan, load, buffer_mb, control=control) for load in loads]
+        network = BufferedStar(bed, buffer_mb)
+        for label, rule in rules.items():
+            times = [4e3 * _under_load_s(network, plan, load, rule) for load in loads]
             lines[label] = list(loads), times
         panels.append(Curves(f"{workers} workers", "background load", "communication of an epoch, ms", lines))
         data[str(workers)] = lines
@@ -142,14 +138,17 @@ def figure19(
             on, off = (lines[k][1][place] for k in ("with congestion control", "without"))
             what = f"{workers} workers, load {loads[place]}: with control against without"
             comparisons.append(PaperComparison(what, "shorter", less(on, off)))
-        on, off = (_under_load_s(bed, plan, loads[-1], 8 * buffer_mb, control=control) for control in (True, False))
+        network = BufferedStar(bed, 8 * buffer_mb)
+        on, off = (_under_load_s(network, plan, loads[-1], rule) for rule in rules.values())
         what = f"{workers} workers, load {loads[-1]}, 8 times the buffers: with control against without"
         comparisons.append(PaperComparison(what, None, less(on, off)))
     note = (
         f"Times are means over {_DRAWS} draws of the background. Control shortens the exchange where its bursts of "
         f"results overflow the buffers ({buffer_mb:g} MB a port): each dropped packet costs a time-out and a fetch. "
-        "With buffers that hold the bursts it only slows the uploads. Sizes of background flows, buffers, marks "
-        "(100 KB), time-outs (2 ms) and the constants of the rate control shrink by the ratio too; the paper's text "
+        "With buffers that hold the bursts it only slows the uploads. The bursts are mostly acknowledgements, if every "
+        "sum is acknowledged as published; notices of marks alone (acks marked) leave little to control. Sizes of "
+        "background flows, buffers, marks (100 KB), time-outs (2 ms) and the constants of the rate control shrink by "
+        "the ratio too; the paper's text "
         "gives none of them. Background flows do not slow down. "
         f"{origin(bed.sample)}"
     )

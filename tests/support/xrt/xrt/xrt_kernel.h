@@ -14,9 +14,9 @@ namespace xrt {
 class kernel {
   public:
     kernel(device& card, const uuid&, const std::string& name) : card(&card) {
-        const auto found = card.kernels.find(name);
-        if (found == card.kernels.end()) throw std::runtime_error("No such kernel '" + name + "'");
-        arguments = found->second;
+        const auto entry = card.kernels.find(name);
+        if (entry == card.kernels.end()) throw std::runtime_error("No such kernel '" + name + "'");
+        arguments = entry->second;
     }
     [[nodiscard]] int group_id(int index) const {
         if (!arguments.at(static_cast<std::size_t>(index)).buffer) throw std::runtime_error("no argument of a buffer");

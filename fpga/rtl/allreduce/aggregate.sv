@@ -5,7 +5,7 @@
 // The rank's own MAC address takes the place of the switch's port. What leaves is broadcast, so that whatever connects the
 // hosts copies it. Bytes behind the lanes are dropped.
 module aggregate #(
-    // Pages of 256 slots, a power of two.
+    // Pages of 256 slots, a power of two, 1 to 256.
     parameter PAGES = 1,
     // Number of jobs at a time, 1 to 4.
     parameter JOBS  = 4
@@ -32,6 +32,9 @@ module aggregate #(
     output reg  [        3:0] outcome,      // of a frame, for a cycle
     output reg                counted
 );
+  if (PAGES < 1 || PAGES > 256 || (PAGES & (PAGES - 1)) != 0) begin : wrong_PAGES aggregate_needs_PAGES_a_power_of_two_1_to_256 refused (); end
+  if (JOBS < 1 || JOBS > 4) begin : wrong_JOBS aggregate_needs_JOBS_from_1_to_4 refused (); end
+
   localparam SLOTS = PAGES * 256;
   localparam BITS = $clog2(SLOTS);
   localparam [15:0] SHORT = {5'b0, allreduce_pkg::HEADER_BYTES} - 16'd14;  // behind Ethernet
@@ -208,8 +211,4 @@ module aggregate #(
     endcase
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial if (PAGES < 1 || PAGES > 256 || PAGES & (PAGES - 1)) $fatal(1, "aggregate: PAGES %0d", PAGES);
-`endif
 endmodule

@@ -29,6 +29,8 @@ module aggregate_slots #(
     output reg  [             15:0] greatest,
     output reg  [              7:0] flagged
 );
+  if (SLOTS < 256 || (SLOTS & (SLOTS - 1)) != 0) begin : wrong_SLOTS aggregate_slots_needs_SLOTS_a_power_of_two_256_or_more refused (); end
+
   localparam BITS = $clog2(SLOTS);
   localparam [2:0] IDLE = 0, READ = 1, COMPARE = 2, TEST = 3, DECIDE = 4, DONE = 5;
 

@@ -3,7 +3,7 @@
 // and leaves all other frames alone.
 `include "axi.svh"
 module allreduce #(
-    // Pages of 256 slots, a power of two.
+    // Pages of 256 slots, a power of two, 1 to 256.
     parameter PAGES = 1
 ) (
     input  wire         clk,

@@ -9,6 +9,8 @@ module synchroniser #(
     input  wire [WIDTH-1:0] in,   // from flip-flops
     output reg  [WIDTH-1:0] out
 );
+  if (WIDTH < 1) begin : wrong_WIDTH synchroniser_needs_WIDTH_of_1_or_more refused (); end
+
   (* keep *)
   reg [WIDTH-1:0] first;
   always @(posedge clk) begin

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries a count of events to another clock domain: each event is counted once, several at a time.
 module tally_crossing #(
-    // Bits of a number that crosses, enough for the events of six cycles of the slower clock.
+    // Bits of a number that crosses, 3 or more: enough for the events of six cycles of the slower clock.
     parameter WIDTH = 8
 ) (
     input  wire             in_clk,
@@ -11,6 +11,8 @@ module tally_crossing #(
     input  wire             out_rst,
     output wire [WIDTH-1:0] out_count  // of events that are told in this cycle
 );
+  if (WIDTH < 3) begin : wrong_WIDTH tally_crossing_needs_WIDTH_of_3_or_more refused (); end
+
   reg [WIDTH-1:0] owed;
   wire ready, valid;
   wire [WIDTH-1:0] told;

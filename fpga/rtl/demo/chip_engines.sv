@@ -57,6 +57,8 @@ module chip_engines #(
     output wire                   entry_table,
     output wire [           95:0] entry_data
 );
+  if (MOST_ANSWER < 3) begin : wrong_MOST_ANSWER chip_engines_needs_MOST_ANSWER_of_3_or_more refused (); end
+
   localparam [2:0] KVS = udp_pkg::KVS, REDUCE = udp_pkg::REDUCE, CONTROL = udp_pkg::CONTROL, EBS = udp_pkg::EBS;
   localparam [2:0] QUANTISE = udp_pkg::QUANTISE, DEQUANTISE = udp_pkg::DEQUANTISE;
   localparam SOURCES = QUANTPACK_DEPTH != 0 ? 6 : EBS_LINES != 0 ? 4 : 3;

@@ -10,6 +10,8 @@ module uart_rx #(
     output reg  [7:0] data,
     output reg        valid
 );
+  if (DIVISOR < 4) begin : wrong_DIVISOR uart_rx_needs_DIVISOR_of_4_or_more refused (); end
+
   localparam BITS = $clog2(DIVISOR + DIVISOR / 2);
 
   reg [2:0] line;  // two stages against metastability, and one to see edges

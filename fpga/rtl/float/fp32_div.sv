@@ -9,6 +9,8 @@ module fp32_div #(
     input  wire [31:0] b,
     output reg  [31:0] quotient
 );
+  if (DIVISOR_BITS < 2 || DIVISOR_BITS > 24) begin : wrong_DIVISOR_BITS fp32_div_needs_DIVISOR_BITS_from_2_to_24 refused (); end
+
   localparam [31:0] NAN = 32'h7FC00000;
   localparam DIGITS = 26;  // of the significand's quotient; what is left after them is the sticky bit
 
@@ -144,8 +146,4 @@ module fp32_div #(
   wire beyond = kind_30[1] || (total_30[26] && exponent_30 >= 255);
   always @(posedge clk)
     quotient <= kind_30[2] ? NAN : {kind_30[3], kind_30[0] ? 31'd0 : beyond ? 31'h7F800000 : rounded};
-
-`ifndef SYNTHESIS
-  initial if (DIVISOR_BITS < 2 || DIVISOR_BITS > 24) $fatal(1, "fp32_div: DIVISOR_BITS %0d", DIVISOR_BITS);
-`endif
 endmodule

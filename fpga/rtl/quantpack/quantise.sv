@@ -21,6 +21,8 @@ module quantise #(
     `AXIS_IN(s_axis, WIDTH),
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH quantise_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
   localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;

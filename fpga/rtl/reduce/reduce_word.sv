@@ -18,6 +18,9 @@ module reduce_word #(
     input  wire [  1:0] out_kind,  // the same, a cycle before the sum
     output reg  [ 31:0] sum
 );
+  if (INPUTS != 2 && INPUTS != 4 && INPUTS != 8) begin : wrong_INPUTS reduce_word_needs_INPUTS_of_2_or_4_or_8 refused (); end
+  if (FLOAT32S != 0 && FLOAT32S != 1) begin : wrong_FLOAT32S reduce_word_needs_FLOAT32S_of_0_or_1 refused (); end
+  if (BFLOAT16S != 0 && BFLOAT16S != 1) begin : wrong_BFLOAT16S reduce_word_needs_BFLOAT16S_of_0_or_1 refused (); end
 
   reg [32*INPUTS-1:0] low;   // binary32, or the lower bfloat16
   /* verilator lint_off UNUSEDSIGNAL */ reg [32*INPUTS-1:0] high; /* verilator lint_on UNUSEDSIGNAL */  // the upper bfloat16; unused with some parameters

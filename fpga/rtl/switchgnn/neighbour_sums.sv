@@ -36,6 +36,9 @@ module neighbour_sums #(
     input  wire [  4:0] which,
     output wire [ 31:0] count         // of this outcome (outcome_counts)
 );
+  if (AGGREGATORS < 16 || AGGREGATORS > 65536 || (AGGREGATORS & (AGGREGATORS - 1)) != 0) begin : wrong_AGGREGATORS neighbour_sums_needs_AGGREGATORS_a_power_of_two_16_to_65536 refused (); end
+  if (EDGES < 16 || EDGES > 65536 || (EDGES & (EDGES - 1)) != 0) begin : wrong_EDGES neighbour_sums_needs_EDGES_a_power_of_two_16_to_65536 refused (); end
+
   localparam BITS = $clog2(AGGREGATORS), EDGE_BITS = $clog2(EDGES);
   localparam MOST = VERTICES > AGGREGATORS ? VERTICES : AGGREGATORS;  // entries of what is cleared, 32 at least
   localparam SWEEP = $clog2(MOST < 32 ? 32 : MOST);
@@ -375,12 +378,4 @@ module neighbour_sums #(
     if (between) pulling <= 1'b0;
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial begin
-    if (AGGREGATORS < 16 || AGGREGATORS > 65536 || (AGGREGATORS & (AGGREGATORS - 1)) != 0)
-      $fatal(1, "neighbour_sums: AGGREGATORS %0d", AGGREGATORS);
-    if (EDGES < 16 || EDGES > 65536 || (EDGES & (EDGES - 1)) != 0) $fatal(1, "neighbour_sums: EDGES %0d", EDGES);
-  end
-`endif
 endmodule

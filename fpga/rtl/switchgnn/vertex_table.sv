@@ -26,6 +26,8 @@ module vertex_table #(
     output wire [ 4:0] worker,      // its owner
     output wire        sends        // it is uploaded
 );
+  if (ENTRIES < 16 || ENTRIES > 65536 || (ENTRIES & (ENTRIES - 1)) != 0) begin : wrong_ENTRIES vertex_table_needs_ENTRIES_a_power_of_two_16_to_65536 refused (); end
+
   localparam BITS = $clog2(ENTRIES);
   localparam [1:0] IDLE = 0, READ = 1, COMPARE = 2, TEST = 3;
 
@@ -81,10 +83,4 @@ module vertex_table #(
     endcase
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial
-    if (ENTRIES < 16 || ENTRIES > 65536 || (ENTRIES & (ENTRIES - 1)) != 0)
-      $fatal(1, "vertex_table: ENTRIES %0d", ENTRIES);
-`endif
 endmodule

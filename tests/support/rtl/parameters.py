@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each module of the RTL takes as its parameters: values that every tool refuses, and edges that all of them take."""
+"""Parameters of each RTL module: values that every tool refuses, and edges that all of them take."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ namespace {
 constexpr size_t kBytes = 64;
 
 Line line_of(const uint8_t *bytes) {
-    Line found = 0;
+    Line line = 0;
     uint64_t words[8];
     std::memcpy(words, bytes, sizeof words);
-    for (int i = 0; i < 8; ++i) found(64 * i + 63, 64 * i) = words[i];
-    return found;
+    for (int i = 0; i < 8; ++i) line(64 * i + 63, 64 * i) = words[i];
+    return line;
 }
 
 void to_bytes(const Line &line, uint8_t *bytes) {
@@ -33,14 +33,14 @@ void to_bytes(const Line &line, uint8_t *bytes) {
 
 // Memory as whole lines; bytes beyond its end are zero, and must stay zero.
 std::vector<Line> lines_of(const uint8_t *bytes, size_t size) {
-    std::vector<Line> found;
+    std::vector<Line> lines;
     for (size_t at = 0; at < size; at += kBytes) {
         uint8_t whole[kBytes] = {};
         std::memcpy(whole, bytes + at, size - at < kBytes ? size - at : kBytes);
-        found.push_back(line_of(whole));
+        lines.push_back(line_of(whole));
     }
-    found.push_back(0);
-    return found;
+    lines.push_back(0);
+    return lines;
 }
 
 bool back(const std::vector<Line> &lines, uint8_t *bytes, size_t size) {
@@ -56,11 +56,11 @@ bool back(const std::vector<Line> &lines, uint8_t *bytes, size_t size) {
 Beat beat_of(const uint8_t *bytes, size_t count, bool last) {
     uint8_t whole[kBytes] = {};
     std::memcpy(whole, bytes, count);
-    Beat found;
-    found.data = line_of(whole);
-    found.keep = first_bytes(ap_uint<7>(count));
-    found.last = last;
-    return found;
+    Beat beat;
+    beat.data = line_of(whole);
+    beat.keep = first_bytes(ap_uint<7>(count));
+    beat.last = last;
+    return beat;
 }
 
 // Copies the bytes that a beat keeps to *bytes, and advances it.
@@ -102,9 +102,9 @@ void ebs_lookup_csim(uint8_t *volumes, uint32_t number_of_volumes, const uint64_
     }
     ebs_lookup(in, out, lines.data(), blocks.data(), bases.data(), number_of_volumes, number_of_segments, count);
     for (uint32_t i = 0; i < count; ++i) {
-        const EbsAnswer found = out.read();
-        const uint32_t words[2] = {uint32_t(found.outcome.to_uint()), uint32_t(found.server.to_uint())};
-        const uint64_t address = found.address.to_uint64();
+        const EbsAnswer answer = out.read();
+        const uint32_t words[2] = {uint32_t(answer.outcome.to_uint()), uint32_t(answer.server.to_uint())};
+        const uint64_t address = answer.address.to_uint64();
         std::memcpy(answers + 16 * i, words, 8);
         std::memcpy(answers + 16 * i + 8, &address, 8);
     }
@@ -146,9 +146,9 @@ bool p2p_dma_csim(uint8_t *memories, const uint64_t *limits, const uint8_t *desc
     }
     p2p_dma(in, out, lines[0].data(), lines[1].data(), lines[2].data(), bounds, count);
     for (uint32_t i = 0; i < count; ++i) {
-        const DmaCompletion found = out.read();
-        const uint32_t words[2] = {uint32_t(found.status.to_uint()), uint32_t(found.copied.to_uint())};
-        const uint64_t request = found.request.to_uint64();
+        const DmaCompletion completion = out.read();
+        const uint32_t words[2] = {uint32_t(completion.status.to_uint()), uint32_t(completion.copied.to_uint())};
+        const uint64_t request = completion.request.to_uint64();
         std::memcpy(completions + 16 * i, words, 8);
         std::memcpy(completions + 16 * i + 8, &request, 8);
     }
@@ -180,8 +180,8 @@ uint32_t path_router_csim(uint32_t model, const uint32_t *packets, uint32_t coun
     for (uint32_t port = 0; port < kPorts; ++port) {
         while (!out[port].empty()) {
             const Beat beat = out[port].read();
-            const uint32_t found[3] = {port, uint32_t(Line(beat.data).to_uint()), uint32_t(Line(beat.data >> 32).to_uint())};
-            std::memcpy(answers + 3 * (*leaving)++, found, sizeof found);
+            const uint32_t record[3] = {port, uint32_t(Line(beat.data).to_uint()), uint32_t(Line(beat.data >> 32).to_uint())};
+            std::memcpy(answers + 3 * (*leaving)++, record, sizeof record);
         }
     }
     return refused.to_uint();
@@ -203,10 +203,10 @@ void quantise_csim(const uint64_t *numbers, const uint8_t *values, uint64_t seed
     quantise(in_numbers, in, out_bounds, out, seed, columns, bits, compact, rows);
     while (!out.empty()) take(out.read(), packed);
     for (uint32_t row = 0; row < rows; ++row) {
-        const Bounds found = out_bounds.read();
-        bounds[2 * row] = found.least.to_uint();
-        bounds[2 * row + 1] = found.greatest.to_uint();
-        wrong[row] = found.wrong;
+        const Bounds row_bounds = out_bounds.read();
+        bounds[2 * row] = row_bounds.least.to_uint();
+        bounds[2 * row + 1] = row_bounds.greatest.to_uint();
+        wrong[row] = row_bounds.wrong;
     }
 }
 

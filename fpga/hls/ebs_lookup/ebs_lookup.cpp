@@ -21,34 +21,34 @@ ap_uint<64> credited(const Line &volume, ap_uint<64> now) {
 EbsAnswer answer(const EbsRequest &request, Line *volumes, const ap_uint<64> *entries, const ap_uint<64> *addresses,
                  ap_uint<32> number_of_volumes, ap_uint<32> number_of_segments) {
 #pragma HLS inline
-    EbsAnswer found = {kNoVolume, 0, 0};
-    if (request.volume >= number_of_volumes) return found;
+    EbsAnswer answer = {kNoVolume, 0, 0};
+    if (request.volume >= number_of_volumes) return answer;
     Line volume = volumes[request.volume];
     const ap_uint<64> blocks = volume(127, 64);
-    if (blocks == 0) return found;
-    found.outcome = kOutOfRange;
-    if (request.blocks == 0 || request.blocks > blocks || request.start > blocks - request.blocks) return found;
-    found.outcome = kSplit;
+    if (blocks == 0) return answer;
+    answer.outcome = kOutOfRange;
+    if (request.blocks == 0 || request.blocks > blocks || request.start > blocks - request.blocks) return answer;
+    answer.outcome = kSplit;
     const ap_uint<kSegmentBits> within = request.start;
-    if (ap_uint<33>(within) + request.blocks > 1 << kSegmentBits) return found;
-    found.outcome = kUnmapped;
+    if (ap_uint<33>(within) + request.blocks > 1 << kSegmentBits) return answer;
+    answer.outcome = kUnmapped;
     const ap_uint<64> entry = entries[ap_uint<32>(volume(31, 0)) + (request.start >> kSegmentBits)];
     const ap_uint<32> stored = entry >> 32;
-    if (stored == 0 || stored > number_of_segments) return found;
+    if (stored == 0 || stored > number_of_segments) return answer;
     const ap_uint<64> base = addresses[stored - 1];
-    if (base == 0) return found;
-    found.outcome = kWait;
+    if (base == 0) return answer;
+    answer.outcome = kWait;
     const ap_uint<64> last = volume(383, 320);
     const ap_uint<64> now = request.tick > last ? request.tick : last;
     const ap_uint<64> held = credited(volume, now), wanted = ap_uint<64>(request.blocks) << kBlockBits;
-    if (held < wanted) return found;
+    if (held < wanted) return answer;
     volume(319, 256) = held - wanted;
     volume(383, 320) = now;
     volumes[request.volume] = volume;
-    found.outcome = kFound;
-    found.server = ap_uint<32>(entry);
-    found.address = base + (ap_uint<64>(within) << kBlockBits);
-    return found;
+    answer.outcome = kFound;
+    answer.server = ap_uint<32>(entry);
+    answer.address = base + (ap_uint<64>(within) << kBlockBits);
+    return answer;
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ void fetch(hls::stream<ap_uint<64>> &keys, hls::stream<Held> &held, const Line *
            ap_uint<32> mask, ap_uint<32> count) {
     for (ap_uint<32> i = 0; i < count; ++i) {
 #pragma HLS pipeline II = 1
-        Held found;
-        found.key = keys.read();
-        found.lines[0] = first[crc<kCrc32c>(found.key) & mask];
-        found.lines[1] = second[crc<kCrc32>(found.key) & mask];
-        held.write(found);
+        Held pending;
+        pending.key = keys.read();
+        pending.lines[0] = first[crc<kCrc32c>(pending.key) & mask];
+        pending.lines[1] = second[crc<kCrc32>(pending.key) & mask];
+        held.write(pending);
     }
 }
 

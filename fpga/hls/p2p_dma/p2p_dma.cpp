@@ -26,8 +26,8 @@ ap_uint<8> checked(const Descriptor &wanted, const ap_uint<64> limits[kMemories]
 // `kLineBytes` bytes from `shift` bytes into two lines that follow each other.
 Line funnel(const Line &low, const Line &high, ap_uint<6> shift) {
 #pragma HLS inline
-    const ap_uint<1024> both = (ap_uint<1024>(high) << 512) | ap_uint<1024>(low);
-    return Line(both >> (int(shift) * 8));
+    const ap_uint<1024> joined = (ap_uint<1024>(high) << 512) | ap_uint<1024>(low);
+    return Line(joined >> (int(shift) * 8));
 }
 
 // The first and the last line keep the bytes that are not the copy's: they are read before they are written.

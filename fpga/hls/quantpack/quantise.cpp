@@ -26,11 +26,11 @@ Bounds bounds_of(Word least, Word greatest, bool finite, bool compact) {
         greatest = float32::negate(down(float32::negate(greatest)));
     }
     const Word span = float32::subtract(greatest, least);
-    Bounds found;
-    found.wrong = !finite || !float32::is_finite(span);
-    found.least = least;
-    found.greatest = float32::below(span, kLeastRange) ? least : greatest;
-    return found;
+    Bounds bounds;
+    bounds.wrong = !finite || !float32::is_finite(span);
+    bounds.least = least;
+    bounds.greatest = float32::below(span, kLeastRange) ? least : greatest;
+    return bounds;
 }
 
 // Lets the row through and tells its bounds at its end.

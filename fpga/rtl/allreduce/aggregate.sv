@@ -69,26 +69,26 @@ module aggregate #(
   wire [47:0] sender = {swap_word(head[6*8+:32]), head[10*8+:8], head[11*8+:8]};
 
   // FIND: the job, its page and the rank; at most one job has a number.
-  reg [31:0] found_ranks;
-  reg [7:0] found_first, found_pages;
+  reg [31:0] chosen_ranks;
+  reg [7:0] chosen_first, chosen_pages;
   reg own_mac;
   integer i;
   always @(posedge clk)
     if (state == FIND) begin
-      found_ranks <= 0;
-      found_first <= 0;
-      found_pages <= 0;
+      chosen_ranks <= 0;
+      chosen_first <= 0;
+      chosen_pages <= 0;
       own_mac     <= sender == rank_mac;
       for (i = 0; i < JOBS; i = i + 1)
       if (job_ranks[i*32+:32] != 0 && job_number[i*32+:32] == swap_word(head[34*8+:32])) begin
-        found_ranks <= job_ranks[i*32+:32];
-        found_first <= job_first[i*8+:8];
-        found_pages <= job_pages[i*8+:8];
+        chosen_ranks <= job_ranks[i*32+:32];
+        chosen_first <= job_first[i*8+:8];
+        chosen_pages <= job_pages[i*8+:8];
       end
     end
   wire [31:0] mask = rank < 32 ? 32'd1 << rank[4:0] : 32'd0;
-  /* verilator lint_off UNUSEDSIGNAL */ wire [8:0] at = {1'b0, found_first} + {1'b0, page}; /* verilator lint_on UNUSEDSIGNAL */  // registers may name pages that are not there
-  wire member = own_mac && (found_ranks & mask) != 0 && page < found_pages && at < PAGES;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [8:0] at = {1'b0, chosen_first} + {1'b0, page}; /* verilator lint_on UNUSEDSIGNAL */  // registers may name pages that are not there
+  wire member = own_mac && (chosen_ranks & mask) != 0 && page < chosen_pages && at < PAGES;
   wire malformed = kind > allreduce_pkg::PULL || (kind != allreduce_pkg::PULL && !whole);
   wire [BITS-1:0] slot;
   generate
@@ -118,7 +118,7 @@ module aggregate #(
       .*,
       .clear(empties),
       .chunk(swap_word(head[38*8+:32])),
-      .all(found_ranks),
+      .all(chosen_ranks),
       .exponent({head[48*8+:8], head[49*8+:8]}),
       .flags(head[52*8+:8]),
       .again(kind == allreduce_pkg::AGAIN),

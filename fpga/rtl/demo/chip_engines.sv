@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kvs_lookup, reduce and the table that look-ups read, on one chip, behind one stream of packets each way.
+// Joins kvs_lookup, reduce and the table that look-ups read on one chip, behind one stream of packets each way.
 //
 // in_target says where a packet goes (udp_pkg): to the look-ups, the sums, control_port, ebs_lookup or quantpack's two ways.
 // out_source says where an answer comes from; every packet is answered by one packet, whole, in order from each source.

@@ -48,7 +48,7 @@ module fp32_div #(
     };
   end
 
-  // 2: the highest bit of both is a one.
+  // 2: the highest bit of each is a one.
   reg [23:0] dividend_2, divisor_2;
   reg signed [9:0] exponent_2;
   reg [3:0] kind_2;
@@ -84,13 +84,13 @@ module fp32_div #(
       wire [DIVISOR_BITS+1:0] less_divisor = {1'b0, rest_in} - {3'b1, divisor_in};
       reg [DIVISOR_BITS:0] rest;
       /* verilator lint_off UNUSEDSIGNAL */ reg [KEPT-1:0] divisor; /* verilator lint_on UNUSEDSIGNAL */  // the last one's
-      reg [n:0] found;
+      reg [n:0] digits;
       if (n == 0) begin : first
         assign {rest_in, divisor_in} = {rest_3[24:LOW], divisor_3};
-        always @(posedge clk) found <= !less_divisor[DIVISOR_BITS+1];
+        always @(posedge clk) digits <= !less_divisor[DIVISOR_BITS+1];
       end else begin : later
         assign {rest_in, divisor_in} = {steps[n-1].rest, steps[n-1].divisor};
-        always @(posedge clk) found <= {steps[n-1].found, !less_divisor[DIVISOR_BITS+1]};
+        always @(posedge clk) digits <= {steps[n-1].digits, !less_divisor[DIVISOR_BITS+1]};
       end
       if (n >= LOW) begin : no_more
         assign next = 1'b0;
@@ -123,7 +123,7 @@ module fp32_div #(
       .in ({kind_3, exponent_3}),
       .out({kind, exponent})
   );
-  wire [26:0] total = {steps[DIGITS-1].found, steps[DIGITS-1].rest != 0};
+  wire [26:0] total = {steps[DIGITS-1].digits, steps[DIGITS-1].rest != 0};
 
   // 30: shift right where the exponent is below 1.
   wire [9:0] away = 10'd1 - exponent;

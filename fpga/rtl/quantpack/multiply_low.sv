@@ -32,17 +32,17 @@ module multiply_low #(
       assign odd[15:0] = 0;
       assign odd[16*(LIMBS+2)-1:16*(LIMBS+1)] = 0;
       assign even[16*(LIMBS+2)-1:16*LIMBS] = 0;
-      wire [WIDTH-1:0] both;
+      wire [WIDTH-1:0] limbs_added;
       wire unused_carry;
       wide_add #(
           .WIDTH(WIDTH)
       ) limbs_sum (
           .a(even[WIDTH-1:0]),
           .b(odd[WIDTH-1:0]),
-          .sum({unused_carry, both})
+          .sum({unused_carry, limbs_added})
       );
       reg [WIDTH-1:0] sum;
-      always @(posedge clk) sum <= both << 16 * n;
+      always @(posedge clk) sum <= limbs_added << 16 * n;
     end
     if (LIMBS == 2) begin : two
       always @(posedge clk) product <= rows[0].sum + rows[1].sum;

@@ -5,7 +5,7 @@ module reduce_header #(
     parameter WIDTH = 512,
     // Beats that a vector may have.
     parameter MOST = 512,
-    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    // Vectors of a request: 2, 4 or 8; requests of more, up to 8, are answered with UNKNOWN_FUNCTION.
     parameter INPUTS = 8,
     // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
     parameter FLOAT32S = 1,

@@ -39,16 +39,16 @@ module reduce_word #(
     end
     for (n = 0; n < INPUTS - 1; n = n + 1) begin : additions
       reg [34:0] pair;
-      wire [34:0] both;
+      wire [34:0] pair_sum;
       wire unused_carry;  // 35 bits hold the sum of eight
       wide_add #(
           .WIDTH(35)
       ) add (
           .a(node[2*n*35+:35]),
           .b(node[(2*n+1)*35+:35]),
-          .sum({unused_carry, both})
+          .sum({unused_carry, pair_sum})
       );
-      always @(posedge clk) pair <= both;
+      always @(posedge clk) pair <= pair_sum;
       assign node[(INPUTS+n)*35+:35] = pair;
     end
   endgenerate

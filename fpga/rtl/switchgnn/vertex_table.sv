@@ -19,7 +19,7 @@ module vertex_table #(
     input  wire [31:0] vertex,
     input  wire        valid,       // look
     output reg         done,        // for a cycle; the following stay until the next look
-    output reg         found,
+    output reg         listed,
     output wire [15:0] slot,        // of its first chunk
     output wire [15:0] first,       // contribution that its upload makes
     output wire [ 7:0] chunks,
@@ -76,7 +76,7 @@ module vertex_table #(
         state  <= TEST;
       end
       default: begin
-        found <= same;
+        listed <= same;
         done  <= same || !entry[95] || around;
         state <= same || !entry[95] || around ? IDLE : READ;
       end

@@ -53,21 +53,23 @@ EbsAnswer answer(const EbsRequest &request, Line *volumes, const ap_uint<64> *en
 
 }  // namespace
 
-void ebs_lookup(hls::stream<EbsRequest> &requests, hls::stream<EbsAnswer> &answers, Line *volumes,
+void ebs_lookup(hls::stream<Item<EbsRequest>> &requests, hls::stream<Item<EbsAnswer>> &answers, Line *volumes,
                 const ap_uint<64> *entries, const ap_uint<64> *addresses, ap_uint<32> number_of_volumes,
                 ap_uint<32> number_of_segments, ap_uint<32> count) {
 #pragma HLS interface axis port = requests
 #pragma HLS interface axis port = answers
-#pragma HLS interface m_axi port = volumes bundle = volumes
-#pragma HLS interface m_axi port = entries bundle = entries
-#pragma HLS interface m_axi port = addresses bundle = addresses
+#pragma HLS interface m_axi port = volumes bundle = volumes depth = kSimulatedLines
+#pragma HLS interface m_axi port = entries bundle = entries depth = kSimulatedLines
+#pragma HLS interface m_axi port = addresses bundle = addresses depth = kSimulatedLines
 #pragma HLS interface s_axilite port = number_of_volumes
 #pragma HLS interface s_axilite port = number_of_segments
 #pragma HLS interface s_axilite port = count
 #pragma HLS interface s_axilite port = return
     // A volume's bucket is read and written by each of its requests, so one follows the other.
     for (ap_uint<32> i = 0; i < count; ++i) {
-        answers.write(answer(requests.read(), volumes, entries, addresses, number_of_volumes, number_of_segments));
+        const EbsRequest request = requests.read().data;
+        const EbsAnswer reply = answer(request, volumes, entries, addresses, number_of_volumes, number_of_segments);
+        answers.write(item_of(reply, i == count - 1));
     }
 }
 

@@ -16,8 +16,8 @@ control Gate(inout metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<
     };
 
     RegisterAction<bit<32>, bit<9>, bit<32>>(closed_at) when_closed = {
-        void apply(inout bit<32> at, out bit<32> found) {
-            found = at;
+        void apply(inout bit<32> at, out bit<32> stored) {
+            stored = at;
         }
     };
 
@@ -28,8 +28,8 @@ control Gate(inout metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<
     };
 
     RegisterAction<bit<32>, bit<9>, bit<32>>(opened_at) when_opened = {
-        void apply(inout bit<32> at, out bit<32> found) {
-            found = at;
+        void apply(inout bit<32> at, out bit<32> stored) {
+            stored = at;
         }
     };
 

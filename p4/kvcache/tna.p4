@@ -52,8 +52,8 @@ parser KvCacheParser(packet_in packet,
         } \
     }; \
     RegisterAction<bit<32>, bit<16>, bit<32>>(values) values##_tell = { \
-        void apply(inout bit<32> word, out bit<32> found) { \
-            found = word; \
+        void apply(inout bit<32> word, out bit<32> stored) { \
+            stored = word; \
         } \
     };
 #define KEEP(values, field) values##_keep.execute(meta.slot);

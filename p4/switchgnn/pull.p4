@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Sends FETCH to the owner of the vertex that is wanted, and RESEND to the owner of the vertex that wants it.
-control Pull(inout headers_t hdr, inout metadata_t meta, out bool found) {
+control Pull(inout headers_t hdr, inout metadata_t meta, out bool known) {
     action owner(bit<9> port) {
         meta.port = port;
         meta.reply = 1;
@@ -18,12 +18,12 @@ control Pull(inout headers_t hdr, inout metadata_t meta, out bool found) {
     }
 
     apply {
-        found = owners.apply().hit;
+        known = owners.apply().hit;
         meta.outcome = outcome_t.RESENT;
         if (meta.transit == 1) {
             meta.outcome = outcome_t.RELAYED;
         }
-        if (!found) {
+        if (!known) {
             meta.outcome = outcome_t.UNKNOWN;
         }
     }

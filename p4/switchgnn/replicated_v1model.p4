@@ -93,18 +93,18 @@ control SwitchGnnEgress(inout headers_t hdr, inout metadata_t meta, inout standa
     apply {
         again.apply(hdr, meta, standard_metadata);
         if (meta.sums == 1) {
-            bool found = true;
+            bool known = true;
             bool data = hdr.payload.isValid();
             meta.weight = 1;
             if (data) {
                 meta.hop = standard_metadata.egress_rid;
-                fanout.apply(hdr, meta, found);
+                fanout.apply(hdr, meta, known);
             }
-            if (found && data && meta.need == 1) {
+            if (known && data && meta.need == 1) {
                 meta.outcome = outcome_t.DELIVERED;
                 meta.reply = 1;
                 meta.ecn = hdr.switchgnn.ecn;
-            } else if (found) {
+            } else if (known) {
                 aggregate.apply(hdr, meta);
             }
             if (data) {

@@ -9,6 +9,8 @@ module ddr_in #(
     output wire first,
     output wire second
 );
+  if (DELAY < 0 || DELAY > 127) begin : wrong_DELAY ddr_in_needs_DELAY_from_0_to_127 refused (); end
+
   wire late;
   DELAYG #(
       .DEL_MODE ("SCLK_ALIGNED"),

@@ -9,6 +9,8 @@ module ddr_out #(
     input  wire second,
     output wire pin
 );
+  if (DELAY < 0 || DELAY > 127) begin : wrong_DELAY ddr_out_needs_DELAY_from_0_to_127 refused (); end
+
   wire early;
   ODDRX1F register (
       .D0(first),

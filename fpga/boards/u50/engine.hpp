@@ -50,14 +50,14 @@ class Engine {
             std::memcpy(to_.map<std::byte*>(), packet.data(), packet.size());
             to_.sync(XCL_BO_SYNC_BO_TO_DEVICE, packet.size(), 0);
         }
-        const Result found = run(exchanges, way, static_cast<std::uint32_t>(packet.size()), static_cast<std::uint32_t>(room));
-        if (found.response != 0 || found.value > room)
-            throw std::runtime_error(name_ + ": response " + std::to_string(found.response) + " of memory, an answer of " +
-                                     std::to_string(found.value) + " bytes");
-        cycles_ = found.cycles;
-        back_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, beat_ + found.value, 0);
+        const Result result = run(exchanges, way, static_cast<std::uint32_t>(packet.size()), static_cast<std::uint32_t>(room));
+        if (result.response != 0 || result.value > room)
+            throw std::runtime_error(name_ + ": response " + std::to_string(result.response) + " of memory, an answer of " +
+                                     std::to_string(result.value) + " bytes");
+        cycles_ = result.cycles;
+        back_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, beat_ + result.value, 0);
         const auto* answer = back_.map<std::byte*>() + beat_;
-        return {answer, answer + found.value};
+        return {answer, answer + result.value};
     }
 
   private:
@@ -80,9 +80,9 @@ class Engine {
         run.start();
         if (run.wait(patience) != ERT_CMD_STATE_COMPLETED) throw std::runtime_error(name_ + ": no answer");
         back_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, line, 0);
-        Result found{};
-        std::memcpy(&found, back_.map<std::byte*>(), sizeof found);
-        return found;
+        Result result{};
+        std::memcpy(&result, back_.map<std::byte*>(), sizeof result);
+        return result;
     }
 
     xrt::device& card_;

@@ -74,15 +74,15 @@ inline Word rounded(bool sign, ap_int<12> exponent, ap_uint<27> significand) {
         kept >>= 1;
         exponent += 1;
     }
-    Word found = 0;
+    Word packed = 0;
     if (exponent >= 255) {
-        found = kInfinity;
+        packed = kInfinity;
     } else {
-        found(22, 0) = kept(22, 0);
-        found(30, 23) = kept[23] ? ap_uint<8>(exponent) : ap_uint<8>(0);
+        packed(22, 0) = kept(22, 0);
+        packed(30, 23) = kept[23] ? ap_uint<8>(exponent) : ap_uint<8>(0);
     }
-    found[31] = sign;
-    return found;
+    packed[31] = sign;
+    return packed;
 }
 
 inline Word add(Word a, Word b) {
@@ -108,12 +108,12 @@ inline Word add(Word a, Word b) {
     }
     const ap_uint<28> sum = subtract ? ap_uint<28>(high - low) : ap_uint<28>(high + low);
     if (sum == 0) return Word(a[31] && b[31]) << 31;
-    ap_int<12> found_exponent = big_exponent;
-    if (sum[27]) return rounded(big[31], found_exponent + 1, ap_uint<27>(sum >> 1) | ap_uint<27>(sum[0]));
+    ap_int<12> result_exponent = big_exponent;
+    if (sum[27]) return rounded(big[31], result_exponent + 1, ap_uint<27>(sum >> 1) | ap_uint<27>(sum[0]));
     const ap_uint<8> zeros = leading_zeros<27>(ap_uint<27>(sum));
     const ap_uint<8> room = big_exponent - 1;  // no further than to a subnormal number
     const ap_uint<8> shift = zeros < room ? zeros : room;
-    return rounded(big[31], found_exponent - shift, ap_uint<27>(sum) << int(shift));
+    return rounded(big[31], result_exponent - shift, ap_uint<27>(sum) << int(shift));
 }
 
 inline Word subtract(Word a, Word b) {
@@ -121,15 +121,15 @@ inline Word subtract(Word a, Word b) {
 }
 
 // Returns the significand with its leading one at bit 23, and the matching exponent.
-inline ap_uint<24> normalised(Word x, ap_int<12> &found_exponent) {
+inline ap_uint<24> normalised(Word x, ap_int<12> &result_exponent) {
     ap_uint<24> significand = fraction(x);
     if (exponent(x) != 0) {
         significand[23] = 1;
-        found_exponent = exponent(x);
+        result_exponent = exponent(x);
     } else {
         const ap_uint<8> zeros = leading_zeros<24>(significand);
         significand <<= int(zeros);
-        found_exponent = 1 - ap_int<12>(zeros);
+        result_exponent = 1 - ap_int<12>(zeros);
     }
     return significand;
 }
@@ -145,15 +145,15 @@ inline Word multiply(Word a, Word b) {
     ap_int<12> exponent_a, exponent_b;
     const ap_uint<24> first = normalised(a, exponent_a), second = normalised(b, exponent_b);
     ap_uint<48> product = ap_uint<48>(first) * ap_uint<48>(second);
-    ap_int<12> found_exponent = exponent_a + exponent_b - 127;
+    ap_int<12> result_exponent = exponent_a + exponent_b - 127;
     if (product[47]) {
-        found_exponent += 1;
+        result_exponent += 1;
     } else {
         product <<= 1;
     }
     ap_uint<27> significand = product >> 21;
     if (product(20, 0) != 0) significand[0] = 1;
-    return rounded(sign, found_exponent, significand);
+    return rounded(sign, result_exponent, significand);
 }
 
 inline Word divide(Word a, Word b) {
@@ -165,11 +165,11 @@ inline Word divide(Word a, Word b) {
     if (is_zero(a)) return Word(sign) << 31;
     ap_int<12> exponent_a, exponent_b;
     const ap_uint<24> first = normalised(a, exponent_a), second = normalised(b, exponent_b);
-    ap_int<12> found_exponent = exponent_a - exponent_b + 127;
+    ap_int<12> result_exponent = exponent_a - exponent_b + 127;
     ap_uint<26> rest = first;
     if (first < second) {
         rest <<= 1;
-        found_exponent -= 1;
+        result_exponent -= 1;
     }
     ap_uint<27> quotient = 0;  // 26 bits, then whether there is a remainder
     for (int bit = 26; bit > 0; --bit) {
@@ -181,7 +181,7 @@ inline Word divide(Word a, Word b) {
         rest <<= 1;
     }
     quotient[0] = rest != 0;
-    return rounded(sign, found_exponent, quotient);
+    return rounded(sign, result_exponent, quotient);
 }
 
 // The integer below a finite number of at least 0 and below 2^31.
@@ -198,10 +198,10 @@ inline ap_uint<31> truncated(Word x) {
 inline Word of_integer(ap_uint<24> x, int power) {
     if (x == 0) return 0;
     const ap_uint<8> zeros = leading_zeros<24>(x);
-    Word found = 0;
-    found(22, 0) = ap_uint<23>(x << int(zeros));
-    found(30, 23) = 127 + 23 - int(zeros) + power;
-    return found;
+    Word packed = 0;
+    packed(22, 0) = ap_uint<23>(x << int(zeros));
+    packed(30, 23) = 127 + 23 - int(zeros) + power;
+    return packed;
 }
 
 }  // namespace float32

@@ -14,19 +14,19 @@ struct Held {
     Line lines[2];
 };
 
-void fetch(hls::stream<ap_uint<64>> &keys, hls::stream<Held> &held, const Line *first, const Line *second,
+void fetch(hls::stream<Item<ap_uint<64>>> &keys, hls::stream<Held> &held, const Line *first, const Line *second,
            ap_uint<32> mask, ap_uint<32> count) {
     for (ap_uint<32> i = 0; i < count; ++i) {
 #pragma HLS pipeline II = 1
-        Held found;
-        found.key = keys.read();
-        found.lines[0] = first[crc<kCrc32c>(found.key) & mask];
-        found.lines[1] = second[crc<kCrc32>(found.key) & mask];
-        held.write(found);
+        Held pending;
+        pending.key = keys.read().data;
+        pending.lines[0] = first[crc<kCrc32c>(pending.key) & mask];
+        pending.lines[1] = second[crc<kCrc32>(pending.key) & mask];
+        held.write(pending);
     }
 }
 
-void match(hls::stream<Held> &held, hls::stream<ap_uint<64>> &addresses, ap_uint<32> count) {
+void match(hls::stream<Held> &held, hls::stream<Item<ap_uint<64>>> &addresses, ap_uint<32> count) {
     for (ap_uint<32> i = 0; i < count; ++i) {
 #pragma HLS pipeline II = 1
         const Held looked = held.read();
@@ -37,18 +37,18 @@ void match(hls::stream<Held> &held, hls::stream<ap_uint<64>> &addresses, ap_uint
             const ap_uint<64> there = slot >> 64;
             if (there != 0 && ap_uint<64>(slot) == looked.key) address = there;
         }
-        addresses.write(address);
+        addresses.write(item_of(address, i == count - 1));
     }
 }
 
 }  // namespace
 
-void kvs_lookup(hls::stream<ap_uint<64>> &keys, hls::stream<ap_uint<64>> &addresses, const Line *first,
+void kvs_lookup(hls::stream<Item<ap_uint<64>>> &keys, hls::stream<Item<ap_uint<64>>> &addresses, const Line *first,
                 const Line *second, ap_uint<32> mask, ap_uint<32> count) {
 #pragma HLS interface axis port = keys
 #pragma HLS interface axis port = addresses
-#pragma HLS interface m_axi port = first bundle = first latency = 100 num_read_outstanding = 64
-#pragma HLS interface m_axi port = second bundle = second latency = 100 num_read_outstanding = 64
+#pragma HLS interface m_axi port = first bundle = first depth = kSimulatedLines latency = 100 num_read_outstanding = 64
+#pragma HLS interface m_axi port = second bundle = second depth = kSimulatedLines latency = 100 num_read_outstanding = 64
 #pragma HLS interface s_axilite port = mask
 #pragma HLS interface s_axilite port = count
 #pragma HLS interface s_axilite port = return

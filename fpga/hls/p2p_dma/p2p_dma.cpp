@@ -26,8 +26,8 @@ ap_uint<8> checked(const Descriptor &wanted, const ap_uint<64> limits[kMemories]
 // `kLineBytes` bytes from `shift` bytes into two lines that follow each other.
 Line funnel(const Line &low, const Line &high, ap_uint<6> shift) {
 #pragma HLS inline
-    const ap_uint<1024> both = (ap_uint<1024>(high) << 512) | ap_uint<1024>(low);
-    return Line(both >> (int(shift) * 8));
+    const ap_uint<1024> joined = (ap_uint<1024>(high) << 512) | ap_uint<1024>(low);
+    return Line(joined >> (int(shift) * 8));
 }
 
 // The first and the last line keep the bytes that are not the copy's: they are read before they are written.
@@ -65,18 +65,18 @@ void copy(const Line *source, Line *destination, ap_uint<64> from, ap_uint<64> t
 
 }  // namespace
 
-void p2p_dma(hls::stream<Descriptor> &descriptors, hls::stream<DmaCompletion> &completions, Line *host,
+void p2p_dma(hls::stream<Item<Descriptor>> &descriptors, hls::stream<Item<DmaCompletion>> &completions, Line *host,
              Line *accelerator, Line *nic, const ap_uint<64> limits[kMemories], ap_uint<32> count) {
 #pragma HLS interface axis port = descriptors
 #pragma HLS interface axis port = completions
-#pragma HLS interface m_axi port = host bundle = host max_write_burst_length = 64 max_read_burst_length = 64
-#pragma HLS interface m_axi port = accelerator bundle = accelerator max_write_burst_length = 64
-#pragma HLS interface m_axi port = nic bundle = nic max_write_burst_length = 64
+#pragma HLS interface m_axi port = host bundle = host depth = kSimulatedLines max_write_burst_length = 64 max_read_burst_length = 64
+#pragma HLS interface m_axi port = accelerator bundle = accelerator depth = kSimulatedLines max_write_burst_length = 64
+#pragma HLS interface m_axi port = nic bundle = nic depth = kSimulatedLines max_write_burst_length = 64
 #pragma HLS interface s_axilite port = limits
 #pragma HLS interface s_axilite port = count
 #pragma HLS interface s_axilite port = return
     for (ap_uint<32> i = 0; i < count; ++i) {
-        const Descriptor wanted = descriptors.read();
+        const Descriptor wanted = descriptors.read().data;
         const ap_uint<8> status = checked(wanted, limits);
         if (status == kOk && wanted.length != 0) {
             const Line *source = wanted.source_memory == 0 ? host : wanted.source_memory == 1 ? accelerator : nic;
@@ -85,7 +85,8 @@ void p2p_dma(hls::stream<Descriptor> &descriptors, hls::stream<DmaCompletion> &c
                                                                  : nic;
             copy(source, destination, wanted.source, wanted.destination, wanted.length);
         }
-        completions.write({status, status == kOk ? wanted.length : ap_uint<32>(0), wanted.request});
+        const DmaCompletion done = {status, status == kOk ? wanted.length : ap_uint<32>(0), wanted.request};
+        completions.write(item_of(done, i == count - 1));
     }
 }
 

@@ -20,9 +20,9 @@ struct DmaCompletion {
     ap_uint<64> request;
 };
 
-// Carries out `count` descriptors, one after the other.
+// Carries out `count` descriptors, one after the other; their completions are one packet.
 //   limits  bytes of each memory; nothing at or beyond is touched
-void p2p_dma(hls::stream<Descriptor> &descriptors, hls::stream<DmaCompletion> &completions, Line *host,
+void p2p_dma(hls::stream<Item<Descriptor>> &descriptors, hls::stream<Item<DmaCompletion>> &completions, Line *host,
              Line *accelerator, Line *nic, const ap_uint<64> limits[kMemories], ap_uint<32> count);
 
 }  // namespace offramp

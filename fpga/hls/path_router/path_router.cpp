@@ -49,11 +49,14 @@ void path_router(hls::stream<Routed> in[kPorts], hls::stream<Beat> out[kPorts], 
 #pragma HLS pipeline II = 1
             const Routed arrived = in[port].read();
             if (begins) {
-                way = route(model, port, arrived.destination);
+                way = route(model, port, arrived.dest);
                 if (way == kNowhere) refused += 1;
             }
-            begins = arrived.beat.last;
-            if (way != kNowhere) queues[port][way].write(arrived.beat);
+            begins = arrived.last;
+            Beat beat = item_of(arrived.data, arrived.last);
+            beat.keep = arrived.keep;
+            beat.strb = arrived.strb;
+            if (way != kNowhere) queues[port][way].write(beat);
         }
     }
     for (int port = 0; port < kPorts; ++port) {

@@ -12,10 +12,7 @@ constexpr int kNowhere = 7;
 enum HardwareModel { kDirect = 0, kOnPath = 1, kOffPath = 2 };
 enum Destination { kToCpu = 0, kToAccelerator = 1, kToNic = 2 };
 
-struct Routed {
-    Beat beat;
-    ap_uint<2> destination;
-};
+using Routed = Item<Line, 2>;  // `dest` of a packet's first beat is its Destination
 
 // The port on which a packet leaves, or kNowhere.
 ap_uint<3> route(ap_uint<2> model, ap_uint<2> port, ap_uint<2> destination);

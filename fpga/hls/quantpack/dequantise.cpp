@@ -6,8 +6,8 @@ namespace offramp {
 
 using float32::Word;
 
-void dequantise(hls::stream<Bounds> &bounds, hls::stream<Beat> &packed, hls::stream<Beat> &values, ap_uint<16> columns,
-                ap_uint<4> bits, ap_uint<32> rows) {
+void dequantise(hls::stream<Item<Bounds>> &bounds, hls::stream<Beat> &packed, hls::stream<Beat> &values,
+                ap_uint<16> columns, ap_uint<4> bits, ap_uint<32> rows) {
 #pragma HLS interface axis port = bounds
 #pragma HLS interface axis port = packed
 #pragma HLS interface axis port = values
@@ -18,7 +18,7 @@ void dequantise(hls::stream<Bounds> &bounds, hls::stream<Beat> &packed, hls::str
     const ap_uint<16> beats = (columns + kLanes - 1) / kLanes;
     const ap_uint<8> top = (ap_uint<9>(1) << int(bits)) - 1;
     for (ap_uint<32> row = 0; row < rows; ++row) {
-        const Bounds limits = bounds.read();
+        const Bounds limits = bounds.read().data;
         const Word span = float32::subtract(limits.greatest, limits.least);
         const Word step = float32::divide(span, float32::of_integer(top, 0));
         Line codes = 0;
@@ -29,8 +29,7 @@ void dequantise(hls::stream<Bounds> &bounds, hls::stream<Beat> &packed, hls::str
                 codes = packed.read().data;
                 left = 512;
             }
-            Beat out;
-            out.data = 0;
+            Beat out = item_of(Line(0), beat == beats - 1);
             for (int lane = 0; lane < kLanes; ++lane) {
 #pragma HLS unroll
                 const ap_uint<8> code = ap_uint<8>(codes >> (lane * int(bits))) & top;
@@ -43,7 +42,7 @@ void dequantise(hls::stream<Bounds> &bounds, hls::stream<Beat> &packed, hls::str
             left -= kLanes * bits;
             const ap_uint<16> rest = columns - beat * kLanes;
             out.keep = first_bytes(rest > kLanes ? ap_uint<7>(64) : ap_uint<7>(rest * 4));
-            out.last = beat == beats - 1;
+            out.strb = out.keep;
             values.write(out);
         }
     }

@@ -26,14 +26,14 @@ Bounds bounds_of(Word least, Word greatest, bool finite, bool compact) {
         greatest = float32::negate(down(float32::negate(greatest)));
     }
     const Word span = float32::subtract(greatest, least);
-    Bounds found;
-    found.wrong = !finite || !float32::is_finite(span);
-    found.least = least;
-    found.greatest = float32::below(span, kLeastRange) ? least : greatest;
-    return found;
+    Bounds bounds;
+    bounds.wrong = !finite || !float32::is_finite(span);
+    bounds.least = least;
+    bounds.greatest = float32::below(span, kLeastRange) ? least : greatest;
+    return bounds;
 }
 
-// Lets the row through and tells its bounds at its end.
+// Lets the row through and gives its bounds at its end.
 void measure(hls::stream<Beat> &values, hls::stream<Beat> &held, hls::stream<Bounds> &bounds, ap_uint<16> columns,
              bool compact, ap_uint<32> rows) {
     const ap_uint<16> beats = (columns + kLanes - 1) / kLanes;
@@ -72,17 +72,17 @@ ap_uint<8> code_of(Word x, Word least, Word inverse, Word fraction, ap_uint<8> t
     return code > top ? top : ap_uint<8>(code);
 }
 
-void pack(hls::stream<ap_uint<64>> &numbers, hls::stream<Beat> &held, hls::stream<Bounds> &measured,
-          hls::stream<Bounds> &bounds, hls::stream<Beat> &packed, ap_uint<64> seed, ap_uint<16> columns,
+void pack(hls::stream<Item<ap_uint<64>>> &numbers, hls::stream<Beat> &held, hls::stream<Bounds> &measured,
+          hls::stream<Item<Bounds>> &bounds, hls::stream<Beat> &packed, ap_uint<64> seed, ap_uint<16> columns,
           ap_uint<4> bits, ap_uint<32> rows) {
     const ap_uint<16> beats = (columns + kLanes - 1) / kLanes;
     const ap_uint<8> top = (ap_uint<9>(1) << int(bits)) - 1;
     const ap_uint<16> row_bytes = (ap_uint<20>(columns) * bits + 7) >> 3;
     for (ap_uint<32> row = 0; row < rows; ++row) {
         const Bounds limits = measured.read();
-        const ap_uint<64> key = row_key(seed, numbers.read());
+        const ap_uint<64> key = row_key(seed, numbers.read().data);
         const Word inverse = inverse_step(limits, bits);
-        bounds.write(limits);
+        bounds.write(item_of(limits, row == rows - 1));
         Line filling = 0;
         ap_uint<10> filled = 0;  // bits
         ap_uint<16> left = row_bytes;
@@ -102,10 +102,9 @@ void pack(hls::stream<ap_uint<64>> &numbers, hls::stream<Beat> &held, hls::strea
             if (filled == 512 || beat == beats - 1) {
                 const ap_uint<7> bytes = left > 64 ? ap_uint<7>(64) : ap_uint<7>(left);
                 left -= bytes;
-                Beat out;
-                out.data = filling;
+                Beat out = item_of(filling, beat == beats - 1);
                 out.keep = first_bytes(bytes);
-                out.last = beat == beats - 1;
+                out.strb = out.keep;
                 packed.write(out);
                 filling = 0;
                 filled = 0;
@@ -116,7 +115,7 @@ void pack(hls::stream<ap_uint<64>> &numbers, hls::stream<Beat> &held, hls::strea
 
 }  // namespace
 
-void quantise(hls::stream<ap_uint<64>> &numbers, hls::stream<Beat> &values, hls::stream<Bounds> &bounds,
+void quantise(hls::stream<Item<ap_uint<64>>> &numbers, hls::stream<Beat> &values, hls::stream<Item<Bounds>> &bounds,
               hls::stream<Beat> &packed, ap_uint<64> seed, ap_uint<16> columns, ap_uint<4> bits, bool compact,
               ap_uint<32> rows) {
 #pragma HLS interface axis port = numbers

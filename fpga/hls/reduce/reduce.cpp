@@ -75,13 +75,13 @@ void reduce(hls::stream<Beat> vectors[kVectors], hls::stream<Beat> &sum, ap_uint
                 terms[i] = i >= number ? nothing : type == kBfloat16 ? Word(word << 16) : word;
                 upper[i] = i >= number ? nothing : Word(word & 0xFFFF0000);
             }
-            Word found;
+            Word word_sum;
             if (type == kBfloat16) {
-                found = Word(to_bfloat16(add_floats(upper))) << 16 | Word(to_bfloat16(add_floats(terms)));
+                word_sum = Word(to_bfloat16(add_floats(upper))) << 16 | Word(to_bfloat16(add_floats(terms)));
             } else {
-                found = floating ? add_floats(terms) : add_integers(terms, type == kFixed);
+                word_sum = floating ? add_floats(terms) : add_integers(terms, type == kFixed);
             }
-            out.data(32 * lane + 31, 32 * lane) = found;
+            out.data(32 * lane + 31, 32 * lane) = word_sum;
         }
         sum.write(out);
     }

@@ -5,7 +5,7 @@
 // The rank's own MAC address takes the place of the switch's port. What leaves is broadcast, so that whatever connects the
 // hosts copies it. Bytes behind the lanes are dropped.
 module aggregate #(
-    // Pages of 256 slots, a power of two.
+    // Pages of 256 slots, a power of two, 1 to 256.
     parameter PAGES = 1,
     // Number of jobs at a time, 1 to 4.
     parameter JOBS  = 4
@@ -32,6 +32,9 @@ module aggregate #(
     output reg  [        3:0] outcome,      // of a frame, for a cycle
     output reg                counted
 );
+  if (PAGES < 1 || PAGES > 256 || (PAGES & (PAGES - 1)) != 0) begin : wrong_PAGES aggregate_needs_PAGES_a_power_of_two_1_to_256 refused (); end
+  if (JOBS < 1 || JOBS > 4) begin : wrong_JOBS aggregate_needs_JOBS_from_1_to_4 refused (); end
+
   localparam SLOTS = PAGES * 256;
   localparam BITS = $clog2(SLOTS);
   localparam [15:0] SHORT = {5'b0, allreduce_pkg::HEADER_BYTES} - 16'd14;  // behind Ethernet
@@ -66,26 +69,26 @@ module aggregate #(
   wire [47:0] sender = {swap_word(head[6*8+:32]), head[10*8+:8], head[11*8+:8]};
 
   // FIND: the job, its page and the rank; at most one job has a number.
-  reg [31:0] found_ranks;
-  reg [7:0] found_first, found_pages;
+  reg [31:0] chosen_ranks;
+  reg [7:0] chosen_first, chosen_pages;
   reg own_mac;
   integer i;
   always @(posedge clk)
     if (state == FIND) begin
-      found_ranks <= 0;
-      found_first <= 0;
-      found_pages <= 0;
+      chosen_ranks <= 0;
+      chosen_first <= 0;
+      chosen_pages <= 0;
       own_mac     <= sender == rank_mac;
       for (i = 0; i < JOBS; i = i + 1)
       if (job_ranks[i*32+:32] != 0 && job_number[i*32+:32] == swap_word(head[34*8+:32])) begin
-        found_ranks <= job_ranks[i*32+:32];
-        found_first <= job_first[i*8+:8];
-        found_pages <= job_pages[i*8+:8];
+        chosen_ranks <= job_ranks[i*32+:32];
+        chosen_first <= job_first[i*8+:8];
+        chosen_pages <= job_pages[i*8+:8];
       end
     end
   wire [31:0] mask = rank < 32 ? 32'd1 << rank[4:0] : 32'd0;
-  /* verilator lint_off UNUSEDSIGNAL */ wire [8:0] at = {1'b0, found_first} + {1'b0, page}; /* verilator lint_on UNUSEDSIGNAL */  // registers may name pages that are not there
-  wire member = own_mac && (found_ranks & mask) != 0 && page < found_pages && at < PAGES;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [8:0] at = {1'b0, chosen_first} + {1'b0, page}; /* verilator lint_on UNUSEDSIGNAL */  // registers may name pages that are not there
+  wire member = own_mac && (chosen_ranks & mask) != 0 && page < chosen_pages && at < PAGES;
   wire malformed = kind > allreduce_pkg::PULL || (kind != allreduce_pkg::PULL && !whole);
   wire [BITS-1:0] slot;
   generate
@@ -115,7 +118,7 @@ module aggregate #(
       .*,
       .clear(empties),
       .chunk(swap_word(head[38*8+:32])),
-      .all(found_ranks),
+      .all(chosen_ranks),
       .exponent({head[48*8+:8], head[49*8+:8]}),
       .flags(head[52*8+:8]),
       .again(kind == allreduce_pkg::AGAIN),
@@ -208,8 +211,4 @@ module aggregate #(
     endcase
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial if (PAGES < 1 || PAGES > 256 || PAGES & (PAGES - 1)) $fatal(1, "aggregate: PAGES %0d", PAGES);
-`endif
 endmodule

@@ -29,11 +29,13 @@ module aggregate_slots #(
     output reg  [             15:0] greatest,
     output reg  [              7:0] flagged
 );
+  if (SLOTS < 256 || (SLOTS & (SLOTS - 1)) != 0) begin : wrong_SLOTS aggregate_slots_needs_SLOTS_a_power_of_two_256_or_more refused (); end
+
   localparam BITS = $clog2(SLOTS);
   localparam [2:0] IDLE = 0, READ = 1, COMPARE = 2, TEST = 3, DECIDE = 4, DONE = 5;
 
   reg [87:0] memory[0:SLOTS-1];
-  reg [87:0] found;
+  reg [87:0] entry;
   reg [2:0] state;
   reg [8:0] line;  // that is emptied next, 256 for none
   reg [7:0] page;
@@ -43,11 +45,11 @@ module aggregate_slots #(
   /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] emptied = {page, line[7:0]}; /* verilator lint_on UNUSEDSIGNAL */  // pages that are not there
   assign clearing = !line[8];
   wire keeps = done && !old;
-  wire same = found[31:0] == chunk;
-  /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] distance = chunk - found[31:0]; /* verilator lint_on UNUSEDSIGNAL */  // who is ahead
+  wire same = entry[31:0] == chunk;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] distance = chunk - entry[31:0]; /* verilator lint_on UNUSEDSIGNAL */  // who is ahead
 
   always @(posedge clk) begin
-    if (state == READ) found <= memory[slot];
+    if (state == READ) entry <= memory[slot];
     if (clearing) memory[emptied[BITS-1:0]] <= 88'b0;
     else if (keeps) memory[slot] <= {flagged, greatest, present, chunk};
 
@@ -58,11 +60,11 @@ module aggregate_slots #(
 
     // COMPARE: the slot with the packet; TEST: the outcome.
     if (state == COMPARE) begin
-      old      <= !same && found[31:0] != 0 && distance[31];
-      had   <= same ? found[63:32] : 32'b0;
-      greatest <= same && found[79:64] > exponent ? found[79:64] : exponent;
-      flagged  <= same ? found[87:80] | flags : flags;
-      present  <= same ? found[63:32] | mask : mask;
+      old      <= !same && entry[31:0] != 0 && distance[31];
+      had   <= same ? entry[63:32] : 32'b0;
+      greatest <= same && entry[79:64] > exponent ? entry[79:64] : exponent;
+      flagged  <= same ? entry[87:80] | flags : flags;
+      present  <= same ? entry[63:32] | mask : mask;
     end
     if (state == TEST) begin
       repeated <= (had & mask) != 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// aggregate with its registers, between what a MAC receives and what it sends: takes the packets that are for the switch
+// Puts aggregate and its registers between what a MAC receives and what it sends: takes the packets that are for the switch
 // and leaves all other frames alone.
 `include "axi.svh"
 module allreduce #(
-    // Pages of 256 slots, a power of two.
+    // Pages of 256 slots, a power of two, 1 to 256.
     parameter PAGES = 1
 ) (
     input  wire         clk,

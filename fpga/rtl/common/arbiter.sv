@@ -11,6 +11,8 @@ module arbiter #(
     output wire                     valid,
     input  wire                     taken
 );
+  if (COUNT < 2) begin : wrong_COUNT arbiter_needs_COUNT_of_2_or_more refused (); end
+
   reg [COUNT-1:0] above;   // requesters whose turn comes before the others'
   reg [COUNT-1:0] locked;  // an untaken grant
 

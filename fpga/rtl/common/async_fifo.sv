@@ -19,6 +19,9 @@ module async_fifo #(
     output wire             out_valid,
     input  wire             out_ready
 );
+  if (WIDTH < 1) begin : wrong_WIDTH async_fifo_needs_WIDTH_of_1_or_more refused (); end
+  if (DEPTH < 4 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH async_fifo_needs_DEPTH_a_power_of_two_4_or_more refused (); end
+
   localparam BITS = $clog2(DEPTH);
 
   reg [WIDTH-1:0] memory[0:DEPTH-1];
@@ -76,8 +79,4 @@ module async_fifo #(
       .in (taken_gray),
       .out(taken_here)
   );
-
-`ifndef SYNTHESIS
-  initial if (DEPTH < 4 || DEPTH != 1 << BITS) $fatal(1, "async_fifo: DEPTH %0d is no power of two of 4 or more", DEPTH);
-`endif
 endmodule

@@ -10,6 +10,8 @@ module credit #(
     input  wire take,  // only while available
     input  wire give
 );
+  if (COUNT < 1) begin : wrong_COUNT credit_needs_COUNT_of_1_or_more refused (); end
+
   localparam BITS = $clog2(COUNT + 1);
 
   reg [BITS-1:0] left;

@@ -18,6 +18,10 @@ module deep_fifo #(
     input  wire             out_ready,
     output wire             room        // for ROOM beats at least
 );
+  if (WIDTH < 1) begin : wrong_WIDTH deep_fifo_needs_WIDTH_of_1_or_more refused (); end
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH deep_fifo_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+  if (ROOM < 1 || ROOM > DEPTH / 2 || (ROOM & (ROOM - 1)) != 0) begin : wrong_ROOM deep_fifo_needs_ROOM_a_power_of_two_up_to_half_of_DEPTH refused (); end
+
   localparam BITS = $clog2(DEPTH);
   localparam PIECE = $clog2(ROOM);
 
@@ -50,8 +54,6 @@ module deep_fifo #(
   end
 
 `ifndef SYNTHESIS
-  initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "deep_fifo: DEPTH %0d is no power of two", DEPTH);
-  initial if (ROOM > DEPTH / 2 || ROOM != 1 << PIECE) $fatal(1, "deep_fifo: ROOM %0d", ROOM);
   wire [BITS:0] level = written - taken;
   always @(posedge clk)
     if (!rst) begin

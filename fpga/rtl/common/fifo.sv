@@ -16,6 +16,9 @@ module fifo #(
     input  wire                     out_ready,
     output wire [$clog2(DEPTH):0] level
 );
+  if (WIDTH < 1) begin : wrong_WIDTH fifo_needs_WIDTH_of_1_or_more refused (); end
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH fifo_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+
   localparam BITS = $clog2(DEPTH);
 
   reg [WIDTH-1:0] memory[0:DEPTH-1];
@@ -41,7 +44,6 @@ module fifo #(
   end
 
 `ifndef SYNTHESIS
-  initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "fifo: DEPTH %0d is no power of two", DEPTH);
   /* verilator lint_off WIDTHEXPAND */ always @(posedge clk) if (!rst) assert (level <= DEPTH); /* verilator lint_on WIDTHEXPAND */  // zero-extended
 `endif
 endmodule

@@ -22,6 +22,9 @@ module frame_queue #(
     output reg              out_valid,
     input  wire             out_ready
 );
+  if (WIDTH < 1) begin : wrong_WIDTH frame_queue_needs_WIDTH_of_1_or_more refused (); end
+  if (DEPTH < 4 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH frame_queue_needs_DEPTH_a_power_of_two_4_or_more refused (); end
+
   localparam BITS = $clog2(DEPTH);
 
   (* ram_style = "block", no_rw_check *)  // what is fetched was kept before
@@ -57,8 +60,4 @@ module frame_queue #(
       if (fetch || out_ready) out_valid <= fetch;
     end
   end
-
-`ifndef SYNTHESIS
-  initial if (DEPTH < 4 || DEPTH != 1 << BITS) $fatal(1, "frame_queue: DEPTH %0d is no power of two of 4 or more", DEPTH);
-`endif
 endmodule

@@ -14,6 +14,8 @@ module skid_buffer #(
     output reg              out_valid,
     input  wire             out_ready
 );
+  if (WIDTH < 1) begin : wrong_WIDTH skid_buffer_needs_WIDTH_of_1_or_more refused (); end
+
   reg [WIDTH-1:0] held;
   reg             full;  // a beat came while the output was blocked
 

@@ -7,12 +7,15 @@ module synchroniser #(
 ) (
     input  wire             clk,  // of the domain that the bits go to
     input  wire [WIDTH-1:0] in,   // from flip-flops
-    output reg  [WIDTH-1:0] out
+    output wire [WIDTH-1:0] out
 );
-  (* keep *)
-  reg [WIDTH-1:0] first;
+  if (WIDTH < 1) begin : wrong_WIDTH synchroniser_needs_WIDTH_of_1_or_more refused (); end
+
+  (* keep, ASYNC_REG = "TRUE" *)  // side by side, and never a shift register's
+  reg [WIDTH-1:0] first, second;
+  assign out = second;
   always @(posedge clk) begin
-    first <= in;
-    out   <= first;
+    first  <= in;
+    second <= first;
   end
 endmodule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries a count of events to another clock domain: each event is counted once, several at a time.
 module tally_crossing #(
-    // Bits of a number that crosses, enough for the events of six cycles of the slower clock.
+    // Bits of a number that crosses, 3 or more: enough for the events of six cycles of the slower clock.
     parameter WIDTH = 8
 ) (
     input  wire             in_clk,
@@ -9,15 +9,17 @@ module tally_crossing #(
     input  wire             in_event,
     input  wire             out_clk,
     input  wire             out_rst,
-    output wire [WIDTH-1:0] out_count  // of events that are told in this cycle
+    output wire [WIDTH-1:0] out_count  // events that this cycle reports
 );
+  if (WIDTH < 3) begin : wrong_WIDTH tally_crossing_needs_WIDTH_of_3_or_more refused (); end
+
   reg [WIDTH-1:0] owed;
   wire ready, valid;
-  wire [WIDTH-1:0] told;
-  wire tells = ready && owed != 0;
-  assign out_count = valid ? told : {WIDTH{1'b0}};
+  wire [WIDTH-1:0] arrived;
+  wire sends = ready && owed != 0;
+  assign out_count = valid ? arrived : {WIDTH{1'b0}};
 
-  always @(posedge in_clk) owed <= in_rst ? {WIDTH{1'b0}} : (tells ? {WIDTH{1'b0}} : owed) + {{WIDTH - 1{1'b0}}, in_event};
+  always @(posedge in_clk) owed <= in_rst ? {WIDTH{1'b0}} : (sends ? {WIDTH{1'b0}} : owed) + {{WIDTH - 1{1'b0}}, in_event};
 
   async_fifo #(
       .WIDTH(WIDTH),
@@ -25,14 +27,14 @@ module tally_crossing #(
   ) numbers (
       .*,
       .in_data(owed),
-      .in_valid(tells),
+      .in_valid(sends),
       .in_ready(ready),
-      .out_data(told),
+      .out_data(arrived),
       .out_valid(valid),
       .out_ready(1'b1)
   );
 
 `ifndef SYNTHESIS
-  always @(posedge in_clk) if (!in_rst) assert (!(&owed && in_event && !tells));
+  always @(posedge in_clk) if (!in_rst) assert (!(&owed && in_event && !sends));
 `endif
 endmodule

@@ -9,6 +9,8 @@ module wide_add #(
     input  wire [WIDTH-1:0] b,
     output wire [  WIDTH:0] sum
 );
+  if (WIDTH < 2) begin : wrong_WIDTH wide_add_needs_WIDTH_of_2_or_more refused (); end
+
   localparam LOW = WIDTH / 2;
   localparam HIGH = WIDTH - LOW;
 

@@ -9,6 +9,8 @@ module wide_subtract #(
     output wire [WIDTH-1:0] difference,
     output wire             borrow       // a is less than b
 );
+  if (WIDTH < 2) begin : wrong_WIDTH wide_subtract_needs_WIDTH_of_2_or_more refused (); end
+
   localparam LOW = WIDTH / 2;
   localparam HIGH = WIDTH - LOW;
 

@@ -29,6 +29,8 @@ module bucket_memory #(
     output reg                      s_axi_bvalid,
     input  wire                     s_axi_bready
 );
+  if (LINES < 2 || (LINES & (LINES - 1)) != 0) begin : wrong_LINES bucket_memory_needs_LINES_a_power_of_two_2_or_more refused (); end
+
   localparam BITS = $clog2(LINES);
 
   reg [383:0] fixed[0:LINES-1];

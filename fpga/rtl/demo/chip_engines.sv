@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kvs_lookup, reduce and the table that look-ups read, on one chip, behind one stream of packets each way.
+// Joins kvs_lookup, reduce and the table that look-ups read on one chip, behind one stream of packets each way.
 //
 // in_target says where a packet goes (udp_pkg): to the look-ups, the sums, control_port, ebs_lookup or quantpack's two ways.
 // out_source says where an answer comes from; every packet is answered by one packet, whole, in order from each source.
@@ -57,6 +57,8 @@ module chip_engines #(
     output wire                   entry_table,
     output wire [           95:0] entry_data
 );
+  if (MOST_ANSWER < 3) begin : wrong_MOST_ANSWER chip_engines_needs_MOST_ANSWER_of_3_or_more refused (); end
+
   localparam [2:0] KVS = udp_pkg::KVS, REDUCE = udp_pkg::REDUCE, CONTROL = udp_pkg::CONTROL, EBS = udp_pkg::EBS;
   localparam [2:0] QUANTISE = udp_pkg::QUANTISE, DEQUANTISE = udp_pkg::DEQUANTISE;
   localparam SOURCES = QUANTPACK_DEPTH != 0 ? 6 : EBS_LINES != 0 ? 4 : 3;

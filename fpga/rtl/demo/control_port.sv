@@ -52,6 +52,12 @@ module control_port #(
     input  wire [             31:0] m_axil_rdata,
     input  wire                     m_axil_rvalid
 );
+  if (LINES < 2 || (LINES & (LINES - 1)) != 0) begin : wrong_LINES control_port_needs_LINES_a_power_of_two_2_or_more refused (); end
+  if (COUNTERS < 4 || COUNTERS % 4 != 0) begin : wrong_COUNTERS control_port_needs_COUNTERS_a_multiple_of_4_4_or_more refused (); end
+  if (ENTRIES < 0 || ENTRIES > 65536 || ENTRIES % 4 != 0) begin : wrong_ENTRIES control_port_needs_ENTRIES_a_multiple_of_4_up_to_65536 refused (); end
+  if (EBS_LINES < 0 || EBS_LINES > 65536 || (EBS_LINES & (EBS_LINES - 1)) != 0) begin : wrong_EBS_LINES control_port_needs_EBS_LINES_of_0_or_a_power_of_two_up_to_65536 refused (); end
+  if (ENGINES != 4 && ENGINES != 8) begin : wrong_ENGINES control_port_needs_ENGINES_of_4_or_8 refused (); end
+
   localparam [7:0] TABLE = 0, SET = 1, GET = 2, COUNT = 3, LINE = 4;
   localparam [7:0] LAST = EBS_LINES == 0 ? COUNT : LINE;
   localparam [2:0] HEADER = 0, PAYLOAD = 1, WRITE = 2, WAIT = 3, READ = 4, VALUE = 5, LIST = 6, END = 7;
@@ -153,10 +159,4 @@ module control_port #(
         default: if (given) state <= HEADER;
       endcase
   end
-
-`ifndef SYNTHESIS
-  initial if (COUNTERS < 4 || COUNTERS % 4 != 0) $fatal(1, "control_port: COUNTERS %0d", COUNTERS);
-  initial if (EBS_LINES > 65536) $fatal(1, "control_port: EBS_LINES %0d", EBS_LINES);
-  initial if (ENTRIES % 4 != 0 || ENTRIES > 65536) $fatal(1, "control_port: ENTRIES %0d", ENTRIES);
-`endif
 endmodule

@@ -18,6 +18,8 @@ module line_memory #(
     output reg                      s_axi_rvalid,
     input  wire                     s_axi_rready
 );
+  if (LINES < 2 || (LINES & (LINES - 1)) != 0) begin : wrong_LINES line_memory_needs_LINES_a_power_of_two_2_or_more refused (); end
+
   localparam BITS = $clog2(LINES);
 
   (* no_rw_check *)

@@ -18,6 +18,9 @@ module narrow #(
     output wire               out_valid,
     input  wire               out_ready
 );
+  if (WIDTH < 128 || WIDTH % 8 != 0) begin : wrong_WIDTH narrow_needs_WIDTH_a_multiple_of_8_128_or_more refused (); end
+  if (MOST < 1) begin : wrong_MOST narrow_needs_MOST_of_1_or_more refused (); end
+
   reg upper;     // the lower half has left
   reg too_long;  // beats of this answer were dropped
   reg [$clog2(MOST+1)-1:0] count;

@@ -10,17 +10,25 @@ module uart_rx #(
     output reg  [7:0] data,
     output reg        valid
 );
+  if (DIVISOR < 4) begin : wrong_DIVISOR uart_rx_needs_DIVISOR_of_4_or_more refused (); end
+
   localparam BITS = $clog2(DIVISOR + DIVISOR / 2);
 
-  reg [2:0] line;  // two stages against metastability, and one to see edges
+  wire line;
+  synchroniser settle (
+      .clk(clk),
+      .in (rx),
+      .out(line)
+  );
+  reg before;  // the line a cycle ago
   reg [BITS-1:0] left;
   reg [3:0] place;  // 0 idle, 1 start bit, 2 to 9 data, 10 stop bit
 
   always @(posedge clk) begin
-    line  <= {line[1:0], rx};
-    valid <= 1'b0;
+    before <= line;
+    valid  <= 1'b0;
     if (place == 0) begin
-      if (line[2:1] == 2'b10) begin
+      if (before && !line) begin
         place <= 1;
         left  <= DIVISOR / 2 - 1;
       end
@@ -28,14 +36,14 @@ module uart_rx #(
     else begin
       left  <= DIVISOR - 1;
       place <= place == 10 ? 4'd0 : place + 1'b1;
-      if (place == 1 && line[1]) place <= 0;  // a glitch
-      if (place >= 2 && place <= 9) data <= {line[1], data[7:1]};
-      if (place == 10) valid <= line[1];
+      if (place == 1 && line) place <= 0;  // a glitch
+      if (place >= 2 && place <= 9) data <= {line, data[7:1]};
+      if (place == 10) valid <= line;
     end
     if (rst) begin
-      place <= 0;
-      line  <= 3'b111;
-      valid <= 1'b0;
+      place  <= 0;
+      before <= 1'b0;
+      valid  <= 1'b0;
     end
   end
 endmodule

@@ -11,6 +11,8 @@ module uart_tx #(
     output wire       ready,
     output wire       tx
 );
+  if (DIVISOR < 2) begin : wrong_DIVISOR uart_tx_needs_DIVISOR_of_2_or_more refused (); end
+
   reg [9:0] shift;  // what is on the line comes lowest
   reg [3:0] bits;
   reg [$clog2(DIVISOR)-1:0] left;

@@ -17,6 +17,8 @@ module widen #(
     output reg                out_valid,
     input  wire               out_ready
 );
+  if (WIDTH < 8 || WIDTH % 8 != 0) begin : wrong_WIDTH widen_needs_WIDTH_a_multiple_of_8_8_or_more refused (); end
+
   reg half;  // the lower half is here, and waits for the other
 
   assign in_ready = !out_valid || out_ready;

@@ -13,6 +13,8 @@ module ebs_claims #(
     input  wire        claim,
     input  wire        release_first
 );
+  if (FLIGHT < 2 || (FLIGHT & (FLIGHT - 1)) != 0) begin : wrong_FLIGHT ebs_claims_needs_FLIGHT_a_power_of_two_2_or_more refused (); end
+
   localparam BITS = $clog2(FLIGHT);
 
   reg [32*FLIGHT-1:0] volumes;

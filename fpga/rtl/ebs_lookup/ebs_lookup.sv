@@ -309,7 +309,7 @@ module ebs_lookup #(
   assign {e_server, e_end, e_claimed, e_status, e_outcome, e_tick, e_volume, e_count, e_within, e_rate, e_burst, e_tokens, e_last}
       = e_item;
   wire [7:0] e_fault = e_asked && e_response != 0 ? status_of(e_response) : e_status;
-  wire [2:0] e_found = e_asked && (e_response != 0 || e_line == 0) ? device_pkg::UNMAPPED : e_outcome;
+  wire [2:0] e_result = e_asked && (e_response != 0 || e_line == 0) ? device_pkg::UNMAPPED : e_outcome;
   wire [63:0] e_address;
   wide_add block_at (
       .a(e_line),
@@ -332,7 +332,7 @@ module ebs_lookup #(
       .ITEM(DONE)
   ) bucket (
       .*,
-      .in_item({e_end, e_claimed, e_fault, e_found, e_tick, e_volume, e_server, e_address}),
+      .in_item({e_end, e_claimed, e_fault, e_result, e_tick, e_volume, e_server, e_address}),
       .in_tick(e_tick),
       .in_last(e_last),
       .in_rate(e_rate),
@@ -347,9 +347,9 @@ module ebs_lookup #(
       .out_valid(f_valid)
   );
 
-  wire f_found = !f_end && f_outcome == device_pkg::FOUND && f_enough && f_status == device_pkg::OK;
-  wire [2:0] f_told = f_outcome == device_pkg::FOUND && !f_enough ? device_pkg::WAIT : f_outcome;
-  wire [63:0] f_low = f_end ? f_number : {f_found ? f_server : 32'b0, 29'b0, f_told};
+  wire f_success = !f_end && f_outcome == device_pkg::FOUND && f_enough && f_status == device_pkg::OK;
+  wire [2:0] f_reported = f_outcome == device_pkg::FOUND && !f_enough ? device_pkg::WAIT : f_outcome;
+  wire [63:0] f_low = f_end ? f_number : {f_success ? f_server : 32'b0, 29'b0, f_reported};
   wire g_end, g_claimed, g_writes;
   wire [7:0] g_status;
   wire [31:0] g_volume;
@@ -360,7 +360,7 @@ module ebs_lookup #(
       .DEPTH(FLIGHT)
   ) judged_reads (
       .*,
-      .in_data({f_end, f_claimed, f_found, f_status, f_volume, f_low, f_found ? f_address : 64'b0, f_tokens, f_tick}),
+      .in_data({f_end, f_claimed, f_success, f_status, f_volume, f_low, f_success ? f_address : 64'b0, f_tokens, f_tick}),
       .in_valid(f_valid),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // places counts; credits have counted what comes
       .out_data({g_end, g_claimed, g_writes, g_status, g_volume, g_low, g_high, g_tokens, g_tick}),

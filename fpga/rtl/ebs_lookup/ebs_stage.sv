@@ -27,6 +27,10 @@ module ebs_stage #(
     output wire            out_valid,
     input  wire            out_ready
 );
+  if (ITEM < 1) begin : wrong_ITEM ebs_stage_needs_ITEM_of_1_or_more refused (); end
+  if (LINE != 8 << SIZE) begin : wrong_LINE ebs_stage_needs_LINE_of_8_bits_times_two_to_the_SIZE refused (); end
+  if (SIZE < 0 || SIZE > 7) begin : wrong_SIZE ebs_stage_needs_SIZE_from_0_to_7 refused (); end
+
   wire asked_ready, order_ready, head_valid, line_valid;
   wire go = in_valid && order_ready && (!in_asks || asked_ready);
 

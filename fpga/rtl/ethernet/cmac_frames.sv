@@ -35,6 +35,9 @@ module cmac_frames #(
     input  wire         tx_valid,
     output wire         tx_ready
 );
+  if (RX_DEPTH < 32 || (RX_DEPTH & (RX_DEPTH - 1)) != 0) begin : wrong_RX_DEPTH cmac_frames_needs_RX_DEPTH_a_power_of_two_32_or_more refused (); end
+  if (TX_DEPTH < 32 || (TX_DEPTH & (TX_DEPTH - 1)) != 0) begin : wrong_TX_DEPTH cmac_frames_needs_TX_DEPTH_a_power_of_two_32_or_more refused (); end
+
   wire [511:0] judged_data, kept_data, came_data;
   wire [5:0] judged_count, kept_count, came_count;
   wire [2:0] judged_fault, kept_fault, came_fault;

@@ -16,6 +16,8 @@ module cmac_link #(
     output reg  rx_cut,           // what comes is nothing
     output reg  rst               // in clk's domain
 );
+  if (WAIT < 4) begin : wrong_WAIT cmac_link_needs_WAIT_of_4_or_more refused (); end
+
   wire stopped;
   synchroniser #(
       .WIDTH(1)

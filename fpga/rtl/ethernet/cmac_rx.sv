@@ -3,7 +3,7 @@
 // frame that is too long no beat comes behind the longest one's but its last. A frame that the link's reset cuts off ends
 // there, as a corrupt one.
 module cmac_rx #(
-    // Bytes of the longest and of the shortest frame, without their check sequences.
+    // Bytes of the longest and of the shortest frame, without their check sequences: no multiple of 64, and 1 to 64.
     parameter [15:0] MOST  = 1514,
     parameter [15:0] LEAST = 60
 ) (
@@ -21,6 +21,9 @@ module cmac_rx #(
     output reg  [  2:0] out_fault,      // of the frame, with its last beat: ethernet_pkg
     output reg          out_valid
 );
+  if (MOST % 64 == 0) begin : wrong_MOST cmac_rx_needs_MOST_no_multiple_of_64 refused (); end
+  if (LEAST < 1 || LEAST > 64) begin : wrong_LEAST cmac_rx_needs_LEAST_from_1_to_64 refused (); end
+
   localparam [9:0] BEATS = MOST[15:6];  // whole ones of the longest frame
   localparam [5:0] REST = MOST[5:0];  // bytes of the beat behind them
   localparam [5:0] SHORTEST = LEAST[5:0] - 1'b1;
@@ -68,8 +71,4 @@ module cmac_rx #(
       if (!beyond) beats <= beats + 1'b1;
     end
   end
-
-`ifndef SYNTHESIS
-  initial if (LEAST == 0 || LEAST > 64 || REST == 0) $fatal(1, "cmac_rx: LEAST %0d, MOST %0d", LEAST, MOST);
-`endif
 endmodule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four beats of a frame as one of 64 bytes, zeros behind the last byte; short frames are filled up with them.
 module frame_widen #(
-    // Bytes of the shortest frame that leaves, without its check sequence, up to 64.
+    // Bytes of the shortest frame that leaves, without its check sequence, 1 to 64.
     parameter LEAST = 60
 ) (
     input  wire         clk,
@@ -17,6 +17,8 @@ module frame_widen #(
     output reg          out_valid,
     input  wire         out_ready
 );
+  if (LEAST < 1 || LEAST > 64) begin : wrong_LEAST frame_widen_needs_LEAST_from_1_to_64 refused (); end
+
   localparam [5:0] SHORTEST = LEAST - 1;
 
   reg [1:0] part;

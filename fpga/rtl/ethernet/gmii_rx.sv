@@ -2,7 +2,7 @@
 // Frames from GMII (IEEE 802.3, 35.2) as beats of 16 bytes, first byte lowest, without preamble and check sequence. Every
 // frame ends in a beat that says what is wrong with it; the receiver of the beats must forget a frame that is not whole.
 module gmii_rx #(
-    // Bytes of the longest frame, check sequence and all.
+    // Bytes of the longest frame, check sequence and all, 64 to 2046.
     parameter MOST = 1518
 ) (
     input  wire         clk,
@@ -17,6 +17,8 @@ module gmii_rx #(
     output reg          out_valid,
     input  wire         out_ready
 );
+  if (MOST < 64 || MOST > 2046) begin : wrong_MOST gmii_rx_needs_MOST_from_64_to_2046 refused (); end
+
   localparam LEAST = 64;
   localparam [1:0] IDLE = 0, FRAME = 1, SKIP = 2, LAST = 3;
 

@@ -9,6 +9,8 @@ module fp32_div #(
     input  wire [31:0] b,
     output reg  [31:0] quotient
 );
+  if (DIVISOR_BITS < 2 || DIVISOR_BITS > 24) begin : wrong_DIVISOR_BITS fp32_div_needs_DIVISOR_BITS_from_2_to_24 refused (); end
+
   localparam [31:0] NAN = 32'h7FC00000;
   localparam DIGITS = 26;  // of the significand's quotient; what is left after them is the sticky bit
 
@@ -46,7 +48,7 @@ module fp32_div #(
     };
   end
 
-  // 2: the highest bit of both is a one.
+  // 2: the highest bit of each is a one.
   reg [23:0] dividend_2, divisor_2;
   reg signed [9:0] exponent_2;
   reg [3:0] kind_2;
@@ -82,13 +84,13 @@ module fp32_div #(
       wire [DIVISOR_BITS+1:0] less_divisor = {1'b0, rest_in} - {3'b1, divisor_in};
       reg [DIVISOR_BITS:0] rest;
       /* verilator lint_off UNUSEDSIGNAL */ reg [KEPT-1:0] divisor; /* verilator lint_on UNUSEDSIGNAL */  // the last one's
-      reg [n:0] found;
+      reg [n:0] digits;
       if (n == 0) begin : first
         assign {rest_in, divisor_in} = {rest_3[24:LOW], divisor_3};
-        always @(posedge clk) found <= !less_divisor[DIVISOR_BITS+1];
+        always @(posedge clk) digits <= !less_divisor[DIVISOR_BITS+1];
       end else begin : later
         assign {rest_in, divisor_in} = {steps[n-1].rest, steps[n-1].divisor};
-        always @(posedge clk) found <= {steps[n-1].found, !less_divisor[DIVISOR_BITS+1]};
+        always @(posedge clk) digits <= {steps[n-1].digits, !less_divisor[DIVISOR_BITS+1]};
       end
       if (n >= LOW) begin : no_more
         assign next = 1'b0;
@@ -121,7 +123,7 @@ module fp32_div #(
       .in ({kind_3, exponent_3}),
       .out({kind, exponent})
   );
-  wire [26:0] total = {steps[DIGITS-1].found, steps[DIGITS-1].rest != 0};
+  wire [26:0] total = {steps[DIGITS-1].digits, steps[DIGITS-1].rest != 0};
 
   // 30: shift right where the exponent is below 1.
   wire [9:0] away = 10'd1 - exponent;
@@ -144,8 +146,4 @@ module fp32_div #(
   wire beyond = kind_30[1] || (total_30[26] && exponent_30 >= 255);
   always @(posedge clk)
     quotient <= kind_30[2] ? NAN : {kind_30[3], kind_30[0] ? 31'd0 : beyond ? 31'h7F800000 : rounded};
-
-`ifndef SYNTHESIS
-  initial if (DIVISOR_BITS < 2 || DIVISOR_BITS > 24) $fatal(1, "fp32_div: DIVISOR_BITS %0d", DIVISOR_BITS);
-`endif
 endmodule

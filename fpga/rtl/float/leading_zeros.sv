@@ -8,6 +8,8 @@ module leading_zeros #(
     input  wire [WIDTH-1:0] bits,
     output wire [      5:0] zeros
 );
+  if (WIDTH < 1 || WIDTH > 59) begin : wrong_WIDTH leading_zeros_needs_WIDTH_from_1_to_59 refused (); end
+
   localparam GROUPS = WIDTH / 4 + 1;  // there is a place below the lowest bit
   wire [4*GROUPS-1:0] padded = {bits, {4 * GROUPS - WIDTH{1'b1}}};
 

@@ -110,9 +110,9 @@ module kvs_lookup #(
       /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
-  wire found_end, found_valid, found_ready;
-  wire [7:0] found_status;
-  wire [63:0] found_word;
+  wire matched_end, matched_valid, matched_ready;
+  wire [7:0] matched_status;
+  wire [63:0] matched_word;
 
   kvs_match match (
       .*,
@@ -122,22 +122,22 @@ module kvs_lookup #(
       .token_word(head_word),
       .token_valid(head_valid),
       .token_ready(head_ready),
-      .out_end(found_end),
-      .out_status(found_status),
-      .out_word(found_word),
-      .out_valid(found_valid),
-      .out_ready(found_ready)
+      .out_end(matched_end),
+      .out_status(matched_status),
+      .out_word(matched_word),
+      .out_valid(matched_valid),
+      .out_ready(matched_ready)
   );
 
   kvs_pack #(
       .WIDTH(WIDTH)
   ) pack (
       .*,
-      .token_end(found_end),
-      .token_status(found_status),
-      .token_word(found_word),
-      .token_valid(found_valid),
-      .token_ready(found_ready)
+      .token_end(matched_end),
+      .token_status(matched_status),
+      .token_word(matched_word),
+      .token_valid(matched_valid),
+      .token_ready(matched_ready)
   );
 
   always @(posedge clk) begin

@@ -17,6 +17,8 @@ module kvs_pack #(
     output wire               token_ready,
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (WIDTH < 128 || WIDTH % 64 != 0) begin : wrong_WIDTH kvs_pack_needs_WIDTH_a_multiple_of_64_128_or_more refused (); end
+
   localparam KEYS = WIDTH / 64;
 
   reg [WIDTH-1:0] beat;

@@ -16,6 +16,8 @@ module kvs_parse #(
     output wire               token_valid,
     input  wire               token_ready
 );
+  if (WIDTH < 128 || WIDTH % 64 != 0) begin : wrong_WIDTH kvs_parse_needs_WIDTH_a_multiple_of_64_128_or_more refused (); end
+
   localparam KEYS = WIDTH / 64;
   localparam [1:0] HEADER = 0, PAYLOAD = 1, END = 2;
 
@@ -83,8 +85,4 @@ module kvs_parse #(
         default: if (taken) state <= HEADER;
       endcase
   end
-
-`ifndef SYNTHESIS
-  initial if (WIDTH < 128 || WIDTH % 64 != 0) $fatal(1, "kvs_parse: WIDTH %0d", WIDTH);
-`endif
 endmodule

@@ -19,6 +19,8 @@ module kvs_port #(
     input  wire         line_ready,
     `AXI_READS(m_axi, 512)
 );
+  if (LINE_BUFFERS != 0 && LINE_BUFFERS != 1) begin : wrong_LINE_BUFFERS kvs_port_needs_LINE_BUFFERS_of_0_or_1 refused (); end
+
   wire [31:0] hash, bucket;
   wire bucket_valid, bucket_ready;
   wire unused_carry;  // tables lie below the end of the address space

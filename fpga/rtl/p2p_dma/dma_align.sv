@@ -2,7 +2,7 @@
 // Turns a job's source lines into its destination lines: bytes move by the difference of both alignments, and strobes
 // leave the rest of the first and the last line alone. From a line on whose read failed, nothing is written. Latency 3.
 module dma_align #(
-    // Bits of a line, a power of two, 256 or more.
+    // Bits of a line, a power of two, 256 to 1024.
     parameter WIDTH = 512
 ) (
     input  wire               clk,
@@ -23,6 +23,8 @@ module dma_align #(
     output wire               out_valid,
     input  wire               out_ready
 );
+  if (WIDTH < 256 || WIDTH > 1024 || (WIDTH & (WIDTH - 1)) != 0) begin : wrong_WIDTH dma_align_needs_WIDTH_a_power_of_two_256_to_1024 refused (); end
+
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
   localparam COARSE = LINE - LINE / 2;  // bits of the shift in the first of two steps

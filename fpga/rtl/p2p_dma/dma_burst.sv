@@ -2,9 +2,9 @@
 // Cuts a run of lines into AXI4 bursts: none longer than BURST lines, none over a boundary of 4 KiB. A burst is measured in
 // the cycle before it is offered.
 module dma_burst #(
-    // Bits of a line.
+    // Bits of a line, a power of two, 128 to 1024.
     parameter WIDTH = 512,
-    // Lines of a burst at most, up to 256.
+    // Lines of a burst at most, 1 to 256.
     parameter BURST = 16
 ) (
     input  wire        clk,
@@ -18,6 +18,9 @@ module dma_burst #(
     input  wire        taken,
     output wire        over      // no line is left
 );
+  if (WIDTH < 128 || WIDTH > 1024 || (WIDTH & (WIDTH - 1)) != 0) begin : wrong_WIDTH dma_burst_needs_WIDTH_a_power_of_two_128_to_1024 refused (); end
+  if (BURST < 1 || BURST > 256) begin : wrong_BURST dma_burst_needs_BURST_from_1_to_256 refused (); end
+
   localparam LINE = $clog2(WIDTH / 8);
   localparam PAGE = 4096 >> LINE;
 

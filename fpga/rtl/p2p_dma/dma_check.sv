@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes descriptors out of their packets and checks them before anything moves (offramp.leo.dma); three cycles each.
 module dma_check #(
-    // Bits of a beat, 256 or more.
+    // Bits of a beat, a power of two, 256 to 1024.
     parameter WIDTH = 512
 ) (
     input  wire               clk,
@@ -25,6 +25,8 @@ module dma_check #(
     output reg  [       32:0] source_lines,   // that it reads
     output reg  [       32:0] destination_lines
 );
+  if (WIDTH < 256 || WIDTH > 1024 || (WIDTH & (WIDTH - 1)) != 0) begin : wrong_WIDTH dma_check_needs_WIDTH_a_power_of_two_256_to_1024 refused (); end
+
   localparam [7:0] COPY = 1;
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);

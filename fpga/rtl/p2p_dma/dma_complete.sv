@@ -2,7 +2,7 @@
 // Answers descriptors in order: those that move nothing at once, others when their copy is done.
 `include "axi.svh"
 module dma_complete #(
-    // Bits of a beat, 128 or more.
+    // Bits of a beat, a multiple of 8, 128 or more.
     parameter WIDTH = 512
 ) (
     input  wire               clk,
@@ -19,6 +19,7 @@ module dma_complete #(
     input  wire [       63:0] job_number,
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (WIDTH < 128 || WIDTH % 8 != 0) begin : wrong_WIDTH dma_complete_needs_WIDTH_a_multiple_of_8_128_or_more refused (); end
 
   wire aborted = job_moves && !done_valid && flush;
   wire answers = job_valid && (!job_moves || done_valid || aborted);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a job's lines from one of three memories, in order, and only as many as there is room for.
 module dma_read #(
-    // Bits of a line.
+    // Bits of a line, a power of two, 128 to 1024.
     parameter WIDTH = 512,
-    // Lines of a burst at most.
+    // Lines of a burst at most, 1 to 256.
     parameter BURST = 16,
-    // Lines that wait in the queue behind, or are on their way to it.
+    // Lines that wait in the queue behind, or are on their way to it, a burst or more.
     parameter DEPTH = 64
 ) (
     input  wire             clk,
@@ -29,6 +29,8 @@ module dma_read #(
     output wire             line_valid,
     input  wire             line_taken     // a line has left the queue behind
 );
+  if (DEPTH < BURST) begin : wrong_DEPTH dma_read_needs_DEPTH_of_BURST_or_more refused (); end
+
   localparam COUNT = $clog2(DEPTH);
 
   reg busy, held;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a job's lines to one of three memories. A burst begins when all of it is here, so it never stops half-way.
 module dma_write #(
-    // Bits of a line.
+    // Bits of a line, a power of two, 128 to 1024.
     parameter WIDTH = 512,
-    // Lines of a burst at most.
+    // Lines of a burst at most, 1 to 256.
     parameter BURST = 16
 ) (
     input  wire               clk,

@@ -7,7 +7,7 @@
 // abort ends bursts that have begun, writes nothing more and completes everything with ABORTED.
 `include "axi.svh"
 module p2p_dma #(
-    // Bits of a beat and of a line of all memories, a power of two, 256 or more.
+    // Bits of a beat and of a line of all memories, a power of two, 256 to 1024.
     parameter WIDTH = 512,
     // Lines of a burst at most, a power of two up to 64.
     parameter BURST = 16,
@@ -28,6 +28,10 @@ module p2p_dma #(
     `AXI_READS(m_axi_nic, WIDTH),
     `AXI_WRITES(m_axi_nic, WIDTH)
 );
+  if (BURST < 1 || BURST > 64 || (BURST & (BURST - 1)) != 0) begin : wrong_BURST p2p_dma_needs_BURST_a_power_of_two_1_to_64 refused (); end
+  if (DEPTH < 2 * BURST || DEPTH > 512) begin : wrong_DEPTH p2p_dma_needs_DEPTH_from_2_BURST_to_512 refused (); end
+  if (QUEUE < 2 || QUEUE > 128) begin : wrong_QUEUE p2p_dma_needs_QUEUE_from_2_to_128 refused (); end
+
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
   /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = LINE; /* verilator lint_on WIDTHTRUNC */  // the value fits
@@ -315,8 +319,6 @@ module p2p_dma #(
   end
 
 `ifndef SYNTHESIS
-  initial if (WIDTH < 256 || LANES != 1 << LINE) $fatal(1, "p2p_dma: WIDTH %0d", WIDTH);
-  initial if (DEPTH < 2 * BURST || DEPTH > 512) $fatal(1, "p2p_dma: DEPTH %0d", DEPTH);
   always @(posedge clk) if (!rst) assert (!came_valid || lines.in_ready);
 `endif
 endmodule

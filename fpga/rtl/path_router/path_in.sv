@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Input of a port: a packet's first beat decides where all of it goes; packets without a route are dropped.
 module path_in #(
+    // Bits of a beat, 1 or more.
     parameter WIDTH = 585,
+    // Parameters of path_way.
     parameter [2:0] MODELS = 3'b111,
     parameter PORT = 0
 ) (
@@ -18,6 +20,8 @@ module path_in #(
     input  wire [      3:0] to_ready,
     output wire             refused       // a packet ended that had nowhere to go
 );
+  if (WIDTH < 1) begin : wrong_WIDTH path_in_needs_WIDTH_of_1_or_more refused (); end
+
   wire [3:0] first;
   reg [3:0] later;
   reg begun;

@@ -3,6 +3,7 @@
 // inputs.
 (* keep_hierarchy *)
 module path_mux #(
+    // Bits of a beat, and beats, 1 or more.
     parameter WIDTH = 577,
     parameter COUNT = 2,
     // Beats that can be selected, one bit each; the first of them needs no condition.
@@ -12,6 +13,9 @@ module path_mux #(
     input  wire [      COUNT-1:0] choice,     // one-hot
     output reg  [      WIDTH-1:0] data
 );
+  if (WIDTH < 1) begin : wrong_WIDTH path_mux_needs_WIDTH_of_1_or_more refused (); end
+  if (COUNT < 1) begin : wrong_COUNT path_mux_needs_COUNT_of_1_or_more refused (); end
+
   function integer first_used(input [COUNT-1:0] used);
     integer j;
     begin

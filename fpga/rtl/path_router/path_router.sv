@@ -13,7 +13,7 @@ module path_router #(
     parameter DEPTH = 256,
     // Beats of the longest packet, a power of two up to DEPTH / 2.
     parameter PACKET = 64,
-    // Models that can be chosen, bit 0 direct, bit 1 on-path, bit 2 off-path: muxes of the others are left out.
+    // Models that can be chosen, one or more: bit 0 direct, bit 1 on-path, bit 2 off-path: muxes of the others are left out.
     parameter [2:0] MODELS = 3'b111
 ) (
     input  wire clk,
@@ -36,6 +36,8 @@ module path_router #(
     output wire [3:0] s_axis_nic_room,
     `AXIS_OUT(m_axis_nic, WIDTH)
 );
+  if (WIDTH < 8 || WIDTH % 8 != 0) begin : wrong_WIDTH path_router_needs_WIDTH_a_multiple_of_8_8_or_more refused (); end
+
   localparam BEAT = WIDTH + WIDTH / 8 + 1;
 
   wire [1:0] model;
@@ -153,8 +155,4 @@ module path_router #(
   wire [2:0] ended = {2'b0, refused[0]} + {2'b0, refused[1]} + {2'b0, refused[2]} + {2'b0, refused[3]};
 
   /* verilator lint_off WIDTHEXPAND */ always @(posedge clk) all_refused <= rst ? 16'b0 : all_refused + ended; /* verilator lint_on WIDTHEXPAND */  // zero-extended
-
-`ifndef SYNTHESIS
-  initial if (MODELS == 0) $fatal(1, "path_router: MODELS names no model");
-`endif
 endmodule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The port on which a packet leaves, as a one-hot word; 0 where the model has no such way (tests/support/rtl/router.py).
 module path_way #(
-    // Models that can be chosen: bit 0 direct, bit 1 on-path, bit 2 off-path.
+    // Models that can be chosen, one or more: bit 0 direct, bit 1 on-path, bit 2 off-path.
     parameter [2:0] MODELS = 3'b111,
     // The port on which packets come in: 0 and 1 PCIe endpoints, 2 accelerator, 3 NIC.
     parameter PORT = 0
@@ -10,6 +10,9 @@ module path_way #(
     input  wire [1:0] destination,  // 0 CPU, 1 accelerator, 2 NIC
     output wire [3:0] way
 );
+  if (MODELS == 0) begin : wrong_MODELS path_way_needs_MODELS_with_a_bit_set refused (); end
+  if (PORT < 0 || PORT > 3) begin : wrong_PORT path_way_needs_PORT_from_0_to_3 refused (); end
+
   localparam [3:0] ENDPOINT0 = 1, ENDPOINT1 = 2, ACCELERATOR = 4, NIC = 8, NOWHERE = 0;
 
   // A model that was not built in has no routes.

@@ -16,6 +16,8 @@ module answers #(
     input  wire               last,
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (WIDTH < 128 || WIDTH % 8 != 0) begin : wrong_WIDTH answers_needs_WIDTH_a_multiple_of_8_128_or_more refused (); end
+
   credit #(
       .COUNT(PLACES)
   ) places (

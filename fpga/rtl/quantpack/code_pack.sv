@@ -11,6 +11,8 @@ module code_pack #(
     input  wire [ 8*LANES-1:0] codes,
     output reg  [32*LANES-1:0] line
 );
+  if (LANES < 1 || (LANES & (LANES - 1)) != 0) begin : wrong_LANES code_pack_needs_LANES_a_power_of_two_1_or_more refused (); end
+
   wire [LANES-1:0] ones;
   wire [2*LANES-1:0] pairs;
   wire [4*LANES-1:0] nibbles;

@@ -11,6 +11,8 @@ module code_unpack #(
     input  wire [32*LANES-1:0] line,
     output wire [ 8*LANES-1:0] codes
 );
+  if (LANES < 1 || (LANES & (LANES - 1)) != 0) begin : wrong_LANES code_unpack_needs_LANES_a_power_of_two_1_or_more refused (); end
+
   reg [32*LANES-1:0] left;
   reg [1:0] size_1;
   always @(posedge clk) begin

@@ -21,6 +21,8 @@ module dequantise #(
     `AXIS_IN(s_axis, WIDTH),
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH dequantise_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
   localparam STORE = DEPTH < 256 ? 128 : DEPTH / 2;  // twice a row of codes of 8 bits

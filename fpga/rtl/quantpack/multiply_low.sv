@@ -2,7 +2,7 @@
 // The lower half of a product with a constant, from multipliers of 16 bits; a product a cycle, latency 3, or 4 of
 // 64 bits.
 module multiply_low #(
-    // Bits, a multiple of 32.
+    // Bits, 32 or 64.
     parameter WIDTH = 32,
     // The constant factor, WIDTH bits.
     parameter [63:0] FACTOR = 64'd3
@@ -11,6 +11,8 @@ module multiply_low #(
     input  wire [WIDTH-1:0] in,
     output reg  [WIDTH-1:0] product
 );
+  if (WIDTH != 32 && WIDTH != 64) begin : wrong_WIDTH multiply_low_needs_WIDTH_of_32_or_64 refused (); end
+
   localparam LIMBS = WIDTH / 16;
 
   genvar n, m;
@@ -30,17 +32,17 @@ module multiply_low #(
       assign odd[15:0] = 0;
       assign odd[16*(LIMBS+2)-1:16*(LIMBS+1)] = 0;
       assign even[16*(LIMBS+2)-1:16*LIMBS] = 0;
-      wire [WIDTH-1:0] both;
+      wire [WIDTH-1:0] limbs_added;
       wire unused_carry;
       wide_add #(
           .WIDTH(WIDTH)
       ) limbs_sum (
           .a(even[WIDTH-1:0]),
           .b(odd[WIDTH-1:0]),
-          .sum({unused_carry, both})
+          .sum({unused_carry, limbs_added})
       );
       reg [WIDTH-1:0] sum;
-      always @(posedge clk) sum <= both << 16 * n;
+      always @(posedge clk) sum <= limbs_added << 16 * n;
     end
     if (LIMBS == 2) begin : two
       always @(posedge clk) product <= rows[0].sum + rows[1].sum;
@@ -75,8 +77,4 @@ module multiply_low #(
       end
     end
   endgenerate
-
-`ifndef SYNTHESIS
-  initial if (WIDTH != 32 && WIDTH != 64) $fatal(1, "multiply_low: WIDTH %0d", WIDTH);
-`endif
 endmodule

@@ -21,6 +21,8 @@ module quantise #(
     `AXIS_IN(s_axis, WIDTH),
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH quantise_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
   localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
@@ -110,7 +112,7 @@ module quantise #(
   wire [5:0] lanes_24;
   wire [4:0] place_24;
   wire wrong_24, row_ends_24;
-  wire [103:0] told_24;  // a row's bounds, or a completion
+  wire [103:0] outcome_24;  // a row's bounds, or a completion
   delay #(
       .WIDTH (32),
       .CYCLES(3)
@@ -158,7 +160,7 @@ module quantise #(
   ) tags (
       .clk(clk),
       .in ({size, lanes, in_line, wrong, row_ends, slot_end ? completion : {40'b0, greatest, least}}),
-      .out({size_24, lanes_24, place_24, wrong_24, row_ends_24, told_24})
+      .out({size_24, lanes_24, place_24, wrong_24, row_ends_24, outcome_24})
   );
 
   wire [7:0] top_23;
@@ -197,12 +199,12 @@ module quantise #(
   // Bounds of the group's rows, the first in the lowest bits.
   reg [WIDTH-1:0] bounds;
   reg [$clog2(WIDTH/64)-1:0] member;
-  reg [103:0] told;
+  reg [103:0] outcome;
   always @(posedge clk) begin
-    told <= told_24;
+    outcome <= outcome_24;
     if (rows_on[LATENCY-2] && row_ends_24) begin
-      /* verilator lint_off WIDTHEXPAND */ if (member == 0) bounds <= told_24[63:0]; /* verilator lint_on WIDTHEXPAND */  // zero-extended
-      else bounds[64*member+:64] <= told_24[63:0];
+      /* verilator lint_off WIDTHEXPAND */ if (member == 0) bounds <= outcome_24[63:0]; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      else bounds[64*member+:64] <= outcome_24[63:0];
     end
     if (rst || bounds_on[LATENCY-2] || ends_on[LATENCY-2]) member <= 0;
     else if (rows_on[LATENCY-2] && row_ends_24) member <= member + 1'b1;
@@ -215,10 +217,10 @@ module quantise #(
       .*,
       .reserve(line_ends || slot_bounds || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
-      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {outcome[103:8], 24'b0, outcome[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
       .last(ending)
   );
-  assign ended  = ending && told[7:0] == device_pkg::OK;
-  assign faulty = ending && told[7:0] != device_pkg::OK;
+  assign ended  = ending && outcome[7:0] == device_pkg::OK;
+  assign faulty = ending && outcome[7:0] != device_pkg::OK;
   assign idle   = taking_idle && none_left && rows_on == 0 && bounds_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

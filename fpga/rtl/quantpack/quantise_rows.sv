@@ -2,7 +2,7 @@
 // Inputs of a row's codes: bounds, inverse of the step, keys of its random numbers; a beat a
 // cycle. Rows queue here until they are taken; `ready` is said of the first.
 module quantise_rows #(
-    // Values of a beat, a power of two.
+    // Values of a beat, a power of two, 2 to 32.
     parameter LANES = 16,
     // Rows between their last beat and being taken, a power of two.
     parameter ROWS  = 64

@@ -63,8 +63,4 @@ module quantpack #(
       `AXIS_JOIN(s_axis, s_axis_codes),
       `AXIS_JOIN(m_axis, m_axis_values)
   );
-
-`ifndef SYNTHESIS
-  initial if (DEPTH < 2 || DEPTH * (WIDTH / 32) > 32768 || DEPTH != 1 << $clog2(DEPTH)) $fatal(1, "quantpack: DEPTH %0d", DEPTH);
-`endif
 endmodule

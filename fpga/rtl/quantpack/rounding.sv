@@ -12,6 +12,8 @@ module rounding #(
     input  wire [        15:0] beat,      // of the row
     output wire [32*LANES-1:0] fractions
 );
+  if (LANES != 8 && LANES != 16) begin : wrong_LANES rounding_needs_LANES_of_8_or_16 refused (); end
+
   localparam BITS = $clog2(LANES);
 
   wire [15+BITS:0] column = {beat, {BITS{1'b0}}};
@@ -98,8 +100,4 @@ module rounding #(
       assign fractions[32*n+:32] = fraction;
     end
   endgenerate
-
-`ifndef SYNTHESIS
-  initial if (LANES != 8 && LANES != 16) $fatal(1, "rounding: LANES %0d", LANES);
-`endif
 endmodule

@@ -2,7 +2,7 @@
 // Least and greatest code point of each row as its beats go by (model: offramp.sylvie.model.bounds); a beat a
 // cycle, latency 11 + log2(LANES) from a row's last beat.
 module row_bounds #(
-    // Values of a beat, a power of two.
+    // Values of a beat, a power of two, 2 to 32.
     parameter LANES = 16
 ) (
     input  wire                clk,
@@ -22,6 +22,8 @@ module row_bounds #(
     output reg                 wrong,      // NaN, infinity, or a range beyond binary32
     output wire [         1:0] out_size
 );
+  if (LANES < 2 || LANES > 32 || (LANES & (LANES - 1)) != 0) begin : wrong_LANES row_bounds_needs_LANES_a_power_of_two_2_to_32 refused (); end
+
   localparam LEVELS = $clog2(LANES);
   localparam LATENCY = LEVELS + 11;
   localparam [31:0] LEAST_RANGE = 32'h0D800000;  // 2^-100

@@ -27,6 +27,9 @@ module row_jobs #(
     output wire [  5:0] lanes,       // values in the beat
     output wire [103:0] completion   // number, rows, status
 );
+  if (DEPTH < 8 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH row_jobs_needs_DEPTH_a_power_of_two_8_or_more refused (); end
+  if (GROUPS != 0 && GROUPS != 1) begin : wrong_GROUPS row_jobs_needs_GROUPS_of_0_or_1 refused (); end
+
   localparam LANES_ALL = 6'd32;
 
   wire [$clog2(DEPTH):0] level;

@@ -32,6 +32,10 @@ module row_packets #(
     output reg                job_end,
     output reg  [      103:0] job            // end: number, rows, status; row: see below
 );
+  if (WIDTH != 256 && WIDTH != 512) begin : wrong_WIDTH row_packets_needs_WIDTH_of_256_or_512 refused (); end
+  if (MOST < 1 || MOST > 32768) begin : wrong_MOST row_packets_needs_MOST_from_1_to_32768 refused (); end
+  if (PACKED != 0 && PACKED != 1) begin : wrong_PACKED row_packets_needs_PACKED_of_0_or_1 refused (); end
+
   localparam LANES = WIDTH / 32;
   localparam GROUP = WIDTH / 64;
   localparam [1:0] HEADER = 0, WORDS = 1, ROWS = 2, DRAIN = 3;
@@ -133,9 +137,4 @@ module row_packets #(
     /* verilator lint_off WIDTHEXPAND */ job       <= closing ? {number, status == device_pkg::OK ? count : 32'b0, cancel ? device_pkg::ABORTED : status} /* verilator lint_on WIDTHEXPAND */  // zero-extended
         : {group_ends, size, lanes, values_end};
   end
-
-`ifndef SYNTHESIS
-  initial if (WIDTH != 256 && WIDTH != 512) $fatal(1, "row_packets: WIDTH %0d", WIDTH);
-  initial if (MOST > 32768) $fatal(1, "row_packets: MOST %0d", MOST);
-`endif
 endmodule

@@ -16,6 +16,9 @@ module row_store #(
     input  wire             take,     // the next beat of a whole row
     output reg  [WIDTH-1:0] out_data  // a cycle later
 );
+  if (WIDTH < 1) begin : wrong_WIDTH row_store_needs_WIDTH_of_1_or_more refused (); end
+  if (DEPTH < 4 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH row_store_needs_DEPTH_a_power_of_two_4_or_more refused (); end
+
   localparam BITS = $clog2(DEPTH);
 
   (* ram_style = "block", no_rw_check *)  // what is taken was put before
@@ -41,7 +44,6 @@ module row_store #(
   end
 
 `ifndef SYNTHESIS
-  initial if (DEPTH < 4 || DEPTH != 1 << BITS) $fatal(1, "row_store: DEPTH %0d", DEPTH);
   wire [BITS:0] ready = whole - taken;
   always @(posedge clk)
     if (!rst) begin

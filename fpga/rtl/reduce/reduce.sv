@@ -10,7 +10,7 @@ module reduce #(
     parameter WIDTH = 512,
     // Beats of a vector that fit, a power of two, 2 or more.
     parameter DEPTH = 512,
-    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    // Vectors of a request: 2, 4 or 8; requests of more, up to 8, are answered with UNKNOWN_FUNCTION.
     parameter INPUTS = 8,
     // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
     parameter FLOAT32S = 1,

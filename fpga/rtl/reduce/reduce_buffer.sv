@@ -8,7 +8,7 @@ module reduce_buffer #(
     parameter WIDTH = 512,
     // Beats of a vector that fit, a power of two, 2 or more.
     parameter DEPTH = 512,
-    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    // Vectors of a request: 2, 4 or 8; requests of more, up to 8, are answered with UNKNOWN_FUNCTION.
     parameter INPUTS = 8,
     // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
     parameter FLOAT32S = 1,
@@ -27,6 +27,8 @@ module reduce_buffer #(
     output reg                out_valid,
     input  wire               out_ready
 );
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH reduce_buffer_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+
   localparam BITS = $clog2(DEPTH);
   localparam [1:0] HEADER = 0, VECTORS = 1, DRAIN = 2;
 
@@ -139,10 +141,4 @@ module reduce_buffer #(
       end
     end
   endgenerate
-
-`ifndef SYNTHESIS
-  initial if (INPUTS != 2 && INPUTS != 4 && INPUTS != 8) $fatal(1, "reduce_buffer: INPUTS %0d", INPUTS);
-  initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "reduce_buffer: DEPTH %0d is no power of two", DEPTH);
-  initial if (WIDTH < 128 || WIDTH != 1 << $clog2(WIDTH)) $fatal(1, "reduce_buffer: WIDTH %0d", WIDTH);
-`endif
 endmodule

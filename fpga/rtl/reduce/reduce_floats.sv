@@ -8,6 +8,8 @@ module reduce_floats #(
     input  wire [32*COUNT-1:0] words,
     output wire [        31:0] sum
 );
+  if (COUNT < 2 || (COUNT & (COUNT - 1)) != 0) begin : wrong_COUNT reduce_floats_needs_COUNT_a_power_of_two_2_or_more refused (); end
+
   wire [(2*COUNT-1)*32-1:0] node;  // the first COUNT are the inputs, the last is the sum
   assign node[32*COUNT-1:0] = words;
   assign sum = node[(2*COUNT-2)*32+:32];

@@ -5,7 +5,7 @@ module reduce_header #(
     parameter WIDTH = 512,
     // Beats that a vector may have.
     parameter MOST = 512,
-    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    // Vectors of a request: 2, 4 or 8; requests of more, up to 8, are answered with UNKNOWN_FUNCTION.
     parameter INPUTS = 8,
     // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
     parameter FLOAT32S = 1,
@@ -21,6 +21,12 @@ module reduce_header #(
     output wire [ WIDTH/8-1:0] need,     // bytes of a vector's last beat that it must have
     output wire [         7:0] status
 );
+  if (WIDTH < 128 || (WIDTH & (WIDTH - 1)) != 0) begin : wrong_WIDTH reduce_header_needs_WIDTH_a_power_of_two_128_or_more refused (); end
+  if (MOST < 1) begin : wrong_MOST reduce_header_needs_MOST_of_1_or_more refused (); end
+  if (INPUTS != 2 && INPUTS != 4 && INPUTS != 8) begin : wrong_INPUTS reduce_header_needs_INPUTS_of_2_or_4_or_8 refused (); end
+  if (FLOAT32S != 0 && FLOAT32S != 1) begin : wrong_FLOAT32S reduce_header_needs_FLOAT32S_of_0_or_1 refused (); end
+  if (BFLOAT16S != 0 && BFLOAT16S != 1) begin : wrong_BFLOAT16S reduce_header_needs_BFLOAT16S_of_0_or_1 refused (); end
+
   localparam BYTES = $clog2(WIDTH / 8);
 
   wire half = data[1:0] == 2'd3;  // bfloat16

@@ -28,6 +28,8 @@ module reduce_pipe #(
     output wire               in_ready,
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (WIDTH < 128 || WIDTH % 32 != 0) begin : wrong_WIDTH reduce_pipe_needs_WIDTH_a_multiple_of_32_128_or_more refused (); end
+
   localparam LATENCY = 2 + (FLOAT32S || BFLOAT16S ? 7 : 1) * $clog2(INPUTS);
   localparam PLACES = LATENCY < 12 ? 16 : 32;
 

@@ -18,6 +18,9 @@ module reduce_word #(
     input  wire [  1:0] out_kind,  // the same, a cycle before the sum
     output reg  [ 31:0] sum
 );
+  if (INPUTS != 2 && INPUTS != 4 && INPUTS != 8) begin : wrong_INPUTS reduce_word_needs_INPUTS_of_2_or_4_or_8 refused (); end
+  if (FLOAT32S != 0 && FLOAT32S != 1) begin : wrong_FLOAT32S reduce_word_needs_FLOAT32S_of_0_or_1 refused (); end
+  if (BFLOAT16S != 0 && BFLOAT16S != 1) begin : wrong_BFLOAT16S reduce_word_needs_BFLOAT16S_of_0_or_1 refused (); end
 
   reg [32*INPUTS-1:0] low;   // binary32, or the lower bfloat16
   /* verilator lint_off UNUSEDSIGNAL */ reg [32*INPUTS-1:0] high; /* verilator lint_on UNUSEDSIGNAL */  // the upper bfloat16; unused with some parameters
@@ -36,16 +39,16 @@ module reduce_word #(
     end
     for (n = 0; n < INPUTS - 1; n = n + 1) begin : additions
       reg [34:0] pair;
-      wire [34:0] both;
+      wire [34:0] pair_sum;
       wire unused_carry;  // 35 bits hold the sum of eight
       wide_add #(
           .WIDTH(35)
       ) add (
           .a(node[2*n*35+:35]),
           .b(node[(2*n+1)*35+:35]),
-          .sum({unused_carry, both})
+          .sum({unused_carry, pair_sum})
       );
-      always @(posedge clk) pair <= both;
+      always @(posedge clk) pair <= pair_sum;
       assign node[(INPUTS+n)*35+:35] = pair;
     end
   endgenerate

@@ -5,7 +5,7 @@
 module switch_check #(
     // The protocol's number in IPv4.
     parameter [ 7:0] PROTOCOL     = 8'd254,
-    // Bytes of a frame without lanes, up to 60, and with them.
+    // Bytes of a frame without lanes, 34 to 60, and with them.
     parameter [10:0] HEADER_BYTES = 11'd54,
     parameter [10:0] FRAME_BYTES  = 11'd310
 ) (
@@ -22,6 +22,9 @@ module switch_check #(
     output reg          out_valid,
     output wire [  1:0] out_kind
 );
+  if (HEADER_BYTES < 34 || HEADER_BYTES > 60) begin : wrong_HEADER_BYTES switch_check_needs_HEADER_BYTES_from_34_to_60 refused (); end
+  if (FRAME_BYTES <= HEADER_BYTES) begin : wrong_FRAME_BYTES switch_check_needs_FRAME_BYTES_above_HEADER_BYTES refused (); end
+
   localparam [47:0] SWITCH = {switch_pkg::SWITCH_MAC[7:0], switch_pkg::SWITCH_MAC[15:8],
       switch_pkg::SWITCH_MAC[23:16], switch_pkg::SWITCH_MAC[31:24], switch_pkg::SWITCH_MAC[39:32],
       switch_pkg::SWITCH_MAC[47:40]};

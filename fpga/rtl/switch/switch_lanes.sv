@@ -15,6 +15,8 @@ module switch_lanes #(
     output reg  [              127:0] out_lanes, // what there is then
     output reg                        out_valid
 );
+  if (DEPTH < 2 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH switch_lanes_needs_DEPTH_a_power_of_two_2_or_more refused (); end
+
   localparam BITS = $clog2(DEPTH);
 
   (* ram_style = "block" *)

@@ -21,6 +21,8 @@ module switch_parser #(
     output reg                       whole,
     output wire [             127:0] lanes      // those of a beat, with in_valid while the engine takes them
 );
+  if (HEADER_BYTES < 49 || HEADER_BYTES > 63) begin : wrong_HEADER_BYTES switch_parser_needs_HEADER_BYTES_from_49_to_63 refused (); end
+
   localparam LEFT = (64 - HEADER_BYTES) * 8;  // bits of a beat that belong to the lanes of the next one
 
   reg [1:0] beat;  // of the headers
@@ -48,8 +50,4 @@ module switch_parser #(
       ended <= 1'b1;
     end
   end
-
-`ifndef SYNTHESIS
-  initial if (HEADER_BYTES < 49 || HEADER_BYTES > 63) $fatal(1, "switch_parser: HEADER_BYTES %0d", HEADER_BYTES);
-`endif
 endmodule

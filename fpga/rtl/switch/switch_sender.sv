@@ -21,6 +21,9 @@ module switch_sender #(
     output wire                out_valid,
     input  wire                out_ready
 );
+  if (HEADER < 49 || HEADER > 60) begin : wrong_HEADER switch_sender_needs_HEADER_from_49_to_60 refused (); end
+  if (BEATS < 4 || BEATS > 16 || (BEATS & (BEATS - 1)) != 0) begin : wrong_BEATS switch_sender_needs_BEATS_a_power_of_two_4_to_16 refused (); end
+
   localparam [2:0] IDLE = 0, SUM = 1, FOLD = 2, HEAD = 3, BODY = 4;
   localparam REST = HEADER - 48;  // bytes of the headers in their fourth beat
   localparam PLACE = BEATS - 1, COUNT = REST - 1;
@@ -116,8 +119,4 @@ module switch_sender #(
     endcase
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial if (HEADER < 49 || HEADER > 60) $fatal(1, "switch_sender: HEADER %0d", HEADER);
-`endif
 endmodule

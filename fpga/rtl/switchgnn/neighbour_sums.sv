@@ -36,6 +36,9 @@ module neighbour_sums #(
     input  wire [  4:0] which,
     output wire [ 31:0] count         // of this outcome (outcome_counts)
 );
+  if (AGGREGATORS < 16 || AGGREGATORS > 65536 || (AGGREGATORS & (AGGREGATORS - 1)) != 0) begin : wrong_AGGREGATORS neighbour_sums_needs_AGGREGATORS_a_power_of_two_16_to_65536 refused (); end
+  if (EDGES < 16 || EDGES > 65536 || (EDGES & (EDGES - 1)) != 0) begin : wrong_EDGES neighbour_sums_needs_EDGES_a_power_of_two_16_to_65536 refused (); end
+
   localparam BITS = $clog2(AGGREGATORS), EDGE_BITS = $clog2(EDGES);
   localparam MOST = VERTICES > AGGREGATORS ? VERTICES : AGGREGATORS;  // entries of what is cleared, 32 at least
   localparam SWEEP = $clog2(MOST < 32 ? 32 : MOST);
@@ -108,7 +111,7 @@ module neighbour_sums #(
   // --- vertices ---
   reg pulling;  // it is the owner that is looked up
   reg looked;  // since the frame came
-  wire found_done, found, sends;
+  wire lookup_done, listed, sends;
   wire [15:0] base, first;
   wire [7:0] chunks;
   wire [4:0] worker;
@@ -122,7 +125,7 @@ module neighbour_sums #(
       .block(pulling ? 16'b0 : block),
       .vertex(pulling ? dst : src),
       .valid(state == START || state == ASK),
-      .done(found_done),
+      .done(lookup_done),
       .slot(base)
   );
   // LOOK: the result of the look-up.
@@ -131,7 +134,7 @@ module neighbour_sums #(
   /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] slot_of = base + {8'b0, chunk}; /* verilator lint_on UNUSEDSIGNAL */  // an entry may name what is not there
   always @(posedge clk)
     if (state == LOOK) begin
-      known   <= found;
+      known   <= listed;
       strange <= worker != sender;
       beyond  <= chunk >= chunks;
       slot    <= slot_of[BITS-1:0];
@@ -257,7 +260,7 @@ module neighbour_sums #(
 
   always @(posedge clk) begin
     counted <= 1'b0;
-    if (found_done) looked <= 1'b1;
+    if (lookup_done) looked <= 1'b1;
     case (state)
       START: begin
         beat   <= 0;
@@ -352,10 +355,10 @@ module neighbour_sums #(
         adds   <= 1'b0;
         stores <= 1'b0;
         leaves <= 1'b1;
-        if (found_done) begin
-          outcome <= found ? switchgnn_pkg::RESENT : switchgnn_pkg::UNKNOWN;
-          counted <= !found || !is_fetch;
-          state   <= !found ? IDLE : is_fetch ? TRY : SEND;
+        if (lookup_done) begin
+          outcome <= listed ? switchgnn_pkg::RESENT : switchgnn_pkg::UNKNOWN;
+          counted <= !listed || !is_fetch;
+          state   <= !listed ? IDLE : is_fetch ? TRY : SEND;
         end
       end
 
@@ -375,12 +378,4 @@ module neighbour_sums #(
     if (between) pulling <= 1'b0;
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial begin
-    if (AGGREGATORS < 16 || AGGREGATORS > 65536 || (AGGREGATORS & (AGGREGATORS - 1)) != 0)
-      $fatal(1, "neighbour_sums: AGGREGATORS %0d", AGGREGATORS);
-    if (EDGES < 16 || EDGES > 65536 || (EDGES & (EDGES - 1)) != 0) $fatal(1, "neighbour_sums: EDGES %0d", EDGES);
-  end
-`endif
 endmodule

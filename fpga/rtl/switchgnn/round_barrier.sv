@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round, and DONE of hosts (the controls Round and Barrier of p4/switchgnn): when all have said it, the next round
-// begins. A host that missed GO is told again; a switch that has no round yet takes a DONE's.
+// begins. A host that missed GO gets it again; a switch that has no round yet takes a DONE's.
 module round_barrier (
     input  wire        clk,
     input  wire        rst,
@@ -18,8 +18,8 @@ module round_barrier (
   localparam [1:0] IDLE = 0, COMPARE = 1, COUNT = 2, DECIDE = 3;
 
   reg [15:0] waits[0:31];  // for which round each host does
-  reg [15:0] found, next, behind, counted;  // counted: the round for which
-  reg [31:0] told;  // hosts that have a word in waits
+  reg [15:0] awaited, next, behind, counted;  // counted: the round for which
+  reg [31:0] entered;  // hosts that have a word in waits
   reg [5:0] arrived, sum;
   reg [1:0] state;
   reg known, first;
@@ -32,12 +32,12 @@ module round_barrier (
     state <= state == IDLE && !valid ? IDLE : state + 1'b1;
     case (state)
       IDLE: begin
-        found  <= waits[host];
-        known  <= told[host];
+        awaited <= waits[host];
+        known   <= entered[host];
         next   <= &round ? 16'd1 : round + 1'b1;
         behind <= now - round;
       end
-      COMPARE: first <= !known || found != next;
+      COMPARE: first <= !known || awaited != next;
       COUNT: sum <= {5'b0, first} + (counted == next ? arrived : 6'd0);
       default: begin
         all <= here ? ends : now == 0;
@@ -46,7 +46,7 @@ module round_barrier (
           outcome    <= first ? switchgnn_pkg::DONE : switchgnn_pkg::DONE_REPEATED;
           counted    <= next;
           arrived    <= sum;
-          told[host] <= 1'b1;
+          entered[host] <= 1'b1;
           if (ends) now <= next;
         end else if (now == 0) begin
           outcome <= switchgnn_pkg::RESUMED;
@@ -59,7 +59,7 @@ module round_barrier (
       done    <= 1'b0;
       now     <= 0;
       counted <= 0;
-      told    <= 0;
+      entered <= 0;
     end
   end
 endmodule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// neighbour_sums with its registers, between what a MAC receives and what it sends: takes the packets that are for the
+// Puts neighbour_sums and its registers between what a MAC receives and what it sends: takes the packets that are for the
 // switch and leaves all other frames alone.
 `include "axi.svh"
 module switchgnn #(

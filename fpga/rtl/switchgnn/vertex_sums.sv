@@ -23,6 +23,8 @@ module vertex_sums #(
     output reg                            complete,  // the sum leaves
     output reg                            marked     // and with this mark
 );
+  if (AGGREGATORS < 2 || (AGGREGATORS & (AGGREGATORS - 1)) != 0) begin : wrong_AGGREGATORS vertex_sums_needs_AGGREGATORS_a_power_of_two_2_or_more refused (); end
+
   localparam [15:0] DEAD = 16'h8000;
   localparam [1:0] IDLE = 0, READ = 1, COMPARE = 2, DECIDE = 3;
 

@@ -19,13 +19,15 @@ module vertex_table #(
     input  wire [31:0] vertex,
     input  wire        valid,       // look
     output reg         done,        // for a cycle; the following stay until the next look
-    output reg         found,
+    output reg         listed,
     output wire [15:0] slot,        // of its first chunk
     output wire [15:0] first,       // contribution that its upload makes
     output wire [ 7:0] chunks,
     output wire [ 4:0] worker,      // its owner
     output wire        sends        // it is uploaded
 );
+  if (ENTRIES < 16 || ENTRIES > 65536 || (ENTRIES & (ENTRIES - 1)) != 0) begin : wrong_ENTRIES vertex_table_needs_ENTRIES_a_power_of_two_16_to_65536 refused (); end
+
   localparam BITS = $clog2(ENTRIES);
   localparam [1:0] IDLE = 0, READ = 1, COMPARE = 2, TEST = 3;
 
@@ -74,17 +76,11 @@ module vertex_table #(
         state  <= TEST;
       end
       default: begin
-        found <= same;
+        listed <= same;
         done  <= same || !entry[95] || around;
         state <= same || !entry[95] || around ? IDLE : READ;
       end
     endcase
     if (rst) state <= IDLE;
   end
-
-`ifndef SYNTHESIS
-  initial
-    if (ENTRIES < 16 || ENTRIES > 65536 || (ENTRIES & (ENTRIES - 1)) != 0)
-      $fatal(1, "vertex_table: ENTRIES %0d", ENTRIES);
-`endif
 endmodule

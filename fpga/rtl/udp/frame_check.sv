@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifies passing frames: a whole frame for this card gets a kind with its last beat, a cycle later;
-// all others get DROP and one event for the reason.
+// all others get DROP and one event for the reason. Bytes behind a UDP datagram (padding, trailers) are cut off from the
+// fourth beat on: the datagram's last beat waits until the frame ends.
 module frame_check (
     input  wire         clk,
     input  wire         rst,
@@ -30,6 +31,7 @@ module frame_check (
   reg [21:0] ip_sum;
   reg [26:0] sum;  // of ICMP or UDP
   reg no_sum;
+  reg held;  // the output is the datagram's last beat
 
   // Bytes behind the packet count as zeros: short frames are padded.
   wire [15:0] here = ~(16'hFFFE << in_count);
@@ -41,6 +43,8 @@ module frame_check (
     end
   endgenerate
   wire [127:0] counted = beat <= 1 ? in_data : masked;
+  wire ends = ip && udp && beat >= 3 && left <= 16;  // the datagram has no beat behind this one
+  wire cut = ends && left != 0 && !left[4] && left[3:0] <= in_count;
   wire [15:0] length = {in_data[7:0], in_data[15:8]};  // of the IP packet, in beat 1
   wire [15:0] datagram = {in_data[55:48], in_data[63:56]};  // of UDP, in beat 2
 
@@ -59,11 +63,12 @@ module frame_check (
   );
 
   always @(posedge clk) begin
-    out_valid <= in_valid && !rst;
-    out_data  <= in_data;
-    out_count <= in_count;
-    out_last  <= in_last;
+    out_valid <= in_valid && !rst && (in_last || !(held || ends));
+    if (!held) out_data <= in_data;
+    if (!held) out_count <= cut ? left[3:0] - 1'b1 : in_count;
+    out_last <= in_last;
     if (in_valid) begin
+      held  <= !in_last && (held || ends);
       fault <= in_fault;
       /* verilator lint_off WIDTHEXPAND */ bytes <= (beat == 0 ? 11'd0 : bytes) + in_count + 1'b1; /* verilator lint_on WIDTHEXPAND */  // zero-extended
       if (beat != 1) left <= left < 16 ? 17'd0 : left - 17'd16;
@@ -101,7 +106,7 @@ module frame_check (
       endcase
       beat <= in_last ? 3'd0 : beat == 4 ? 3'd4 : beat + 1'b1;
     end
-    if (rst) beat <= 0;
+    if (rst) {held, beat} <= 0;
   end
 
   function [15:0] folded(input [26:0] value);
@@ -138,7 +143,7 @@ module frame_check (
         /* verilator lint_off WIDTHTRUNC */ else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         /* verilator lint_off WIDTHTRUNC */ else if (fragment) out_events[udp_pkg::FRAGMENT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         /* verilator lint_off WIDTHTRUNC */ else if (!udp && !echo) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ else if (udp && (!udp_length || (total + 17'd14 != bytes && bytes != 60))) out_events[udp_pkg::BAD_HEADER] = 1'b1; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (udp && !udp_length) out_events[udp_pkg::BAD_HEADER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         /* verilator lint_off WIDTHTRUNC */ else if (!good_sum) out_events[udp_pkg::BAD_CHECKSUM] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         /* verilator lint_off WIDTHTRUNC */ else if (udp && !my_port) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         /* verilator lint_off WIDTHTRUNC */ else out_events[udp_pkg::ACCEPTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16

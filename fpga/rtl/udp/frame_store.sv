@@ -20,6 +20,8 @@ module frame_store #(
     output wire         out_valid,
     input  wire         out_ready
 );
+  if (DEPTH < 128 || (DEPTH & (DEPTH - 1)) != 0) begin : wrong_DEPTH frame_store_needs_DEPTH_a_power_of_two_128_or_more refused (); end
+
   wire keep;
   frame_queue #(
       .WIDTH(132),

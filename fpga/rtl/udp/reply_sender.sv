@@ -2,7 +2,7 @@
 // Frames of the request layer: to any sender, without an answer, or to the session's host with what its request's
 // engine answered. Ethernet, IPv4, UDP and the layer's header are four beats together.
 module reply_sender #(
-    // Places of the window.
+    // Places of the window, 1 to 255.
     parameter PLACES = 8,
     // Lines of the table.
     parameter LINES  = 64,
@@ -35,6 +35,8 @@ module reply_sender #(
     output wire         out_valid,
     input  wire         out_ready
 );
+  if (PLACES < 1 || PLACES > 255) begin : wrong_PLACES reply_sender_needs_PLACES_from_1_to_255 refused (); end
+
   localparam [2:0] IDLE = 0, SUM = 1, HEAD = 2, FETCH = 3, BODY = 4;
   localparam [7:0] PLACES_BYTE = PLACES;
 

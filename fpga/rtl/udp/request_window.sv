@@ -30,6 +30,9 @@ module request_window #(
     output reg  [             127:0] send_data,     // of that beat, a cycle later
     input  wire                      sent
 );
+  if (PLACES < 2 || (PLACES & (PLACES - 1)) != 0) begin : wrong_PLACES request_window_needs_PLACES_a_power_of_two_2_or_more refused (); end
+  if (SOURCES < 3 || SOURCES > 8) begin : wrong_SOURCES request_window_needs_SOURCES_from_3_to_8 refused (); end
+
   localparam BITS = $clog2(PLACES);
 
   reg [PLACES-1:0] valid, pending, queued;

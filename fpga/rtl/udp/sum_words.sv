@@ -7,6 +7,8 @@ module sum_words #(
     input  wire [WORDS*16-1:0] data,  // byte 0 lowest
     output reg  [        21:0] sum
 );
+  if (WORDS < 1 || WORDS > 64) begin : wrong_WORDS sum_words_needs_WORDS_from_1_to_64 refused (); end
+
   integer i;
   always @* begin
     sum = 0;

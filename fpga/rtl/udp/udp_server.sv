@@ -47,6 +47,10 @@ module udp_server #(
     input  wire         out_ready,
     output reg  [ 15:0] events            // udp_pkg
 );
+  if (PATIENCE < 1) begin : wrong_PATIENCE udp_server_needs_PATIENCE_of_1_or_more refused (); end
+  if (TARGETS != 3 && TARGETS != 4) begin : wrong_TARGETS udp_server_needs_TARGETS_of_3_or_4 refused (); end
+  if (QUANTPACK != 0 && QUANTPACK != 1) begin : wrong_QUANTPACK udp_server_needs_QUANTPACK_of_0_or_1 refused (); end
+
   localparam [1:0] ARP = 1, ECHO = 2;
   localparam [2:0] HEAD = 0, JUDGE = 1, EMIT = 2, COPY = 3, REPLY = 4, FORWARD = 5, DRAIN = 6;
 

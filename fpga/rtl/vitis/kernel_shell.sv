@@ -4,7 +4,7 @@
 // answer's bytes, the worst of memory's responses, the run's cycles, and a beat's bytes. An answer begins on the line behind.
 `include "axi.svh"
 module kernel_shell #(
-    // Bits of a beat and of a line of memory, a power of two, 128 or more.
+    // Bits of a beat and of a line of memory, a power of two, 128 to 1024.
     parameter WIDTH = 512
 ) (
     input  wire               clk,
@@ -31,7 +31,7 @@ module kernel_shell #(
   /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = $clog2(LANES); /* verilator lint_on WIDTHTRUNC */  // the value fits
   localparam [31:0] BEAT = LANES;
   localparam [1:0] EXCHANGE = 2'd0, WRITE = 2'd1, READ = 2'd2;
-  localparam [2:0] IDLE = 3'd0, MOVES = 3'd1, WRITES = 3'd2, READS = 3'd3, TELLS = 3'd4, TOLD = 3'd5;
+  localparam [2:0] IDLE = 3'd0, MOVES = 3'd1, WRITES = 3'd2, READS = 3'd3, REPORTS = 3'd4, REPORTED = 3'd5;
 
   wire start;
   wire [1:0] operation;
@@ -44,7 +44,7 @@ module kernel_shell #(
   reg [2:0] state;
   reg [31:0] result, cycles;
   reg [1:0] worst;
-  reg tell, addressed, given;  // the engine has taken a register's address, and its value
+  reg report, addressed, given;  // the engine has taken a register's address, and its value
   wire moves = start && operation == EXCHANGE;
 
   wire source_idle, sink_idle;
@@ -63,21 +63,21 @@ module kernel_shell #(
       `AXI_READS_JOIN(m_axi, m_axi_packets)
   );
 
-  wire telling = state == TOLD;
-  reg [WIDTH-1:0] told;
+  wire reporting = state == REPORTED;
+  reg [WIDTH-1:0] report_line;
   always @* begin
-    told = 0;
-    told[127:0] = {BEAT, cycles, 30'b0, worst, result};
+    report_line = 0;
+    report_line[127:0] = {BEAT, cycles, 30'b0, worst, result};
   end
   wire sink_ready;
   memory_sink #(
       .WIDTH(WIDTH)
   ) sink (
       .*,
-      .start(moves || tell),
+      .start(moves || report),
       .address(back),
-      .skip(!tell),
-      .room(tell ? LANES : room),
+      .skip(!report),
+      .room(report ? LANES : room),
       .idle(sink_idle),
       .response(write_response),
       .m_axi_awaddr(m_axi_packets_awaddr),
@@ -90,13 +90,13 @@ module kernel_shell #(
       .m_axi_bresp(m_axi_packets_bresp),
       .m_axi_bvalid(m_axi_packets_bvalid),
       .m_axi_bready(m_axi_packets_bready),
-      .s_axis_tdata(telling ? told : s_axis_tdata),
-      .s_axis_tkeep(telling ? {LANES{1'b1}} : s_axis_tkeep),
-      .s_axis_tlast(telling || s_axis_tlast),
-      .s_axis_tvalid(telling || s_axis_tvalid),
+      .s_axis_tdata(reporting ? report_line : s_axis_tdata),
+      .s_axis_tkeep(reporting ? {LANES{1'b1}} : s_axis_tkeep),
+      .s_axis_tlast(reporting || s_axis_tlast),
+      .s_axis_tvalid(reporting || s_axis_tvalid),
       .s_axis_tready(sink_ready)
   );
-  assign s_axis_tready         = sink_ready && !telling;
+  assign s_axis_tready         = sink_ready && !reporting;
   assign way                   = place;
   assign m_axi_packets_awlen   = 8'd0;
   assign m_axi_packets_awsize  = SIZE;
@@ -120,33 +120,29 @@ module kernel_shell #(
         result <= bytes;
         worst  <= response;
       end
-      if (state != TOLD) cycles <= cycles + 1'b1;
+      if (state != REPORTED) cycles <= cycles + 1'b1;
     end
     addressed <= !start && (addressed || (m_axil_awvalid && m_axil_awready) || (m_axil_arvalid && m_axil_arready));
     given <= !start && (given || (m_axil_wvalid && m_axil_wready));
     if (rst) begin
       state <= IDLE;
-      tell  <= 1'b0;
+      report  <= 1'b0;
       ended <= 1'b0;
     end else begin
-      tell  <= 1'b0;
-      ended <= telling && sink_idle;
+      report  <= 1'b0;
+      ended <= reporting && sink_idle;
       case (state)
         IDLE:
-        if (start) state <= operation == WRITE ? WRITES : operation == READ ? READS : operation == EXCHANGE ? MOVES : TELLS;
-        MOVES: if (source_idle && sink_idle) state <= TELLS;
-        WRITES: if (m_axil_bvalid) state <= TELLS;
-        READS: if (m_axil_rvalid) state <= TELLS;
-        TELLS: begin
-          tell  <= !tell;
-          if (tell) state <= TOLD;
+        if (start) state <= operation == WRITE ? WRITES : operation == READ ? READS : operation == EXCHANGE ? MOVES : REPORTS;
+        MOVES: if (source_idle && sink_idle) state <= REPORTS;
+        WRITES: if (m_axil_bvalid) state <= REPORTS;
+        READS: if (m_axil_rvalid) state <= REPORTS;
+        REPORTS: begin
+          report  <= !report;
+          if (report) state <= REPORTED;
         end
         default: if (sink_idle) state <= IDLE;
       endcase
     end
   end
-
-`ifndef SYNTHESIS
-  initial if (WIDTH < 128 || LANES != 1 << SIZE) $fatal(1, "kernel_shell: WIDTH %0d", WIDTH);
-`endif
 endmodule

@@ -3,7 +3,7 @@
 // not known before its end. What has no room is counted and dropped.
 `include "axi.svh"
 module memory_sink #(
-    // Bits of a beat and of a line of memory, a power of two, 64 or more.
+    // Bits of a beat and of a line of memory, a power of two, 64 to 1024.
     parameter WIDTH = 512
 ) (
     input  wire               clk,
@@ -27,6 +27,8 @@ module memory_sink #(
     output wire               m_axi_bready,
     `AXIS_IN(s_axis, WIDTH)
 );
+  if (WIDTH < 64 || WIDTH > 1024 || (WIDTH & (WIDTH - 1)) != 0) begin : wrong_WIDTH memory_sink_needs_WIDTH_a_power_of_two_64_to_1024 refused (); end
+
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
   localparam FLIGHT = 64;

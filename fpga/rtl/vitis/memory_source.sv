@@ -2,9 +2,9 @@
 // Reads bytes of memory and sends them as one packet of a stream.
 `include "axi.svh"
 module memory_source #(
-    // Bits of a beat and of a line of memory, a power of two, 64 or more.
+    // Bits of a beat and of a line of memory, a power of two, 128 to 1024.
     parameter WIDTH = 512,
-    // Most lines of a burst, up to 256.
+    // Most lines of a burst, 1 to 256.
     parameter BURST = 16,
     // Lines that wait for the stream or are on their way, a power of two, 2 x BURST or more.
     parameter DEPTH = 64
@@ -19,6 +19,8 @@ module memory_source #(
     `AXI_READS(m_axi, WIDTH),
     `AXIS_OUT(m_axis, WIDTH)
 );
+  if (DEPTH < 2 * BURST) begin : wrong_DEPTH memory_source_needs_DEPTH_of_2_BURST_or_more refused (); end
+
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
   /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = LINE; /* verilator lint_on WIDTHTRUNC */  // the value fits

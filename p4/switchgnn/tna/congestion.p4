@@ -14,8 +14,8 @@ control Congestion(in headers_t hdr, inout metadata_t meta) {
     };
 
     RegisterAction<bit<16>, bit<16>, bit<8>>(marked) look = {
-        void apply(inout bit<16> last_round, out bit<8> found) {
-            found = this.predicate(last_round == hdr.switchgnn.round);
+        void apply(inout bit<16> last_round, out bit<8> same_round) {
+            same_round = this.predicate(last_round == hdr.switchgnn.round);
         }
     };
 

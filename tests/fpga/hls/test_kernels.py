@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import random as dice
+import re
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from hls import kernels, pointer
+from hls import SOURCES, kernels, pointer
 from offramp.leo import dma
 from offramp.leo.functions import ebs, kvs, reduce
 from offramp.leo.functions.reduce import ElementType
@@ -19,6 +21,26 @@ from rtl import quantpack_cases, router
 from rtl.copies import carry_out
 
 pytestmark = [pytest.mark.hls, pytest.mark.timeout(600)]
+
+
+class StreamEnds(NamedTuple):
+    """Beats that a kernel gave since the last question, ends of packets among them, and whether the last was one."""
+
+    beats: int
+    ends: int
+    closed: int
+
+
+def ends() -> StreamEnds:
+    """Where the kernels' TLAST stood, since an AXI DMA ends its transfer there and nowhere else."""
+    counts = np.zeros(3, np.uint32)
+    kernels().ends_csim(pointer(counts))
+    return StreamEnds(*counts.tolist())
+
+
+@pytest.fixture(autouse=True)
+def _begin_anew() -> None:
+    ends()
 
 
 def transactions(few: int) -> pytest.MarkDecorator:
@@ -41,6 +63,7 @@ def test_kvs_lookup(count: int) -> None:
     table = np.frombuffer(memory.view, np.uint64).copy()
     addresses = np.zeros(count, np.uint64)
     kernels().kvs_lookup_csim(pointer(table), 256, pointer(keys), pointer(addresses), count)
+    assert ends() == (count, 1, True)
     assert addresses.tolist() == kvs.lookup(table.reshape(-1, kvs.SLOTS, 2), keys).tolist()
     assert 0.6 * count < np.count_nonzero(addresses) < 0.8 * count
 
@@ -77,6 +100,7 @@ def test_ebs_lookup(count: int) -> None:
         pointer(volumes), layout.volumes, pointer(entries), layout.entries, pointer(addresses), layout.segments,
         pointer(asked), pointer(answers), count,
     )  # fmt: skip
+    assert ends() == (count, 1, True)
     assert answers.tobytes() == expected
     assert volumes.tobytes() == bytes(memory.view[: layout.blocks_at])
 
@@ -107,6 +131,8 @@ def test_reduce(kind: ElementType, count: int) -> None:
             vectors[:, 0] = (2**31 - 1) * random.choice([1, -1])
         sums = np.zeros(elements, reduce.DTYPE[kind])
         kernels().reduce_csim(pointer(vectors), number, elements * width, kind, pointer(sums))
+        beats = -(-elements * width // 64)
+        assert ends() == (beats, beats > 0, beats > 0)
         assert sums.tobytes() == reduce.total(kind, vectors).tobytes()
 
 
@@ -135,6 +161,7 @@ def test_p2p_dma(count: int) -> None:
     simulate.restype = ctypes.c_bool
     inside = simulate(pointer(start), pointer(limits), pointer(packed), pointer(completions), count)
     assert inside
+    assert ends() == (count, 1, True)
     assert completions.tobytes() == expected
     assert start.tobytes() == b"".join(part.tobytes() for part in parts)
 
@@ -151,6 +178,7 @@ def test_path_router(hardware: int, count: int) -> None:
     refused = kernels().path_router_csim(hardware, pointer(packets), count, pointer(answers), ctypes.byref(leaving))
     ways = [router.route(hardware, int(port), int(destination)) for port, destination, _ in packets]
     assert refused == ways.count(None)
+    assert ends() == (leaving.value, len(ways) - refused, leaving.value > 0)
     answers = answers[: leaving.value]
     assert (answers[1:][np.diff(answers[:, 0].astype(int)) == 0][:, 1] < count).all()
     for port in router.Port:
@@ -193,6 +221,8 @@ def test_quantise_and_back(bits: int, compact: bool, count: int) -> None:
             pointer(packed), pointer(bounds), pointer(bad),
         )  # fmt: skip
         good = ~wrong
+        lines = -(-quantiser.row_bytes(columns, bits) // 64)
+        assert ends() == (rows * (lines + 1), rows + 1, True)  # packets of codes, and one of bounds
         assert (bad == wrong).all()
         assert bounds[good].tolist() == np.stack([least, greatest], 1).view(np.uint32)[good].tolist()
         assert packed.tolist() == model.pack(code, bits).tolist()
@@ -200,7 +230,18 @@ def test_quantise_and_back(bits: int, compact: bool, count: int) -> None:
         kept, kept_bounds = np.ascontiguousarray(packed[good]), np.ascontiguousarray(bounds[good])
         kernels().dequantise_csim(pointer(kept_bounds), pointer(kept), columns, bits, len(values), pointer(values))
         assert values.tobytes() == model.values(code[good], bits, least[good], greatest[good]).tobytes()
+        assert ends() == (len(values) * -(-columns // 16), len(values), len(values) > 0)
         done += rows
+
+
+def test_every_stream_ends_packets_and_every_memory_has_a_depth() -> None:
+    """What an AXI DMA and Vitis's co-simulation ask for, by the sources."""
+    for path in SOURCES.glob("*/*.cpp"):
+        text = path.read_text("utf-8")
+        for port in re.findall(r"interface axis port = (\w+)", text):
+            assert re.search(rf"hls::stream<(?:Beat|Routed|Item<.*>)> &?{port}\b", text), (path.name, port)
+        for pragma in re.findall(r"interface m_axi .*", text):
+            assert "depth = kSimulatedLines" in pragma, (path.name, pragma)
 
 
 def test_quantise_makes_of_the_rtls_requests_what_the_rtl_must() -> None:

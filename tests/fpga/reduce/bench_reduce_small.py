@@ -24,4 +24,8 @@ async def what_is_left_out_is_unknown(dut):
             continue
         got = await bench.receive()
         assert (got.status, got.number, got.count) == (Status.UNKNOWN_FUNCTION, number, 0)
+    many = case(bench.dice, 20, 0, 8, 16)
+    nine = many.head[:1] + bytes([9]) + many.head[2:]  # nobody adds more than eight
+    await bench.send(bench.packet(many, 77).replace(many.head, nine, 1))
+    assert (await bench.receive()).status == Status.BAD_LENGTH
     assert await bench.read("STATUS") == 0

@@ -24,6 +24,12 @@ def test_at_the_pins(case, tmp_path, fast):
     run_bench(Design("udp_card", SMALL), fast, BENCH, tmp_path, case=case)
 
 
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_frames_of_any_length_are_judged_and_cut(seed, tmp_path, simulator):
+    bench = Path(__file__).with_name("bench_frame_check.py")
+    run_bench(Design("frame_check"), simulator, bench, tmp_path, settings={"seed": seed, "frames": 300})
+
+
 def test_tables_of_volumes_at_the_pins(tmp_path, simulator):
     run_bench(Design("udp_card", SMALL | {"EBS_LINES": 64}), simulator, BENCH, tmp_path, case="volumes")
 

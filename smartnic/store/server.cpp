@@ -348,7 +348,8 @@ void Server::evict() {
         if (worst == nullptr || worst->footprint == 0) return;
         ++service_.totals.evicted;
         worst->gone = true;
-        worst->in = {}, worst->out = {};
+        std::string().swap(worst->in);
+        std::string().swap(worst->out);
         worst->session->release();
         account(*worst);
         queue(*worst);
@@ -530,7 +531,8 @@ std::string Server::clients(const std::vector<std::uint64_t>& ids) const {
         if (text.size() > most_answer) break;
         if (!ids.empty() && std::find(ids.begin(), ids.end(), each->session->id) == ids.end()) continue;
         text += "id=" + std::to_string(each->session->id) + " fd=" + std::to_string(socket) +
-                " age=" + std::to_string((store_.now_ms() - each->since_ms) / 1000) + " " + each->session->describe() + "\n";
+                " age=" + std::to_string((store_.now_ms() - each->since_ms) / 1000) +
+                " tot-mem=" + std::to_string(each->footprint) + " " + each->session->describe() + "\n";
     }
     return text;
 }

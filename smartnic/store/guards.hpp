@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys that are served elsewhere as well: from a device's table, by a switch. Whoever serves them is a guard: a connection that
-// is told of each change of its keys, and no answer that may have seen a change leaves until all guards of the key say that
-// what they serve is the new value.
+// is told of each change of its keys. No answer that may have seen a change leaves while the change is pending: until all guards
+// of the key have released it, or have been late and are closed. Answers that have seen other keys do not wait.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
+#include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "hash.hpp"
 
 namespace offramp::store {
 
@@ -37,13 +40,14 @@ class Guards {
         return true;
     }
     void remove(Connection guard, std::string_view key) {
-        const auto found = of_.find(std::string(key));
-        if (found == of_.end()) return;
-        keys_ -= std::erase(found->second, guard);
-        if (found->second.empty()) of_.erase(found);
+        const auto entry = of_.find(key);
+        if (entry == of_.end()) return;
+        keys_ -= std::erase(entry->second, guard);
+        if (entry->second.empty()) of_.erase(entry);
     }
     // The guard serves nothing any more.
     void leave(Connection guard) {
+        release(guard, number_);
         if (members_.erase(guard) == 0) return;
         for (auto each = of_.begin(); each != of_.end();) {
             keys_ -= std::erase(each->second, guard);
@@ -54,36 +58,54 @@ class Guards {
     }
     // All changes up to a number are what the guard serves.
     void release(Connection guard, std::uint64_t number) {
-        const auto found = members_.find(guard);
-        if (found == members_.end()) return;
-        found->second.released = std::max(found->second.released, std::min(number, found->second.told));
-        rose_ = true;
+        const auto member = members_.find(guard);
+        if (member == members_.end()) return;
+        for (auto& unreleased = member->second; !unreleased.empty() && unreleased.front().number <= number; unreleased.pop_front())
+            settle(unreleased.front().number);
     }
 
-    // A key changes; or all do, where it is null.
-    void change(const std::string_view* key) {
-        ++number_;
-        if (key == nullptr) {
-            for (auto& [guard, member] : members_) tell(guard, member, {}, true);
-        } else if (const auto found = of_.find(std::string(*key)); found != of_.end()) {
-            for (const Connection guard : found->second) tell(guard, members_[guard], *key, false);
-        } else {
-            --number_;  // which nobody guards
-        }
+    // A key changes at a time; its guards are told. Number of the change, 0 where nobody guards the key.
+    std::uint64_t change(std::string_view key, std::int64_t now_ms) {
+        const auto entry = of_.find(key);
+        if (entry == of_.end()) return 0;
+        pending_[++number_] = {entry->second.size(), std::string(key)};
+        last_[std::string(key)] = number_;
+        for (const Connection guard : entry->second) tell(guard, key, false, now_ms);
+        return number_;
+    }
+    // All keys go at a time; every guard is told.
+    std::uint64_t clear(std::int64_t now_ms) {
+        if (members_.empty()) return 0;
+        pending_[++number_] = {members_.size(), {}};
+        cleared_ = number_;
+        for (const auto& [guard, unreleased] : members_) tell(guard, {}, true, now_ms);
+        return number_;
+    }
+
+    // Whether nothing is pending.
+    [[nodiscard]] bool settled() const { return pending_.empty(); }
+    [[nodiscard]] bool pending(std::uint64_t number) const { return pending_.contains(number); }
+    // Adds the pending changes that a look at a key sees.
+    void seen(std::string_view key, std::vector<std::uint64_t>& to) const {
+        if (pending_.empty()) return;
+        if (const auto change = last_.find(key); change != last_.end()) add_once(to, change->second);
+        if (cleared_ != 0 && of_.contains(key)) add_once(to, cleared_);
+    }
+    // Adds all pending changes, which a look at all keys sees.
+    void seen_all(std::vector<std::uint64_t>& to) const {
+        for (const auto& [number, change] : pending_) add_once(to, number);
+    }
+    // Guards that have not released what they were told before a time.
+    [[nodiscard]] std::vector<Connection> late(std::int64_t before_ms) const {
+        std::vector<Connection> guards;
+        for (const auto& [guard, unreleased] : members_)
+            if (!unreleased.empty() && unreleased.front().told_ms < before_ms) guards.push_back(guard);
+        return guards;
     }
 
     [[nodiscard]] bool empty() const { return members_.empty(); }
     [[nodiscard]] std::size_t keys() const { return keys_; }
-    // Number of the last change that a guard is sent.
-    [[nodiscard]] std::uint64_t number() const { return number_; }
-    // The last change up to which all guards have released everything.
-    [[nodiscard]] std::uint64_t released() const {
-        std::uint64_t least = number_;
-        for (const auto& [guard, member] : members_)
-            if (member.released < member.told) least = std::min(least, member.released);
-        return least;
-    }
-    // Whether `released` may have risen since the last call.
+    // Whether a change has been settled since the last call.
     [[nodiscard]] bool rose() {
         const bool was = rose_;
         rose_ = false;
@@ -96,21 +118,39 @@ class Guards {
     }
 
   private:
-    struct Member {
-        std::uint64_t told = 0, released = 0;  // numbers of changes
+    struct Pending {
+        std::size_t guards;  // that have not released it
+        std::string key;
     };
+    struct Told {
+        std::uint64_t number;
+        std::int64_t told_ms;
+    };
+    template <typename T>
+    using ByKey = std::unordered_map<std::string, T, KeyHash, std::equal_to<>>;
 
-    void tell(Connection guard, Member& member, std::string_view key, bool all) {
-        // What was released before counts up to here: changes in between were of others' keys.
-        if (member.released == member.told) member.released = number_ - 1;
-        member.told = number_;
+    static void add_once(std::vector<std::uint64_t>& to, std::uint64_t number) {
+        if (std::find(to.begin(), to.end(), number) == to.end()) to.push_back(number);
+    }
+    void tell(Connection guard, std::string_view key, bool all, std::int64_t now_ms) {
+        members_[guard].push_back({number_, now_ms});
         notices_.push_back({guard, number_, std::string(key), all});
     }
+    void settle(std::uint64_t number) {
+        const auto change = pending_.find(number);
+        if (--change->second.guards > 0) return;
+        if (number == cleared_) cleared_ = 0;
+        if (const auto last = last_.find(change->second.key); last != last_.end() && last->second == number) last_.erase(last);
+        pending_.erase(change);
+        rose_ = true;
+    }
 
-    std::unordered_map<std::string, std::vector<Connection>> of_;
-    std::map<Connection, Member> members_;
+    ByKey<std::vector<Connection>> of_;
+    std::unordered_map<Connection, std::deque<Told>> members_;  // with what each has yet to release
+    std::unordered_map<std::uint64_t, Pending> pending_;        // by number of the change
+    ByKey<std::uint64_t> last_;                                 // pending change of a key
     std::vector<Notice> notices_;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0, cleared_ = 0;
     std::size_t keys_ = 0;
     bool rose_ = false;
 };

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <string_view>
 
 namespace offramp::store {
@@ -50,6 +51,18 @@ class SipHash {
     }
 
     std::uint64_t a_, b_, c_, d_;
+};
+
+// For maps by key that are looked up without a copy of the key.
+struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const {
+        static const Seed seed = [] {
+            std::random_device random;
+            return Seed{std::uint64_t{random()} << 32 | random(), std::uint64_t{random()} << 32 | random()};
+        }();
+        return SipHash::of(seed, key);
+    }
 };
 
 }  // namespace offramp::store

@@ -48,6 +48,13 @@ std::size_t Index::footprint() const {
     return (now_.count + next_.count + overflows_) * sizeof(Bucket);
 }
 
+std::size_t Index::growth(std::size_t keys) const {
+    std::size_t bytes = 0;
+    for (std::size_t count = next_.count == 0 ? now_.count : next_.count; size_ + keys >= count * full; count *= 2)
+        bytes += 2 * count * sizeof(Bucket);
+    return bytes;
+}
+
 void Index::insert(Entry* added) {
     if (next_.count == 0 && size_ >= now_.count * full) grow();
     step(1);

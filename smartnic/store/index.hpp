@@ -41,6 +41,9 @@ class Index {
 
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::size_t footprint() const;
+    // Bytes of the larger table that so many new keys would need; 0: this one has room.
+    [[nodiscard]] std::size_t growth(std::size_t keys) const;
+    static constexpr std::size_t most_per_key = 128;  // bytes of a bucket that overflows, with what malloc keeps beside it
     // Moves up to `buckets` buckets to the new array, if it grows.
     void step(std::size_t buckets);
 

@@ -94,6 +94,11 @@ bool Log::reserve(std::size_t bytes) {
         if (fault_.empty()) fault_ = "the log cannot be synced";
         return false;
     }
+    if (bytes > most_record) {
+        fault_ = "a change is longer than 268435456 bytes";
+        return false;
+    }
+    if (buffer_.capacity() - buffer_.size() < bytes) buffer_.reserve(buffer_.size() + bytes);
     const std::uint64_t need = written_ + buffer_.size() + bytes;
     if (need <= allocated_ || !allocates_) return true;
     for (const std::uint64_t size : {std::max(chunk, need - allocated_), need - allocated_}) {

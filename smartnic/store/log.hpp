@@ -29,7 +29,8 @@ class Log {
     // Begins the next generation, in which all later changes are.
     bool rotate(std::string& error);
 
-    // Takes room for `bytes` more; false, with the reason in `fault`, where there is none.
+    // Takes room for `bytes` more, on disk and in memory; false, with the reason in `fault`, where the disk has none. Throws
+    // std::bad_alloc where the memory has none.
     bool reserve(std::size_t bytes);
     void add(const Change& change) { writer_.add(change); }
     // Ends the record of what was added.

@@ -2,6 +2,7 @@
 #include "server.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,10 +24,15 @@ namespace offramp::store {
 namespace {
 
 constexpr std::size_t input_bytes = std::size_t{128} << 10;
-constexpr std::size_t most_read = std::size_t{1} << 20, most_held = std::size_t{1} << 20;
-constexpr std::size_t kept_bytes = std::size_t{16} << 10;    // of a buffer that a connection no longer needs
-constexpr std::size_t all_input = std::size_t{512} << 20;    // that may wait in all connections together
-constexpr std::int64_t rare_ms = 100, proof_ms = 5000;
+constexpr std::size_t most_held = std::size_t{1} << 20;
+constexpr std::size_t kept_bytes = std::size_t{16} << 10;     // of a buffer that a connection no longer needs
+constexpr std::size_t all_buffers = std::size_t{512} << 20;   // of all clients together, where the memory has no limit
+constexpr std::size_t least_buffers = std::size_t{20} << 20;  // where it has one: the longest command fits
+constexpr std::size_t trimmed_bytes = std::size_t{16} << 20;  // that clients no longer hold, before the process gives them back
+constexpr int most_reads = 8;                                 // of one connection in a round
+constexpr std::int64_t rare_ms = 100, proof_ms = 5000, trim_ms = 1000;
+constexpr std::int64_t guard_ms = 2000;      // in which a guard releases a change
+constexpr std::int64_t save_again_ms = 5000;  // from a snapshot that failed to the next that nobody has asked for
 constexpr std::size_t most_strangers = 256;
 constexpr int most_accepts = 64, most_events = 256;
 constexpr std::uint32_t spare_descriptors = 64;
@@ -48,8 +54,15 @@ std::string peer_of(int socket) {
 
 struct Mark {
     std::size_t end;
-    std::uint64_t number, guarded;  // of the log's record, of the guards' change
+    std::uint64_t number;                // of the log's record
+    std::vector<std::uint64_t> changes;  // pending ones of guarded keys
 };
+
+// Gives up the first bytes of a buffer, and memory that the rest does not need.
+void drop_front(std::string& buffer, std::size_t bytes) {
+    buffer.erase(0, bytes);
+    if (buffer.capacity() > kept_bytes && buffer.size() < buffer.capacity() / 4) buffer.shrink_to_fit();
+}
 
 struct Server::Connection {
     Descriptor socket;
@@ -58,23 +71,28 @@ struct Server::Connection {
     std::size_t sent = 0, settled_end = 0;  // bytes of `out`
     std::vector<Mark> marks;  // answers that wait until a change is durable
     std::int64_t since_ms = 0;
+    std::size_t footprint = 0;  // as of the last `account`
     bool queued = false, held = false;
     bool deaf = false;       // nothing is read: answers wait, or the peer has said all
     bool finishing = false;  // the peer has said all
     bool gone = false;       // nothing can be sent any more
 
     // Notes which changes the answers so far may have seen. A guard's own wait for no guard.
-    void mark(std::uint64_t number, std::uint64_t guarded) {
-        if (session->guarding) guarded = 0;
-        if (marks.empty() || marks.back().number != number || marks.back().guarded != guarded)
-            marks.push_back({out.size(), number, guarded});
+    void mark(std::uint64_t number, const std::vector<std::uint64_t>& seen) {
+        const std::vector<std::uint64_t>& changes = session->guarding ? std::vector<std::uint64_t>() : seen;
+        if (marks.empty() || marks.back().number != number || marks.back().changes != changes)
+            marks.push_back({out.size(), number, changes});
         else
             marks.back().end = out.size();
     }
     // How much of `out` may leave.
-    std::size_t settled(std::uint64_t durable, std::uint64_t released) {
+    std::size_t settled(std::uint64_t durable, const Guards& guards) {
+        const auto may_leave = [&](const Mark& mark) {
+            return mark.number <= durable && std::none_of(mark.changes.begin(), mark.changes.end(),
+                                                          [&](std::uint64_t change) { return guards.pending(change); });
+        };
         auto each = marks.begin();
-        for (; each != marks.end() && each->number <= durable && each->guarded <= released; ++each) settled_end = each->end;
+        for (; each != marks.end() && may_leave(*each); ++each) settled_end = each->end;
         marks.erase(marks.begin(), each);
         return settled_end;
     }
@@ -92,7 +110,7 @@ Server::Server(const Settings& settings)
     service_.password = settings.password;
     service_.began_ms = store_.now_ms();
     service_.saved_s = store_.now_ms() / 1000;
-    service_.clients = [this] { return clients(); };
+    service_.clients = [this](const std::vector<std::uint64_t>& ids) { return clients(ids); };
     service_.kill = [this](std::uint64_t id) {
         for (auto& [socket, each] : connections_)
             if (each->session->id == id) return ::shutdown(socket, SHUT_RDWR) == 0;
@@ -162,8 +180,8 @@ void Server::run() {
         store_.look_at_clock();
         busy_ = false;
         for (int i = 0; i < count; ++i) handle(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
-        finish_round();
         if (store_.now_ms() >= next_rare_ms_) rare();
+        finish_round();
         done_ns = Pacer::now_ns();
         pacer_.done(done_ns, service_.totals.bytes_in + service_.totals.bytes_out);
     }
@@ -173,8 +191,8 @@ void Server::run() {
 }
 
 void Server::handle(int socket, std::uint32_t what) {
-    if (const auto found = connections_.find(socket); found != connections_.end()) {
-        Connection& connection = *found->second;
+    if (const auto client = connections_.find(socket); client != connections_.end()) {
+        Connection& connection = *client->second;
         if (connection.finishing && (what & (EPOLLHUP | EPOLLERR)) != 0) connection.gone = true;
         if (connection.gone || (what & EPOLLOUT) != 0) queue(connection);
         if ((what & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(connection);
@@ -243,16 +261,16 @@ void Server::welcome(Descriptor socket, Protocol protocol, bool trusted) {
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    auto made = std::make_unique<Connection>();
-    made->socket = std::move(socket);
+    auto connection = std::make_unique<Connection>();
+    connection->socket = std::move(socket);
     if (protocol == Protocol::resp)
-        made->session = std::make_unique<resp::RespSession>(service_, trusted);
+        connection->session = std::make_unique<resp::RespSession>(service_, trusted);
     else
-        made->session = std::make_unique<memcached::MemcachedSession>(service_, trusted);
-    made->session->id = service_.next_id++;
-    made->session->peer = peer_of(fd);
-    made->since_ms = store_.now_ms();
-    connections_[fd] = std::move(made);
+        connection->session = std::make_unique<memcached::MemcachedSession>(service_, trusted);
+    connection->session->id = service_.next_id++;
+    connection->session->peer = peer_of(fd);
+    connection->since_ms = store_.now_ms();
+    connections_[fd] = std::move(connection);
     ++service_.totals.connections;
     service_.totals.open = connections_.size();
     watch(fd, EPOLLIN, EPOLL_CTL_ADD);
@@ -260,34 +278,30 @@ void Server::welcome(Descriptor socket, Protocol protocol, bool trusted) {
 
 void Server::read(Connection& connection) {
     if (connection.deaf || connection.gone) return;
-    std::size_t room = input_.size();
-    char* to = input_.data();
-    const std::size_t had = connection.in.size();
-    if (had != 0) {
-        // A long value is read to where it belongs.
-        const std::size_t wanted = connection.session->needs();
-        room = std::max(wanted > had ? std::min(wanted - had, most_read) : 0, input_.size());
-        connection.in.resize(had + room);
-        to = connection.in.data() + had;
+    Session& session = *connection.session;
+    std::string& in = connection.in;
+    ssize_t count = 0;
+    for (int i = 0; i < most_reads; ++i) {
+        count = ::recv(connection.socket.get(), input_.data(), input_.size(), 0);
+        if (count <= 0) break;
+        service_.totals.bytes_in += static_cast<std::size_t>(count);
+        const std::string_view came(input_.data(), static_cast<std::size_t>(count));
+        if (session.ended()) {
+            in.clear();
+        } else if (in.empty()) {
+            const std::size_t used = session.consume(came, connection.out);
+            if (used < came.size()) in.assign(came.substr(used));
+        } else {
+            in.append(came);
+            if (in.size() >= session.needs()) drop_front(in, session.consume(in, connection.out));
+        }
+        // The rest of a long value is probably there already.
+        if (came.size() < input_.size() || in.size() >= session.needs()) break;
     }
-    const ssize_t count = ::recv(connection.socket.get(), to, room, 0);
-    if (had != 0) connection.in.resize(had + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    if (count <= 0) {
-        if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
         connection.finishing = true;
         connection.gone |= count < 0;
         silence(connection);
-        return queue(connection);
-    }
-    service_.totals.bytes_in += static_cast<std::size_t>(count);
-    if (connection.session->ended()) {
-        connection.in.clear();
-    } else if (had == 0) {
-        const std::string_view in(to, static_cast<std::size_t>(count));
-        const std::size_t used = connection.session->consume(in, connection.out);
-        if (used < in.size()) connection.in.assign(in.substr(used));
-    } else if (connection.in.size() >= connection.session->needs()) {
-        connection.in.erase(0, connection.session->consume(connection.in, connection.out));
     }
     note(connection);
 }
@@ -296,15 +310,50 @@ void Server::read(Connection& connection) {
 void Server::execute(Connection& connection) {
     if (connection.in.size() < connection.session->needs() || connection.session->ended()) return;
     const std::size_t used = connection.session->consume(connection.in, connection.out);
-    connection.in.erase(0, used);
+    drop_front(connection.in, used);
     if (used != 0 || connection.session->ended()) note(connection);
 }
 
 void Server::note(Connection& connection) {
     // Marks that wait have to be followed by marks: what is behind them may not overtake them.
-    if (disk_ != nullptr || !connection.marks.empty() || service_.guards.released() != service_.guards.number())
-        connection.mark(disk_ == nullptr ? 0 : disk_->log().number(), service_.guards.number());
+    if (disk_ != nullptr || !connection.marks.empty() || !service_.seen.empty())
+        connection.mark(disk_ == nullptr ? 0 : disk_->log().number(), service_.seen);
+    service_.seen.clear();
+    account(connection);
+    if (store_.buffers > most_buffers()) evict();
     queue(connection);
+}
+
+void Server::account(Connection& connection) {
+    const std::size_t bytes = connection.in.size() + connection.out.size() + connection.session->footprint();
+    store_.buffers += bytes - connection.footprint;
+    connection.footprint = bytes;
+    most_buffers_ = std::max(most_buffers_, store_.buffers);
+}
+
+// An eighth of the memory at most, and no more than the data leave; but the longest command always fits.
+std::size_t Server::most_buffers() const {
+    const std::uint64_t memory = store_.limits().memory;
+    if (memory == 0) return all_buffers;
+    const std::uint64_t left = memory - std::min<std::uint64_t>(memory, store_.used());
+    return std::max<std::size_t>(least_buffers, std::min(memory / 8, left));
+}
+
+// Closes the connections that hold most.
+void Server::evict() {
+    while (store_.buffers > most_buffers()) {
+        Connection* worst = nullptr;
+        for (auto& [socket, each] : connections_)
+            if (!each->gone && (worst == nullptr || each->footprint > worst->footprint)) worst = each.get();
+        if (worst == nullptr || worst->footprint == 0) return;
+        ++service_.totals.evicted;
+        worst->gone = true;
+        std::string().swap(worst->in);
+        std::string().swap(worst->out);
+        worst->session->release();
+        account(*worst);
+        queue(*worst);
+    }
 }
 
 void Server::silence(Connection& connection) {
@@ -350,7 +399,7 @@ void Server::give_up_log() {
 }
 
 void Server::send(Connection& connection) {
-    std::size_t end = connection.settled(disk_ == nullptr ? 0 : disk_->log().durable(), service_.guards.released());
+    std::size_t end = connection.settled(disk_ == nullptr ? 0 : disk_->log().durable(), service_.guards);
     if (disk_ == nullptr && connection.marks.empty()) end = connection.out.size();
     while (connection.sent < end && !connection.gone) {
         const ssize_t count = ::send(connection.socket.get(), connection.out.data() + connection.sent, end - connection.sent, MSG_NOSIGNAL);
@@ -373,6 +422,7 @@ void Server::send(Connection& connection) {
     connection.sent = connection.settled_end = 0;
     if (connection.out.capacity() > kept_bytes) connection.out.shrink_to_fit();
     if (connection.in.empty() && connection.in.capacity() > kept_bytes) connection.in.shrink_to_fit();
+    account(connection);
     if (!connection.in.empty()) execute(connection);
     if (connection.finishing && !connection.queued) return close(connection);
     if (connection.deaf && !connection.finishing) {
@@ -401,6 +451,7 @@ void Server::release_held() {
 void Server::close(Connection& connection) {
     std::erase(held_, &connection);
     std::erase(answered_, &connection);
+    store_.buffers -= connection.footprint;
     connections_.erase(connection.socket.get());
     service_.totals.open = connections_.size();
 }
@@ -411,53 +462,77 @@ void Server::rare() {
         store_.clear();
         if (store_.log() != nullptr) store_.log()->seal();
         service_.flush_at_ms = 0;
+        service_.seen.clear();  // nobody has asked
     }
     busy_ = store_.tidy();
     if (busy_) next_rare_ms_ = store_.now_ms();
     turn_out_silent();
-    if (disk_ == nullptr) return;
-    std::string error;
-    if (disk_->saved(false, error) && error.empty()) service_.saved_s = store_.now_ms() / 1000;
-    service_.saving = disk_->saving();
-    if (disk_->due()) save(false);
+    turn_out_late_guards();
+    give_back_memory();
+    if (disk_ != nullptr) watch_snapshot();
 }
 
-// Strangers have five seconds to show the password, and what all connections leave waiting is bounded.
+// Buffers of clients that lie among values stay with the process when they are freed, unless it looks for them.
+void Server::give_back_memory() {
+    if (most_buffers_ < store_.buffers + trimmed_bytes || store_.now_ms() < next_trim_ms_) return;
+    ::malloc_trim(0);
+    most_buffers_ = store_.buffers;
+    next_trim_ms_ = store_.now_ms() + trim_ms;
+}
+
+// Strangers have five seconds to show the password.
 void Server::turn_out_silent() {
     std::vector<Connection*> strangers;
-    std::size_t waiting = 0;
-    Connection* longest = nullptr;
-    for (auto& [socket, each] : connections_) {
-        waiting += each->in.size();
-        if (longest == nullptr || each->in.size() > longest->in.size()) longest = each.get();
+    for (auto& [socket, each] : connections_)
         if (!each->session->proved()) strangers.push_back(each.get());
-    }
     std::sort(strangers.begin(), strangers.end(), [](const auto* a, const auto* b) { return a->session->id > b->session->id; });
-    std::vector<Connection*> out;
     for (std::size_t i = 0; i < strangers.size(); ++i)
-        if (i >= most_strangers || store_.now_ms() - strangers[i]->since_ms > proof_ms) out.push_back(strangers[i]);
-    if (waiting > all_input && longest->session->proved()) out.push_back(longest);
-    for (Connection* each : out) {
-        ++service_.totals.refused;
-        close(*each);
-    }
+        if (i >= most_strangers || store_.now_ms() - strangers[i]->since_ms > proof_ms) {
+            ++service_.totals.refused;
+            close(*strangers[i]);
+        }
+}
+
+// A guard that does not release a change holds up its own keys, for a while.
+void Server::turn_out_late_guards() {
+    for (const Guards::Connection late : service_.guards.late(store_.now_ms() - guard_ms))
+        for (auto& [socket, each] : connections_)
+            if (each->session->id == late) {
+                ++service_.totals.refused;
+                close(*each);
+                break;
+            }
+}
+
+void Server::watch_snapshot() {
+    std::string error;
+    if (disk_->saved(false, error)) finish_snapshot(error);
+    service_.saving = disk_->saving();
+    if (disk_->due() && store_.now_ms() >= next_save_ms_ && !save(false).empty()) finish_snapshot("it could not begin");
+}
+
+void Server::finish_snapshot(const std::string& error) {
+    service_.save_failed = !error.empty();
+    if (error.empty()) service_.saved_s = store_.now_ms() / 1000;
+    else next_save_ms_ = store_.now_ms() + save_again_ms;
 }
 
 std::string Server::save(bool wait) {
     std::string error;
     if (!disk_->save(store_, error)) return error;
-    service_.saving = true;
-    if (wait && disk_->saved(true, error) && error.empty()) service_.saved_s = store_.now_ms() / 1000;
+    if (wait && disk_->saved(true, error)) finish_snapshot(error);
     service_.saving = disk_->saving();
     return error;
 }
 
-std::string Server::clients() const {
+std::string Server::clients(const std::vector<std::uint64_t>& ids) const {
     std::string text;
     for (const auto& [socket, each] : connections_) {
         if (text.size() > most_answer) break;
+        if (!ids.empty() && std::find(ids.begin(), ids.end(), each->session->id) == ids.end()) continue;
         text += "id=" + std::to_string(each->session->id) + " fd=" + std::to_string(socket) +
-                " age=" + std::to_string((store_.now_ms() - each->since_ms) / 1000) + " " + each->session->describe() + "\n";
+                " age=" + std::to_string((store_.now_ms() - each->since_ms) / 1000) +
+                " tot-mem=" + std::to_string(each->footprint) + " " + each->session->describe() + "\n";
     }
     return text;
 }

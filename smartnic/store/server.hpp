@@ -73,6 +73,10 @@ class Server {
     void read(Connection& connection);
     void execute(Connection& connection);
     void note(Connection& connection);
+    void account(Connection& connection);
+    void evict();
+    [[nodiscard]] std::size_t most_buffers() const;
+    void give_back_memory();
     void queue(Connection& connection);
     void silence(Connection& connection);
     void hold(Connection& connection);
@@ -84,8 +88,11 @@ class Server {
     void close(Connection& connection);
     void rare();
     void turn_out_silent();
+    void turn_out_late_guards();
+    void watch_snapshot();
+    void finish_snapshot(const std::string& error);
     std::string save(bool wait);
-    [[nodiscard]] std::string clients() const;
+    [[nodiscard]] std::string clients(const std::vector<std::uint64_t>& ids) const;
 
     Settings settings_;
     Store store_;
@@ -100,7 +107,8 @@ class Server {
     std::mutex mutex_;
     std::vector<Arrival> arrivals_;
     std::atomic<bool> stop_ = false;
-    std::int64_t next_rare_ms_ = 0;
+    std::int64_t next_rare_ms_ = 0, next_save_ms_ = 0, next_trim_ms_ = 0;
+    std::size_t most_buffers_ = 0;  // that clients have held since memory was given back
     bool busy_ = false;
 };
 

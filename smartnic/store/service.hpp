@@ -22,7 +22,7 @@ constexpr std::size_t most_before_proof = std::size_t{16} << 10;
 constexpr const char* version = "0.1.0";
 
 struct Totals {
-    std::uint64_t commands = 0, connections = 0, refused = 0, protocol_errors = 0;
+    std::uint64_t commands = 0, connections = 0, refused = 0, evicted = 0, protocol_errors = 0;
     std::size_t open = 0;
     std::uint64_t bytes_in = 0, bytes_out = 0;
 };
@@ -35,23 +35,29 @@ struct Service {
     std::string password;  // empty: nobody has to show one
     std::int64_t began_ms = 0, saved_s = 0;
     std::uint64_t next_id = 1;
-    bool saving = false;
+    bool saving = false, save_failed = false;
+    bool save_due = false;  // a transaction has asked for a snapshot, which begins behind it
     std::int64_t flush_at_ms = 0;  // memcached's flush_all with a delay; 0: none
     std::function<std::string(bool wait)> save;  // the reason why not, or nothing
-    std::function<std::string()> clients;
+    // Describes the clients with these ids, or all where there are none.
+    std::function<std::string(const std::vector<std::uint64_t>& ids)> clients;
     std::function<bool(std::uint64_t)> kill;
-    std::unordered_map<std::string, std::vector<bool*>> watched;  // what is set when a key changes
+    std::unordered_map<std::string, std::vector<bool*>, KeyHash, std::equal_to<>> watched;  // what is set when a key changes
     Guards guards;
+    std::vector<std::uint64_t> seen;  // pending changes of guarded keys that the answers under way may show
+
+    // Whether connections may guard keys: they have proved the token, so there must be one.
+    [[nodiscard]] bool guardable() const { return !password.empty(); }
 
     void watch(std::string_view key, bool* to) {
         watched[std::string(key)].push_back(to);
         attend();
     }
     void unwatch(const std::string& key, const bool* to) {
-        const auto found = watched.find(key);
-        if (found == watched.end()) return;
-        std::erase(found->second, to);
-        if (found->second.empty()) watched.erase(found);
+        const auto watchers = watched.find(key);
+        if (watchers == watched.end()) return;
+        std::erase(watchers->second, to);
+        if (watchers->second.empty()) watched.erase(watchers);
         attend();
     }
 
@@ -79,19 +85,29 @@ struct Service {
         if (watched.empty() && guards.empty()) {
             store.changed = nullptr;
         } else if (!store.changed) {
-            store.changed = [this](const std::string_view* key) { change(key); };
+            store.changed = [this](Event event, std::string_view key) { change(event, key); };
+        }
+        if (guards.empty()) {
+            store.looked_up = nullptr;
+        } else if (!store.looked_up) {
+            store.looked_up = [this](std::string_view key) { guards.seen(key, seen); };
         }
     }
-    void change(const std::string_view* key) {
-        const auto set = [](const std::vector<bool*>& all) {
-            for (bool* each : all) *each = true;
-        };
-        if (!guards.empty()) guards.change(key);
-        if (key == nullptr) {
-            for (const auto& [name, all] : watched) set(all);
-        } else if (const auto found = watched.find(std::string(*key)); found != watched.end()) {
-            set(found->second);
+    // Guards are not told of keys that end: they serve none with a time to live.
+    void change(Event event, std::string_view key) {
+        if (event != Event::expiry) {
+            const std::uint64_t number = event == Event::clear ? guards.clear(store.now_ms()) : guards.change(key, store.now_ms());
+            if (number != 0) seen.push_back(number);
         }
+        if (event == Event::clear) {
+            for (const auto& [name, watchers] : watched)
+                if (store.peek(name) != nullptr) set(watchers);
+        } else if (const auto watchers = watched.find(key); watchers != watched.end()) {
+            set(watchers->second);
+        }
+    }
+    static void set(const std::vector<bool*>& watchers) {
+        for (bool* each : watchers) *each = true;
     }
 };
 
@@ -102,6 +118,10 @@ class Session {
     // Executes the commands that are whole; how many bytes they took. Appends answers to `out`.
     // Stops behind a command where `out` has become long, or where the session ends.
     virtual std::size_t consume(std::string_view in, std::string& out) = 0;
+    // Gives up what it holds: its connection is about to be closed.
+    virtual void release() = 0;
+    // Bytes that it holds beside what `consume` has not taken.
+    [[nodiscard]] virtual std::size_t footprint() const = 0;
     // Bytes that have to be there before `consume` can do anything.
     [[nodiscard]] std::size_t needs() const { return needs_; }
     // The connection is closed when its answers are sent.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <new>
 #include <vector>
 
 namespace offramp::store {
@@ -33,19 +35,33 @@ void Store::look_at_clock() {
 }
 
 Entry* Store::find(std::uint64_t hash, std::string_view key) {
-    Entry* found = index_.find(hash, key);
-    if (found == nullptr || !expired(found)) return found;
-    ++counts.expired;
-    drop(found);
+    if (looked_up) [[unlikely]] looked_up(key);
+    Entry* entry = index_.find(hash, key);
+    if (entry == nullptr || !expired(entry)) return entry;
+    drop_expired(entry);
     return nullptr;
+}
+
+void Store::drop_expired(Entry* entry) {
+    if (changed) changed(Event::expiry, entry->key());
+    ++counts.expired;
+    drop(entry);
+}
+
+void Store::require_memory(std::size_t keys, std::size_t bytes) const {
+    constexpr std::size_t slack = std::size_t{64} << 10;
+    // Written to a volatile: a compiler may leave out an allocation that nobody uses.
+    void* volatile probe = std::malloc(slack + bytes + keys * (sizeof(Entry) + Index::most_per_key) + index_.growth(keys));
+    if (probe == nullptr) throw std::bad_alloc();
+    std::free(probe);
 }
 
 Entry* Store::set(std::string_view key, std::string_view value, std::int64_t expires_ms, std::uint32_t flags) {
     const std::uint64_t code = hash(key);
-    tell(key);
-    Entry* made = put(index_.find(code, key), code, key, value, expires_ms, flags);
-    if (log_ != nullptr) log_->add({Kind::set, flags, expires_ms, made->key(), made->value()});
-    return made;
+    report(key);
+    Entry* entry = put(index_.find(code, key), code, key, value, expires_ms, flags);
+    if (log_ != nullptr) log_->add({Kind::set, flags, expires_ms, entry->key(), entry->value()});
+    return entry;
 }
 
 Entry* Store::put(Entry* old, std::uint64_t hash, std::string_view key, std::string_view value, std::int64_t expires_ms,
@@ -78,7 +94,7 @@ Entry* Store::put(Entry* old, std::uint64_t hash, std::string_view key, std::str
 }
 
 Entry* Store::splice(Entry* entry, std::uint32_t offset, std::string_view data) {
-    tell(entry->key());
+    report(entry->key());
     entry = write(entry, offset, data);
     if (log_ != nullptr) log_->add({Kind::splice, offset, 0, entry->key(), data});
     return entry;
@@ -105,7 +121,7 @@ Entry* Store::write(Entry* entry, std::uint32_t offset, std::string_view data) {
 }
 
 void Store::expire(Entry* entry, std::int64_t expires_ms) {
-    tell(entry->key());
+    report(entry->key());
     set_expiry(entry, expires_ms);
     if (log_ != nullptr) log_->add({Kind::expire, 0, expires_ms, entry->key(), {}});
 }
@@ -116,15 +132,15 @@ void Store::set_expiry(Entry* entry, std::int64_t expires_ms) {
 }
 
 void Store::erase(Entry* entry) {
-    tell(entry->key());
+    report(entry->key());
     if (log_ != nullptr) log_->add({Kind::erase, 0, 0, entry->key(), {}});
     drop(entry);
 }
 
 bool Store::erase(std::string_view key) {
-    Entry* found = find(key);
-    if (found != nullptr) erase(found);
-    return found != nullptr;
+    Entry* entry = find(key);
+    if (entry != nullptr) erase(entry);
+    return entry != nullptr;
 }
 
 void Store::drop(Entry* entry) {
@@ -136,7 +152,7 @@ void Store::drop(Entry* entry) {
 }
 
 void Store::clear() {
-    if (changed) changed(nullptr);
+    if (changed) changed(Event::clear, {});
     index_.clear();
     bytes_ = expiring_ = 0;
     ++version_;
@@ -153,8 +169,7 @@ bool Store::tidy() {
             seen += entry->expires_ms != 0;
             if (expired(entry)) gone.push_back(entry);
         });
-        for (Entry* entry : gone) drop(entry);
-        counts.expired += gone.size();
+        for (Entry* entry : gone) drop_expired(entry);
         seen -= gone.size();
         gone.clear();
         if (tidied_ == 0) return false;
@@ -164,21 +179,21 @@ bool Store::tidy() {
 
 bool Store::apply(const Change& change) {
     const std::uint64_t code = hash(change.key);
-    Entry* found = index_.find(code, change.key);
+    Entry* entry = index_.find(code, change.key);
     switch (change.kind) {
         case Kind::set:
-            put(found, code, change.key, change.value, change.expires_ms, change.flags);
+            put(entry, code, change.key, change.value, change.expires_ms, change.flags);
             return true;
         case Kind::erase:
-            if (found != nullptr) drop(found);
+            if (entry != nullptr) drop(entry);
             return true;
         case Kind::splice:
-            if (found == nullptr || change.flags > limits_.value) return false;
-            write(found, change.flags, change.value);
+            if (entry == nullptr || change.flags > limits_.value) return false;
+            write(entry, change.flags, change.value);
             return true;
         case Kind::expire:
-            if (found == nullptr) return false;
-            set_expiry(found, change.expires_ms);
+            if (entry == nullptr) return false;
+            set_expiry(entry, change.expires_ms);
             return true;
         case Kind::clear:
             index_.clear();

@@ -20,6 +20,8 @@ struct Limits {
     std::uint32_t key = 1u << 16;
 };
 
+enum class Event { change, expiry, clear };
+
 struct Counts {
     std::uint64_t hits = 0, misses = 0, expired = 0;
 };
@@ -44,6 +46,13 @@ class Store {
     [[nodiscard]] Entry* find(std::string_view key) { return find(hash(key), key); }
     [[nodiscard]] Entry* find(std::uint64_t hash, std::string_view key);
 
+    // Throws std::bad_alloc unless the machine has memory for so many new keys with `bytes` of keys and values, and for the log's
+    // records of them: a change of several keys that begins is carried out whole.
+    void require_memory(std::size_t keys, std::size_t bytes) const;
+
+    // The entry of a key, expired or not. Nobody is told of the look.
+    [[nodiscard]] const Entry* peek(std::string_view key) const { return index_.find(hash(key), key); }
+
     // Gives a key a value; the entry.
     Entry* set(std::string_view key, std::string_view value, std::int64_t expires_ms = 0, std::uint32_t flags = 0);
     // Writes over a part of the value of an entry that `find` has found, which may grow; new bytes in between are 0.
@@ -53,8 +62,11 @@ class Store {
     bool erase(std::string_view key);
     void clear();
 
-    // Whether the memory lets values be added.
-    [[nodiscard]] bool full() const { return limits_.memory != 0 && used() > limits_.memory; }
+    // Whether the memory, of which clients' buffers are a part, lets values be added: beyond `more` bytes that are certain.
+    [[nodiscard]] bool full(std::size_t more = 0) const {
+        return limits_.memory != 0 && used() + buffers + more > limits_.memory;
+    }
+    std::size_t buffers = 0;  // bytes that clients hold: unfinished commands, transactions, answers
     [[nodiscard]] std::size_t used() const { return bytes_ + index_.footprint(); }
     // Version of the last change; those of entries are not above it.
     [[nodiscard]] std::uint64_t version() const { return version_; }
@@ -65,8 +77,10 @@ class Store {
     [[nodiscard]] const Index& index() const { return index_; }
     Counts counts;
 
-    // Is told each key that changes, and "all of them" by a null pointer; empty where nobody watches.
-    std::function<void(const std::string_view*)> changed;
+    // Called before a key changes, ends or all are removed (without a key); empty where nobody watches.
+    std::function<void(Event, std::string_view key)> changed;
+    // Called for each key that is looked up; empty where nobody guards keys.
+    std::function<void(std::string_view key)> looked_up;
 
     // A while of work that nobody waits for: removes what has expired, moves buckets. Whether there is more to do.
     bool tidy();
@@ -79,9 +93,10 @@ class Store {
     }
 
   private:
-    void tell(std::string_view key) const {
-        if (changed) changed(&key);
+    void report(std::string_view key) const {
+        if (changed) changed(Event::change, key);
     }
+    void drop_expired(Entry* entry);
     Entry* put(Entry* old, std::uint64_t hash, std::string_view key, std::string_view value, std::int64_t expires_ms,
                std::uint32_t flags);
     Entry* write(Entry* entry, std::uint32_t offset, std::string_view data);

@@ -6,13 +6,18 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 import pytest
 
 from offramp.leo.store.build import missing
 from offramp.leo.store.process import StoreProcess
+from offramp.leo.store.server import password_of
 from offramp.leo.store.settings import StoreSettings
+from offramp_base.listening import Token
+from offramp_base.listening.token import FILE_VARIABLE
 
 TIMEOUT_S: Final = 30.0
 LOCAL: Final = {"listen": "", "resp": "127.0.0.1:0", "memcached": "127.0.0.1:0"}
@@ -43,10 +48,20 @@ def needs_compiler() -> None:
 
 
 @contextmanager
+def a_token() -> Iterator[Token]:
+    """A token that stores and clients in this block prove to have, by OFFRAMP_TOKEN_FILE."""
+    token = Token.random()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        token.write(Path(folder) / "token")
+        patch.setenv(FILE_VARIABLE, f"{folder}/token")
+        yield token
+
+
+@contextmanager
 def a_store(**settings: Any) -> Iterator[StoreProcess]:
     """A store in a process of its own."""
     needs_compiler()
-    with StoreProcess(StoreSettings(**{**LOCAL, **settings})) as store:
+    with StoreProcess(StoreSettings(**{**LOCAL, **settings}), Token.from_environment()) as store:
         yield store
 
 
@@ -75,6 +90,8 @@ class Resp:
     def __init__(self, address: str) -> None:
         self.sock = dial(address)
         self._file = self.sock.makefile("rb")
+        if token := Token.from_environment():
+            assert self("AUTH", password_of(token)) == "OK"
 
     def __enter__(self) -> Self:
         return self
@@ -128,6 +145,9 @@ class Text:
     def __init__(self, address: str) -> None:
         self.sock = dial(address)
         self._file = self.sock.makefile("rb")
+        if token := Token.from_environment():
+            shown = f"user {password_of(token)}"
+            assert self(f"set auth 0 0 {len(shown)}\r\n{shown}\r\n".encode()) == b"STORED\r\n"
 
     def __enter__(self) -> Self:
         return self

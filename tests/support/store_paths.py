@@ -18,7 +18,7 @@ from offramp.leo.applications.store import application as store_application
 from offramp.leo.runtime.context import Context
 from offramp.leo.store.client import StoreClient
 from offramp_base.listening import Token
-from store_lab import a_store
+from store_lab import a_store, a_token
 
 KEYS = 40
 
@@ -129,7 +129,7 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
 
 def check_device(device: str, seconds: float) -> Found:
     """The same for a store of its own, read by way of one device."""
-    with a_store(listen="127.0.0.1:0") as store:
+    with a_token(), a_store(listen="127.0.0.1:0") as store:
         address = store.addresses["listen"]
         application = store_application({"cpu": f"store:{address}", "device": device})
         process = open_responder(application, "127.0.0.1:0", requesters=2, restarts=0, insecure=False)

@@ -108,6 +108,8 @@ def _serve_store(settings: StoreSettings, cache: CacheSettings) -> None:
     out, token = show.console(wrap=False), Token.from_environment()
     if cache.cache_link and not settings.listen:
         raise SettingsError("listen", "expected an address, by which {cache_link} reaches the store")
+    if cache.cache_link and token is None:
+        raise OfframpError("a switch guards keys of the store, which needs a token: set OFFRAMP_TOKEN_FILE")
     with ExitStack() as stack:
         with out.status("starting"):
             # The switch forgets what it holds before the store takes writes.

@@ -21,6 +21,7 @@ from offramp.leo.store.client import StoreClient
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
 from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
 from offramp_base.p4rt.session import Session
 from offramp_base.settings.field import Field
 from offramp_p4.embedded import EmbeddedSwitch
@@ -124,15 +125,16 @@ def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontSer
         OfframpError: the switch or the store does not start.
     """
     with ExitStack() as stack:
-        store = stack.enter_context(StoreProcess(StoreSettings(listen="127.0.0.1:0")))
-        with StoreClient(address := store.addresses["listen"]) as client:
+        token = Token.random()  # only who proves one may guard keys
+        store = stack.enter_context(StoreProcess(StoreSettings(listen="127.0.0.1:0"), token))
+        with StoreClient(address := store.addresses["listen"], token) as client:
             client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
         switch = stack.enter_context(EmbeddedSwitch(None, 2))
         session = stack.enter_context(Session(switch.address, timeout_s=60.0))
         control = CacheControl.begin(session, _STORE_PORT)
         control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
         link = switch.port_specs[_STORE_PORT]
-        service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control), link))
+        service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control, token), link))
         device = SwitchDevice(
             SwitchDeviceOptions(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500)
         )

@@ -123,7 +123,7 @@ void MemcachedSession::meta_set(std::string_view data, std::string& out) {
     const bool joins = mode == 'A' || mode == 'P';
     const std::size_t length = data.size() + (joins && old != nullptr ? old->value_length : 0);
     if (length > store.limits().value) return void(out.append("SERVER_ERROR object too large for cache\r\n"));
-    if (!may_change(length, true, out)) return;
+    if (!may_change(length, true, out)) return drop_old(key);
     const char* refusal = nullptr;
     if (flags.compares && old == nullptr) refusal = "NF";
     else if (flags.compares && old->version != flags.compare) refusal = "EX";
@@ -169,8 +169,8 @@ void MemcachedSession::meta_count(std::string& out) {
         return void(out.append("CLIENT_ERROR invalid mode for ma\r\n"));
     Entry* entry = store.find(key);
     if (entry == nullptr && !flags.creates) {
-        if (!flags.quiet) out.append("NF"), append_flags(out, words_, 2, store, nullptr, flags);
-        return;
+        out.append("NF");
+        return append_flags(out, words_, 2, store, nullptr, flags);
     }
     if (entry != nullptr && flags.compares && entry->version != flags.compare) {
         out.append("EX");

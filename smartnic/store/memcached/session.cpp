@@ -2,9 +2,12 @@
 #include "memcached/session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
 
+#include "foreign.hpp"
+#include "memcached/binary.hpp"
 #include "numbers.hpp"
 
 namespace offramp::store::memcached {
@@ -14,12 +17,14 @@ constexpr std::size_t most_line = 1 << 16, most_line_before_proof = 2048;
 constexpr std::size_t record_overhead = 128;
 constexpr std::int64_t longest_from_now_s = 60 * 60 * 24 * 30;
 
-bool one_of(std::string_view word, std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), word) != names.end();
-}
+constexpr std::size_t kept_words = 512;
+constexpr std::array<std::string_view, 6> storing = {"set", "add", "replace", "append", "prepend", "cas"};
+constexpr std::array<std::string_view, 13> quietable = {"set",  "add",   "replace",   "append",    "prepend",       "cas",   "incr",
+                                                        "decr", "touch", "flush_all", "verbosity", "cache_memlimit", "delete"};
 
-bool stores(std::string_view word) {
-    return one_of(word, {"set", "add", "replace", "append", "prepend", "cas"});
+template <typename Names>
+bool one_of(std::string_view word, const Names& names) {
+    return std::find(names.begin(), names.end(), word) != names.end();
 }
 
 }  // namespace
@@ -45,6 +50,7 @@ bool good_key(std::string_view key) {
 std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
     std::size_t used = 0;
     needs_ = 1;
+    if (!began_ && !in.empty()) began_ = true, binary_ = in[0] == binary_request;
     while (used < in.size() && !ended_ && out.size() < long_answers) {
         if (swallow_ > 0) {
             const std::size_t taken = std::min<std::uint64_t>(swallow_, in.size() - used);
@@ -52,7 +58,7 @@ std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
             used += taken;
             continue;
         }
-        const std::size_t taken = command(in.substr(used), out);
+        const std::size_t taken = binary_ ? binary_command(in.substr(used), out) : command(in.substr(used), out);
         if (taken == 0) break;
         used += taken;
     }
@@ -61,26 +67,33 @@ std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
 
 std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
     const std::size_t most = proved_ ? most_line : most_line_before_proof;
-    const std::size_t end = in.substr(0, most).find('\n');
+    const std::size_t end = in.substr(0, most).find('\n', searched_);
     if (end == std::string_view::npos) {
         if (in.size() >= most) {
             ++service_.totals.protocol_errors;
             out.append("CLIENT_ERROR line too long\r\n");
             ended_ = true;
         }
+        searched_ = in.size();
         needs_ = in.size() + 1;
         return 0;
     }
+    searched_ = 0;
     std::string_view line = in.substr(0, end - (end > 0 && in[end - 1] == '\r'));
+    if (words_.capacity() > kept_words) words_ = {};
     words_.clear();
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) words_.push_back(word);
     if (words_.empty()) return out.append("ERROR\r\n"), end + 1;
+    const bool stores = one_of(words_[0], storing) && words_.size() >= 5;
     const bool meta_store = words_[0] == "ms" && words_.size() >= 3;
+    const bool quiet = words_.back() == "noreply" && one_of(words_[0], quietable) && words_.size() > 1;
+    scratch_.clear();
+    std::string& to = quiet ? scratch_ : out;
     std::string_view data;
     std::size_t used = end + 1;
-    if ((stores(words_[0]) && words_.size() >= 5) || meta_store) {
+    if (stores || meta_store) {
         bool good = false;
-        used = block(in, used, words_[meta_store ? 2 : 4], data, good, out);
+        used = block(in, used, words_[meta_store ? 2 : 4], data, good, to);
         if (used == 0 || !good) return used;
     }
     ++service_.totals.commands;
@@ -88,22 +101,23 @@ std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
         prove(data, out);
         return used;
     }
-    const bool quiet = words_.back() == "noreply" && words_.size() > 1;
     if (quiet) words_.pop_back();
-    scratch_.clear();
-    std::string& to = quiet ? scratch_ : out;
+    execute_line(data, stores, meta_store, to);
+    return used;
+}
+
+void MemcachedSession::execute_line(std::string_view data, bool stores, bool meta_store, std::string& out) {
     try {
-        if (stores(words_[0]))
-            store_value(data, to);
+        if (stores)
+            store_value(data, out);
         else if (meta_store)
-            meta_set(data, to);
+            meta_set(data, out);
         else
-            simple(to);
+            simple(out);
     } catch (const std::bad_alloc&) {
-        to.append("SERVER_ERROR out of memory\r\n");
+        out.append("SERVER_ERROR out of memory\r\n");
     }
     seal();
-    return used;
 }
 
 std::size_t MemcachedSession::block(std::string_view in, std::size_t line, std::string_view length, std::string_view& data,
@@ -115,6 +129,7 @@ std::size_t MemcachedSession::block(std::string_view in, std::size_t line, std::
     }
     if (bytes > (proved_ ? service_.store.limits().value : most_before_proof)) {
         out.append("SERVER_ERROR object too large for cache\r\n");
+        if (proved_ && (words_[0] == "set" || words_[0] == "ms")) drop_old(words_[1]);
         swallow_ = std::uint64_t{bytes} + 2;
         ended_ = !proved_;
         return line;
@@ -144,14 +159,21 @@ void MemcachedSession::prove(std::string_view data, std::string& out) {
     ended_ = true;
 }
 
+const char* MemcachedSession::refusal(std::size_t bytes, bool grows) {
+    if (grows && service_.store.full()) return "out of memory storing object";
+    return service_.loggable(bytes + record_overhead + most_key) ? nullptr : service_.store.log()->fault().c_str();
+}
+
 bool MemcachedSession::may_change(std::size_t bytes, bool grows, std::string& out) {
-    if (grows && service_.store.full()) {
-        out.append("SERVER_ERROR out of memory storing object\r\n");
-        return false;
-    }
-    if (service_.loggable(bytes + record_overhead + most_key)) return true;
-    out.append("SERVER_ERROR ").append(service_.store.log()->fault()).append("\r\n");
-    return false;
+    const char* reason = refusal(bytes, grows);
+    if (reason != nullptr) out.append("SERVER_ERROR ").append(reason).append("\r\n");
+    return reason == nullptr;
+}
+
+void MemcachedSession::drop_old(std::string_view key) {
+    if (!good_key(key) || !service_.loggable(record_overhead + most_key)) return;
+    service_.store.erase(key);
+    seal();
 }
 
 void MemcachedSession::seal() {
@@ -188,7 +210,11 @@ void MemcachedSession::simple(std::string& out) {
     } else if (name == "quit") {
         ended_ = true;
     } else {
-        out.append("ERROR\r\n");
+        if (is_http(words_) || name[0] == '*' || name[0] == '$') {  // a web page's request; redis' protocol
+            ++service_.totals.protocol_errors;
+            ended_ = true;
+        }
+        if (!is_http(words_)) out.append("ERROR\r\n");
     }
 }
 

@@ -73,7 +73,7 @@ void MemcachedSession::store_value(std::string_view data, std::string& out) {
     if (!good_key(key) || !parse_number(words_[2], flags) || !parse_number(words_[3], time) ||
         (checks && !parse_number(words_[5], unique)))
         return void(out.append(bad_format));
-    if (!may_change(data.size(), true, out)) return;
+    if (!may_change(data.size(), true, out)) return name == "set" ? drop_old(key) : void();
     Entry* old = store.find(key);
     const bool joins = name == "append" || name == "prepend";
     if (checks && old == nullptr) return void(out.append("NOT_FOUND\r\n"));
@@ -131,42 +131,48 @@ void MemcachedSession::flush(std::string& out) {
     std::int64_t delay = 0;
     if (words_.size() > 2 || (words_.size() == 2 && !parse_number(words_[1], delay))) return void(out.append(bad_format));
     if (!may_change(0, false, out)) return;
-    if (delay > 0)
-        service_.flush_at_ms = end_of(service_.store, delay);
-    else
-        service_.store.clear();
+    flush_after(delay);
     out.append("OK\r\n");
 }
 
+void MemcachedSession::flush_after(std::int64_t delay_s) {
+    if (delay_s > 0)
+        service_.flush_at_ms = end_of(service_.store, delay_s);
+    else
+        service_.store.clear();
+}
+
 void MemcachedSession::stats(std::string& out) {
-    const Store& store = service_.store;
-    const auto line = [&](const char* name, std::uint64_t value) {
-        out.append("STAT ").append(name).push_back(' ');
-        append_number(out, value);
-        out.append("\r\n");
-    };
     if (words_.size() > 1) {
         if (words_[1] == "reset") service_.store.counts = {};
         return void(out.append(words_[1] == "reset" ? "RESET\r\n" : "END\r\n"));
     }
-    line("pid", static_cast<std::uint64_t>(::getpid()));
-    line("uptime", static_cast<std::uint64_t>(store.now_ms() - service_.began_ms) / 1000);
-    line("time", static_cast<std::uint64_t>(store.now_ms()) / 1000);
-    out.append("STAT version ").append(version).append("\r\n");
-    line("pointer_size", 64);
-    line("curr_connections", service_.totals.open);
-    line("total_connections", service_.totals.connections);
-    line("cmd_total", service_.totals.commands);
-    line("get_hits", store.counts.hits);
-    line("get_misses", store.counts.misses);
-    line("bytes_read", service_.totals.bytes_in);
-    line("bytes_written", service_.totals.bytes_out);
-    line("limit_maxbytes", store.limits().memory);
-    line("threads", 1);
-    line("bytes", store.used());
-    line("curr_items", store.size());
-    line("expired", store.counts.expired);
+    each_stat([&](std::string_view name, std::string_view value) {
+        out.append("STAT ").append(name).append(" ").append(value).append("\r\n");
+    });
     out.append("END\r\n");
+}
+
+void MemcachedSession::each_stat(const std::function<void(std::string_view name, std::string_view value)>& see) const {
+    const Store& store = service_.store;
+    const auto number = [&](const char* name, std::uint64_t value) { see(name, std::to_string(value)); };
+    number("pid", static_cast<std::uint64_t>(::getpid()));
+    number("uptime", static_cast<std::uint64_t>(store.now_ms() - service_.began_ms) / 1000);
+    number("time", static_cast<std::uint64_t>(store.now_ms()) / 1000);
+    see("version", version);
+    number("pointer_size", 64);
+    number("curr_connections", service_.totals.open);
+    number("total_connections", service_.totals.connections);
+    number("cmd_total", service_.totals.commands);
+    number("get_hits", store.counts.hits);
+    number("get_misses", store.counts.misses);
+    number("bytes_read", service_.totals.bytes_in);
+    number("bytes_written", service_.totals.bytes_out);
+    number("limit_maxbytes", store.limits().memory);
+    number("threads", 1);
+    number("bytes", store.used());
+    number("curr_items", store.size());
+    number("expired", store.counts.expired);
 }
 
 }  // namespace offramp::store::memcached

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on the connection and on transactions.
+#include <algorithm>
+#include <array>
+
 #include "resp/commands.hpp"
 
 namespace offramp::store::resp {
@@ -7,6 +10,7 @@ namespace {
 
 constexpr std::size_t most_name = 256;
 constexpr std::size_t most_watched = 1 << 16;
+constexpr std::size_t watch_bytes = 160;  // of a watch beside its key
 
 bool printable(std::string_view text) {
     for (const char each : text)
@@ -46,6 +50,23 @@ void set_info(Call& call) {
     else
         return call.out.error("ERR Unrecognized option '" + lower(call[2].substr(0, 64)) + "'");
     call.out.ok();
+}
+
+// CLIENT LIST, of all clients, of a type (all are normal), or of those with an id.
+void list_clients(Call& call) {
+    constexpr std::array<std::string_view, 5> types = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
+    std::vector<std::uint64_t> ids;
+    if (call.size() == 4 && same_word(call[2], "TYPE")) {
+        const bool known = std::any_of(types.begin(), types.end(), [&](std::string_view each) { return same_word(call[3], each); });
+        if (!known) return call.out.error("ERR Unknown client type '" + lower(call[3].substr(0, 64)) + "'");
+        if (!same_word(call[3], types[0])) return call.out.verbatim("");
+    } else if (call.size() >= 4 && same_word(call[2], "ID")) {
+        for (const std::string_view word : call.words.subspan(3))
+            if (!parse_number(word, ids.emplace_back()) || ids.back() == 0) return call.out.error("ERR Invalid client ID");
+    } else if (call.size() != 2) {
+        return call.out.error(bad_syntax);
+    }
+    call.out.verbatim(call.service.clients ? call.service.clients(ids) : "");
 }
 
 }  // namespace
@@ -115,15 +136,22 @@ void select(Call& call) {
 
 void client(Call& call) {
     const std::string_view what = call[1];
-    if (same_word(what, "ID")) return call.out.integer(static_cast<std::int64_t>(call.session.id));
-    if (same_word(what, "GETNAME")) return call.session.name.empty() ? call.out.null() : call.out.bulk(call.session.name);
-    if (same_word(what, "SETNAME") && call.size() == 3) return set_name(call, call[2]);
+    const std::size_t more = call.size() - 2;
+    if (same_word(what, "ID") && more == 0) return call.out.integer(static_cast<std::int64_t>(call.session.id));
+    if (same_word(what, "GETNAME") && more == 0)
+        return call.session.name.empty() ? call.out.null() : call.out.bulk(call.session.name);
+    if (same_word(what, "SETNAME") && more == 1) return set_name(call, call[2]);
     if (same_word(what, "SETINFO")) return set_info(call);
-    if (same_word(what, "INFO")) return call.out.verbatim("id=" + std::to_string(call.session.id) + " " + call.session.describe() + "\n");
-    if (same_word(what, "LIST")) return call.out.verbatim(call.service.clients ? call.service.clients() : "");
-    if (same_word(what, "NO-EVICT") || same_word(what, "NO-TOUCH")) return call.out.ok();
+    if (same_word(what, "INFO") && more == 0)
+        return call.out.verbatim("id=" + std::to_string(call.session.id) + " " + call.session.describe() + "\n");
+    if (same_word(what, "LIST")) return list_clients(call);
+    // Nothing has a time of its last use, and whoever holds most memory is closed, whoever it is.
+    if ((same_word(what, "NO-EVICT") || same_word(what, "NO-TOUCH")) && more == 1) {
+        if (same_word(call[2], "OFF") || (same_word(call[2], "ON") && same_word(what, "NO-TOUCH"))) return call.out.ok();
+        return call.out.error(same_word(call[2], "ON") ? "ERR no client is exempt from eviction" : bad_syntax);
+    }
     std::uint64_t id = 0;
-    if (same_word(what, "KILL") && call.size() == 4 && same_word(call[2], "ID") && parse_number(call[3], id))
+    if (same_word(what, "KILL") && more == 2 && same_word(call[2], "ID") && parse_number(call[3], id))
         return call.out.integer(call.service.kill && call.service.kill(id));
     call.out.error("ERR unknown subcommand or wrong number of arguments for 'client' command");
 }
@@ -137,21 +165,13 @@ void multi(Call& call) {
 void exec(Call& call) {
     RespSession& session = call.session;
     if (!session.queueing) return call.out.error("ERR EXEC without MULTI");
+    for (const std::string& key : session.watched) (void)call.store().find(key);  // one that has ended meanwhile has changed
     const bool spoilt = session.spoilt, changed = session.changed;
-    const auto queue = std::move(session.queue);
+    const Transaction transaction = std::move(session.transaction);
     session.reset();
     if (spoilt) return call.out.error("EXECABORT Transaction discarded because of previous errors.");
     if (changed) return call.out.null_array();
-    call.out.array(queue.size());
-    std::vector<std::string_view> words;
-    for (const auto& each : queue) {
-        words.assign(each.begin(), each.end());
-        if (call.out.size() > most_answer) {
-            call.out.error("ERR the answer is longer than 67108864 bytes");
-            continue;
-        }
-        session.execute(*find_command(words[0]), words, call.out);
-    }
+    session.execute(transaction, call.out);
 }
 
 void discard(Call& call) {
@@ -164,8 +184,10 @@ void watch(Call& call) {
     if (call.session.queueing) return call.out.error("ERR WATCH inside MULTI is not allowed");
     if (call.session.watched.size() + call.size() > most_watched) return call.out.error("ERR too many watched keys");
     for (const std::string_view key : call.words.subspan(1)) {
+        (void)call.store().find(key);  // one that has ended before is not there
         call.service.watch(key, &call.session.changed);
         call.session.watched.emplace_back(key);
+        call.session.watched_bytes += 2 * key.size() + watch_bytes;
     }
     call.out.ok();
 }

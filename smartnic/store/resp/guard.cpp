@@ -19,8 +19,8 @@ bool guardable(const Entry* entry) {
 }
 
 bool allowed(Call& call) {
-    if (call.session.trusted()) return true;
-    call.out.error("ERR guards prove the token, at the store's own address");
+    if (call.session.trusted() && call.service.guardable()) return true;
+    call.out.error("ERR guards prove the token, at the store's own address (OFFRAMP_TOKEN_FILE)");
     return false;
 }
 
@@ -46,9 +46,9 @@ void unguard(Call& call) {
 // RELEASE number: what this connection serves has all changes up to that one.
 void release(Call& call) {
     if (!allowed(call)) return;
-    std::int64_t number = 0;
-    if (!parse_number(call[1], number) || number < 0) return call.out.error(no_integer);
-    call.service.guards.release(call.session.id, static_cast<std::uint64_t>(number));
+    std::uint64_t number = 0;
+    if (!parse_number(call[1], number)) return call.out.error(no_integer);
+    call.service.guards.release(call.session.id, number);
     call.out.ok();
 }
 

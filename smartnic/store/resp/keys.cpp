@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on keys.
-#include <limits>
 #include <random>
 
 #include "resp/commands.hpp"
@@ -55,10 +54,9 @@ void expire_at(Call& call, bool seconds, bool from_now) {
     if (!when(call, only)) return;
     Entry* entry = call.store().find(call[1]);
     if (entry == nullptr) return call.out.integer(0);
-    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t before = entry->expires_ms == 0 ? never : entry->expires_ms;
-    if ((only.only_new && before != never) || (only.only_old && before == never) || (only.greater && end <= before) ||
-        (only.less && end >= before))
+    const bool ends = entry->expires_ms != 0;
+    if ((only.only_new && ends) || (only.only_old && !ends) || (only.greater && (!ends || end <= entry->expires_ms)) ||
+        (only.less && ends && end >= entry->expires_ms))
         return call.out.integer(0);
     if (end <= call.store().now_ms())
         call.store().erase(entry);
@@ -71,7 +69,8 @@ void answer_expiry(Call& call, std::int64_t start, std::int64_t unit) {
     const Entry* entry = call.store().find(call[1]);
     if (entry == nullptr) return call.out.integer(-2);
     if (entry->expires_ms == 0) return call.out.integer(-1);
-    call.out.integer((entry->expires_ms - start + unit / 2) / unit);
+    const std::int64_t left = entry->expires_ms - start;
+    call.out.integer(left / unit + (unit > 1 && left % unit >= unit / 2));
 }
 
 bool rename_to(Call& call, bool only_new) {
@@ -81,10 +80,6 @@ bool rename_to(Call& call, bool only_new) {
         return false;
     }
     if (!fit(call, call[2], entry->value_length)) return false;
-    if (!call.service.loggable(entry->value_length)) {
-        call.out.error("MISCONF writes are refused: " + call.store().log()->fault());
-        return false;
-    }
     if (only_new && call.store().find(call[2]) != nullptr) {
         call.out.integer(0);
         return false;
@@ -209,15 +204,15 @@ void type(Call& call) {
 
 void keys(Call& call) {
     std::size_t bytes = 0;
-    std::vector<std::string_view> found;
+    std::vector<std::string_view> names;
     call.store().index().each([&](const Entry* entry) {
         if (call.store().expired(entry) || bytes > most_answer || !matches(call[1], entry->key())) return;
-        found.push_back(entry->key());
+        names.push_back(entry->key());
         bytes += entry->key_length + 16;
     });
     if (bytes > most_answer) return call.out.error("ERR the answer is longer than 67108864 bytes: use SCAN");
-    call.out.array(found.size());
-    for (const std::string_view key : found) call.out.bulk(key);
+    call.out.array(names.size());
+    for (const std::string_view name : names) call.out.bulk(name);
 }
 
 void scan(Call& call) {
@@ -226,18 +221,18 @@ void scan(Call& call) {
     if (!parse_number(call[1], cursor)) return call.out.error("ERR invalid cursor");
     if (!scan_options(call, options)) return;
     std::size_t seen = 0, buckets = 0;
-    std::vector<std::string_view> found;
+    std::vector<std::string_view> names;
     do {
         cursor = call.store().index().scan(cursor, [&](const Entry* entry) {
             ++seen;
             if (!options.other_type && !call.store().expired(entry) && matches(options.pattern, entry->key()))
-                found.push_back(entry->key());
+                names.push_back(entry->key());
         });
     } while (cursor != 0 && seen < options.count && ++buckets < 20 * options.count);
     call.out.array(2);
     call.out.bulk(std::to_string(cursor));
-    call.out.array(found.size());
-    for (const std::string_view key : found) call.out.bulk(key);
+    call.out.array(names.size());
+    for (const std::string_view name : names) call.out.bulk(name);
 }
 
 void dbsize(Call& call) {
@@ -262,14 +257,14 @@ void renamenx(Call& call) {
 void randomkey(Call& call) {
     static std::mt19937_64 random{std::random_device{}()};
     for (int i = 0; i < 100 && call.store().size() != 0; ++i) {
-        std::vector<const Entry*> found;
+        std::vector<const Entry*> entries;
         std::uint64_t cursor = random();
         do {
             cursor = call.store().index().scan(cursor, [&](const Entry* entry) {
-                if (!call.store().expired(entry)) found.push_back(entry);
+                if (!call.store().expired(entry)) entries.push_back(entry);
             });
-        } while (found.empty() && cursor != 0);
-        if (!found.empty()) return call.out.bulk(found[random() % found.size()]->key());
+        } while (entries.empty() && cursor != 0);
+        if (!entries.empty()) return call.out.bulk(entries[random() % entries.size()]->key());
     }
     call.out.null();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resp/parse.hpp"
 
-#include <cstring>
+#include <algorithm>
 
 #include "numbers.hpp"
 
@@ -78,43 +78,70 @@ bool split(std::string_view line, std::vector<std::string_view>& arguments, std:
     return true;
 }
 
-Parsed parse_line(std::string_view in, std::vector<std::string_view>& arguments, std::string& unquoted, std::size_t most) {
-    const std::size_t end = in.find('\n');
-    if (end == std::string_view::npos) {
-        if (in.size() > std::min(most, most_line)) return {0, 0, "too big inline request"};
-        return {0, in.size() + 1, nullptr};
-    }
-    if (end > std::min(most, most_line)) return {0, 0, "too big inline request"};
-    const std::string_view line = in.substr(0, end - (end > 0 && in[end - 1] == '\r'));
-    if (!split(line, arguments, unquoted)) return {0, 0, "unbalanced quotes in request"};
-    return {end + 1, 0, nullptr};
+Parsed incomplete(std::size_t needs) {
+    return {0, needs, nullptr};
+}
+
+Parsed wrong(const char* error) {
+    return {0, 0, error};
 }
 
 }  // namespace
 
-Parsed parse(std::string_view in, std::vector<std::string_view>& arguments, std::string& unquoted, std::size_t most,
-             std::size_t most_words) {
-    arguments.clear();
-    if (in.empty()) return {0, 1, nullptr};
-    if (in[0] != '*') return parse_line(in, arguments, unquoted, most);
-    long count = 0;
-    std::size_t at = header(in, 0, count);
-    if (at == 0) return {0, in.size() + 1, nullptr};
-    if (at == std::string_view::npos || count > static_cast<long>(most_words)) return {0, 0, "invalid multibulk length"};
-    for (long i = 0; i < count; ++i) {
-        if (at >= in.size()) return {0, at + 4, nullptr};
-        if (in[at] != '$') return {0, 0, "expected '$'"};
-        long length = 0;
-        const std::size_t from = header(in, at, length);
-        if (from == 0) return {0, in.size() + 1, nullptr};
-        if (from == std::string_view::npos || length < 0 || static_cast<std::size_t>(length) > most) return {0, 0, "invalid bulk length"};
-        at = from + static_cast<std::size_t>(length) + 2;
-        if (at > most + 64) return {0, 0, "command too long"};
-        if (at > in.size()) return {0, at, nullptr};
-        if (in[at - 2] != '\r' || in[at - 1] != '\n') return {0, 0, "expected a line end behind a bulk string"};
-        arguments.emplace_back(in.data() + from, static_cast<std::size_t>(length));
+Parsed Parser::parse(std::string_view in, std::size_t most, std::size_t most_words) {
+    if (in.empty()) return incomplete(1);
+    const Parsed parsed = in[0] == '*' ? parse_array(in, most, most_words) : parse_line(in, most);
+    if (parsed.used == 0 && parsed.error == nullptr) return parsed;
+    at_ = 0;
+    count_ = -1;
+    return parsed;
+}
+
+Parsed Parser::parse_array(std::string_view in, std::size_t most, std::size_t most_words) {
+    if (count_ < 0) {
+        at_ = header(in, 0, count_);
+        if (at_ == std::string_view::npos || count_ > static_cast<long>(most_words)) return wrong("invalid multibulk length");
+        if (at_ == 0) return count_ = -1, incomplete(in.size() + 1);
+        count_ = std::max(count_, 0L);
+        spans_.clear();
     }
-    return {at, 0, nullptr};
+    while (spans_.size() < static_cast<std::size_t>(count_)) {
+        if (at_ >= in.size()) return incomplete(at_ + 4);
+        if (in[at_] != '$') return wrong("expected '$'");
+        long length = 0;
+        const std::size_t from = header(in, at_, length);
+        if (from == 0) return incomplete(in.size() + 1);
+        if (from == std::string_view::npos || length < 0 || static_cast<std::size_t>(length) > most) return wrong("invalid bulk length");
+        const std::size_t end = from + static_cast<std::size_t>(length) + 2;
+        if (end > most + 64) return wrong("command too long");
+        if (end > in.size()) return incomplete(end);
+        if (in[end - 2] != '\r' || in[end - 1] != '\n') return wrong("expected a line end behind a bulk string");
+        spans_.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(length)});
+        at_ = end;
+    }
+    words_.clear();
+    for (const Span& each : spans_) words_.emplace_back(in.data() + each.from, each.length);
+    return {at_, 0, nullptr};
+}
+
+// Control characters and bytes above 127 begin no line: they are another protocol's (TLS, memcached's binary one).
+Parsed Parser::parse_line(std::string_view in, std::size_t most) {
+    const auto first = static_cast<unsigned char>(in[0]);
+    if ((first < ' ' && first != '\r' && first != '\n' && first != '\t') || first > '~') return wrong("expected a command");
+    const std::size_t end = in.find('\n', at_);
+    if (std::min(end, in.size()) > std::min(most, most_line)) return wrong("too big inline request");
+    if (end == std::string_view::npos) return at_ = in.size(), incomplete(in.size() + 1);
+    words_.clear();
+    const std::string_view line = in.substr(0, end - (end > 0 && in[end - 1] == '\r'));
+    if (!split(line, words_, unquoted_)) return wrong("unbalanced quotes in request");
+    return {end + 1, 0, nullptr};
+}
+
+void Parser::trim() {
+    constexpr std::size_t kept_bytes = std::size_t{16} << 10;
+    if (footprint() <= kept_bytes) return;
+    words_ = {};
+    if (count_ < 0) spans_ = {}, unquoted_ = {};
 }
 
 }  // namespace offramp::store::resp

@@ -38,6 +38,10 @@ class Reply {
     void protocol(int version) { protocol_ = version; }
     [[nodiscard]] int protocol() const { return protocol_; }
     [[nodiscard]] std::size_t size() const { return to_.size(); }
+    // Takes back what was answered beyond so many bytes.
+    void cut(std::size_t bytes) { to_.resize(bytes); }
+    // Makes room for a long answer, so that it is not copied while it grows.
+    void reserve(std::size_t bytes) { to_.reserve(to_.size() + bytes); }
 
   private:
     void line(char type, std::string_view text) {

@@ -33,12 +33,6 @@ std::string settings(Call& call, std::string_view name) {
     return "";  // save: snapshots are made on demand, or when the log has become long
 }
 
-void section(std::string& to, const char* title, std::initializer_list<std::pair<const char*, std::string>> fields) {
-    to.append("# ").append(title).append("\r\n");
-    for (const auto& [name, value] : fields) to.append(name).append(":").append(value).append("\r\n");
-    to.append("\r\n");
-}
-
 std::string number(std::uint64_t value) {
     return std::to_string(value);
 }
@@ -54,10 +48,28 @@ void describe_command(Call& call, const Command& command) {
     call.out.integer(command.step);
 }
 
-void start_saving(Call& call, bool wait, const char* done) {
-    if (!call.service.save) return call.out.error("ERR there is no folder to save to");
-    const std::string error = call.service.save(wait);
-    error.empty() ? call.out.simple(done) : call.out.error("ERR " + error);
+// COMMAND LIST, of all commands or of those whose names match a pattern. There are no modules, and no categories.
+void list_commands(Call& call) {
+    std::string_view pattern = "*";
+    bool none = false;
+    if (call.size() == 5 && same_word(call[2], "FILTERBY")) {
+        none = same_word(call[3], "MODULE");
+        if (!none && !same_word(call[3], "PATTERN")) return call.out.error(bad_syntax);
+        pattern = call[4];
+    } else if (call.size() != 2) {
+        return call.out.error(bad_syntax);
+    }
+    std::vector<const char*> names;
+    for (const Command& each : all_commands())
+        if (!none && matches(lower(pattern), each.name)) names.push_back(each.name);
+    call.out.array(names.size());
+    for (const char* name : names) call.out.bulk(name);
+}
+
+bool can_save(Call& call) {
+    if (call.service.save) return true;
+    call.out.error("ERR there is no folder to save to");
+    return false;
 }
 
 }  // namespace
@@ -67,24 +79,38 @@ void info(Call& call) {
     const Totals& totals = call.service.totals;
     const Log* log = store.log();
     const std::int64_t up_s = (store.now_ms() - call.service.began_ms) / 1000;
+    const std::size_t used = store.used() + store.buffers;
+    constexpr std::array everything = {"ALL", "DEFAULT", "EVERYTHING"};
     std::string text;
-    section(text, "Server", {{"redis_version", "7.0.0"}, {"server_name", "offramp"}, {"offramp_version", version}, {"redis_mode", "standalone"},
+    const auto section = [&](const char* title, std::initializer_list<std::pair<const char*, std::string>> fields) {
+        bool asked = call.size() == 1;
+        for (const std::string_view word : call.words.subspan(1)) {
+            asked |= lower(word) == lower(title);
+            for (const char* each : everything) asked |= same_word(word, each);
+        }
+        if (!asked) return;
+        text.append(text.empty() ? "# " : "\r\n# ").append(title).append("\r\n");
+        for (const auto& [name, value] : fields)
+            if (!value.empty()) text.append(name).append(":").append(value).append("\r\n");
+    };
+    section("Server", {{"redis_version", "7.0.0"}, {"server_name", "offramp"}, {"offramp_version", version}, {"redis_mode", "standalone"},
         {"process_id", number(static_cast<std::uint64_t>(::getpid()))}, {"uptime_in_seconds", std::to_string(up_s)}, {"arch_bits", "64"}});
-    section(text, "Clients", {{"connected_clients", number(totals.open)}});
-    section(text, "Memory", {{"used_memory", number(store.used())}, {"used_memory_human", human(store.used())},
+    section("Clients", {{"connected_clients", number(totals.open)}});
+    section("Memory", {{"used_memory", number(used)}, {"used_memory_human", human(used)}, {"mem_clients_normal", number(store.buffers)},
         {"maxmemory", number(store.limits().memory)}, {"maxmemory_policy", "noeviction"}});
-    section(text, "Persistence", {{"loading", "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", policy_name(store)},
+    section("Persistence", {{"loading", "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", policy_name(store)},
         {"aof_last_write_status", log != nullptr && log->failed() ? "err" : "ok"}, {"aof_current_size", number(log == nullptr ? 0 : log->size())},
         {"log_records", number(log == nullptr ? 0 : log->number())}, {"log_syncs", number(log == nullptr ? 0 : log->syncs())},
-        {"rdb_bgsave_in_progress", call.service.saving ? "1" : "0"}, {"rdb_last_save_time", std::to_string(call.service.saved_s)}});
-    section(text, "Stats", {{"total_connections_received", number(totals.connections)}, {"total_commands_processed", number(totals.commands)},
+        {"rdb_bgsave_in_progress", call.service.saving ? "1" : "0"}, {"rdb_last_save_time", std::to_string(call.service.saved_s)},
+        {"rdb_last_bgsave_status", call.service.save_failed ? "err" : "ok"}, {"aof_last_bgrewrite_status", call.service.save_failed ? "err" : "ok"}});
+    section("Stats", {{"total_connections_received", number(totals.connections)}, {"total_commands_processed", number(totals.commands)},
         {"total_net_input_bytes", number(totals.bytes_in)}, {"total_net_output_bytes", number(totals.bytes_out)},
         {"keyspace_hits", number(store.counts.hits)}, {"keyspace_misses", number(store.counts.misses)}, {"expired_keys", number(store.counts.expired)},
-        {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())}, {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
-    section(text, "Replication", {{"role", "master"}, {"connected_slaves", "0"}});
-    section(text, "Cluster", {{"cluster_enabled", "0"}});
-    text.append("# Keyspace\r\n");
-    if (store.size() != 0) text.append("db0:keys=" + number(store.size()) + ",expires=" + number(store.expiring()) + ",avg_ttl=0\r\n");
+        {"evicted_clients", number(totals.evicted)}, {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())},
+        {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
+    section("Replication", {{"role", "master"}, {"connected_slaves", "0"}});
+    section("Cluster", {{"cluster_enabled", "0"}});
+    section("Keyspace", {{"db0", store.size() == 0 ? "" : "keys=" + number(store.size()) + ",expires=" + number(store.expiring()) + ",avg_ttl=0"}});
     call.out.verbatim(text);
 }
 
@@ -92,18 +118,17 @@ void command(Call& call) {
     if (call.size() == 1 || (same_word(call[1], "INFO") && call.size() == 2)) {
         call.out.array(all_commands().size());
         for (const Command& each : all_commands()) describe_command(call, each);
-    } else if (same_word(call[1], "COUNT")) {
+    } else if (same_word(call[1], "COUNT") && call.size() == 2) {
         call.out.integer(static_cast<std::int64_t>(all_commands().size()));
     } else if (same_word(call[1], "DOCS")) {
         call.out.map(0);
     } else if (same_word(call[1], "LIST")) {
-        call.out.array(all_commands().size());
-        for (const Command& each : all_commands()) call.out.bulk(each.name);
+        list_commands(call);
     } else if (same_word(call[1], "INFO")) {
         call.out.array(call.size() - 2);
         for (const std::string_view name : call.words.subspan(2)) {
-            const Command* found = find_command(name);
-            found == nullptr ? call.out.null_array() : describe_command(call, *found);
+            const Command* named = find_command(name);
+            named == nullptr ? call.out.null_array() : describe_command(call, *named);
         }
     } else {
         call.out.error("ERR unknown subcommand or wrong number of arguments for 'command' command");
@@ -114,15 +139,15 @@ void config(Call& call) {
     constexpr std::array names = {"maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "proto-max-bulk-len", "databases", "save"};
     std::uint64_t bytes = 0;
     if (same_word(call[1], "GET") && call.size() >= 3) {
-        std::vector<const char*> found;
+        std::vector<const char*> matching;
         for (const char* name : names)
             for (const std::string_view pattern : call.words.subspan(2))
                 if (matches(lower(pattern), name)) {
-                    found.push_back(name);
+                    matching.push_back(name);
                     break;
                 }
-        call.out.map(found.size());
-        for (const char* name : found) call.out.bulk(name), call.out.bulk(settings(call, name));
+        call.out.map(matching.size());
+        for (const char* name : matching) call.out.bulk(name), call.out.bulk(settings(call, name));
     } else if (same_word(call[1], "SET") && call.size() == 4 && same_word(call[2], "MAXMEMORY")) {
         if (!parse_number(call[3], bytes)) return call.out.error("ERR CONFIG SET failed: expected a number of bytes");
         call.store().limits().memory = bytes;
@@ -139,11 +164,21 @@ void config(Call& call) {
 }
 
 void save(Call& call) {
-    start_saving(call, true, "OK");
+    if (!can_save(call)) return;
+    const std::string error = call.service.save(true);
+    error.empty() ? call.out.ok() : call.out.error("ERR " + error);
 }
 
 void bgsave(Call& call) {
-    start_saving(call, false, "Background saving started");
+    if (call.size() > 2 || (call.size() == 2 && !same_word(call[1], "SCHEDULE"))) return call.out.error(bad_syntax);
+    if (!can_save(call)) return;
+    if (call.session.acting) {  // the log's record of the transaction is not whole yet
+        call.service.save_due = true;
+        return call.out.simple("Background saving scheduled");
+    }
+    const std::string error = call.service.save(false);
+    call.service.save_failed |= !error.empty();
+    error.empty() ? call.out.simple("Background saving started") : call.out.error("ERR " + error);
 }
 
 void lastsave(Call& call) {

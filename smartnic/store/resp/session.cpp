@@ -3,14 +3,14 @@
 
 #include <new>
 
-#include "resp/parse.hpp"
+#include "foreign.hpp"
 
 namespace offramp::store::resp {
 namespace {
 
 constexpr std::size_t words_before_proof = 10;
-constexpr std::size_t record_overhead = 64;
 constexpr std::size_t most_queued = most_command;
+constexpr const char* no_memory = "OOM the machine has no memory for this";
 
 bool fits(const Command& command, std::size_t words) {
     return command.arity < 0 ? words >= static_cast<std::size_t>(-command.arity)
@@ -19,10 +19,10 @@ bool fits(const Command& command, std::size_t words) {
 
 // A client's input for an error message: printable and short.
 std::string shown(std::string_view text) {
-    std::string made(text.substr(0, 64));
-    for (char& each : made)
+    std::string printable(text.substr(0, 64));
+    for (char& each : printable)
         if (each < ' ' || each > '~' || each == '\'') each = '?';
-    return made;
+    return printable;
 }
 
 }  // namespace
@@ -32,20 +32,29 @@ RespSession::RespSession(Service& service, bool trusted) : service_(service), tr
 }
 
 std::string RespSession::describe() const {
-    return "addr=" + peer + " db=0 name=" + name + " resp=" + std::to_string(protocol) + " multi=" + std::to_string(queueing ? static_cast<int>(queue.size()) : -1) +
+    return "addr=" + peer + " db=0 name=" + name + " resp=" + std::to_string(protocol) + " multi=" + std::to_string(queueing ? static_cast<int>(transaction.size()) : -1) +
            " cmd=" + last_ + " lib-name=" + library + " lib-ver=" + library_version;
+}
+
+std::size_t RespSession::footprint() const {
+    return parser_.footprint() + transaction.footprint() + watched_bytes;
+}
+
+void RespSession::release() {
+    reset();
+    parser_ = {};
 }
 
 void RespSession::reset() {
     queueing = spoilt = false;
-    queue.clear();
-    queued_bytes = 0;
+    transaction.clear();
     unwatch();
 }
 
 void RespSession::unwatch() {
     for (const std::string& key : watched) service_.unwatch(key, &changed);
     watched.clear();
+    watched_bytes = 0;
     changed = false;
 }
 
@@ -53,11 +62,11 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
     std::size_t used = 0;
     needs_ = 1;
     while (used < in.size() && !ended_ && out.size() < long_answers) {
-        const Parsed parsed = parse(in.substr(used), words_, unquoted_, proved_ ? most_command : most_before_proof,
-                                      proved_ ? most_arguments : words_before_proof);
-        if (parsed.fault != nullptr) {
+        const Parsed parsed = parser_.parse(in.substr(used), proved_ ? most_command : most_before_proof,
+                                            proved_ ? most_arguments : words_before_proof);
+        if (parsed.error != nullptr) {
             ++service_.totals.protocol_errors;
-            Reply(out, protocol).error(std::string("ERR Protocol error: ") + parsed.fault);
+            Reply(out, protocol).error(std::string("ERR Protocol error: ") + parsed.error);
             ended_ = true;
             break;
         }
@@ -66,58 +75,113 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
             break;
         }
         used += parsed.used;
-        if (!words_.empty()) run(out);
+        if (!parser_.words().empty()) run(out);
+        parser_.trim();
     }
     return used;
 }
 
 void RespSession::run(std::string& out) {
     Reply reply(out, protocol);
-    const Command* command = find_command(words_[0]);
+    const std::vector<std::string_view>& words = parser_.words();
+    const Command* command = find_command(words[0]);
     ++service_.totals.commands;
-    if (command == nullptr) {
-        spoilt |= queueing;
-        return reply.error("ERR unknown command '" + shown(words_[0]) + "'");
+    if (command == nullptr || !fits(*command, words.size())) {
+        if (is_http(words)) {
+            ++service_.totals.protocol_errors;
+            return end();
+        }
+        return refuse(reply, command == nullptr ? "ERR unknown command '" + shown(words[0]) + "'"
+                                                : std::string("ERR wrong number of arguments for '") + command->name + "' command");
     }
-    if (!fits(*command, words_.size())) {
-        spoilt |= queueing;
-        return reply.error(std::string("ERR wrong number of arguments for '") + command->name + "' command");
-    }
-    if (!proved_ && (command->flags & open) == 0) return reply.error("NOAUTH Authentication required.");
+    if (!proved_ && (command->flags & open) == 0) return refuse(reply, "NOAUTH Authentication required.");
     last_ = command->name;
     if (queueing && (command->flags & at_once) == 0) return enqueue(*command, reply);
-    execute(*command, words_, reply);
+    execute(*command, words, reply);
 }
 
-void RespSession::enqueue(const Command&, Reply& out) {
-    std::size_t bytes = 0;
-    for (const std::string_view word : words_) bytes += word.size() + sizeof(std::string);
-    if (queued_bytes + bytes > most_queued) {
-        spoilt = true;
-        return out.error("ERR transaction is longer than 16777216 bytes");
+void RespSession::refuse(Reply& out, std::string_view error) {
+    spoilt |= queueing;
+    out.error(error);
+}
+
+// As redis has it, a transaction that the store could not carry out now is refused at the first command that shows it.
+void RespSession::enqueue(const Command& command, Reply& out) {
+    if ((command.flags & alone) != 0) return refuse(out, "ERR Command not allowed inside a transaction");
+    Need need;
+    need.add(command, parser_.words(), service_.store);
+    try {
+        transaction.add(command, parser_.words());
+        if (transaction.footprint() > most_queued) return refuse(out, "ERR transaction is longer than 16777216 bytes");
+        if (const std::string error = reserve(need); !error.empty()) return refuse(out, error);
+    } catch (const std::bad_alloc&) {
+        return refuse(out, no_memory);
     }
-    queued_bytes += bytes;
-    queue.emplace_back(words_.begin(), words_.end());
     out.simple("QUEUED");
 }
 
+std::string RespSession::reserve(const Need& need) {
+    if (need.grows && service_.store.full(need.padding)) return "OOM command not allowed when used memory > 'maxmemory'.";
+    if (need.writes && !service_.loggable(need.log)) return "MISCONF writes are refused: " + service_.store.log()->fault();
+    if (need.keys > 1) service_.store.require_memory(need.keys, need.bytes + need.padding);
+    return "";
+}
+
 void RespSession::execute(const Command& command, Arguments words, Reply& out) {
-    Store& store = service_.store;
     if ((command.flags & writes) != 0) {
-        std::size_t bytes = record_overhead;
-        for (const std::string_view word : words) bytes += word.size() + record_overhead;
-        if ((command.flags & grows) != 0 && store.full())
-            return out.error("OOM command not allowed when used memory > 'maxmemory'.");
-        if (!service_.loggable(bytes)) return out.error("MISCONF writes are refused: " + store.log()->fault());
+        Need need;
+        need.add(command, words, service_.store);
+        try {
+            if (const std::string error = reserve(need); !error.empty()) return out.error(error);
+        } catch (const std::bad_alloc&) {
+            return out.error(no_memory);
+        }
     }
+    act(command, words, out);
+    seal();
+}
+
+void RespSession::execute(const Transaction& all, Reply& out) {
+    std::string error;
+    try {
+        const Need need = all.need(service_.store);
+        error = reserve(need);
+        if (error.empty() && need.grows) service_.store.require_memory(need.keys, need.bytes + need.padding);
+    } catch (const std::bad_alloc&) {
+        error = no_memory;
+    }
+    if (!error.empty()) return out.error("EXECABORT Transaction discarded because of: " + error);
+    out.array(all.size());
+    acting = true;
+    all.each([&](const Command& command, Arguments words) {
+        if (out.size() <= most_answer) return act(command, words, out);
+        // It acts all the same: a transaction is whole. Nobody could read its answer.
+        std::string unread;
+        Reply nowhere(unread, out.protocol());
+        act(command, words, nowhere);
+        out.error("ERR the answer is longer than 67108864 bytes");
+    });
+    acting = false;
+}
+
+void RespSession::act(const Command& command, Arguments words, Reply& out) {
+    if ((command.flags & resp::all) != 0) service_.guards.seen_all(service_.seen);
     Call call{service_, *this, words, out};
-    ++depth_;
+    const std::size_t before = out.size();
     try {
         command.run(call);
     } catch (const std::bad_alloc&) {
-        out.error("OOM the machine has no memory for this");
+        out.cut(before);
+        out.error(no_memory);
     }
-    if (--depth_ == 0 && store.log() != nullptr) store.log()->seal();
+}
+
+// Ends the record of what was changed, and begins a snapshot that a transaction has asked for.
+void RespSession::seal() {
+    if (service_.store.log() != nullptr) service_.store.log()->seal();
+    if (!service_.save_due) return;
+    service_.save_due = false;
+    service_.save_failed = !service_.save(false).empty();
 }
 
 }  // namespace offramp::store::resp

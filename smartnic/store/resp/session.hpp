@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "resp/parse.hpp"
 #include "resp/reply.hpp"
+#include "resp/transaction.hpp"
 #include "service.hpp"
 
 namespace offramp::store::resp {
-
-using Arguments = std::span<const std::string_view>;
 
 class RespSession;
 
@@ -33,7 +33,12 @@ enum Flag : unsigned {
     grows = 2,    // the memory, too
     admin = 4,    // is no use of the store
     open = 8,     // before the password is shown
-    at_once = 16  // is not queued by MULTI
+    at_once = 16,  // is not queued by MULTI
+    alone = 32,    // is refused by MULTI
+    all = 64,      // looks at every key
+    moves = 128,   // gives one key's value to another
+    pads = 256,    // adds bytes that nobody has sent, up to an offset
+    computes = 512  // writes a number that may be long
 };
 
 struct Command {
@@ -60,6 +65,8 @@ class RespSession : public Session {
 
     std::size_t consume(std::string_view in, std::string& out) override;
     [[nodiscard]] std::string describe() const override;
+    [[nodiscard]] std::size_t footprint() const override;
+    void release() override;
 
     void prove() { proved_ = true; }
     void end() { ended_ = true; }
@@ -71,25 +78,33 @@ class RespSession : public Session {
 
     // MULTI: what is queued, and what is watched.
     bool queueing = false, spoilt = false;
-    std::vector<std::vector<std::string>> queue;
-    std::size_t queued_bytes = 0;
+    Transaction transaction;
     std::vector<std::string> watched;
+    std::size_t watched_bytes = 0;
     bool changed = false;  // something that is watched
+    bool acting = false;   // the transaction
 
+    // Executes a command if the store has room for it.
     void execute(const Command& command, Arguments words, Reply& out);
+    // Executes the commands of a transaction, all or none of them; an error where none.
+    void execute(const Transaction& all, Reply& out);
     [[nodiscard]] Service& service() { return service_; }
     // Who is at the other end was proved before the first command.
     [[nodiscard]] bool trusted() const { return trusted_; }
 
   private:
     void run(std::string& out);
+    void refuse(Reply& out, std::string_view error);
     void enqueue(const Command& command, Reply& out);
+    // Why the store has no room for changes; nothing where it has.
+    [[nodiscard]] std::string reserve(const Need& need);
+    void act(const Command& command, Arguments words, Reply& out);
+    void seal();
 
     Service& service_;
-    std::vector<std::string_view> words_;
-    std::string unquoted_, last_;
+    Parser parser_;
+    const char* last_ = "";
     bool trusted_;
-    int depth_ = 0;  // EXEC runs commands inside a command: their changes are one record
 };
 
 }  // namespace offramp::store::resp

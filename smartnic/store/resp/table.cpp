@@ -27,13 +27,13 @@ constexpr Command commands[] = {
     {"strlen", 2, reads, strlen, 1, 1, 1},
     {"getrange", 4, reads, getrange, 1, 1, 1},
     {"substr", 4, reads, getrange, 1, 1, 1},
-    {"setrange", 4, adds, setrange, 1, 1, 1},
+    {"setrange", 4, adds | pads, setrange, 1, 1, 1},
     {"cas", 4, adds, cas, 1, 1, 1},
     {"incr", 2, adds, incr, 1, 1, 1},
     {"decr", 2, adds, decr, 1, 1, 1},
     {"incrby", 3, adds, incrby, 1, 1, 1},
     {"decrby", 3, adds, decrby, 1, 1, 1},
-    {"incrbyfloat", 3, adds, incrbyfloat, 1, 1, 1},
+    {"incrbyfloat", 3, adds | computes, incrbyfloat, 1, 1, 1},
     {"del", -2, writes, del, 1, -1, 1},
     {"unlink", -2, writes, del, 1, -1, 1},
     {"exists", -2, reads, exists, 1, -1, 1},
@@ -48,19 +48,19 @@ constexpr Command commands[] = {
     {"pexpiretime", 2, reads, pexpiretime, 1, 1, 1},
     {"persist", 2, writes, persist, 1, 1, 1},
     {"type", 2, reads, type, 1, 1, 1},
-    {"rename", 3, writes, rename, 1, 2, 1},
-    {"renamenx", 3, writes, renamenx, 1, 2, 1},
-    {"randomkey", 1, reads, randomkey, 0, 0, 0},
-    {"keys", 2, reads, keys, 0, 0, 0},
-    {"scan", -2, reads, scan, 0, 0, 0},
-    {"dbsize", 1, reads, dbsize, 0, 0, 0},
+    {"rename", 3, writes | moves, rename, 1, 2, 1},
+    {"renamenx", 3, writes | moves, renamenx, 1, 2, 1},
+    {"randomkey", 1, all, randomkey, 0, 0, 0},
+    {"keys", 2, all, keys, 0, 0, 0},
+    {"scan", -2, all, scan, 0, 0, 0},
+    {"dbsize", 1, all, dbsize, 0, 0, 0},
     {"flushall", -1, writes, flush, 0, 0, 0},
     {"flushdb", -1, writes, flush, 0, 0, 0},
     {"ping", -1, admin, ping, 0, 0, 0},
     {"echo", 2, admin, echo, 0, 0, 0},
     {"quit", -1, link | at_once, quit, 0, 0, 0},
     {"reset", 1, link | at_once, reset, 0, 0, 0},
-    {"hello", -1, link | at_once, hello, 0, 0, 0},
+    {"hello", -1, link, hello, 0, 0, 0},
     {"auth", -2, link, auth, 0, 0, 0},
     {"select", 2, admin, select, 0, 0, 0},
     {"client", -2, admin, client, 0, 0, 0},
@@ -77,9 +77,9 @@ constexpr Command commands[] = {
     {"info", -1, admin, info, 0, 0, 0},
     {"command", -1, admin, command, 0, 0, 0},
     {"config", -2, admin, config, 0, 0, 0},
-    {"save", 1, admin | at_once, save, 0, 0, 0},
-    {"bgsave", -1, admin | at_once, bgsave, 0, 0, 0},
-    {"bgrewriteaof", 1, admin | at_once, bgsave, 0, 0, 0},
+    {"save", 1, admin | alone, save, 0, 0, 0},
+    {"bgsave", -1, admin, bgsave, 0, 0, 0},
+    {"bgrewriteaof", 1, admin, bgsave, 0, 0, 0},
     {"lastsave", 1, admin, lastsave, 0, 0, 0},
     {"time", 1, admin, now, 0, 0, 0},
 };
@@ -87,9 +87,9 @@ constexpr std::size_t places = 256, longest = 16;
 
 // Letters count without their case: bit 5 is left out.
 std::size_t place_of(std::string_view name) {
-    std::uint32_t found = static_cast<std::uint32_t>(name.size());
-    for (const char each : name) found = (found ^ (static_cast<unsigned char>(each) | 32u)) * 16777619u;
-    return (found ^ found >> 13) % places;
+    std::uint32_t hash = static_cast<std::uint32_t>(name.size());
+    for (const char each : name) hash = (hash ^ (static_cast<unsigned char>(each) | 32u)) * 16777619u;
+    return (hash ^ hash >> 13) % places;
 }
 
 bool same(std::string_view name, const char* lower) {
@@ -102,13 +102,13 @@ bool same(std::string_view name, const char* lower) {
 
 // Open addressing: a command is at its place or behind it.
 const auto table = [] {
-    std::array<const Command*, places> made{};
+    std::array<const Command*, places> by_place{};
     for (const Command& each : commands) {
         std::size_t at = place_of(each.name);
-        while (made[at] != nullptr) at = (at + 1) % places;
-        made[at] = &each;
+        while (by_place[at] != nullptr) at = (at + 1) % places;
+        by_place[at] = &each;
     }
-    return made;
+    return by_place;
 }();
 
 }  // namespace

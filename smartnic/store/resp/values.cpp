@@ -100,12 +100,12 @@ bool parse_float(std::string_view text, long double& to) {
 std::string written(long double number) {
     char text[5120];
     const int length = std::snprintf(text, sizeof text, "%.17Lf", number);
-    std::string made(text, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof text) - 1)));
-    if (made.find('.') != std::string::npos) {
-        made.erase(made.find_last_not_of('0') + 1);
-        if (made.back() == '.') made.pop_back();
+    std::string digits(text, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof text) - 1)));
+    if (digits.find('.') != std::string::npos) {
+        digits.erase(digits.find_last_not_of('0') + 1);
+        if (digits.back() == '.') digits.pop_back();
     }
-    return made == "-0" ? "0" : made;
+    return digits == "-0" ? "0" : digits;
 }
 
 // The part of a value that two places name, counted from the end where they are negative.
@@ -198,6 +198,7 @@ void mget(Call& call) {
         bytes += entry == nullptr ? 0 : entry->value_length;
     }
     if (bytes > most_answer) return call.out.error("ERR the answer is longer than 67108864 bytes");
+    call.out.reserve(bytes + call.size() * 16);
     call.out.array(call.size() - 1);
     for (const std::string_view key : call.words.subspan(1)) answer_value(call, look_up(call, key));
 }

@@ -24,17 +24,19 @@ from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
 from p4rt_lab import Lab
 
 KEYS = 12
 STORE_PORT = 1
 STORE_MAC = bytes.fromhex("0a0000000001")
+TOKEN = Token.random()
 
 
 @pytest.fixture(scope="module")
 def address():
     """A store's."""
-    with StoreProcess(StoreSettings(listen="127.0.0.1:0")) as store:
+    with StoreProcess(StoreSettings(listen="127.0.0.1:0"), TOKEN) as store:
         yield store.addresses["listen"]
 
 
@@ -78,12 +80,12 @@ class World:
     open: dict[int, Operation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with StoreClient(self.address) as client:
+        with StoreClient(self.address, TOKEN) as client:
             client.set({name(key): value_of(key, 0, 0) for key in range(self.keys)})
         self.control = CacheControl(self.lab.session, STORE_PORT)
         self.control.forward({STORE_MAC: STORE_PORT} | {mac(c): 2 + c for c in range(self.clients)})
-        self.front = Front(self.address, STORE_MAC, self.control)
-        self.connections = [StoreConnection(self.address, None) for _ in range(self.direct)]
+        self.front = Front(self.address, STORE_MAC, self.control, TOKEN)
+        self.connections = [StoreConnection(self.address, TOKEN) for _ in range(self.direct)]
         self.requests = [0] * (self.clients + self.direct)
         self.by_switch = self.directly = 0
 
@@ -276,12 +278,12 @@ class Wire:
 
     def __init__(self, lab: Lab, address: str, values: dict[int, bytes]) -> None:
         self.lab, self.address = lab, address
-        with StoreClient(address) as client:
+        with StoreClient(address, TOKEN) as client:
             client.delete([name(key) for key in range(100)])
             client.set({name(key): value for key, value in values.items()})
         self.control = CacheControl(lab.session, STORE_PORT)
         self.control.forward({STORE_MAC: STORE_PORT, mac(0): 2})
-        self.front = Front(address, STORE_MAC, self.control)
+        self.front = Front(address, STORE_MAC, self.control, TOKEN)
 
     def settle(self, *frames: CacheFrame) -> list[CacheFrame]:
         """Frames that leave for clients when these have come to the front and all is quiet again."""
@@ -301,7 +303,7 @@ class Wire:
 
     def put(self, key: int, value: bytes) -> None:
         """By a client of the store that knows nothing of the switch."""
-        connection = StoreConnection(self.address, None)
+        connection = StoreConnection(self.address, TOKEN)
         connection.submit(encode_versioned(name(key), value), 1)
         while not connection.poll():
             self.settle()

@@ -14,6 +14,7 @@ import pytest
 from offramp.leo.devices.switch import GET, SwitchDevice, SwitchDeviceOptions
 from offramp.leo.store.client import StoreClient
 from offramp_p4.embedded import EmbeddedSwitch
+from store_lab import a_token
 
 pytestmark = [pytest.mark.p4, pytest.mark.full]
 KEY = (7).to_bytes(8, "little")
@@ -44,10 +45,10 @@ def get(device: SwitchDevice) -> bytes:
 
 
 def test_both_sides_see_each_write_and_a_new_store_begins_with_nothing_held() -> None:
-    with EmbeddedSwitch(None, 2) as switch:
+    with a_token() as token, EmbeddedSwitch(None, 2) as switch:
         device = SwitchDevice(SwitchDeviceOptions(switch.port_specs[1]))
         for life in range(2):
-            with serving(switch) as address, StoreClient(address) as client:
+            with serving(switch) as address, StoreClient(address, token) as client:
                 before, number, until = device.by_switch, 0, time.monotonic() + 60
                 client.set({KEY: b"%064d" % -life})
                 assert get(device) == b"%064d" % -life  # not what the switch held for the store before

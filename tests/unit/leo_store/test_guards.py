@@ -15,7 +15,15 @@ import pytest
 
 from offramp.leo.store.guard import Changed, Guarded, KeyGuard
 from offramp_base.errors import OfframpError
-from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store
+from offramp_base.listening import Token
+from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store, a_token
+
+
+@pytest.fixture(scope="module", autouse=True)
+def token() -> Iterator[Token]:
+    """Token that every store and client here has."""
+    with a_token() as shared:
+        yield shared
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ def test_nobody_hears_of_a_change_before_it_is_released(tmp_path, sync) -> None:
     more = {"folder": tmp_path / "data", "sync": sync} if sync else {}
     with (
         a_store(listen="127.0.0.1:0", **more) as store,
-        KeyGuard(store.addresses["listen"]) as guard,
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as guard,
         Resp(store.addresses["resp"]) as writer,
         Resp(store.addresses["resp"]) as reader,
         Text(store.addresses["memcached"]) as text,
@@ -111,7 +119,10 @@ ENDS = {
 
 @pytest.mark.parametrize("name", [*CHANGES, *ENDS])
 def test_every_kind_of_change_is_told(store, name) -> None:
-    with KeyGuard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
+    with (
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as guard,
+        Resp(store.addresses["resp"]) as client,
+    ):
         client("MSET", "k", "1", "other", "7")
         guard.add([b"k"])
         events(guard, 1)
@@ -126,7 +137,7 @@ def test_every_kind_of_change_is_told(store, name) -> None:
 
 def test_a_transaction_is_told_key_by_key_and_seen_whole(store) -> None:
     with (
-        KeyGuard(store.addresses["listen"]) as guard,
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as guard,
         Resp(store.addresses["resp"]) as client,
         Resp(store.addresses["resp"]) as other,
     ):
@@ -148,9 +159,9 @@ def test_a_transaction_is_told_key_by_key_and_seen_whole(store) -> None:
 
 def test_a_guard_that_dies_is_waited_for_no_longer_and_others_are(store) -> None:
     address = store.addresses["listen"]
-    with KeyGuard(address) as stays, Resp(store.addresses["resp"]) as client:
+    with KeyGuard(address, Token.from_environment()) as stays, Resp(store.addresses["resp"]) as client:
         client("SET", "k", "1")
-        goes = KeyGuard(address)
+        goes = KeyGuard(address, Token.from_environment())
         for guard in (stays, goes):
             guard.add([b"k"])
             events(guard, 1)
@@ -172,7 +183,7 @@ def test_who_guards_proves_the_token_and_what_is_no_request(store) -> None:
             assert "prove the token" in str(client(*words))
         client("SET", "e", "1", "EX", "100")
         client("SET", "long", "x" * 5000)
-    with KeyGuard(store.addresses["listen"]) as guard:
+    with KeyGuard(store.addresses["listen"], Token.from_environment()) as guard:
         guard.add([b"e", b"long"])
         assert [each.value for each in events(guard, 2)] == [None, None]
         guard.release(99)  # more than there were changes
@@ -181,6 +192,70 @@ def test_who_guards_proves_the_token_and_what_is_no_request(store) -> None:
         guard.release(-1)
         with pytest.raises(OfframpError, match="not an integer"):
             events(guard, 1)
+
+
+def test_a_store_without_a_token_has_no_guards(monkeypatch) -> None:
+    monkeypatch.delenv("OFFRAMP_TOKEN_FILE")
+    with a_store(listen="127.0.0.1:0") as open_store, Resp(open_store.addresses["resp"]) as client:
+        client("SET", "k", "1")
+        with KeyGuard(open_store.addresses["listen"]) as guard:
+            guard.add([b"k"])
+            with pytest.raises(OfframpError, match="guards prove the token"):
+                events(guard, 1)
+        assert client("SET", "k", "2") == "OK"
+
+
+@pytest.mark.parametrize("name", ["SET", "FLUSHALL", "EXEC"])
+def test_a_silent_guard_holds_up_its_own_keys_alone_and_those_not_for_long(store, name) -> None:
+    with (
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as silent,
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as awake,
+        Resp(store.addresses["resp"]) as writer,
+        Resp(store.addresses["resp"]) as other,
+        Resp(store.addresses["resp"]) as reader,
+    ):
+        writer("MSET", "k", "1", "awake", "1", "free", "1")
+        for guard, key in ((silent, b"k"), (awake, b"awake")):
+            guard.add([key])
+            events(guard, 1)
+        if name == "EXEC":
+            writer("MULTI"), writer("SET", "free", "1"), writer("SET", "k", "2")
+        write = Waiting(writer, *{"SET": ("SET", "k", "2"), "FLUSHALL": ("FLUSHALL",), "EXEC": ("EXEC",)}[name])
+        events(silent, 1)  # which it never releases
+        if name == "FLUSHALL":
+            awake.release(events(awake, 1)[0].number)
+        read = Waiting(reader, "GET", "k")
+        for number in range(100):
+            assert other("SET", "free", number) == "OK"
+            assert other("GET", "free") == b"%d" % number
+        second = Waiting(other, "SET", "awake", "2")
+        awake.release(events(awake, 1)[0].number)
+        assert second.ends() == "OK"
+        assert write.waits()
+        assert read.waits()
+        assert write.ends() in ("OK", ["OK", "OK"])
+        assert read.ends() == (Nothing() if name == "FLUSHALL" else b"2")
+        with pytest.raises(OfframpError, match=r"gone|reset"):
+            events(silent, 1 << 20)
+
+
+def test_commands_that_look_at_every_key_wait_for_its_guards(store) -> None:
+    with (
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as guard,
+        Resp(store.addresses["resp"]) as writer,
+        Resp(store.addresses["resp"]) as reader,
+    ):
+        writer("SET", "k", "1")
+        for words in (("KEYS", "*"), ("SCAN", "0"), ("DBSIZE",), ("RANDOMKEY",)):
+            guard.add([b"k"])
+            events(guard, 1)
+            write = Waiting(writer, "SET", "k", "2")
+            change = events(guard, 1)[0]
+            look = Waiting(reader, *words)
+            assert look.waits(), words
+            guard.release(change.number)
+            look.ends()
+            write.ends()
 
 
 def test_versions_only_grow(store) -> None:
@@ -201,7 +276,10 @@ def test_random_changes_reach_a_guard_before_anybody(store) -> None:
     rng, keys = random.Random(5), [f"k{n}" for n in range(4)]
     stop, wrong = threading.Event(), []
     copy: dict[bytes, int] = {}
-    with KeyGuard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
+    with (
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as guard,
+        Resp(store.addresses["resp"]) as client,
+    ):
         client("MSET", *[word for key in keys for word in (key, "0")])
         guard.add([key.encode() for key in keys])
         for each in events(guard, len(keys)):
@@ -236,7 +314,10 @@ def test_random_changes_reach_a_guard_before_anybody(store) -> None:
 
 
 def test_a_guard_that_does_not_listen_costs_a_bounded_memory(store) -> None:
-    with KeyGuard(store.addresses["listen"]) as guard, Resp(store.addresses["resp"]) as client:
+    with (
+        KeyGuard(store.addresses["listen"], Token.from_environment()) as guard,
+        Resp(store.addresses["resp"]) as client,
+    ):
         client("SET", "k", "1")
         guard.add([b"k"])
         events(guard, 1)

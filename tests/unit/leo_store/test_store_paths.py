@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from offramp.leo.native.machine import machine
 from offramp.leo.native.serve import ELSEWHERE
 from offramp.leo.store.client import StoreClient
 from offramp_base.errors import OfframpError
-from store_lab import a_store
+from offramp_base.listening import Token
+from store_lab import a_store, a_token
 from store_paths import Reader, check_against_writers, key_of, value_of
 
 DEVICES = {
@@ -33,8 +35,15 @@ DEVICES = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def token() -> Iterator[Token]:
+    """Token that every store, responder and client here has."""
+    with a_token() as shared:
+        yield shared
+
+
 @pytest.fixture(scope="module")
-def served():
+def served(token):
     """A store, and a responder whose paths reach it."""
     with a_store(listen="127.0.0.1:0") as store:
         app = application({"cpu": f"store:{store.addresses['listen']}", **DEVICES})
@@ -67,7 +76,10 @@ def test_all_paths_together(served) -> None:
 
 def test_values_that_are_long_short_gone_or_end(served) -> None:
     store, app, process = served
-    with StoreClient(store.addresses["listen"]) as client, Reader(app, process.address, ("model",)) as reader:
+    with (
+        StoreClient(store.addresses["listen"], Token.from_environment()) as client,
+        Reader(app, process.address, ("model",)) as reader,
+    ):
         key = key_of(77)
         for value in (b"", b"x", b"y" * MOST_VALUE, b"z" * (MOST_VALUE + 1), b"a", None, b"b"):
             if value is None:
@@ -85,7 +97,10 @@ def test_values_that_are_long_short_gone_or_end(served) -> None:
 
 def test_writes_of_requesters_are_what_everybody_sees(served) -> None:
     store, app, process = served
-    with StoreClient(store.addresses["listen"]) as client, Reader(app, process.address, app.paths) as reader:
+    with (
+        StoreClient(store.addresses["listen"], Token.from_environment()) as client,
+        Reader(app, process.address, app.paths) as reader,
+    ):
         for version in range(20):
             reader.write({key: value_of(version) for key in range(100, 110)})
             assert reader.read(list(range(100, 110))) == [value_of(version)] * 10
@@ -100,7 +115,7 @@ def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
         process = open_responder(app, "127.0.0.1:0", requesters=4, restarts=9, insecure=False)
         try:
             with Reader(app, process.address, ("model",)) as reader:
-                with StoreClient(address) as client:
+                with StoreClient(address, Token.from_environment()) as client:
                     client.set({key_of(1): b"1"})
                     for _ in range(50):
                         assert reader.read([1]) == [b"1"]
@@ -114,7 +129,7 @@ def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
                         assert reader.read([1]) == [b"2"]
                 store.kill()
                 store.start()
-                with StoreClient(address) as client:
+                with StoreClient(address, Token.from_environment()) as client:
                     client.set({key_of(1): b"3"})
                     assert client.get([key_of(1)]) == [b"3"]
                 until = time.monotonic() + 20
@@ -129,7 +144,10 @@ def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
 def test_more_keys_than_copies_and_keys_that_come_later(served) -> None:
     store, app, process = served
     count = COPIES + 2000
-    with StoreClient(store.addresses["listen"]) as client, Reader(app, process.address, ("model",)) as reader:
+    with (
+        StoreClient(store.addresses["listen"], Token.from_environment()) as client,
+        Reader(app, process.address, ("model",)) as reader,
+    ):
         for start in range(0, count, 1000):
             client.set({key_of(1000 + key): value_of(key) for key in range(start, min(start + 1000, count))})
         for _ in range(2):
@@ -181,5 +199,5 @@ def test_the_commands(tmp_path) -> None:
                 process.wait(30)
         numbers = json.loads((tmp_path / "n.json").read_text())
         assert numbers["wrong"] == 0
-        with StoreClient(store.addresses["listen"]) as client:
+        with StoreClient(store.addresses["listen"], Token.from_environment()) as client:
             assert client.get([b"\1" + bytes(7)]) != []

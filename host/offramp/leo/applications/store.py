@@ -113,6 +113,10 @@ def prepare(
     store = devices.get(CPU)
     if not isinstance(store, StoreDevice):
         raise OfframpError(f"device {CPU}: expected the store, as {CPU}=store:ADDRESS")
+    if store.token is None:
+        raise OfframpError(
+            f"device {CPU}: copies guard keys of the store, which needs a token: set OFFRAMP_TOKEN_FILE for both"
+        )
     count = int(parameters["copies"])
     service = prepare_basic(host, devices, parameters, first=first)
     start = _FIRST + count * COPY_BYTES

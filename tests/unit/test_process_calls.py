@@ -16,6 +16,7 @@ PRODUCT = ("base", "switch", "host", "sim", "cli")
 LIST = ROOT / "tests" / "support" / "process_calls.txt"
 SOURCES = {"constant", "own", "person", "typed"}
 STARTS = {"Popen", "create_subprocess_exec", "check_output", "check_call", "getoutput", "getstatusoutput"}
+RUNS = {"subprocess.run", "subprocess.call", "pty.spawn"}
 SHELLS = {"system", "popen", "create_subprocess_shell"}
 MODULES = {"subprocess", "os", "asyncio", "pty"}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import IO, Any, Final, NoReturn, TypeGuard
 
 import yaml
 
+from offramp_base.arguments import control_character
 from offramp_base.errors import OfframpError
 from offramp_base.memory import available_bytes
 
@@ -25,6 +27,8 @@ MOST_BYTES: Final = 1 << 20
 _LONGEST_LINE: Final = 1024  # of TOML: tomllib's time grows with the square of the dots in a key
 _TEXT_BYTES: Final = 12  # of memory for each byte of a text that becomes a list of lines
 _UNKNOWN_MEMORY: Final = 8 << 30
+_JSON_CONTROL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?:b|u00[01])")
+"""An escape sequence, as :mod:`json` writes it, of a control character other than blanks and line ends."""
 MOST_NESTING: Final = 50
 MOST_NODES: Final = 200_000
 """Values in a YAML document, each alias counted as what it stands for."""
@@ -122,6 +126,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise OfframpError(f"not TOML: nested deeper than {MOST_NESTING}") from None
     _check_nesting(content, "not TOML")
+    if _has_controls(json.dumps(content, ensure_ascii=False, default=str)):
+        raise OfframpError("not TOML: a control character in a text")
     return content
 
 
@@ -139,8 +145,11 @@ def parse_json(text: str | bytes, deepest: int = MOST_NESTING) -> Any:
         problem = "an integer has too many digits" if "int_max_str_digits" in str(error) else error
         raise OfframpError(f"expected JSON: {problem}") from None
     _check_nesting(content, "expected JSON", deepest)
-    if not _is_unicode(json.dumps(content, ensure_ascii=False)):
+    written = json.dumps(content, ensure_ascii=False)
+    if not _is_unicode(written):
         raise OfframpError("expected JSON: half of a surrogate pair")
+    if _has_controls(written):
+        raise OfframpError("expected JSON: without control characters in texts")
     return content
 
 
@@ -170,6 +179,8 @@ class BoundedLoader(yaml.SafeLoader):
         self._depth -= 1
         if isinstance(node, yaml.ScalarNode) and not _is_unicode(node.value):
             raise yaml.composer.ComposerError(None, None, "half of a surrogate pair", mark)
+        if isinstance(node, yaml.ScalarNode) and control_character(node.value):
+            raise yaml.composer.ComposerError(None, None, "a control character in a text", mark)
         if alias:
             if id(node) not in self._sizes:
                 raise yaml.composer.ComposerError(None, None, "an alias of what is around it", mark)
@@ -202,6 +213,11 @@ class BoundedLoader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             first[name] = line
         return super().construct_mapping(node, deep)
+
+
+def _has_controls(written: str) -> bool:
+    """Whether a text in a document that :mod:`json` has written has control characters."""
+    return control_character(written) is not None or _JSON_CONTROL.search(written) is not None
 
 
 def _is_unicode(text: str) -> bool:

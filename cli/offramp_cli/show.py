@@ -21,11 +21,10 @@ def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) 
         errors: print to standard error.
         one_rank: print only on the first of the ranks that torchrun or srun starts.
     """
-    from rich.console import Console
-
     from offramp.workers.place import leads
+    from offramp_cli.plain_console import PlainConsole
 
-    return Console(highlight=False, soft_wrap=not wrap, stderr=errors, quiet=one_rank and not leads())
+    return PlainConsole(soft_wrap=not wrap, stderr=errors, quiet=one_rank and not leads())
 
 
 def table(*headings: str, left: Collection[str] | None = None, title: str | None = None, whole: bool = False) -> Table:

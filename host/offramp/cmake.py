@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, check_way, user_cache
 
@@ -67,8 +69,9 @@ def run_cmake(root: Path, folder: Path, options: Sequence[str] = (), target: str
     except OSError as error:
         raise OfframpError(f"{error.filename or folder}: {error.strerror or error}") from None
     _forget_other_sources(root, folder)
-    _run(["cmake", "-G", "Ninja", "-S", str(root), "-B", str(folder), *options])
-    _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])
+    with temporary_folder(folder) as aside:  # for the compiler's own files: what it leaves goes with the folder
+        _run(["cmake", "-G", "Ninja", "-S", str(root), "-B", str(folder), *options], aside)
+        _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])], aside)
 
 
 def build_once(root: Path, folder: Path, options: Sequence[str] = (), target: str | None = None) -> None:
@@ -127,8 +130,9 @@ def _forget_other_sources(root: Path, folder: Path) -> None:
         shutil.rmtree(folder / "CMakeFiles", ignore_errors=True)
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+def _run(command: Sequence[str], temporary: str) -> None:
+    environment = os.environ | {"TMPDIR": temporary}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         faults = [line for line in lines if "error:" in line.lower()] or lines[-1:]

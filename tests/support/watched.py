@@ -11,6 +11,7 @@ from typing import Any
 
 from offramp.cluster import Cluster
 from offramp.job.watch import AgentLook, Look, PortLook, RankLook, SwitchLook, WayLook
+from offramp.job.web.connections import SILENT_S
 from offramp.job.web.server import Watcher, listen, serve
 
 
@@ -41,13 +42,13 @@ def full_look(at: int = 0) -> Look:
 
 
 @contextmanager
-def served(cluster: Cluster, sample: Any = None, interval_s: float = 0.05) -> Iterator[str]:
+def served(cluster: Cluster, sample: Any = None, interval_s: float = 0.05, silent_s: float = SILENT_S) -> Iterator[str]:
     """The address of a server that shows looks which go on."""
     count = iter(range(10**9))
     sock, address = listen("127.0.0.1:0")
     loop = asyncio.new_event_loop()
     watcher = Watcher(cluster, sample or (lambda: full_look(next(count))), interval_s)
-    task = loop.create_task(serve(sock, watcher))
+    task = loop.create_task(serve(sock, watcher, silent_s))
 
     def run() -> None:
         try:

@@ -25,12 +25,18 @@ _swept: set[Callable[[], None]] = set()
 """The sweeps that this process has done already: each is done once."""
 
 
-def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+def temporary_folder(inside: Path | None = None) -> tempfile.TemporaryDirectory[str]:
     """A folder of this user alone; a context manager that removes it.
 
     It is where temporary files belong, unless that path is too long for a Unix socket in the folder (unix(7)). If
     this process is killed, the next one that calls this function removes it.
+
+    Args:
+        inside: a private folder that it is to be in instead, such as one of the cache.
     """
+    if inside is not None:
+        _sweep_in(inside, is_left)
+        return tempfile.TemporaryDirectory(prefix=owned_name(), dir=inside)
     _once(sweep_folders)
     usual = tempfile.gettempdir()
     return tempfile.TemporaryDirectory(prefix=owned_name(), dir=usual if len(usual) <= _LONGEST else _SHORT)
@@ -68,13 +74,7 @@ def sweep_folders(*, own: bool = False) -> None:
     """Remove temporary folders of this user's ended processes, or this process' own; what a link points to stays."""
     mine = owned_name()
     for parent in {tempfile.gettempdir(), _SHORT}:
-        for name in _names(parent):
-            if name.startswith(mine) if own else is_left(name):
-                path = Path(parent, name)
-                with contextlib.suppress(OSError):
-                    status = path.lstat()
-                    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-                        shutil.rmtree(path, ignore_errors=True)
+        _sweep_in(parent, (lambda name: name.startswith(mine)) if own else is_left)
 
 
 def sweep_namespaces() -> None:
@@ -83,6 +83,16 @@ def sweep_namespaces() -> None:
         for name in _names(NAMESPACES):
             if is_left(name):
                 _remove_namespace(name)
+
+
+def _sweep_in(parent: str | Path, goes: Callable[[str], bool]) -> None:
+    for name in _names(parent):
+        if goes(name):
+            path = Path(parent, name)
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _once(look: Callable[[], None]) -> None:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from offramp_base.progress import listen
+from offramp_cli.plain_console import PlainConsole
 
 WIDTH: Final = 80
 """Columns where the output is not a terminal."""
@@ -26,7 +26,7 @@ SILENT_S: Final = 5.0
 _LOOK_S: Final = 0.1
 
 
-class StageConsole(Console):
+class StageConsole(PlainConsole):
     """A console whose status is the present part of an act: two live displays would be in each other's way."""
 
     stage: DemoStage
@@ -72,7 +72,7 @@ class DemoStage:
     """
 
     def __init__(self, console: StageConsole | None = None, silent_s: float = SILENT_S) -> None:
-        self.console = console or StageConsole(highlight=False)
+        self.console = console or StageConsole()
         if not self.console.is_terminal:
             self.console.width = WIDTH
         self.console.stage = self
@@ -94,7 +94,7 @@ class DemoStage:
     def act(self, number: int, of: int, name: str, title: str, question: str) -> Iterator[None]:
         """Announce an act, and show its progress meanwhile; a thread prints lines where there is no bar."""
         self._begun_s = time.monotonic()
-        self.console.print(f"\n[bold]Act {number} of {of}, {name}: {escape(title)}[/]\n{escape(question)}")
+        self.console.print(f"\n[bold]Act {number} of {of}, {name}: {escape(title)}[/]\n{escape(question)}", markup=True)
         self._name, self._part = name, ""
         ended = threading.Event()
         teller = threading.Thread(target=self._tell, args=(ended,), daemon=True)
@@ -131,5 +131,5 @@ class DemoStage:
         while not ended.wait(_LOOK_S):
             if time.monotonic() - self.printed_s >= self._silent_s:
                 line = f"  {self._name} {self.elapsed_s:.0f} s: {self._part or 'working'}"
-                self.console.print(escape(line[: self.console.width]), soft_wrap=True)
+                self.console.print(line[: self.console.width], soft_wrap=True)
                 self.console.file.flush()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Final
 
+from offramp_base import arguments
+from offramp_base.ending.owner import PATTERN
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
 
@@ -47,15 +49,42 @@ def parse_mac(text: str) -> str:
     return text.lower()
 
 
+def is_namespace(text: str) -> bool:
+    """Whether ``reach`` leads into the namespace of a laboratory's process."""
+    return re.fullmatch(f"namespace:{PATTERN}", text) is not None
+
+
+def parse_known_hosts(text: str) -> str:
+    """A path that ssh takes as it is.
+
+    Raises:
+        ValueError: ssh would split it, or put something in.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9./_+@,-]{1,4096}", arguments.path(text)):
+        raise ValueError("expected a path of letters, digits and ./_+@,-")
+    return text
+
+
+def parse_port_interface(text: str) -> str:
+    """The name of a switch's interfaces with ``{port}`` for the number.
+
+    Raises:
+        ValueError: with a number it is no name of an interface.
+    """
+    arguments.interface(text.replace("{port}", str(MOST_PORTS)))
+    return text
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     """A smartNIC's agent in a host."""
 
-    name: Annotated[str, Field("Name of the agent, unique in its host")]
-    socket: Annotated[str, Field("Control socket of the agent")] = "/run/offramp-nic/agent.sock"
+    name: Annotated[str, Field("Name of the agent, unique in its host", parse=arguments.label)]
+    socket: Annotated[str, Field("Control socket of the agent", parse=arguments.path)] = "/run/offramp-nic/agent.sock"
     cores: Annotated[int, Field("Cores that work", least=1, most=1024)] = 1
     interface: Annotated[
-        str | None, Field("Interface of the host that is the agent's port; none: it only computes")
+        str | None,
+        Field("Interface of the host that is the agent's port; none: it only computes", parse=arguments.interface),
     ] = None
 
 
@@ -63,8 +92,10 @@ class Agent:
 class Card:
     """An FPGA card in a host."""
 
-    name: Annotated[str, Field("Name of the card, unique in its host")]
-    device: Annotated[str, Field("Device that opens the card, as for offramp leo run --device")] = "fpga:"
+    name: Annotated[str, Field("Name of the card, unique in its host", parse=arguments.label)]
+    device: Annotated[
+        str, Field("Device that opens the card, as for offramp leo run --device", parse=arguments.word)
+    ] = "fpga:"
     memory: Annotated[int | None, Field("On the card", unit=BYTES)] = None
 
 
@@ -77,7 +108,10 @@ class ClusterHost:
     """
 
     name: Annotated[str, Field("Name of the host")]
-    address: Annotated[str | None, Field("IPv4 address on the cluster's network; the name by default")] = None
+    address: Annotated[
+        str | None,
+        Field("IPv4 address on the cluster's network; the name by default", parse=arguments.host_address),
+    ] = None
     mac: Annotated[
         str | None, Field("MAC address of its first interface, where switches must know it", parse=parse_mac)
     ] = None
@@ -96,9 +130,11 @@ class ClusterHost:
         ),
     ] = None
     speed: Annotated[float, Field("Speed of computation, as a multiple of the job's figures", above=0, most=1e6)] = 1.0
-    reach: Annotated[
-        str, Field("How commands reach the host", choices=REACHES, besides=lambda text: text.startswith("namespace:"))
-    ] = "ssh"
+    reach: Annotated[str, Field("How commands reach the host", choices=REACHES, besides=is_namespace)] = "ssh"
+    known_hosts: Annotated[
+        str | None,
+        Field("File with the host's ssh keys; by default those that this user has", parse=parse_known_hosts),
+    ] = None
     agents: tuple[Agent, ...] = ()
     cards: tuple[Card, ...] = ()
     hardware: str | Mapping[str, Any] | None = None
@@ -120,11 +156,17 @@ class ClusterSwitch:
 
     name: Annotated[str, Field("Name of the switch")]
     target: Annotated[str, Field("Kind of program that the switch takes", choices=TARGETS)] = "v1model"
-    control: Annotated[str | None, Field("Address of its P4Runtime server: HOST:PORT or unix:PATH")] = None
+    control: Annotated[
+        str | None, Field("Address of its P4Runtime server: HOST:PORT or unix:PATH", parse=arguments.service)
+    ] = None
     device: Annotated[int, Field("P4Runtime device", least=0)] = 0
-    ca: Annotated[str | None, Field("CA certificates that sign the switch's own, a PEM file")] = None
-    cert: Annotated[str | None, Field("Client certificate to control the switch, a PEM file")] = None
-    key: Annotated[str | None, Field("Private key of that certificate, a PEM file")] = None
+    ca: Annotated[str | None, Field("CA certificates that sign the switch's own, a PEM file", parse=arguments.path)] = (
+        None
+    )
+    cert: Annotated[str | None, Field("Client certificate to control the switch, a PEM file", parse=arguments.path)] = (
+        None
+    )
+    key: Annotated[str | None, Field("Private key of that certificate, a PEM file", parse=arguments.path)] = None
     memory: Annotated[int, Field("Stateful memory for jobs", unit=BYTES)] = 4_000_000
     transport: Annotated[
         str,
@@ -140,10 +182,12 @@ class ClusterSwitch:
         Field(
             "How commands reach the switch, to read its ports' counters; none: nobody reads them",
             choices=REACHES,
-            besides=lambda text: text.startswith("namespace:"),
+            besides=is_namespace,
         ),
     ] = None
-    interface: Annotated[str, Field("Name of a port's interface there, with {port} for its number")] = "Ethernet{port}"
+    interface: Annotated[
+        str, Field("Name of a port's interface there, with {port} for its number", parse=parse_port_interface)
+    ] = "Ethernet{port}"
 
     @property
     def where(self) -> str:

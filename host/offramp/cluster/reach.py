@@ -8,13 +8,22 @@ from pathlib import Path
 from shlex import join
 from typing import Final
 
-from offramp.cluster.model import ClusterHost, ClusterSwitch
+from offramp.cluster.model import ClusterHost, ClusterSwitch, parse_known_hosts
+from offramp_base.arguments import host_name, label
 from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
 
 NAMESPACE: Final = "namespace:"
 """Prefix of ``PID.START.WHERE``, a process in the network namespace of a laboratory's host."""
-_SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+_SSH: Final = {
+    "BatchMode": "yes",
+    "ConnectTimeout": "10",
+    "StrictHostKeyChecking": "yes",
+    "ForwardAgent": "no",
+    "ClearAllForwardings": "yes",
+    "PermitLocalCommand": "no",
+}
+"""ssh's options: it asks nobody, it takes no key that it does not know, and the host gets nothing of this user's."""
 
 
 def is_here(host: ClusterHost) -> bool:
@@ -33,17 +42,32 @@ def command_on(
         environment: variables that are set there.
 
     Raises:
-        OfframpError: the laboratory has ended.
+        OfframpError: the laboratory has ended, or the host's name or address is none that ssh and srun may see.
     """
-    assigned = [f"{name}={value}" for name, value in (environment or {}).items()]
+    try:
+        return _command_on(host, words, environment or {})
+    except ValueError as error:
+        raise OfframpError(f"{host.name}: {host.where}: {error}") from None
+
+
+def _command_on(host: ClusterHost | ClusterSwitch, words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    assigned = [f"{name}={value}" for name, value in environment.items()]
     here = ["env", *assigned, *words] if assigned else list(words)
     if host.reach == "local":
         return here
     if host.reach == "ssh":
-        return [*_SSH, host.where, join(here)]
+        return [*_ssh(host), "--", host_name(host.where), join(here)]
     if host.reach == "srun":
-        return ["srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={host.name}", *here]
+        return ["srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={label(host.name)}", "--", *here]
     return [*_enter(host), *here]
+
+
+def _ssh(host: ClusterHost | ClusterSwitch) -> list[str]:
+    options = dict(_SSH)
+    if isinstance(host, ClusterHost) and host.known_hosts is not None:
+        keys = str(Path(parse_known_hosts(host.known_hosts)).absolute())
+        options |= {"UserKnownHostsFile": parse_known_hosts(keys), "GlobalKnownHostsFile": "/dev/null"}
+    return ["ssh", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
 
 
 def _enter(host: ClusterHost | ClusterSwitch) -> list[str]:

@@ -28,6 +28,7 @@ from offramp.cluster.model import (
 )
 from offramp.cluster.names import expand
 from offramp.cluster.spread import crossing_dimensions
+from offramp_base.arguments import interface, label, word
 from offramp_base.errors import OfframpError
 from offramp_base.settings.document import read_record
 from offramp_base.settings.field import Field
@@ -36,8 +37,6 @@ from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
 
 T = TypeVar("T")
 _PARTS: Final = ("name", "hosts", "switches", "links", "dimensions", "routing", "failures")
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-_INTERFACE: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,14}")
 _MOST_LINKS: Final = 65536
 
 
@@ -103,7 +102,7 @@ class _ClusterReader:
         if not hosts and not data.get("dimensions"):
             raise self.source.error(("hosts",), "expected at least one host")
         cluster = Cluster(
-            name=str(data.get("name", stem)),
+            name=self._title(data.get("name", stem)),
             hosts=tuple(hosts),
             switches=tuple(switches),
             dimensions=tuple(
@@ -118,6 +117,12 @@ class _ClusterReader:
         cluster = replace(cluster, places=places)
         self._check_dimensions(cluster)
         return cluster
+
+    def _title(self, text: object) -> str:
+        try:
+            return word(str(text) if isinstance(text, str | int) else "")
+        except ValueError as error:
+            raise self.source.error(("name",), str(error)) from None
 
     def _rows(self, data: Any, part: str, at: Place = ()) -> list[tuple[int, Any]]:
         rows = data.get(part)
@@ -150,8 +155,10 @@ class _ClusterReader:
         except OfframpError as error:
             raise self.source.error(place, str(error)) from None
         for name in names:
-            if not _NAME.fullmatch(name):
-                raise self.source.error(place, f"{name[:60]}: expected letters, digits, dots and hyphens")
+            try:
+                label(name)
+            except ValueError as error:
+                raise self.source.error(place, f"{name[:60]}: {error}") from None
         return names
 
     def _host(self, place: Place, row: dict[str, Any], name: str, k: int) -> ClusterHost:
@@ -247,8 +254,11 @@ class _ClusterReader:
                 if not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= node.ports:
                     raise self.source.error(place, f"port {port[:20]} of {name}: expected 1 to {node.ports}")
                 number = int(port)
-            elif port and not _INTERFACE.fullmatch(port):
-                raise self.source.error(place, f"interface {port[:20]} of {name}: expected a name such as eth0")
+            elif port:
+                try:
+                    interface(port)
+                except ValueError as error:
+                    raise self.source.error(place, f"interface {port[:20]} of {name}: {error}") from None
             ends.append(CableEnd(name, number))
         return ends
 

@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Final
 
 from offramp.dgtp.plan import PlacementPlan, ProcessRole
+from offramp_base.arguments import host_name, label, word
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
@@ -21,10 +22,11 @@ def export(plan: PlacementPlan, folder: Path) -> list[Path]:
     """Write ``plan.json``, ``torchrun-MACHINE.sh`` each, ``slurm.sbatch`` with its hosts, and ``fair-queueing.sh``.
 
     Raises:
-        OfframpError: the folder cannot be written to.
+        OfframpError: the folder cannot be written to, or a name or an address is none of a machine.
     """
     by_machine: dict[str, list[ProcessRole]] = {}
     for role in plan.roles:
+        _check(role)
         by_machine.setdefault(role.machine, []).append(role)
     files = {"plan.json": json.dumps(plan.as_json(), indent=2) + "\n"}
     for node, (name, roles) in enumerate(by_machine.items()):
@@ -32,9 +34,6 @@ def export(plan: PlacementPlan, folder: Path) -> list[Path]:
     files["slurm.sbatch"] = _slurm(plan, list(by_machine))
     files["slurm.hosts"] = "".join(f"{role.machine}\n" for role in plan.roles)
     files["fair-queueing.sh"] = _fair_queueing()
-    for name in files:
-        if "/" in name:
-            raise OfframpError(f"machine {name}: a name with a slash cannot be part of a file's name")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
@@ -45,6 +44,14 @@ def export(plan: PlacementPlan, folder: Path) -> list[Path]:
     except OSError as error:
         raise SettingsError("export", f"cannot be written: {error.strerror}", str(folder)) from None
     return [folder / name for name in files]
+
+
+def _check(role: ProcessRole) -> None:
+    """Refuse a role whose texts a shell would read as more than words."""
+    try:
+        label(role.machine), word(role.kind), host_name(role.address)
+    except ValueError as error:
+        raise OfframpError(f"machine {role.machine} at {role.address}: {error}") from None
 
 
 def _torchrun(node: int, nodes: int, roles: list[ProcessRole], master: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from offramp.dgtp.problem import IntArray, Problem
+from offramp_base.arguments import host_name, label, word
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
@@ -112,6 +113,7 @@ def _role(rank: int, fields: Mapping[str, Any]) -> ProcessRole:
     numbers = (role.local_rank, role.index, *role.feeds, *(() if role.gpu is None else (role.gpu,)))
     if not all(isinstance(word, str) for word in (role.machine, role.address, role.kind)):
         raise TypeError("a name that is not text")
+    label(role.machine), host_name(role.address), word(role.kind)
     if role.rank != rank or not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("a number out of range")
     return role

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from offramp.dgtp.problem import Problem
 from offramp.dgtp.quantity import amount, count
 from offramp.dgtp.taskgraph import Edge, Task, TaskGraph
 from offramp.dgtp.volume import FlowVolume
+from offramp_base.arguments import host_name, label
 from offramp_base.documents import parse_yaml, read_text
 from offramp_base.errors import OfframpError
 
@@ -118,9 +119,18 @@ def _machines(value: object) -> list[Machine]:
         if len(machines) + copies > MOST_MACHINES:
             raise OfframpError(f"{where}.count: {copies}: expected at most {MOST_MACHINES} machines in all")
         for k in range(copies):
-            name = str(fields["name"]) if copies == 1 else f"{fields['name']}{k}"
-            machines.append(_machine(fields, where, name, str(fields.get("address", name))))
+            name = _text(f"{fields['name']}{'' if copies == 1 else k}", f"{where}.name", label)
+            address = _text(str(fields.get("address", name)), f"{where}.address", host_name)
+            machines.append(_machine(fields, where, name, address))
     return machines
+
+
+def _text(text: str, where: str, kind: Callable[[str], str]) -> str:
+    """A text that scripts of a launcher contain."""
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise OfframpError(f"{where}: {text[:60]}: {error}") from None
 
 
 def _machine(fields: Mapping[str, Any], where: str, name: str, address: str) -> Machine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import user_folder
+from offramp_base.private_folder import make_private, user_folder
 
 _BEFORE: Final = "before"
 _JOBS: Final = "jobs.json"
@@ -90,13 +91,16 @@ def opened(switch: ClusterSwitch) -> Iterator[SwitchLedger]:
     """A switch's ledger, which no other job of this user changes meanwhile.
 
     Raises:
-        OfframpError: the folder cannot be made.
+        OfframpError: the folder cannot be made, or another user could write in it.
     """
     folder = folder_of(switch)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (folder / "lock").open("w") as lock:
+        make_private(folder)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield SwitchLedger(folder)
+        finally:
+            os.close(lock)
     except OSError as error:
         raise OfframpError(f"switch {switch.name}: ledger {folder}: {error.strerror}") from None

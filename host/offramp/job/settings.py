@@ -10,6 +10,7 @@ from typing import Annotated, Final, Self
 from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.names import expand
 from offramp.cluster.read import require
+from offramp_base.arguments import word
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.document import Given, read_settings
@@ -31,7 +32,7 @@ def _assignment(text: str) -> str:
 class JobSettings:
     """A program of ``torch.distributed``, one process for each rank, and what is known of its communication."""
 
-    name: Annotated[str, Field("Name of the job")] = "job"
+    name: Annotated[str, Field("Name of the job", parse=word)] = "job"
     command: Annotated[tuple[str, ...], Field("Program of every rank and its arguments")] = ()
     train: Annotated[
         Path | None, Field("Instead of command: settings of offramp train, full-graph training of a GNN")

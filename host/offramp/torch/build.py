@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import torch
 
+from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, make_cache, user_cache
 
@@ -79,18 +80,21 @@ def _built() -> Path:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of this machine start together
         if not path.exists():
-            _compile(folder / "unfinished.so")
-            (folder / "unfinished.so").replace(path)
+            with temporary_folder(folder) as aside:
+                _compile(Path(aside))
+                (Path(aside) / path.name).replace(path)
     return path
 
 
-def _compile(out: Path) -> None:
-    command = _command(_SOURCES / "backend.cpp", out)
+def _compile(into: Path) -> None:
+    """Compile into a folder, which has the compiler's own files meanwhile: what it leaves goes with the folder."""
+    command = _command(_SOURCES / "backend.cpp", into / f"{NAME}.so")
     if shutil.which(command[0]) is None:
         raise OfframpError(f"the backend's extension: no compiler {command[0]}")
     _log.warning("compiling the backend offramp for PyTorch %s: once, about a minute", torch.__version__)
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT_S)
+        environment = os.environ | {"TMPDIR": str(into)}
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
     except subprocess.TimeoutExpired:
         raise OfframpError(f"the backend's extension: not compiled after {LIMIT_S} s") from None
     if done.returncode:

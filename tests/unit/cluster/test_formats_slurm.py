@@ -140,6 +140,8 @@ def test_more_nodes_than_a_switch_has_ports(tmp_path):
         ([NODES, TREE.replace("LinkSpeed=100", "LinkSpeed=fast")], "slurm1:4: LinkSpeed=fast: expected a rate"),
         ([NODES, TREE + "SwitchName=leaf1 Nodes=gpu1\n"], "slurm1:5: leaf1 is there twice, first in .*slurm1:2"),
         ([NODES, TREE + "SwitchName=x Switches=y\nSwitchName=y Switches=x\n"], "slurm1:5: x, y: a circle"),
+        ([NODES, TREE + "SwitchName=x Switches=x\n"], "slurm1:5: x: a circle"),
+        ([NODES, TREE.replace("Nodes=cpu[1-2]", "Nodes=cpu[1-2],cpu2")], "slurm1:3: cpu2 is there twice"),
         ([NODES, "RingName=r Nodes=gpu[1-2]\n"], "slurm1:1: RingName: expected a topology of switches or blocks"),
         ([NODES, TREE_YAML.replace("nodes: cpu[1-2]", "nodes: cpu[1-3]")], "slurm1:9: Nodes: cpu3: no such node"),
         ([NODES, TREE_YAML.replace("children: leaf[1-2]", "children: leaf[1-")], "slurm1:6: .*expected names such as"),

@@ -99,7 +99,7 @@ def test_hosts_that_are_joined_by_a_host_alone_are_not_connected():
         ("memory: 16GB", "memory: much", r"cluster.yaml:6: hosts\[0\].memory: much: expected a size"),
         ("target: tna", "target: abacus", r"cluster.yaml:12: switches\[1\].target: abacus: expected one of v1model"),
         ("cores: 2, interface", "cores: 2, nic", r"cluster.yaml:7: hosts\[0\].agents\[0\].nic: no such field"),
-        ("10.1.0.1\n", "first\n", r"cluster.yaml:4: hosts\[0\].address: first: expected the IPv4 address"),
+        ("10.1.0.1\n", "first\n", r"cluster.yaml:4: hosts\[0\].address: first: expected an IP address"),
         ("type: switch, size: 2", "type: switch, size: 3", "cluster.yaml:19: dimensions: their sizes make 6, but .* 4"),
         ("type: switch, size: 2", "type: switch, size: 1", "cluster.yaml:19: dimensions: their sizes make 2, but .* 4"),
         ('"leaf2:7"', '"leaf2:0"', r"cluster.yaml:17: links\[3\].ends\[0\]: port 0 of leaf2: expected 1 to 8"),

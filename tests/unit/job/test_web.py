@@ -6,6 +6,7 @@ Blind to other browsers; a dashboard is queried as Grafana would query it, not d
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.parse
@@ -22,10 +24,14 @@ from pathlib import Path
 
 import pytest
 
+import watched
 from chromium import browser
+from offramp.cluster.write import cluster_text
 from offramp.job.metrics import METRICS, metrics
 from offramp.job.steps import FOLDER, read_paths, step, tell_paths
 from offramp.job.watch import PLAN, look
+from offramp.job.web import server
+from offramp.job.web.connections import MOST
 from offramp.job.web.server import MOST_VIEWERS, listen, page
 from offramp_base.errors import OfframpError
 from offramp_cli.job.top import WEB, top
@@ -92,20 +98,107 @@ def test_only_gets_and_only_by_names_of_this_machine(racks):
         assert get(url) == page()
         look_now = json.loads(get(f"{url}/look.json"))
         assert look_now["switches"]["leaf1"]["pages"] == 30
-        for method, path, host, status in (
-            ("POST", "/metrics", where, 405),
-            ("GET", "/metrics", "evil.example", 403),
-            ("GET", "/metrics", "10.0.0.1:80", 403),
-            ("GET", "/metrics", f"localhost:{where.rpartition(':')[2]}", 200),
-            ("GET", "/../etc/passwd", where, 404),
+        for method, path, host, origin, status in (
+            ("POST", "/metrics", where, None, 405),
+            ("GET", "/metrics", "evil.example", None, 403),
+            ("GET", "/metrics", "10.0.0.1:80", None, 403),
+            ("GET", "/metrics", "127.0.0.1.evil.example:80", None, 403),
+            ("GET", "/metrics", where, "http://evil.example", 403),
+            ("GET", "/metrics", where, "null", 403),
+            ("GET", "/metrics", where, f"http://{where}", 200),
+            ("GET", "/metrics", f"localhost:{where.rpartition(':')[2]}", None, 200),
+            ("GET", "/../etc/passwd", where, None, 404),
         ):
             connection = http.client.HTTPConnection(where, timeout=WAIT_S)
-            connection.request(method, path, headers={"Host": host})
+            connection.request(method, path, headers={"Host": host} | ({"Origin": origin} if origin else {}))
             answer = connection.getresponse()
-            assert answer.status == status, (method, path, host)
+            assert answer.status == status, (method, path, host, origin)
             if status == 200:
                 assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+                assert "script-src 'sha256-" in answer.headers["Content-Security-Policy"]
             connection.close()
+
+
+def test_silent_connections_end_and_do_not_keep_others_out(racks):
+    """More silent and half-spoken connections than the server bears: friends are answered, and all strangers go."""
+    with served(racks, silent_s=1.0) as url:
+        where = urllib.parse.urlsplit(url)
+        strangers = []
+        for number in range(MOST + 40):
+            stranger = socket.create_connection((where.hostname, where.port))
+            stranger.sendall((b"", b"GET /metr", b"GET / HTTP/1.1\r\nHost: localhost\r\n")[number % 3])
+            strangers.append(stranger)
+        viewer = urllib.request.urlopen(f"{url}/events", timeout=WAIT_S)
+        for _ in range(20):
+            assert "offramp_rank_step" in get(f"{url}/metrics")
+        for stranger in strangers:
+            stranger.settimeout(WAIT_S)
+            with contextlib.suppress(ConnectionError):
+                assert stranger.recv(1) == b""
+            stranger.close()
+        assert viewer.readline().startswith(b"data: {")  # it has asked for something, so it is not silent
+        viewer.close()
+
+
+@pytest.mark.full
+def test_a_viewer_that_does_not_read_leaves_its_place(racks, monkeypatch):
+    monkeypatch.setattr(server, "_UNREAD_S", 0.5)
+    monkeypatch.setattr(server, "MOST_VIEWERS", 1)
+    with served(racks, interval_s=0.001) as url:
+        where = urllib.parse.urlsplit(url)
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.connect((where.hostname, where.port))
+            sock.sendall(f"GET /events HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
+            sock.settimeout(WAIT_S)
+            assert sock.recv(64).startswith(b"HTTP/1.1 200")
+            deadline = time.monotonic() + WAIT_S
+            while True:
+                try:
+                    urllib.request.urlopen(f"{url}/events", timeout=WAIT_S).close()
+                    break
+                except urllib.error.HTTPError as error:
+                    if error.code != 503 or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.1)
+
+
+EXHAUSTED = """
+import resource, socket, sys, urllib.request
+sys.path[:0] = {paths!r}
+from offramp.cluster import parse_cluster
+from watched import served
+racks = parse_cluster({cluster!r})
+with served(racks, silent_s=1.0) as url:
+    urllib.request.urlopen(url + "/metrics").read()
+    port = int(url.rpartition(":")[2])
+    print(port, flush=True)
+    taken = [open("/dev/null") for _ in range({spare})]
+    used = taken[-1].fileno() + 1
+    for each in taken:
+        each.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, used))
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.full
+def test_without_descriptors_friends_wait_and_nothing_is_printed(racks):
+    """The server has descriptors for ten connections; 60 strangers are silent."""
+    program = EXHAUSTED.format(paths=[str(Path(watched.__file__).parent)], cluster=cluster_text(racks), spare=10)
+    words = [sys.executable, "-c", program]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        port = int(process.stdout.readline())
+        assert process.stdout.readline() == "ready\n"
+        strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+        for _ in range(5):
+            assert "offramp_rank_step" in get(f"http://127.0.0.1:{port}/metrics")
+        for stranger in strangers:
+            stranger.close()
+        _, errors = process.communicate("", timeout=WAIT_S)
+    assert process.returncode == 0, errors
+    assert errors == ""
 
 
 def test_viewers_are_limited_and_leave_their_places(racks):

@@ -10,6 +10,7 @@ above all.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from ipaddress import AddressValueError, IPv4Address
 from typing import Any, Final
 
@@ -201,12 +202,15 @@ def _speed(where: str, text: str) -> int | None:
 
 
 def _check(branches: dict[str, TreeSwitch], hosts: set[str]) -> None:
-    """Refuse switches with nodes or switches that are nowhere else.
+    """Refuse switches with nodes or switches that are nowhere else, or there twice.
 
     Raises:
         OfframpError: names the line.
     """
     for branch in branches.values():
+        twice = next((name for name, count in Counter([*branch.hosts, *branch.switches]).items() if count > 1), None)
+        if twice is not None:
+            raise OfframpError(f"{branch.where}: {twice} is there twice")
         for part, names, known in (("Nodes", branch.hosts, hosts), ("Switches", branch.switches, branches)):
             lost = [name for name in names if name not in known]
             if lost:

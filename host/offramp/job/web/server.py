@@ -8,8 +8,12 @@ for Prometheus. Only this machine reaches it: loopback, or a Unix socket of this
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import ipaddress
 import json
+import logging
+import re
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp.cluster.model import Cluster
 from offramp.job.metrics import CONTENT_TYPE, metrics
 from offramp.job.watch import Look, as_json
+from offramp.job.web.connections import SILENT_S, WebConnections
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address, parse_address
 from offramp_base.listening.sockets import BACKLOG, bind, remove
@@ -28,13 +33,18 @@ if TYPE_CHECKING:
 
 WHAT: Final = "job top"
 MOST_VIEWERS: Final = 32
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 _HEADERS: Final = {
-    "Content-Security-Policy": f"{_POLICY}; img-src data:; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
 }
+_UNREAD_S: Final = 10.0
+"""Longest time that a viewer may leave an event unread."""
+_LOG: Final = logging.getLogger(__name__)
+_LOG.propagate = False
+_LOG.addHandler(logging.NullHandler())  # what clients send is not a fault of ours
 Sampler = Callable[[], Look]
 
 
@@ -42,6 +52,14 @@ def page() -> str:
     """The page, with everything that it needs but the numbers."""
     style = files("offramp.report").joinpath("style.css").read_text("utf-8")
     return files("offramp.job.web").joinpath("page.html").read_text("utf-8").replace("/* style */", style)
+
+
+def policy(text: str) -> str:
+    """The Content Security Policy of a page: of scripts, its own alone."""
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = (b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
+    allowed = " ".join(f"'sha256-{each}'" for each in digests)
+    return f"{_POLICY}; script-src {allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 def listen(text: str) -> tuple[socket.socket, Address]:
@@ -103,7 +121,7 @@ class Watcher:
         return "" if self._now is None else metrics(self.cluster, self._now)
 
 
-async def serve(sock: socket.socket, watcher: Watcher) -> None:
+async def serve(sock: socket.socket, watcher: Watcher, silent_s: float = SILENT_S) -> None:
     """Serve until the watcher has looked often enough, or the task is cancelled.
 
     Raises:
@@ -111,32 +129,37 @@ async def serve(sock: socket.socket, watcher: Watcher) -> None:
     """
     from aiohttp import web
 
-    runner = web.AppRunner(_application(watcher), access_log=None, shutdown_timeout=0.5)
+    connections = WebConnections(silent_s)
+    app = _application(watcher, connections)
+    runner = web.AppRunner(app, access_log=None, logger=_LOG, shutdown_timeout=0.5, keepalive_timeout=silent_s)
     await runner.setup()
+    assert runner.server is not None
+    accepting = asyncio.create_task(connections.accept(sock, runner.server))
     try:
-        await web.SockSite(runner, sock).start()
         await watcher.run()
     finally:
+        accepting.cancel()
         await runner.cleanup()
         remove(sock)
 
 
-def _application(watcher: Watcher) -> web.Application:
+def _application(watcher: Watcher, connections: WebConnections) -> web.Application:
     from aiohttp import web
 
     text = page()
+    headers = _HEADERS | {"Content-Security-Policy": policy(text)}
     viewers = 0
 
     async def show(_: web.Request) -> web.Response:
-        return web.Response(text=text, content_type="text/html", headers=_HEADERS)
+        return web.Response(text=text, content_type="text/html", headers=headers)
 
     async def last(_: web.Request) -> web.Response:
         await watcher.after(0)
-        return web.Response(text=watcher.json(), content_type="application/json", headers=_HEADERS)
+        return web.Response(text=watcher.json(), content_type="application/json", headers=headers)
 
     async def scrape(_: web.Request) -> web.Response:
         await watcher.after(0)
-        return web.Response(body=watcher.metrics().encode(), headers={**_HEADERS, "Content-Type": CONTENT_TYPE})
+        return web.Response(body=watcher.metrics().encode(), headers={**headers, "Content-Type": CONTENT_TYPE})
 
     async def events(request: web.Request) -> web.StreamResponse:
         nonlocal viewers
@@ -144,34 +167,45 @@ def _application(watcher: Watcher) -> web.Application:
             raise web.HTTPServiceUnavailable(text=f"there are {viewers} viewers\n")
         viewers += 1
         try:
-            response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+            response = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream"})
             await response.prepare(request)
             seen = 0
             while True:
                 seen = await watcher.after(seen)
-                await response.write(f"data: {watcher.json()}\n\n".encode())
+                write = response.write(f"data: {watcher.json()}\n\n".encode())
+                await asyncio.wait_for(write, _UNREAD_S)
         except ConnectionError:
+            return response
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
             return response
         finally:
             viewers -= 1
 
-    app = web.Application(middlewares=[_by_name_of_this_machine(web)], client_max_size=0)
+    app = web.Application(middlewares=[_guard(web, connections)], client_max_size=0)
     for path, handler in (("/", show), ("/events", events), ("/look.json", last), ("/metrics", scrape)):
         app.router.add_get(path, handler)
     return app
 
 
-def _by_name_of_this_machine(web: Any) -> Any:
-    """Refuse pages of others whose name has been made to lead here (DNS rebinding)."""
+def _guard(web: Any, connections: WebConnections) -> Any:
+    """Refuse pages of others: by another name that has been made to lead here (DNS rebinding), or by their origin."""
 
     async def check(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
-        name = request.host.rpartition(":")[0] if request.host.rpartition(":")[2].isdecimal() else request.host
-        try:
-            fine = name == "localhost" or ipaddress.ip_address(name.strip("[]")).is_loopback
-        except ValueError:
-            fine = False
-        if not fine:
-            raise web.HTTPForbidden(text="expected this machine's own name\n")
-        return await handler(request)
+        with connections.answering(request.transport):
+            if not _is_own_name(request.host):
+                raise web.HTTPForbidden(text="expected this machine's own name\n")
+            if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
+                raise web.HTTPForbidden(text="expected no page of another origin\n")
+            return await handler(request)
 
     return web.middleware(check)
+
+
+def _is_own_name(host: str) -> bool:
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    try:
+        return name == "localhost" or ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -8,11 +8,11 @@ import logging
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, check_way, make_cache, user_cache
 
@@ -74,10 +74,10 @@ def _build(root: Path, into: Path) -> None:
     if lacking:
         raise OfframpError(f"DPDK's ports need {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     _LOG.info("building the library of DPDK's ports, once")
-    with tempfile.TemporaryDirectory(dir=into.parent) as aside:
+    with temporary_folder(into.parent) as aside:
         build = Path(aside) / "build"
-        _run(["cmake", "-G", "Ninja", "-S", str(root), "-B", str(build)])
-        _run(["cmake", "--build", str(build)])
+        _run(["cmake", "-G", "Ninja", "-S", str(root), "-B", str(build)], aside)
+        _run(["cmake", "--build", str(build)], aside)
         done = Path(aside) / "done"
         done.mkdir(mode=0o700)
         (build / NAME).rename(done / NAME)
@@ -89,8 +89,9 @@ def _build(root: Path, into: Path) -> None:
                 raise
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+def _run(command: Sequence[str], temporary: str) -> None:
+    environment = os.environ | {"LC_ALL": "C", "TMPDIR": temporary}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         faults = [line for line in lines if "error:" in line.lower()] or lines[-1:]

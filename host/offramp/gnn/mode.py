@@ -121,7 +121,10 @@ class Distribution(TorchFunctionMode):
             raise CannotDistributeError(f"{name} {REFUSED[name]}")
         if name in _TEXT and tag_of(args[0]) is not None:  # not to wait for other ranks, which may print nothing
             return f"<rows of {tagged[0].role} on rank {self.comm.rank}: {func(*args, **kwargs)}>"
-        if kwargs.get("out") is not None or (not writes and _in_place(func, args, kwargs)):
+        into = list(tensors(kwargs.get("out")))
+        for each in into:
+            check_written(name, each)
+        if any(map(tag_of, into)) or (not writes and _in_place(func, args, kwargs)):
             raise CannotDistributeError(f"{name} of {tagged[0].role} writes into an argument; use its result instead")
         target = tag_of(args[0]) if writes else None
         if target is not None and target.role in NUMBERED:
@@ -132,6 +135,8 @@ class Distribution(TorchFunctionMode):
             return _unaliased(func(*given_args, **given_kwargs))
         changed = given_args[0].clone()
         func(changed, *given_args[1:], **given_kwargs)
+        if changed.shape != given_args[0].shape:
+            raise CannotDistributeError(f"{name} changes the shape of {target.role} in place; use its result instead")
         with torch._C.DisableTorchFunction():
             args[0].copy_(own_rows(changed, target.layout, target.dim))
         return args[0]
@@ -282,10 +287,21 @@ def _whole_functions(mode: Distribution) -> Iterator[None]:
     original = torch.autograd.Function.__dict__["apply"]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if mode.paused or cls.__module__.startswith("offramp.") or not any(map(tag_of, tensors([args, kwargs]))):
+        if mode.paused or cls.__module__.startswith("offramp."):
             return original.__func__(cls, *args, **kwargs)
-        given = [mapped(each, lambda x: mode.whole_of(x, cls.__name__)) for each in args]
-        return original.__func__(cls, *given, **kwargs)
+        given = [
+            mapped(each, lambda x: x if tag_of(x) is None else mode.whole_of(x, cls.__name__).clone()) for each in args
+        ]
+        counted, mode.counted = mode.counted, {}
+        try:
+            out = original.__func__(cls, *given, **kwargs)
+        finally:
+            mode.counted = counted
+        if any(map(tag_of, tensors(out))):
+            raise CannotDistributeError(
+                f"{cls.__name__} has a backward of its own, and rows that are none of its arguments"
+            )
+        return out
 
     torch.autograd.Function.apply = classmethod(apply)  # type: ignore[assignment, method-assign]
     try:

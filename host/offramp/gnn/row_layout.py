@@ -64,7 +64,9 @@ class RowLayout:
             return rows
         if not math.prod(rows.shape[1:]):
             return rows.new_empty((self.total, *rows.shape[1:]))
-        octets = rows.reshape(len(rows), -1).contiguous().resolve_conj().view(torch.uint8)
+        octets = (
+            rows.resolve_conj().reshape(len(rows), -1).clone(memory_format=torch.contiguous_format).view(torch.uint8)
+        )
         size = self.comm.size
         every = self.comm.all_to_all(octets.repeat(size, 1), [len(rows)] * size, self.counts)
         return every.view(rows.dtype).reshape(-1, *rows.shape[1:])
@@ -133,8 +135,8 @@ class _WholeRows(torch.autograd.Function):
         layout, wide = ctx.layout, gradient
         if gradient.dtype in (torch.float16, torch.bfloat16):
             wide = gradient.float()
-        summed = torch.view_as_real(wide).clone() if wide.is_complex() else wide.clone()
-        layout.comm.sum(summed.contiguous())
+        summed = torch.view_as_real(wide) if wide.is_complex() else wide
+        summed = layout.comm.sum(summed.clone(memory_format=torch.contiguous_format))
         total = torch.view_as_complex(summed) if wide.is_complex() else summed
         return total[layout.positions.to(gradient.device)].to(gradient.dtype), None
 
@@ -143,7 +145,7 @@ def whole_rows(x: torch.Tensor, layout: RowLayout, dim: int = 0) -> torch.Tensor
     """The whole tensor of which each rank has some rows; gradients of all ranks' copies are summed at the owners."""
     rows = x.movedim(dim, 0) if dim else x
     whole: torch.Tensor = _WholeRows.apply(rows, layout)  # type: ignore[no-untyped-call]
-    return whole.movedim(0, dim) if dim else whole
+    return whole.movedim(0, dim).contiguous() if dim else whole
 
 
 def own_rows(whole: torch.Tensor, layout: RowLayout, dim: int = 0) -> torch.Tensor:

@@ -41,7 +41,11 @@ def _dims(name: str, place: int | None, args: tuple[Any, ...], kwargs: dict[str,
 def along(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """Results of the same dimensions."""
     x, tag, name = args[0], values(args[0]), func.__name__
-    if tag is None or any(tag_of(each) is not None for each in tensors([args[1:], kwargs])) or "out" in kwargs:
+    if (
+        tag is None
+        or any(tag_of(each) is not None for each in tensors([args[1:], kwargs]))
+        or kwargs.get("out") is not None
+    ):
         return NotImplemented
     if name == "flip" and len(args) > 2:
         return NotImplemented
@@ -57,7 +61,7 @@ def along(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str
 @rule(*sorted(DROPS))
 def drops(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Results of fewer dimensions."""
-    if not args or not isinstance(args[0], torch.Tensor) or "out" in kwargs:
+    if not args or not isinstance(args[0], torch.Tensor) or kwargs.get("out") is not None:
         return NotImplemented
     x, tag, name = args[0], tag_of(args[0]), func.__name__
     if name in ("max", "min") and isinstance(argument(args, kwargs, 1, "other"), torch.Tensor):

@@ -62,7 +62,12 @@ def arange(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[st
     ends = [each for each in (*args, *(kwargs[key] for key in ("start", "end", "step") if key in kwargs))]
     whole = len(ends) in (1, 2) and all(type(each) is int for each in ends) and (len(ends) == 1 or ends[0] == 0)
     tag = mode.counted.get(ends[-1]) if whole else None
-    if tag is None or tag.role != VERTICES or kwargs.get("dtype") not in (None, torch.int64) or "out" in kwargs:
+    if (
+        tag is None
+        or tag.role != VERTICES
+        or kwargs.get("dtype") not in (None, torch.int64)
+        or kwargs.get("out") is not None
+    ):
         return NotImplemented
     of: Any = tag.of
     return mark(torch.arange(of.owned, device=kwargs.get("device")), Tag(NUMBERS, of))

@@ -51,12 +51,18 @@ def getitem(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
         whole = len(parts) == 1 and by is not None and first.dtype not in (torch.bool, torch.uint8)
         return _looked_up(func, x, valued(mode, first)) if whole else NotImplemented
     if tag.role in NUMBERED:
+        if len(parts) == 1 and isinstance(first, torch.Tensor):
+            first = _own_mask(mode, first, tag)
+            by = tag_of(first)
         if len(parts) == 1 and by is not None and first.dtype == torch.bool and first.dim() == 1 and by.like(tag):
             return mark(func(x, first), _some(tag, first))
         return getitem(mode, func, (mode.values_of(x, tag), index), kwargs)
-    place = _beside(x, parts, tag.dim)
+    place = _beside(x, parts, tag)
     if place is not None:
         return mark(func(x, index), tag.moved(place))
+    if len(parts) == 1 and tag.dim == 0 and tag.role != EXTENDED and by is None:
+        first = _own_mask(mode, first, tag)
+        by = tag_of(first)
     if by is not None and len(parts) == 1 and tag.dim == 0 and tag.role != EXTENDED:
         if first.dtype == torch.bool:
             return mark(func(x, first), _some(tag, first)) if first.dim() == 1 and by.like(tag) else NotImplemented
@@ -69,12 +75,23 @@ def _basic(part: Any) -> bool:
     return part is None or part is Ellipsis or isinstance(part, int | slice)
 
 
-def _full(part: Any) -> bool:
-    return isinstance(part, slice) and part == slice(None)
+def _full(part: Any, rows: int = 0) -> bool:
+    """Whether a slice is of all rows, of which the whole tensor has ``rows``."""
+    if not isinstance(part, slice) or part.step not in (None, 1) or part.start not in (None, 0):
+        return False
+    return part.stop is None or (isinstance(part.stop, int) and 0 < rows <= part.stop)
 
 
-def _beside(x: torch.Tensor, parts: tuple[Any, ...], dim: int) -> int | None:
+def _own_mask(mode: Distribution, mask: Any, tag: Tag) -> Any:
+    """This rank's rows of a mask over all rows that all ranks have; anything else as it is."""
+    if not isinstance(mask, torch.Tensor) or tag_of(mask) is not None or mask.dtype != torch.bool or mask.dim() != 1:
+        return mask
+    return mode.own_of(mask, tag, 0) if len(mask) == tag.layout.total > 1 else mask
+
+
+def _beside(x: torch.Tensor, parts: tuple[Any, ...], tag: Tag) -> int | None:
     """Where the rows' dimension is after an index of other dimensions; None after any other index."""
+    dim = tag.dim
     if not all(_basic(each) and not isinstance(each, bool) for each in parts):
         return _beside_list(parts, dim)
     taken = sum(each is not None and each is not Ellipsis for each in parts)
@@ -89,7 +106,7 @@ def _beside(x: torch.Tensor, parts: tuple[Any, ...], dim: int) -> int | None:
             old, place = old + skipped, place + skipped
         else:
             if old == dim:
-                return place if _full(part) else None
+                return place if _full(part) or (tag.role != EXTENDED and _full(part, tag.layout.total)) else None
             old, place = old + 1, place + isinstance(part, slice)
     return place + dim - old
 
@@ -129,10 +146,11 @@ def _of_pairs(mode: Distribution, func: Any, x: torch.Tensor, parts: tuple[Any, 
         return getitem(mode, func, (mark(x[first], Tag((SOURCES, TARGETS)[first], tag.of, 0, tag.rows)), parts[1:]), {})
     if len(parts) == 1 and (first is Ellipsis or _full(first)):
         return mark(func(x, first), tag)
-    mask, by = parts[-1], tag_of(parts[-1])
+    mask = _own_mask(mode, parts[-1], tag)
+    by = tag_of(mask)
     if len(parts) == 2 and (_full(first) or first is Ellipsis) and by is not None and mask.dtype == torch.bool:
         if mask.dim() == 1 and by.like(tag):
-            out = mark(func(x, parts), _some(tag, mask))
+            out = mark(func(x, (first, mask)), _some(tag, mask))
             mode.note(out, tag.of)
             return out
     return NotImplemented
@@ -166,7 +184,7 @@ def index_select(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: d
         return _embedding(mode, func, args, kwargs)
     x, dim, index = args[0], argument(args, kwargs, 1, "dim"), argument(args, kwargs, 2, "index")
     tag, by = tag_of(x), tag_of(index)
-    if not isinstance(dim, int) or "out" in kwargs or (tag is None and by is None):
+    if not isinstance(dim, int) or kwargs.get("out") is not None or (tag is None and by is None):
         return NotImplemented
     dim %= max(1, x.dim())
     if tag is not None and tag.role == PAIRS:
@@ -209,7 +227,7 @@ def gather(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[st
     x, given = args[0], {name: argument(args, kwargs, place + 1, name) for place, name in enumerate(names)}
     dim, index = given["dim"], given.get("index", given.get("indices"))
     tag, by = tag_of(x), tag_of(index)
-    if tag is None or by is None or not isinstance(dim, int) or "out" in kwargs or not tag.like(by):
+    if tag is None or by is None or not isinstance(dim, int) or kwargs.get("out") is not None or not tag.like(by):
         return NotImplemented
     same = tag.dim == by.dim and x.dim() == index.dim() and dim % x.dim() != tag.dim
     if not same or tag.role in NUMBERED or by.role in NUMBERED:
@@ -228,7 +246,7 @@ def setitem(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
     scalar = not isinstance(value, torch.Tensor) or (value.dim() == 0 and its is None)
     by, first = tag_of(parts[0]), parts[0]
     if by is None:
-        place = None if any(map(tag_of, tensors(parts))) else _beside(x, parts, tag.dim)
+        place = None if any(map(tag_of, tensors(parts))) else _beside(x, parts, tag)
         fits = scalar or (its is not None and its.like(tag) and its.role not in NUMBERED)
         if place is None or not fits:
             return NotImplemented

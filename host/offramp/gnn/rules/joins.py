@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def cat(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Rows behind each other have a layout of their own; beside each other they stay what they are."""
     parts, dim = argument(args, kwargs, 0, "tensors"), argument(args, kwargs, 1, "dim", 0)
-    if not any(tag_of(each) is not None for each in parts) or not isinstance(dim, int) or "out" in kwargs:
+    if not any(tag_of(each) is not None for each in parts) or not isinstance(dim, int) or kwargs.get("out") is not None:
         return NotImplemented
     parts = [each for each in parts if tag_of(each) is not None or each.shape != (0,)]
     dim %= parts[0].dim()
@@ -83,7 +83,7 @@ def stack(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str
     tags = [tag_of(each) for each in parts]
     first = next((tag for tag in tags if tag is not None), None)
     dim = argument(args, kwargs, 1, "dim", 0)
-    if first is None or not isinstance(dim, int) or "out" in kwargs:
+    if first is None or not isinstance(dim, int) or kwargs.get("out") is not None:
         return NotImplemented
     if any(tag is not None and not (tag.like(first) and tag.dim == first.dim) for tag in tags):
         return NotImplemented

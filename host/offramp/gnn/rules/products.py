@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from offramp.gnn import statistics
-from offramp.gnn.rules.table import aligned, rule, values
+from offramp.gnn.rules.table import aligned, mark_all, rule, values
 from offramp.gnn.tags import EXTENDED, NUMBERED, Tag, mark, tag_of
 
 if TYPE_CHECKING:
@@ -70,12 +70,30 @@ def _matrices(mode: Distribution, first: torch.Tensor, second: torch.Tensor) -> 
 
 
 @rule("addmm")
-def addmm(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
-    """Rows times a matrix, and a row that is added to each."""
-    if len(args) != 3 or kwargs or tag_of(args[0]) is not None or args[0].dim() != 1 or tag_of(args[2]) is not None:
+def addmm(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Rows times a matrix, and rows or one row that is added to each."""
+    if len(args) != 3 or not set(kwargs) <= {"alpha", "beta"} or tag_of(args[2]) is not None:
         return NotImplemented
     tag = values(args[1])
-    return NotImplemented if tag is None or tag.dim else mark(func(*args), tag)
+    local = None if tag is None or tag.dim or tag.role == EXTENDED else aligned(mode, args[:2])
+    if local is None or local[2] != 2 or local[1].role in NUMBERED:
+        return NotImplemented
+    return mark(func(*local[0], args[2], **kwargs), local[1].moved(0))
+
+
+@rule("gru_cell", "lstm_cell", "rnn_tanh_cell", "rnn_relu_cell")
+def cell(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A step of each row."""
+    states = list(args[1]) if isinstance(args[1], list | tuple) else [args[1]]
+    if kwargs or any(tag_of(each) is not None for each in args[2:]) or any(map(_numbered, (args[0], *states))):
+        return NotImplemented
+    local = aligned(mode, (args[0], *states))
+    if local is None or local[2] != 2 or args[0].dim() != 2:
+        return NotImplemented
+    (x, *states), tag, behind = local
+    if any(tag_of(each) is None for each in (x, *states)):
+        return NotImplemented
+    return mark_all(func(x, states if isinstance(args[1], list | tuple) else states[0], *args[2:]), tag, behind)
 
 
 @rule("einsum")

@@ -24,7 +24,7 @@ def scatter(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
     base, dim, index = args[0], argument(args, kwargs, 1, "dim"), argument(args, kwargs, 2, "index")
     source = argument(args, kwargs, 3, "src" if name.startswith("scatter") else "source")
     by, tag = tag_of(index), tag_of(base)
-    if by is None or by.role == PAIRS or not isinstance(dim, int) or "out" in kwargs:
+    if by is None or by.role == PAIRS or not isinstance(dim, int) or kwargs.get("out") is not None:
         return NotImplemented
     its, dim = tag_of(source), dim % max(1, base.dim())
     tensor = isinstance(source, torch.Tensor)

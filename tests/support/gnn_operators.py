@@ -32,6 +32,10 @@ OWN_MASKS = frozenset({"nn.functional.dropout"})
 """Its masks are functions of vertices, not of the generator."""
 
 
+LOOSE = {"logcumsumexp": 1e-2}
+"""Relative tolerances of gradients that PyTorch itself rounds more than others, at values of 10,000."""
+
+
 def operators() -> dict[str, Any]:
     """All operators that PyTorch's test suite describes, by name and variant, which take float32."""
     with contextlib.suppress(ImportError):
@@ -93,7 +97,7 @@ def _result(value: Any) -> Any:
 
 def _same(a: Any, b: Any, tolerance: float = 1e-4) -> bool:
     if isinstance(b, list | tuple):
-        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(_same(x, y, tolerance) for x, y in zip(a, b, strict=True))
     if isinstance(b, torch.Tensor):
         if not isinstance(a, torch.Tensor) or a.shape != b.shape or a.dtype != b.dtype:
             return False
@@ -114,7 +118,7 @@ def _weighted(values: list[torch.Tensor]) -> Any:
     return loss
 
 
-def _differences(cut: Cut, call: Any, sample: Any, dim: int, all_of_them: bool, undefined: bool) -> str:
+def _differences(cut: Cut, call: Any, sample: Any, dim: int, all_of_them: bool, name: str) -> str:
     """``exact``, ``gathered`` (exact, from whole tensors), ``refused: …`` or what differs."""
     first = next(tensors([sample.input, sample.args, sample.kwargs]))
     part = cut.part(first.shape[dim])
@@ -138,7 +142,7 @@ def _differences(cut: Cut, call: Any, sample: Any, dim: int, all_of_them: bool, 
     except Exception as error:
         return f"DIFFERENT: {type(error).__name__}: {str(error)[:200]}"
     actual = _result(out)
-    if undefined:
+    if name.partition(".")[0] in UNDEFINED:
         same = [each.shape for each in tensors(actual)] == [each.shape for each in tensors(expected)]
         return "exact" if same else "DIFFERENT: shapes"
     if not _same(actual, expected):
@@ -148,6 +152,7 @@ def _differences(cut: Cut, call: Any, sample: Any, dim: int, all_of_them: bool, 
         return "DIFFERENT: requires_grad"
     if isinstance(loss, torch.Tensor):
         (mine / cut.group.size).backward()
+        tolerance = LOOSE.get(name, 1e-4)
         for (whole, own, tagged), gradient in zip((x for x in leaves if x[0].requires_grad), gradients, strict=True):
             got = torch.zeros_like(own) if own.grad is None else own.grad
             want = torch.zeros_like(whole) if gradient is None else gradient.to_dense()
@@ -155,7 +160,7 @@ def _differences(cut: Cut, call: Any, sample: Any, dim: int, all_of_them: bool, 
                 want = want.index_select(dim, part.n_id)
             else:
                 got = cut.group.sum(got.to_dense().clone())
-            if not _same(got.detach(), want):
+            if not _same(got.detach(), want, tolerance):
                 return "DIFFERENT: gradient"
     return "gathered" if mode.gathered else "exact"
 
@@ -192,7 +197,7 @@ def compare(group: Any, item: tuple[list[str], int], report: Any) -> dict[str, d
                 if first.dim() <= dim or first.shape[dim] < 2 or name in OWN_MASKS:
                     continue
                 for way, call in _calls(op).items():
-                    result = _differences(cut, call, sample, dim, everything, op.name in UNDEFINED)
+                    result = _differences(cut, call, sample, dim, everything, name)
                     if result.startswith("DIFFERENT"):
                         report(f"{name} {way} dim {dim} {everything} {tuple(first.shape)}: {result}")
                     counts[result.partition(":")[0]] += 1

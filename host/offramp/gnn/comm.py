@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+from torch.autograd.function import once_differentiable
 
 from offramp.workers import messages
 from offramp.workers.accelerator import to_host
@@ -78,6 +79,7 @@ class _AllSum(torch.autograd.Function):
         return comm.sum(values.clone(memory_format=torch.contiguous_format))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: torch.autograd.function.FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         return ctx.comm.sum(gradient.clone(memory_format=torch.contiguous_format)), None  # type: ignore[attr-defined]
 

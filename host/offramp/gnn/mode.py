@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.overrides import TorchFunctionMode
 
+from offramp.gnn.guards import guarded
 from offramp.gnn.halo import ExchangeKey, extend
 from offramp.gnn.operators import RANDOM, REFUSED
 from offramp.gnn.row_layout import own_rows, whole_rows
@@ -36,7 +37,7 @@ from offramp.gnn.tags import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from offramp.gnn.exchanges import HaloExchange
     from offramp.gnn.halo import RankHalo
@@ -96,6 +97,8 @@ class Distribution(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.paused:
             return func(*args, **kwargs)
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            raise CannotDistributeError(f"{func.__name__} under vmap or another transform of torch.func")
         name = func.__name__
         if name == "__get__" or name == "__set__":
             name = f"{name[2:5]}.{func.__self__.__name__}"  # type: ignore[attr-defined]
@@ -115,6 +118,8 @@ class Distribution(TorchFunctionMode):
         writes = _writes(name)
         if writes and isinstance(args[0], torch.Tensor):
             check_written(name, args[0])
+        if not tagged and name in ("backward", "grad"):
+            raise CannotDistributeError(f"{name} {REFUSED[name]}")
         if not tagged:
             return func(*args, **kwargs)
         if name in REFUSED:
@@ -281,40 +286,11 @@ def active() -> Distribution | None:
     return _active[-1] if _active else None
 
 
-@contextlib.contextmanager
-def _whole_functions(mode: Distribution) -> Iterator[None]:
-    """Let functions with a backward of their own see whole tensors: the mode would not see that backward."""
-    original = torch.autograd.Function.__dict__["apply"]
-
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if mode.paused or cls.__module__.startswith("offramp."):
-            return original.__func__(cls, *args, **kwargs)
-        given = [
-            mapped(each, lambda x: x if tag_of(x) is None else mode.whole_of(x, cls.__name__).clone()) for each in args
-        ]
-        counted, mode.counted = mode.counted, {}
-        try:
-            out = original.__func__(cls, *given, **kwargs)
-        finally:
-            mode.counted = counted
-        if any(map(tag_of, tensors(out))):
-            raise CannotDistributeError(
-                f"{cls.__name__} has a backward of its own, and rows that are none of its arguments"
-            )
-        return out
-
-    torch.autograd.Function.apply = classmethod(apply)  # type: ignore[assignment, method-assign]
-    try:
-        yield
-    finally:
-        torch.autograd.Function.apply = original  # type: ignore[method-assign]
-
-
 def run(mode: Distribution, call: Callable[[], Any]) -> Any:
     """Call a model in a mode."""
     _active.append(mode)
     try:
-        with mode, _whole_functions(mode):
+        with guarded(mode), mode:
             return call()
     finally:
         _active.pop()

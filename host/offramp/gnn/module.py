@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
+from offramp.gnn.guards import SharedRandomness
 from offramp.gnn.mode import Constants, Distribution, active, run
 from offramp.gnn.parts import HOMOGENEOUS, Partition, partition
 from offramp.gnn.row_layout import RowLayout
@@ -114,6 +116,7 @@ class DistributedModule(nn.Module):
         self.gathered: dict[str, int] = {}
         self._exchange, self._seed, self._gather_bytes = exchange, seed, gather_bytes
         self._constants: tuple[Partition, Constants] = part, {}
+        self._randomness = SharedRandomness(part.comm)
         for layer in module.modules():
             if type(layer).__name__ in whole_rows:
                 _give_whole_rows(layer)
@@ -134,8 +137,14 @@ class DistributedModule(nn.Module):
         _agree(self.part, guesses)
         mode.pairs += [(e.index, e) for e in self.part.edges.values()]
         mode.counted |= {v.layout.total: Tag(VERTICES, v) for v in self.part.vertices.values() if v.layout.total > 1}
+        _tag_fields(self.part)
         try:
-            out = run(mode, lambda: self.module(*args, **kwargs))
+            with contextlib.ExitStack() as stack:
+                if torch.is_inference_mode_enabled():  # its tensors do not count changes
+                    stack.enter_context(torch.inference_mode(False))
+                    stack.enter_context(torch.no_grad())
+                stack.enter_context(self._randomness.shared(self.training))
+                out = run(mode, lambda: self.module(*args, **kwargs))
             self.gathered = dict(mode.gathered)
             return _rank_rows(mode, out)
         except (CannotDistributeError, IndexError) as error:
@@ -159,6 +168,19 @@ class DistributedModule(nn.Module):
                 place = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
             trace = trace.tb_next
         return place
+
+
+def _tag_fields(part: Partition) -> None:
+    """Tag the graph's own tensors, which a module may hold without being given them."""
+    for vertices in part.vertices.values():
+        for each in (vertices.ids, *vertices.data.values()):
+            if isinstance(each, torch.Tensor):
+                mark(each, Tag(VERTICES, vertices))
+    for edges in part.edges.values():
+        mark(edges.index, Tag(PAIRS, edges, 1))
+        for each in (edges.ids, *edges.data.values()):
+            if isinstance(each, torch.Tensor):
+                mark(each, Tag(EDGES, edges))
 
 
 def _rank_rows(mode: Distribution, out: Any, key: Any = None) -> Any:
@@ -245,6 +267,8 @@ def _pairs_tag(edges: EdgeSet, pairs: torch.Tensor) -> Tag:
     if pairs.shape[1] == edges.index.shape[1]:
         return Tag(PAIRS, edges, 1)
     comm = edges.halo.comm
+    if pairs.shape[1] == edges.layout.total:
+        raise OfframpError("an edge index of the whole graph: expected this rank's, as part.edge_index is")
     return Tag(PAIRS, edges, 1, RowLayout(comm, torch.arange(pairs.shape[1]) + (comm.rank << 32), 1 << 48))
 
 

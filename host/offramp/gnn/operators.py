@@ -39,7 +39,7 @@ _PYTHON: Final = _words(
     special_logit special_ndtr special_polygamma special_psi special_round special_sinc special_xlogy
     special_multigammaln subtract tanhshrink copy fill zero bfloat16 bool byte char cfloat chalf cdouble double float
     half int long short to type_as conj resolve_conj resolve_neg real imag contiguous cpu cuda detach alias __deepcopy__
-    get.data get.real get.imag
+    get.data get.real get.imag _threshold
     """
 )
 
@@ -104,7 +104,7 @@ RANDOM: Final = frozenset(
     randint randint_like randn randn_like random_ randperm rnn_relu rnn_tanh rrelu rrelu_ scaled_dot_product_attention
     uniform_ _standard_gamma _sample_dirichlet alpha_dropout_ dropout_ feature_dropout_ feature_alpha_dropout_
     fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices rrelu_with_noise svd_lowrank pca_lowrank
-    get_rng_state seed initial_seed
+    kaiming_uniform_ lobpcg _fractional_max_pool2d _fractional_max_pool3d
     """
     )
 )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -64,12 +65,11 @@ class RowLayout:
             return rows
         if not math.prod(rows.shape[1:]):
             return rows.new_empty((self.total, *rows.shape[1:]))
-        octets = (
-            rows.resolve_conj().reshape(len(rows), -1).clone(memory_format=torch.contiguous_format).view(torch.uint8)
-        )
+        flat = rows.resolve_conj().reshape(len(rows), math.prod(rows.shape[1:]))
+        octets = flat.clone(memory_format=torch.contiguous_format).view(torch.uint8)
         size = self.comm.size
         every = self.comm.all_to_all(octets.repeat(size, 1), [len(rows)] * size, self.counts)
-        return every.view(rows.dtype).reshape(-1, *rows.shape[1:])
+        return every.view(rows.dtype).reshape(len(every), *rows.shape[1:])
 
     def subset(self, mask: torch.Tensor, key: Any = None) -> RowLayout:
         """The rows of a mask ``(m,)``; with a key, the layout that was made for the key before."""
@@ -131,6 +131,7 @@ class _WholeRows(torch.autograd.Function):
         return layout.of_all(rows)[layout.order.to(rows.device)]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         layout, wide = ctx.layout, gradient
         if gradient.dtype in (torch.float16, torch.bfloat16):

@@ -57,9 +57,9 @@ def random_like(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: di
 
 
 @rule("arange")
-def arange(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def arange(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """The numbers of all vertices: of each row its own."""
-    ends = [each for each in (*args, *(kwargs[key] for key in ("start", "end", "step") if key in kwargs))]
+    ends = [*args, *(kwargs[key] for key in ("start", "end", "step") if key in kwargs)]
     whole = len(ends) in (1, 2) and all(type(each) is int for each in ends) and (len(ends) == 1 or ends[0] == 0)
     tag = mode.counted.get(ends[-1]) if whole else None
     if (

@@ -44,9 +44,11 @@ def getitem(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
         return _of_pairs(mode, func, x, parts, tag)
     first = parts[0] if parts else None
     by = tag_of(first)
-    if by is not None and by.role in (SOURCES, TARGETS, NUMBERS) and not any(map(tag_of, parts[1:])):
-        if all(_basic(each) for each in parts[1:]) and by.dim == 0 and (first.dim() == 1 or len(parts) == 1):
-            return _gather(mode, x, first, lambda rows, numbers: func(rows, (numbers, *parts[1:])))
+    alone = all(_basic(each) for each in parts[1:])
+    if by is not None and by.role in (SOURCES, TARGETS, NUMBERS) and alone and by.dim == 0:
+        if first.dim() > 1 and len(parts) > 1:
+            return NotImplemented
+        return _gather(mode, x, first, lambda rows, numbers: func(rows, (numbers, *parts[1:])))
     if tag is None:
         whole = len(parts) == 1 and by is not None and first.dtype not in (torch.bool, torch.uint8)
         return _looked_up(func, x, valued(mode, first)) if whole else NotImplemented
@@ -116,7 +118,7 @@ def _beside_list(parts: tuple[Any, ...], dim: int) -> int | None:
     if dim or len(parts) < 2 or not _full(parts[0]):
         return None
     others = [each for each in parts[1:] if not _basic(each)]
-    fits = len(others) == 1 and (isinstance(others[0], list) or isinstance(others[0], torch.Tensor))
+    fits = len(others) == 1 and isinstance(others[0], list | torch.Tensor)
     return (
         0
         if fits and tag_of(others[0]) is None and all(isinstance(each, slice) for each in parts if _basic(each))
@@ -148,12 +150,13 @@ def _of_pairs(mode: Distribution, func: Any, x: torch.Tensor, parts: tuple[Any, 
         return mark(func(x, first), tag)
     mask = _own_mask(mode, parts[-1], tag)
     by = tag_of(mask)
-    if len(parts) == 2 and (_full(first) or first is Ellipsis) and by is not None and mask.dtype == torch.bool:
-        if mask.dim() == 1 and by.like(tag):
-            out = mark(func(x, (first, mask)), _some(tag, mask))
-            mode.note(out, tag.of)
-            return out
-    return NotImplemented
+    if len(parts) != 2 or not (_full(first) or first is Ellipsis) or by is None or not by.like(tag):
+        return NotImplemented
+    if mask.dtype != torch.bool or mask.dim() != 1:
+        return NotImplemented
+    out = mark(func(x, (first, mask)), _some(tag, mask))
+    mode.note(out, tag.of)
+    return out
 
 
 def _gather(
@@ -261,9 +264,9 @@ def setitem(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
         return NotImplemented
     if by.role in (SOURCES, TARGETS) and (scalar or (its is not None and its.like(by) and its.dim == 0)):
         of: Any = by.of
-        if tag.role == VERTICES and tag.of is (of.source if by.role == SOURCES else of.target):
-            if by.role == TARGETS or _loops(by):
-                return func(x, first, value)
+        rows = tag.role == VERTICES and tag.of is (of.source if by.role == SOURCES else of.target)
+        if rows and (by.role == TARGETS or _loops(by)):
+            return func(x, first, value)
     return NotImplemented
 
 

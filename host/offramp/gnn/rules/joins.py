@@ -42,14 +42,12 @@ def _behind(mode: Distribution, func: Any, parts: list[Any], tags: list[Any], di
     if any(tag.role == EXTENDED for tag in tags):
         return NotImplemented
     layout = tags[0].layout.joined([tag.layout for tag in tags[1:]])
-    role = EDGES
-    if (
-        all(tag.role == tags[0].role and tag.of is tags[0].of for tag in tags) and tags[0].role in (SOURCES, TARGETS)
-    ) or (tags[0].role in (SOURCES, TARGETS) and all(_numbers_of(tag, tags[0]) for tag in tags)):
+    role, first = EDGES, tags[0]
+    if first.role in (SOURCES, TARGETS) and all(_numbers_of(tag, first) for tag in tags):
         role = tags[0].role
     else:
         parts = [valued(mode, each) for each in parts]
-    return mark(func(parts, dim), Tag(role, tags[0].of, dim, layout))
+    return mark(func(parts, dim), Tag(role, first.of, dim, layout))
 
 
 def _numbers_of(tag: Tag, first: Tag) -> bool:

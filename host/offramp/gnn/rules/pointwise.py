@@ -9,7 +9,7 @@ import torch
 
 from offramp.gnn.operators import KEEPS_NUMBERS, METADATA, POINTWISE
 from offramp.gnn.rules.table import aligned, mark_all, rule, valued
-from offramp.gnn.tags import EDGES, NUMBERED, SOURCES, TARGETS, Tag, mark, mask_name, name_mask, tag_of
+from offramp.gnn.tags import EDGES, NUMBERED, SOURCES, TARGETS, Tag, mark, mask_name, name_mask, tag_of, tensors
 
 if TYPE_CHECKING:
     from offramp.gnn.mode import Distribution
@@ -66,6 +66,31 @@ def _compared(func: Any, args: tuple[Any, ...], first: Tag) -> Any:
     if mask.dim() == 1:
         name_mask(mask, ("loops", func.__name__.strip("_"), id(first.layout), of.index._version))
     return mask
+
+
+@rule("to", "type_as")
+def converted(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Another type or device, which another tensor may have."""
+    tag = tag_of(args[0])
+    if tag is None:
+        return func(*args, **kwargs)
+    if tag.role in NUMBERED:
+        return _same_numbers(mode, func, args, kwargs, tag)
+    return mark(func(*args, **kwargs), tag)
+
+
+@rule("get.data")
+def data(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
+    """The same memory, whose changes are counted."""
+    x, tag = args[0], tag_of(args[0])
+    return func(x) if tag is None else mark(x.detach(), tag)
+
+
+@rule("new_tensor")
+def new_tensor(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
+    """Values of one's own, of a tensor's type."""
+    fits = not any(tag_of(each) is not None for each in tensors([args[1:], kwargs]))
+    return func(*args, **kwargs) if fits else NotImplemented
 
 
 @rule("where")

@@ -34,6 +34,9 @@ def matmul(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[st
         return _matrices(mode, first, second)
     if left is not None and first.dim() > 2 and left.dim < first.dim() - 1 and second.dim() <= 2 and right is None:
         return mark(first @ second, left)
+    if left is not None and right is None and first.dim() > 2 and left.dim == first.dim() - 2:
+        out = first @ second
+        return mark(out, left.moved(out.dim() - 2))
     if first.dim() > 2 and second.dim() > 2:
         local = aligned(mode, (first, second), least=3)
         if local is not None:

@@ -72,7 +72,7 @@ def view_as(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
 
 
 @rule("flatten", "ravel")
-def flatten(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def flatten(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """Dimensions that become one, but not that of the rows."""
     x, tag = args[0], tag_of(args[0])
     if tag is None or tag.role == PAIRS or not x.dim():
@@ -100,7 +100,7 @@ def unflatten(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict
 
 
 @rule("expand", "expand_copy", "broadcast_to")
-def expand(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def expand(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """More of other dimensions."""
     x, tag = args[0], tag_of(args[0])
     sizes = _sizes(args, kwargs, "size")
@@ -207,7 +207,7 @@ def squeeze(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
 def pieces(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """Pieces of another dimension."""
     x, tag, name = args[0], tag_of(args[0]), func.__name__
-    if tag is None or tag.role in NUMBERED or name in ("hsplit", "vsplit"):
+    if tag is None or tag.role in NUMBERED:
         return NotImplemented
     dim = argument(args, kwargs, 1 if name == "narrow" else 2, "dim", None if name == "narrow" else 0)
     if not isinstance(dim, int) or dim % x.dim() == tag.dim:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+from torch.autograd.function import once_differentiable
 
 from offramp.workers import messages
 from offramp.workers.accelerator import to_host
@@ -75,11 +76,12 @@ class _AllSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, values: torch.Tensor, comm: Group) -> torch.Tensor:
         ctx.comm = comm  # type: ignore[attr-defined]
-        return comm.sum(values.clone())
+        return comm.sum(values.clone(memory_format=torch.contiguous_format))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: torch.autograd.function.FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return ctx.comm.sum(gradient.clone()), None  # type: ignore[attr-defined]
+        return ctx.comm.sum(gradient.clone(memory_format=torch.contiguous_format)), None  # type: ignore[attr-defined]
 
 
 def all_sum(values: torch.Tensor, comm: Group) -> torch.Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from offramp import splitmix_tensor
-from offramp.gnn.tags import EDGES, EXTENDED, VERTICES, CannotDistributeError, mark, tag_of
+from offramp.gnn.tags import EXTENDED, VERTICES, mark, tag_of
 from offramp.splitmix import GOLDEN, mix, mix_word
 
 if TYPE_CHECKING:
@@ -24,19 +24,20 @@ def apply(mode: Distribution, x: torch.Tensor, p: float) -> torch.Tensor:
     """Zero elements with probability ``p`` and scale the others by ``1 / (1 - p)``.
 
     The mask is a function of seed, step, the dropout's place in the pass, vertex (or both ends of the edge) and column.
-    Edges of the same two ends have the same mask. Rows that are neither have that of their number.
-
-    Raises:
-        CannotDistributeError: some of the edges, whose ends are not known any more.
+    Edges of the same two ends have the same mask. Other rows have
+    that of their number in the whole tensor.
     """
+    tag = tag_of(x)
+    if tag is not None and tag.dim:
+        first = mark(x.movedim(tag.dim, 0), tag.moved(0))
+        return mark(apply(mode, first, p).movedim(0, tag.dim), tag)
     key = mix_word(mix_word(mix_word(mode.seed) + max(mode.step, 0)) + mode.draws)
     mode.draws += 1
-    columns = x[0].numel() if len(x) else 1
+    columns = x[:0].flatten(1).shape[1] if x.dim() > 1 else 1
     rows = _rows(mode, x)
     keep = _mask_on(x.device, rows, columns, p, key) if x.is_cuda else torch.from_numpy(_mask(rows, columns, p, key))
     keep = keep.view(x.shape)
     out = x * keep / (1 - p) if p < 1 else x * 0
-    tag = tag_of(x)
     return mark(out, tag) if tag else out
 
 
@@ -45,20 +46,20 @@ def _rows(mode: Distribution, x: torch.Tensor) -> npt.NDArray[np.uint64]:
     tag = tag_of(x)
     of: Any = tag.of if tag else None
     if tag is None:
-        return np.arange(len(x), dtype=np.uint64)
+        return np.arange(len(x) if x.dim() else 1, dtype=np.uint64)
     if tag.role in (VERTICES, EXTENDED):
         ids = of.ids if tag.role == VERTICES else of.all_ids
         numbers: npt.NDArray[np.uint64] = ids.cpu().numpy().astype(np.uint64)
         return numbers
-    if tag.role == EDGES:
-        for pairs, edges in reversed(mode.pairs):
-            if edges is of and pairs.shape[1] == len(x):
-                source, target = pairs.cpu()
-                ends = of.source_ids[source].numpy(), of.target.ids[target].numpy()
-                hashed: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
-                hashed ^= ends[1].astype(np.uint64)
-                return hashed
-    raise CannotDistributeError(f"dropout of {len(x)} rows of {tag.role} that are not known")
+    for pairs, edges in reversed(mode.pairs):
+        its = tag_of(pairs)
+        if edges is of and its is not None and its.like(tag):
+            source, target = pairs.cpu()
+            ends = of.source_ids[source].numpy(), of.target.ids[target].numpy()
+            hashed: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
+            hashed ^= ends[1].astype(np.uint64)
+            return hashed
+    return tag.layout.positions.numpy().astype(np.uint64)
 
 
 def _mask(rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> npt.NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,6 +87,7 @@ class _HaloRows(torch.autograd.Function):
         return exchange.fetch(x.detach(), halo, key)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         return ctx.exchange.give_back(gradient, ctx.halo, ctx.key), None, None, None
 
@@ -102,6 +104,7 @@ class _HaloSums(torch.autograd.Function):
         return halo.start_back(values)()
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         return ctx.halo.start(gradient)(), None
 

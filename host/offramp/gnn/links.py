@@ -47,7 +47,7 @@ def link_edges(
         raise OfframpError(f"pairs: vertex {int(pairs[1][foreign][0])} is not of rank {part.comm.rank}")
     halo = make_halo(part.comm, first.ids, first.owner.numpy().astype(np.int64, copy=False), pairs[0].numpy())
     key = source, "links", target
-    return edge_set(key, first, second, pairs, torch.arange(pairs.shape[1]), {}, halo).index
+    return edge_set(key, first, second, pairs, torch.arange(pairs.shape[1]) + (part.comm.rank << 32), {}, halo).index
 
 
 def ends(x: torch.Tensor, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

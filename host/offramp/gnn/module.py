@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,37 +11,26 @@ import torch
 from torch import nn
 
 from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
+from offramp.gnn.guards import SharedRandomness
 from offramp.gnn.mode import Constants, Distribution, active, run
 from offramp.gnn.parts import HOMOGENEOUS, Partition, partition
+from offramp.gnn.row_layout import RowLayout
 from offramp.gnn.rules import RULES
-from offramp.gnn.tags import EDGES, EXTENDED, PAIRS, VERTICES, CannotDistributeError, Tag, mark, tag_of, tensors
+from offramp.gnn.tags import EDGES, EXTENDED, PAIRS, VERTICES, CannotDistributeError, Tag, mapped, mark, tag_of, tensors
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     import torch.distributed as dist
 
     from offramp.gnn.exchanges import HaloExchange
+    from offramp.gnn.parts import EdgeSet
     from offramp.gnn.switched import HaloSwitch
 
 WHOLE_ROWS: Final = ("HGTConv",)
 """Layers that number vertices of several types together: they get own rows and halo, and their own rows are kept."""
-
-REFUSED: Final = {
-    "GPSConv": "attends from all vertices to all vertices",
-    "TopKPooling": "ranks all vertices",
-    "SAGPooling": "ranks all vertices",
-    "ASAPooling": "ranks all vertices",
-    "EdgePooling": "ranks all edges",
-    "MemPooling": "attends to all vertices",
-    "HypergraphConv": "sums at hyperedges, which no rank owns",
-    "DynamicEdgeConv": "makes edges of all vertices",
-    "XConv": "makes edges of all vertices",
-    "GravNetConv": "makes edges of all vertices",
-}
-"""Layers of PyG that need more than the neighbours of a rank's vertices, by class, with the reason."""
 
 
 def distribute(
@@ -54,6 +44,7 @@ def distribute(
     propagator: HaloSwitch | None = None,
     seed: int = 0,
     whole_rows: Collection[str] = (),
+    gather_bytes: int = 1 << 30,
 ) -> DistributedModule:
     """``module`` on this rank's part of ``graph``; every rank calls this with its own copy of the module.
 
@@ -70,6 +61,7 @@ def distribute(
         propagator: a switch through which halo rows go; None: from rank to rank.
         seed: seed of dropout and of the codec's rounding.
         whole_rows: classes of layers that get own rows and halo in one, as plain functions of the module's own.
+        gather_bytes: largest tensor of all ranks' rows that a function may need, such as a sort over all vertices.
 
     Raises:
         OfframpError: a layer that cannot be distributed, by its name, an unknown choice, or a switch that does not
@@ -86,19 +78,14 @@ def distribute(
             raise SettingsError("propagator", f"a switch goes with codec {PLAIN} and schedule sequential only")
         propagator.expect(part.comm)
         exchange = propagator
-    return DistributedModule(module, part, exchange, seed, (*WHOLE_ROWS, *whole_rows))
+    return DistributedModule(module, part, exchange, seed, (*WHOLE_ROWS, *whole_rows), gather_bytes)
 
 
 def _check(module: nn.Module) -> None:
     for name, layer in module.named_modules():
-        kind = type(layer).__name__
-        reason = REFUSED.get(kind)
-        if getattr(layer, "flow", None) == "target_to_source":
-            reason = "sends from targets to sources; give it the edges the other way round"
-        elif isinstance(layer, torch.jit.ScriptModule):
-            reason = "is compiled; distribute it before"
-        if reason is not None:
-            raise CannotDistributeError(f"{name or 'module'} ({kind}): {reason}")
+        if isinstance(layer, torch.jit.ScriptModule):
+            kind = type(layer).__name__
+            raise CannotDistributeError(f"{name or 'module'} ({kind}): is compiled; distribute it before")
 
 
 class DistributedModule(nn.Module):
@@ -110,17 +97,26 @@ class DistributedModule(nn.Module):
         module: the module that was given.
         part: the graph; another one may be put in its place between calls.
         step: number of the training step: each forward pass in training counts one.
+        gathered: bytes of all ranks' rows that functions needed in the last pass, by the function's name.
     """
 
     def __init__(
-        self, module: nn.Module, part: Partition, exchange: HaloExchange, seed: int, whole_rows: Collection[str]
+        self,
+        module: nn.Module,
+        part: Partition,
+        exchange: HaloExchange,
+        seed: int,
+        whole_rows: Collection[str],
+        gather_bytes: int = 1 << 30,
     ) -> None:
         super().__init__()
         self.module = module
         self.part = part
         self.step = 0
-        self._exchange, self._seed = exchange, seed
+        self.gathered: dict[str, int] = {}
+        self._exchange, self._seed, self._gather_bytes = exchange, seed, gather_bytes
         self._constants: tuple[Partition, Constants] = part, {}
+        self._randomness = SharedRandomness(part.comm)
         for layer in module.modules():
             if type(layer).__name__ in whole_rows:
                 _give_whole_rows(layer)
@@ -134,18 +130,25 @@ class DistributedModule(nn.Module):
         if self._constants[0] is not self.part:
             self._constants = self.part, {}
         step = self.step if self.training else -1
-        mode = Distribution(self.part, self._exchange, self._seed, step, RULES, self._constants[1])
+        mode = Distribution(self.part, self._exchange, self._seed, step, RULES, self._constants[1], self._gather_bytes)
         self.step += self.training
-        for value in args:
-            _tag_input(self.part, "", value)
-        for name, value in kwargs.items():
-            _tag_input(self.part, name, value)
+        guesses = [guess for value in args for guess in _tag_input(self.part, "", value)]
+        guesses += [guess for name, value in kwargs.items() for guess in _tag_input(self.part, name, value)]
+        _agree(self.part, guesses)
         mode.pairs += [(e.index, e) for e in self.part.edges.values()]
+        mode.counted |= {v.layout.total: Tag(VERTICES, v) for v in self.part.vertices.values() if v.layout.total > 1}
+        _tag_fields(self.part)
         try:
-            out = run(mode, lambda: self.module(*args, **kwargs))
+            with contextlib.ExitStack() as stack:
+                if torch.is_inference_mode_enabled():  # its tensors do not count changes
+                    stack.enter_context(torch.inference_mode(False))
+                    stack.enter_context(torch.no_grad())
+                stack.enter_context(self._randomness.shared(self.training))
+                out = run(mode, lambda: self.module(*args, **kwargs))
+            self.gathered = dict(mode.gathered)
+            return _rank_rows(mode, out)
         except (CannotDistributeError, IndexError) as error:
             raise OfframpError(f"{self._where(error)}: {error}") from error
-        return out
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own, under its own names."""
@@ -167,24 +170,70 @@ class DistributedModule(nn.Module):
         return place
 
 
-def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> None:
-    """Tag the rows of an argument of a model by its kind, its name and its shape."""
+def _tag_fields(part: Partition) -> None:
+    """Tag the graph's own tensors, which a module may hold without being given them."""
+    for vertices in part.vertices.values():
+        for each in (vertices.ids, *vertices.data.values()):
+            if isinstance(each, torch.Tensor):
+                mark(each, Tag(VERTICES, vertices))
+    for edges in part.edges.values():
+        mark(edges.index, Tag(PAIRS, edges, 1))
+        for each in (edges.ids, *edges.data.values()):
+            if isinstance(each, torch.Tensor):
+                mark(each, Tag(EDGES, edges))
+
+
+def _rank_rows(mode: Distribution, out: Any, key: Any = None) -> Any:
+    """This rank's rows of outputs that all ranks have whole, with one row for each vertex."""
+    if isinstance(out, dict):
+        return type(out)({name: _rank_rows(mode, each, name) for name, each in out.items()})
+    if isinstance(out, tuple) and hasattr(out, "_fields"):
+        return type(out)(*(_rank_rows(mode, each, key) for each in out))
+    if isinstance(out, list | tuple) and type(out) in (list, tuple):
+        return type(out)(_rank_rows(mode, each, key) for each in out)
+    if not isinstance(out, torch.Tensor) or tag_of(out) is not None or not out.dim() or out.is_sparse:
+        return out
+    vertices = mode.part.vertices
+    sets = [vertices[key]] if isinstance(key, str) and key in vertices else list(vertices.values())
+    fits = [each for each in sets if each.layout.total == len(out) > 1]
+    return mode.own_of(out, Tag(VERTICES, fits[0]), 0) if len(fits) == 1 else out
+
+
+def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> Iterator[int]:
+    """Tag the rows of an argument of a model by its kind, its name and its shape; yields what was guessed."""
     if isinstance(value, dict):
         for each, inner in value.items():
-            _tag_input(part, name, inner, each)
+            yield from _tag_input(part, name, inner, each)
     elif isinstance(value, torch.Tensor):
-        tag = _known(part, value) or _guess(part, name, value, key)
+        tag = _known(part, value)
+        if tag is None:
+            tag = _guess(part, name, value, key)
+            yield 0 if tag is None else 1 + (VERTICES, EDGES, PAIRS).index(tag.role)
         if tag is not None:
             mark(value, tag)
     elif isinstance(value, list | tuple):
         for inner in value:
-            _tag_input(part, name, inner, key)
+            yield from _tag_input(part, name, inner, key)
+
+
+def _agree(part: Partition, guesses: list[int]) -> None:
+    """Raises: OfframpError: ranks take an argument for rows of different kinds."""
+    if not guesses or part.comm.size == 1:
+        return
+    mine = torch.tensor([*guesses, *(-each for each in guesses)], dtype=torch.float64)
+    most = part.comm.max(mine)
+    different = (most[: len(guesses)] != -most[len(guesses) :]).nonzero().flatten().tolist()
+    if different:
+        raise OfframpError(
+            f"argument {different[0] + 1} of those that are not the partition's: has as many rows as this rank has "
+            f"vertices or edges on some ranks only; take it from the partition, or name it edge_…"
+        )
 
 
 def _known(part: Partition, value: torch.Tensor) -> Tag | None:
     for edges in part.edges.values():
         if value is edges.index:
-            return Tag(PAIRS, edges)
+            return Tag(PAIRS, edges, 1)
         if any(value is each for each in edges.data.values()):
             return Tag(EDGES, edges)
     for vertices in part.vertices.values():
@@ -200,17 +249,27 @@ def _known(part: Partition, value: torch.Tensor) -> Tag | None:
 def _guess(part: Partition, name: str, value: torch.Tensor, key: Any) -> Tag | None:
     pairs = not value.is_floating_point() and value.dim() == 2 and len(value) == 2
     if isinstance(key, tuple) and key in part.edges:
-        return Tag(PAIRS if pairs else EDGES, part.edges[key])
+        return _pairs_tag(part.edges[key], value) if pairs else Tag(EDGES, part.edges[key])
     if isinstance(key, str) and key in part.vertices:
         return Tag(VERTICES, part.vertices[key])
     if not part.homogeneous or not value.dim():
         return None
     edges = part.edges["", "edge_index", ""]
     if pairs and value.dtype == torch.int64:
-        return Tag(PAIRS, edges)
+        return _pairs_tag(edges, value)
     if len(value) == edges.index.shape[1] and (name.startswith("edge_") or len(value) != edges.target.owned):
         return Tag(EDGES, edges)
     return Tag(VERTICES, part.vertices[HOMOGENEOUS]) if len(value) == part.vertices[HOMOGENEOUS].owned else None
+
+
+def _pairs_tag(edges: EdgeSet, pairs: torch.Tensor) -> Tag:
+    """The tag of an edge index: of all edges, or of others between the same vertices, ordered by rank."""
+    if pairs.shape[1] == edges.index.shape[1]:
+        return Tag(PAIRS, edges, 1)
+    comm = edges.halo.comm
+    if pairs.shape[1] == edges.layout.total:
+        raise OfframpError("an edge index of the whole graph: expected this rank's, as part.edge_index is")
+    return Tag(PAIRS, edges, 1, RowLayout(comm, torch.arange(pairs.shape[1]) + (comm.rank << 32), 1 << 48))
 
 
 def _give_whole_rows(layer: nn.Module) -> None:
@@ -222,7 +281,7 @@ def _give_whole_rows(layer: nn.Module) -> None:
         mode = active()
         if mode is None or mode.paused:
             return forward(*args, **kwargs)
-        args, kwargs = _mapped(args, extended_rows), _mapped(kwargs, extended_rows)
+        args, kwargs = mapped(args, extended_rows), mapped(kwargs, extended_rows)
         sets = {
             id(tag.of): tag.of for each in tensors([args, kwargs]) if (tag := tag_of(each)) and tag.role == EXTENDED
         }
@@ -243,16 +302,6 @@ def extended_rows(x: torch.Tensor) -> torch.Tensor:
         return x
     vertices: Any = tag.of
     return mark(mode.extended(x, vertices.halo), Tag(EXTENDED, vertices))
-
-
-def _mapped(value: Any, change: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _mapped(each, change) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)([_mapped(each, change) for each in value])
-    return value
 
 
 def _own_rows(part: Partition, out: Any, sets: list[Any]) -> Any:

@@ -17,6 +17,7 @@ import torch
 
 from offramp.gnn.comm import Alone, Comm, open_comm
 from offramp.gnn.halo import RankHalo
+from offramp.gnn.row_layout import RowLayout, VertexLayout
 from offramp.gnn.tags import PAIRS, Tag, mark
 from offramp.gnn.whole import EdgeType, WholeGraph, read_whole
 from offramp.graph.csr import distinct
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import torch.distributed as dist
 
 HOMOGENEOUS: Final = ""
+_EDGES_BOUND: Final = 1 << 40
+"""More edges than a graph has."""
 
 
 @dataclass(eq=False)
@@ -56,6 +59,11 @@ class VertexSet:
         numbers = np.full(len(self.owner), -1, np.int32)
         numbers[self.ids.numpy()] = np.arange(self.owned, dtype=np.int32)
         return numbers
+
+    @cached_property
+    def layout(self) -> VertexLayout:
+        """The own vertices among those of all ranks."""
+        return VertexLayout(self.halo.comm, self.ids, self.owner)
 
     @property
     def owned(self) -> int:
@@ -90,9 +98,14 @@ class EdgeSet:
     data: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        mark(self.index, Tag(PAIRS, self))
+        mark(self.index, Tag(PAIRS, self, 1))
 
-    @property
+    @cached_property
+    def layout(self) -> RowLayout:
+        """The own edges among those of all ranks."""
+        return RowLayout(self.halo.comm, self.ids, _EDGES_BOUND)
+
+    @cached_property
     def source_ids(self) -> torch.Tensor:
         """``(n + h,)`` vertices of the whole graph behind the numbers of sources."""
         return torch.cat([self.source.ids, self.halo.ids])
@@ -160,7 +173,7 @@ class Partition:
         for each in self._sets():
             each.data = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in each.data.items()}
         for edges in self.edges.values():
-            edges.index = mark(edges.index.to(device), Tag(PAIRS, edges))
+            edges.index = mark(edges.index.to(device), Tag(PAIRS, edges, 1))
         return self
 
 

@@ -20,17 +20,17 @@ def total(mode: Distribution, values: torch.Tensor) -> torch.Tensor:
     return all_sum(values, mode.comm)
 
 
-def rows_of_all(mode: Distribution, x: torch.Tensor, dim: int = 0) -> torch.Tensor:
-    """Rows that all ranks have of a tensor, a scalar of its type."""
-    return mode.comm.sum(torch.tensor(float(x.shape[dim]), dtype=torch.float64, device=x.device)).to(x)
-
-
 def extreme(mode: Distribution, name: str, x: torch.Tensor) -> torch.Tensor:
     """The largest or the least value of all ranks, without a gradient."""
-    sign = 1 if name == "max" else -1
-    mine = (sign * x).amax() if x.numel() else x.new_tensor(-math.inf)
-    largest: torch.Tensor = sign * mode.comm.max(mine)
-    return largest
+    values = x.long() if x.dtype == torch.bool else x
+    least: Any = -math.inf if x.is_floating_point() else torch.iinfo(values.dtype).min
+    mine = values.amax() if name == "max" and x.numel() else values.amin() if x.numel() else None
+    if name == "min" and mine is not None:
+        mine = -mine if x.is_floating_point() else ~mine
+    largest = mode.comm.max(values.new_tensor(least) if mine is None else mine)
+    if name == "min":
+        largest = -largest if x.is_floating_point() else ~largest
+    return largest.to(x.dtype)
 
 
 def reduce(
@@ -44,7 +44,7 @@ def reduce(
     tag = tag_of(x)
     assert tag is not None
     each = math.prod(x.shape[d] for d in dims if d % x.dim() != tag.dim)
-    count = rows_of_all(mode, x, tag.dim) * each
+    count = tag.layout.total * each
     mean = total(mode, x.sum(dims, keepdim=True)) / count
     if name == "mean":
         return mean if keep else mean.sum(dims)
@@ -67,7 +67,9 @@ def batch_norm(
     """``torch.nn.functional.batch_norm`` in training, over the rows of all ranks."""
     shape = [1, -1] + [1] * (input.dim() - 2)
     dims = [0, *range(2, input.dim())]
-    count = rows_of_all(mode, input) * math.prod(input.shape[2:])
+    tag = tag_of(input)
+    assert tag is not None
+    count = tag.layout.total * math.prod(input.shape[2:])
     mean = total(mode, input.sum(dims)) / count
     centred = input - mean.view(shape)
     variance = total(mode, centred.square().sum(dims)) / count
@@ -80,6 +82,4 @@ def batch_norm(
         out = out * weight.view(shape)
     if bias is not None:
         out = out + bias.view(shape)
-    tag = tag_of(input)
-    assert tag is not None
     return mark(out, tag)

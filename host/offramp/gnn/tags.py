@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tags that tell what a tensor's rows stand for while a model runs: vertices, edges, or indices of either."""
+"""Tags that tell what a tensor's rows stand for while a model runs: vertices, edges, or indices of either.
+
+A tensor without a tag is the same on all ranks.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,25 @@ from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.gnn.parts import EdgeSet, VertexSet
+    from offramp.gnn.row_layout import RowLayout
 
 VERTICES: Final = "vertices"
 """One row for each own vertex."""
 EXTENDED: Final = "vertices with their halo"
 EDGES: Final = "edges"
-"""One row for each edge, or for some of them."""
+"""One row for each edge, or for some rows of other kinds, by the tag's layout."""
 PAIRS: Final = "edge index"
 SOURCES: Final = "sources"
 """Numbers of the sources of edges: beyond the own vertices they are rows of the halo."""
 TARGETS: Final = "targets"
+NUMBERS: Final = "vertex numbers"
+"""One row for each own vertex: its own number."""
+
+NUMBERED: Final = frozenset({PAIRS, SOURCES, TARGETS, NUMBERS})
+"""Roles of tensors whose values are numbers of this rank, which mean nothing to others."""
 
 _ATTRIBUTE: Final = "_offramp_rows"
+_MASK: Final = "_offramp_mask"
 
 
 class CannotDistributeError(OfframpError):
@@ -31,15 +41,35 @@ class CannotDistributeError(OfframpError):
 
 
 class Tag(NamedTuple):
-    """The role of a tensor's rows, the set of vertices or edges that they belong to, and the rows' dimension."""
+    """The role of a tensor's rows, the set of vertices or edges that they belong to, and the rows' dimension.
+
+    ``rows`` is the layout where they are not all of the set.
+    """
 
     role: str
     of: VertexSet | EdgeSet
     dim: int = 0
+    rows: RowLayout | None = None
+
+    @property
+    def layout(self) -> RowLayout:
+        """Which rows of the whole tensor they are."""
+        return self.of.layout if self.rows is None else self.rows
 
     def moved(self, dim: int) -> Tag:
         """The tag after the rows have moved to another dimension."""
-        return self._replace(dim=dim)
+        return Tag(self.role, self.of, dim, self.rows)
+
+    def like(self, other: Tag) -> bool:
+        """Whether both have the same rows."""
+        return self.of is other.of and self.rows is other.rows and (self.role == EXTENDED) == (other.role == EXTENDED)
+
+    @property
+    def valued(self) -> Tag:
+        """The tag of values beside numbers: one for each vertex or edge."""
+        if self.role not in NUMBERED:
+            return self
+        return Tag(VERTICES if self.role == NUMBERS else EDGES, self.of, self.dim, self.rows)
 
 
 def mark(tensor: torch.Tensor, tag: Tag) -> torch.Tensor:
@@ -57,8 +87,19 @@ def unmark(tensor: torch.Tensor) -> torch.Tensor:
 
 def tag_of(value: Any) -> Tag | None:
     """The tag of a value; None if it is no tensor or has no tag."""
-    tag: Tag | None = getattr(value, _ATTRIBUTE, None) if isinstance(value, torch.Tensor) else None
+    tag: Tag | None = value.__dict__.get(_ATTRIBUTE) if isinstance(value, torch.Tensor) else None
     return tag
+
+
+def name_mask(mask: torch.Tensor, name: Any) -> torch.Tensor:
+    """Name a mask by what it is computed from, where it depends on the graph only: its rows are known the next time."""
+    setattr(mask, _MASK, name)
+    return mask
+
+
+def mask_name(mask: torch.Tensor) -> Any:
+    """The name of :func:`name_mask`, or None."""
+    return mask.__dict__.get(_MASK)
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -70,3 +111,19 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors(each)
     elif isinstance(value, dict):
         yield from tensors(list(value.values()))
+
+
+def mapped(value: Any, change: Any) -> Any:
+    """``value`` with ``change`` of each tensor in it."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: mapped(each, change) for key, each in value.items()}
+    if isinstance(value, torch.Size):
+        return value
+    if isinstance(value, list | tuple):
+        items = [mapped(each, change) for each in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, slice):
+        return slice(*(mapped(each, change) for each in (value.start, value.stop, value.step)))
+    return value

@@ -291,6 +291,7 @@ class _Simulation:
 
     def _start(self, waiting: _Waiting) -> bool:
         job = self._jobs[waiting.number]
+        self._gpus.job = job
         ranks = self._place(self._gpus, job.gpus, self._random)
         try:
             load = job_load(self._fabric, job, ranks)

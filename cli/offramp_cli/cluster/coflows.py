@@ -30,6 +30,9 @@ class CoflowStudy:
         ),
     ] = "sebf,fifo"
     rate: Annotated[int, Field("Rate of every port", unit=BITS_PER_SECOND, above=0)] = 10**9
+    no_backfill: Annotated[
+        bool, Field("Leave idle what whole coflows leave of ports; Varys gives it to single flows")
+    ] = False
 
 
 @command(CoflowStudy, Result, example="simulate coflows FB2010-1Hr-150-0.txt --order sebf,scf,fifo")
@@ -49,7 +52,7 @@ def coflows(study: CoflowStudy, outputs: Result) -> None:
     with Progress(console=console, transient=True) as bar:
         for name in names:
             done = partial(_advance, bar, bar.add_task(name, total=1.0))
-            results[name] = completion_s(listed, name, study.rate, done)
+            results[name] = completion_s(listed, name, study.rate, done, backfill=not study.no_backfill)
     first = results[names[0]]
     table = show.table(
         "order", "mean completion", "median", "p95", f"mean to {names[0]}", title=f"{len(listed)} coflows"
@@ -66,7 +69,10 @@ def coflows(study: CoflowStudy, outputs: Result) -> None:
         times = [f"{row[key]:,.2f} s" for key in ("mean_s", "median_s", "p95_s")]
         table.add_row(name, *times, f"{row['ratio']:.2f}")
     show.print_table(console, table)
-    outputs.write("offramp.simulate.coflows/1", {"coflows": len(listed), "rate_bps": study.rate, "orders": rows})
+    outputs.write(
+        "offramp.simulate.coflows/1",
+        {"coflows": len(listed), "rate_bps": study.rate, "backfill": not study.no_backfill, "orders": rows},
+    )
 
 
 def _advance(bar: Progress, task: TaskID, share: float) -> None:

@@ -16,16 +16,8 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Plotted, write_file
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from offramp.fabric import Fabric
     from offramp_sim.cluster import ClusterJob
-
-
-def _placements() -> list[str]:
-    from offramp_sim.cluster import PLACEMENTS
-
-    return PLACEMENTS.names()
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,13 @@ class ClusterStudy:
     routing: Annotated[
         str, Field("How its switches choose among equal paths", choices=("destination", "ecmp", "spray", "adaptive"))
     ] = "ecmp"
-    placement: Annotated[str, Field("Which GPUs a job gets", choices=_placements, group="Jobs")] = "packed"
+    placement: Annotated[
+        str,
+        Field(
+            "Which GPUs a job gets, separated by commas: dgtp, packed, quiet, rack, random, spread",
+            group="Jobs",
+        ),
+    ] = "packed"
     order: Annotated[
         str,
         Field("Priorities in the network, separated by commas: cassini, crux, fair, fifo, hermod, sebf, sincronia"),
@@ -66,6 +64,9 @@ class ClusterStudy:
     restart: Annotated[float, Field("Seconds until such a job goes on", least=0)] = 60.0
     most: Annotated[int | None, Field("Only the first jobs of a log", least=1)] = None
     seed: Annotated[int, Field("Seed of profiles for logs, and of placements that draw", least=0)] = 0
+    seeds: Annotated[int, Field("Placements that draw are simulated with so many seeds", least=1, group="Sweep")] = 1
+    processes: Annotated[int, Field("Simulations at the same time", least=1)] = 1
+    dask: Annotated[str | None, Field("Address of a Dask scheduler that simulates instead")] = None
 
 
 @dataclass(frozen=True)
@@ -85,35 +86,30 @@ class ClusterOutput(Plotted):
 )
 def cluster(study: ClusterStudy, outputs: ClusterOutput) -> None:
     """Simulate many jobs on one fabric: arrivals, placement, priorities among jobs, failed links."""
-    from rich.progress import Progress
-
-    from offramp_sim.cluster import ORDERS, ClusterOptions, simulate_cluster
+    from offramp_cli.stages import stages
+    from offramp_sim.cluster import ORDERS, PLACEMENTS, ClusterOptions
     from offramp_sim.cluster.results import job_rows, summary, timeline
     from offramp_sim.cluster.simulate import CASSINI
+    from offramp_sim.cluster.sweep import cluster_cases, run_cases
 
-    names = [name.strip() for name in study.order.split(",") if name.strip()]
-    for name in names or [""]:
-        expect_choice("order", name, sorted([*ORDERS.names(), CASSINI]))
+    orders = _names("order", study.order, [*ORDERS.names(), CASSINI])
+    placements = _names("placement", study.placement, PLACEMENTS.names())
     fabric, jobs = _fabric(study), _jobs(study)
-    console = show.console()
-    runs = {}
-    with Progress(console=console, transient=True) as bar:
-        for name in names:
-            task = bar.add_task(name, total=1.0)
-            options = ClusterOptions(
-                placement=study.placement,
-                order=name,
-                backfill=study.backfill,
-                sample=study.sample,
-                checkpoint=study.checkpoint,
-                restart_s=study.restart,
-                seed=study.seed,
-            )
-            runs[name] = simulate_cluster(fabric, jobs, options, partial(_advance, bar, task))
+    options = ClusterOptions(
+        backfill=study.backfill,
+        sample=study.sample,
+        checkpoint=study.checkpoint,
+        restart_s=study.restart,
+        seed=study.seed,
+    )
+    pictures = outputs.plot is not None or outputs.timeline is not None
+    cases = cluster_cases(fabric, jobs, options, placements, orders, study.seeds, pictures=pictures)
+    with stages(show.console(errors=True)):
+        runs = run_cases(cases, processes=study.processes, dask=study.dask)
     results = {name: summary(run) for name, run in runs.items()}
     _show(study, fabric, len(jobs), results)
     if outputs.timeline is not None:
-        write_file("timeline", outputs.timeline, json.dumps(timeline(runs[names[0]])) + "\n")
+        write_file("timeline", outputs.timeline, json.dumps(timeline(runs[cases[0].name])) + "\n")
     if outputs.plot is not None:
         from offramp_sim.cluster.picture import draw
 
@@ -123,8 +119,11 @@ def cluster(study: ClusterStudy, outputs: ClusterOutput) -> None:
     outputs.write("offramp.simulate.cluster/1", {"settings": settings, "orders": rows})
 
 
-def _advance(bar: Progress, task: TaskID, share: float) -> None:
-    bar.update(task, completed=share)
+def _names(field: str, text: str, known: list[str]) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names or [""]:
+        expect_choice(field, name, sorted(known))
+    return names
 
 
 def _fabric(study: ClusterStudy) -> Fabric:
@@ -148,8 +147,8 @@ def _jobs(study: ClusterStudy) -> list[ClusterJob]:
 def _show(study: ClusterStudy, fabric: Fabric, jobs: int, results: dict[str, dict[str, Any]]) -> None:
     from offramp.report.units import duration
 
-    headings = ("order", "mean completion", "p95", "mean wait", "slowdown", "worst", "GPUs used")
-    title = f"{show.count(jobs, 'job')} on {fabric.ranks} GPUs of {fabric.cluster.name}, {study.placement}"
+    headings = ("", "completion", "p95", "wait", "slowdown", "worst", "GPUs")
+    title = f"{show.count(jobs, 'job')} on {fabric.ranks} GPUs of {fabric.cluster.name}: {study.placement}, means"
     table = show.table(*headings, title=title)
     for name, row in results.items():
         table.add_row(

@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from offramp.fabric import Fabric
 from offramp_base.errors import OfframpError
-from offramp_sim.cluster.component import Component, JobProgress, alone, alone_s, first_progress
+from offramp_sim.cluster.component import Component
 from offramp_sim.cluster.job import ClusterJob
 from offramp_sim.cluster.orders import ORDERS, SharingJob
 from offramp_sim.cluster.placements import PLACEMENTS, FreeGpus
+from offramp_sim.cluster.progress import JobProgress, alone, alone_s, first_progress
 from offramp_sim.cluster.traffic import JobLoad, job_load
 
 Ints = npt.NDArray[np.int64]
@@ -290,6 +291,7 @@ class _Simulation:
 
     def _start(self, waiting: _Waiting) -> bool:
         job = self._jobs[waiting.number]
+        self._gpus.job = job
         ranks = self._place(self._gpus, job.gpus, self._random)
         try:
             load = job_load(self._fabric, job, ranks)
@@ -378,14 +380,15 @@ class _Simulation:
     def _regroup(self, members: Sequence[_RunningJob]) -> None:
         """Divide jobs into those that hinder each other, and forecast their ends."""
         left = dict.fromkeys(each.number for each in members)
-        capacity = self._fabric.capacity
+        over = self._gpus.use > self._fabric.capacity * _FULL
         while left:
             number = next(iter(left))
             del left[number]
             group, look = [self._running[number]], [self._running[number]]
             while look:
                 used = look.pop().contender.load.resource
-                tight = used[self._gpus.use[used] > capacity[used] * _FULL]
+                tight = used[over[used]]
+                over[tight] = False
                 for resource in tight.tolist():
                     for other in self._users[resource]:
                         if other in left:

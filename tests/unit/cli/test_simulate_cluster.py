@@ -41,6 +41,26 @@ def test_orders_side_by_side(tmp_path: Path) -> None:
     assert max(map(len, result.output.splitlines())) <= 80
 
 
+def test_a_sweep_gives_the_same_in_processes(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yaml").write_text(JOBS)
+    words = ("--on", "leaf-spine:2x1x2", "--gpus", 1, "--rate", "10gbit", "--placement", "spread,random", "--seeds", 2)
+    rows = []
+    for processes in (1, 2):
+        path = tmp_path / f"{processes}.json"
+        result = run("cluster", tmp_path / "jobs.yaml", *words, "--processes", processes, "--json", path)
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.output.splitlines())) <= 80
+        rows.append(json.loads(path.read_text())["orders"])
+    assert rows[0] == rows[1]
+    names = [
+        f"{placement} {order} seed {k}"
+        for placement in ("spread", "random")
+        for order in ("fair", "crux")
+        for k in (0, 1)
+    ]
+    assert list(rows[0]) == names
+
+
 def test_a_cluster_file_and_a_log(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(
         'hosts: [{name: "h[1-2]", gpus: 8}]\nswitches: [{name: s1, target: plain}]\n'
@@ -62,7 +82,7 @@ def test_a_cluster_file_and_a_log(tmp_path: Path) -> None:
         (("--on", "torus:3"), "torus:3"),
         (("--on", "leaf-spine:2x0x2"), "expected one of star:HOSTS"),
         (("--order", "lottery"), "expected one of cassini, crux"),
-        (("--placement", "anywhere"), "expected one of packed"),
+        (("--placement", "anywhere"), "expected one of dgtp, packed"),
         (("--on", "star:1", "--gpus", "1"), "job a1: 2 GPUs: star-1 has 1"),
     ],
 )

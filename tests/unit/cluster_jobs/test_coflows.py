@@ -29,9 +29,18 @@ def test_orders_by_hand() -> None:
 
 def test_what_the_first_leaves_goes_to_the_next() -> None:
     coflows = parse_coflows("4 2\na 0 2 0 1 1 2:100\nb 0 1 0 1 3:100\n")
-    a, b = completion_s(coflows, "fifo").tolist()
+    a, b = completion_s(coflows, "fifo", backfill=False).tolist()
     assert a == pytest.approx(0.8)
     assert b == pytest.approx(0.8 + 0.4)  # half of port 0's rate, then all of it
+
+
+def test_backfilling_sends_flows_whose_coflow_as_a_whole_must_wait() -> None:
+    """Of b, one flow waits for port 0; the other, from port 1, goes on beside a."""
+    coflows = parse_coflows("4 2\na 0 1 0 1 2:100\nb 0 2 0 1 1 3:100\n")
+    a, b = completion_s(coflows, "fifo", backfill=False).tolist()
+    assert (a, b) == (pytest.approx(0.8), pytest.approx(1.6))
+    a, b = completion_s(coflows, "fifo").tolist()
+    assert (a, b) == (pytest.approx(0.8), pytest.approx(1.2))  # port 1's half of b is there after 0.4 s
 
 
 def synthetic(seed: int, count: int = 60, ports: int = 12) -> str:
@@ -46,13 +55,14 @@ def synthetic(seed: int, count: int = 60, ports: int = 12) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.parametrize("backfill", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_every_coflow_takes_its_bottleneck_at_least_and_sebf_beats_fifo(seed: int) -> None:
+def test_every_coflow_takes_its_bottleneck_at_least_and_sebf_beats_fifo(seed: int, backfill: bool) -> None:
     coflows = parse_coflows(synthetic(seed))
     alone = np.array([float(each.bytes.max()) * 8 / 1e9 for each in coflows])
     means = {}
     for order in ORDERS:
-        seconds = completion_s(coflows, order)
+        seconds = completion_s(coflows, order, backfill=backfill)
         assert (seconds >= alone * (1 - 1e-9)).all()
         ends = [each.arrival_s + s for each, s in zip(coflows, seconds, strict=True)]
         total = sum(each.bytes for each in coflows)
@@ -86,9 +96,19 @@ def by_the_flow_level(coflows: list[PortCoflow], rate_bps: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_backfilling_shortens_the_mean(seed: int) -> None:
+    coflows = parse_coflows(synthetic(seed))
+    for order in ORDERS:
+        means = [completion_s(coflows, order, backfill=backfill).mean() for backfill in (False, True)]
+        assert means[1] < means[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_first_come_first_served_is_what_the_flow_level_makes_of_it(seed: int) -> None:
     coflows = parse_coflows(synthetic(seed))
-    assert completion_s(coflows, "fifo").tolist() == pytest.approx(by_the_flow_level(coflows, 1e9).tolist(), rel=1e-6)
+    assert completion_s(coflows, "fifo", backfill=False).tolist() == pytest.approx(
+        by_the_flow_level(coflows, 1e9).tolist(), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ import pytest
 from offramp.cluster.model import Cluster, LinkFailure
 from offramp.fabric import Fabric, fabric_of, make_cluster
 from offramp_base.errors import OfframpError
-from offramp_sim.cluster import ClusterJob, ClusterOptions, ClusterRun, simulate_cluster
+from offramp_sim.cluster import PLACEMENTS, ClusterJob, ClusterOptions, ClusterRun, simulate_cluster
 from offramp_sim.cluster.job import parse_jobs
+from offramp_sim.cluster.placements import FreeGpus
+from offramp_sim.cluster.placements.dgtp import task_graph
 from offramp_sim.cluster.results import job_rows, link_use, summary, timeline
 from offramp_sim.cluster.traffic import JobLoad, job_load
 
@@ -220,10 +222,34 @@ def test_a_job_that_is_cut_off_goes_back_to_its_checkpoint() -> None:
 def test_hosts_that_are_cut_off_get_no_jobs() -> None:
     down = failing(LinkFailure(("h0", "leaf0")))
     job = ClusterJob(name="a", gpus=2, iterations=10, compute_s=0.1, all_reduce=1)
-    for placement in ("packed", "rack", "spread", "quiet", "random"):
+    for placement in PLACEMENTS.names():
         (only,) = simulate_cluster(fabric_of(down), [job], ClusterOptions(placement=placement)).outcomes
         assert only.start_s == 0
         assert 0 not in only.ranks
+
+
+def test_dgtp_leaves_alone_hosts_whose_links_others_use() -> None:
+    """Of four half-free hosts, two have a NIC that is busy all the time."""
+    fabric = fabric_of(make_cluster("star:4", rate_bps=10**10, gpus=2))
+    gpus = FreeGpus(fabric)
+    gpus.job = ClusterJob(name="a", gpus=2, compute_s=0.01, all_reduce=10**8)
+    for host in range(4):
+        gpus.take(np.array([host]), 1)
+    for host in (0, 2):
+        nic = fabric.nics.up[host]
+        gpus.use[[nic, nic ^ 1]] = fabric.capacity[nic]
+    ranks = PLACEMENTS.get("dgtp")(gpus, 2, np.random.default_rng(0))
+    assert fabric.rank_host[ranks].tolist() == [1, 3]
+    assert not gpus.free[ranks].any()
+
+
+@pytest.mark.parametrize(("count", "edges"), [(1, 0), (2, 2), (9, 72), (40, 40 * 16)])
+def test_tasks_of_dgtp_send_what_the_job_sends(count: int, edges: int) -> None:
+    job = ClusterJob(name="a", gpus=count, compute_s=0.01, all_reduce=10**8, all_to_all=10**7)
+    graph = task_graph(job, count)
+    assert len(graph.edges) == edges
+    sent = sum(edge.volume.mean for edge in graph.edges if edge.volume is not None) if edges else 0
+    assert sent == pytest.approx(2 * (count - 1) * 10**8 + (count * 10**7 if count > 1 else 0))
 
 
 def test_a_job_that_is_cut_off_for_ever_is_one_line() -> None:

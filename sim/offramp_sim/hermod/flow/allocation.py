@@ -107,6 +107,8 @@ def _apply(ctx: FlowRunState, level: int) -> None:
         rate = ctx.rate[flow]
         if rate != was:
             left = ctx.left[flow] - was * (now - ctx.since[flow])
+            if ctx.punctual == 1 and was == 0.0 and ctx.since[flow] > now - ctx.slack:
+                left = left + rate * (ctx.since[flow] - now)  # it starts when its delay ends, not with this event
             ctx.left[flow] = left
             ctx.since[flow] = now
             if rate > 0.0:

@@ -11,8 +11,8 @@ from offramp_sim.hermod.flow.links import join, leave
 
 
 @native
-def start_flow(ctx: FlowRunState, number: int, task: int) -> None:
-    """Add a flow to the active ones, behind those of its class."""
+def start_flow(ctx: FlowRunState, number: int, task: int, time: float) -> None:
+    """Add a flow that starts at ``time`` to the active ones, behind those of its class."""
     if ctx.spare_count > 0:
         ctx.spare_count -= 1
         flow = ctx.spare[ctx.spare_count]
@@ -29,7 +29,7 @@ def start_flow(ctx: FlowRunState, number: int, task: int) -> None:
     elif ctx.fifo == 2:
         ctx.host[flow] = ctx.events
     ctx.left[flow] = 1.0
-    ctx.since[flow] = ctx.clock
+    ctx.since[flow] = time
     ctx.rate[flow] = 0.0
     ctx.place[flow] = NOBODY
     ctx.witness[flow] = NOBODY
@@ -57,7 +57,7 @@ def delay_over(ctx: FlowRunState, task: int, now: float) -> None:
     if first == last:
         finish(ctx, task, now)
     for number in range(first, last):
-        start_flow(ctx, number, task)
+        start_flow(ctx, number, task, now)
 
 
 @native
@@ -73,7 +73,10 @@ def take_arrived(ctx: FlowRunState, now: float) -> None:
         task = ctx.task[ctx.gone[i]]
         ctx.open_flows[task] -= 1
         if ctx.open_flows[task] == 0:
-            finish(ctx, task, now)
+            time = now
+            if ctx.punctual == 1:
+                time = ctx.due[ctx.gone[i]]
+            finish(ctx, task, time)
 
 
 @native
@@ -106,7 +109,10 @@ def run(ctx: FlowRunState, most_events: int) -> int:
         ctx.clock = now
         take_arrived(ctx, now)
         while ctx.heap_count > 0 and ctx.heap_time[0] <= now + ctx.slack:
-            delay_over(ctx, pop(ctx), now)
+            time = now
+            if ctx.punctual == 1:
+                time = ctx.heap_time[0]
+            delay_over(ctx, pop(ctx), time)
         allocate(ctx)
         free_slots(ctx)
     return 1

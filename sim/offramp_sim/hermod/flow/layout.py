@@ -99,4 +99,5 @@ class FlowRunState(Record):
     done: int
     clock: float
     slack: float  # seconds within which ends count as one event
+    punctual: int  # 1: ends of one event keep their own times, and share no more than the allocation of rates
     until: float  # nothing after this time happens

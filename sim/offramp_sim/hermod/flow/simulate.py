@@ -94,8 +94,13 @@ def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(end.max(initial=0.0, where=of == iteration)) for iteration in range(dag.iterations))
 
 
-def memory(loaded: Loaded | PlainLoad, order: Order, slack_s: float) -> RecordArrays[FlowRunState]:
-    """The engine's context for a run, and the arrays that it points to; pages that are never written take no memory."""
+def memory(
+    loaded: Loaded | PlainLoad, order: Order, slack_s: float, *, punctual: bool = False
+) -> RecordArrays[FlowRunState]:
+    """The engine's context for a run, and the arrays that it points to; pages that are never written take no memory.
+
+    With ``punctual``, starts and ends within ``slack_s`` share an allocation of rates and keep their own times.
+    """
     run = FlowRunState
     tasks, flows = len(loaded.delay), len(loaded.load)
     resources, ports = len(loaded.capacity), loaded.ports
@@ -141,6 +146,7 @@ def memory(loaded: Loaded | PlainLoad, order: Order, slack_s: float) -> RecordAr
     records = RecordArrays(FlowRunState)
     context = records.fields
     context.tasks, context.ports, context.slack, context.until = tasks, ports, slack_s, math.inf
+    context.punctual = punctual
     context.fifo, context.ordered = order.fifo, order.host is not None
     for place, array in arrays.items():
         records.give(place, array)

@@ -7,8 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from offramp_base.numerals import whole_number
 from offramp_base.p4rt.tls import Tls
@@ -18,10 +17,8 @@ from offramp_base.settings.field import Field
 from offramp_base.settings.units import MEBIBYTES
 from offramp_base.transport.links import AUTO, TRANSPORTS
 from offramp_p4.ports.dpdk.devices import is_device
+from offramp_p4.program_source import PreprocessorSettings
 from offramp_p4.tm.config import MAX_PORT, TmConfig
-
-if TYPE_CHECKING:
-    from offramp_p4.ir import Program
 
 PEER = "peer:"
 """Prefix of a port's path: a link to the Unix socket of another switch's port."""
@@ -60,45 +57,6 @@ def parse_packet(text: str) -> tuple[int, bytes]:
     if number is None or not colon or number >= _PACKET_PORTS:
         raise ValueError("expected PORT:HEX such as 1:0011223344")
     return number, data
-
-
-def parse_macro(text: str) -> tuple[str, str]:
-    """``NAME`` or ``NAME=VALUE``.
-
-    Raises:
-        ValueError: something else.
-    """
-    name, equals, value = text.partition("=")
-    if not name.isidentifier():
-        raise ValueError("expected NAME or NAME=VALUE")
-    return name, value if equals else "1"
-
-
-@dataclass(frozen=True)
-class PreprocessorSettings:
-    """Options of the preprocessor of a P4 program."""
-
-    include: Annotated[tuple[str, ...], Field("Folder for #include; repeatable", short="-I")] = ()
-    defines: Annotated[
-        Mapping[str, str], Field("Macro, NAME or NAME=VALUE; repeatable", key="define", short="-D", item=parse_macro)
-    ] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgramSource(PreprocessorSettings):
-    """A P4 program."""
-
-    program: Annotated[str, Field("P4-16 source, or bmv2's JSON", position=True)]
-
-    def load(self) -> Program:
-        """The program in its intermediate representation.
-
-        Raises:
-            OfframpError: it cannot be read, or is refused.
-        """
-        from offramp_p4.programs import load_program
-
-        return load_program(self.program, [Path(folder) for folder in self.include], self.defines)
 
 
 @dataclass(frozen=True, kw_only=True)

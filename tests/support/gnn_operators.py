@@ -20,11 +20,11 @@ from typing import Any
 import torch
 
 from offramp import gnn
+from offramp.gnn.exchanges import PlainExchange
 from offramp.gnn.mode import Distribution, run
+from offramp.gnn.row_layout import whole_rows
 from offramp.gnn.rules import RULES
 from offramp.gnn.tags import VERTICES, CannotDistributeError, Tag, mapped, mark, tag_of, tensors
-from offramp.gnn.exchanges import PlainExchange
-from offramp.gnn.row_layout import whole_rows
 
 UNDEFINED = frozenset({"empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "empty_permuted"})
 """Operators whose results have no values."""

@@ -130,7 +130,7 @@ def test_judgements_as_a_table_and_a_picture(rows: list[CaseResult]) -> None:
     assert "## docs/index.md\n" in text
     assert "| invented/figure1: ahead | 1.2x | at least 1; link 10 | 1.5, 1.6, 1.7 |" in text
     assert "turns at scale 1, seed 0, link 40; 1 more |" in text
-    assert "| 10, 2 failed | holds; not at scale 1, seed 0, link 40; " in text
+    assert "| 10, 2 failed | holds; not in 2 others |" in text
     drawn = panel(judged)
     assert drawn is not None
     assert drawn.spans["invented/figure1: ahead"] == pytest.approx((1.5 / 1.2, 1.6 / 1.2, 1.7 / 1.2))

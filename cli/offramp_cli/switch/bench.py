@@ -19,7 +19,7 @@ from offramp_cli.switch.bench_rows import BenchRows
 if TYPE_CHECKING:
     from offramp_p4.bench.rates import MeasuredRate
     from offramp_p4.bench.workload import SwitchWorkload
-    from offramp_p4.settings import PreprocessorSettings
+    from offramp_p4.program_source import PreprocessorSettings
 
 ENGINES = ("native", "python")
 METHOD = (
@@ -45,7 +45,10 @@ class SwitchBenchSettings:
 
 
 @command(
-    SwitchBenchSettings, "offramp_p4.settings:PreprocessorSettings", Result, example="switch bench --seconds 1 --json -"
+    SwitchBenchSettings,
+    "offramp_p4.program_source:PreprocessorSettings",
+    Result,
+    example="switch bench --seconds 1 --json -",
 )
 def bench(settings: SwitchBenchSettings, macros: PreprocessorSettings, result: Result) -> None:
     """Measure packets and passes per second of both engines, and of bmv2 in the same run.

@@ -12,7 +12,7 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import ProgramSource
+    from offramp_p4.program_source import ProgramSource
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CompileOutput:
     ] = None
 
 
-@command("offramp_p4.settings:ProgramSource", CompileOutput, example="switch compile program.p4 -o program.json")
+@command("offramp_p4.program_source:ProgramSource", CompileOutput, example="switch compile program.p4 -o program.json")
 def compile(source: ProgramSource, files: CompileOutput) -> None:  # noqa: A001
     """Compile a v1model, PSA or PNA program for bmv2, or describe any program's tables.
 

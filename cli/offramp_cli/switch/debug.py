@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from offramp_base import Field, SettingsError
 from offramp_cli.command import command
-from offramp_p4.settings import PreprocessorSettings, parse_packet
+from offramp_p4.program_source import PreprocessorSettings
+from offramp_p4.settings import parse_packet
 from offramp_p4.tm.config import MAX_PORT
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from offramp_base.extras import needs
 from offramp_cli.command import command
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import PreprocessorSettings
+    from offramp_p4.program_source import PreprocessorSettings
 
 
-@command("offramp_p4.settings:PreprocessorSettings", example="switch language-server -I include")
+@command("offramp_p4.program_source:PreprocessorSettings", example="switch language-server -I include")
 def language_server(preprocessor: PreprocessorSettings) -> None:
     """Serve the Language Server Protocol for P4 on standard input and output; editors start this."""
     try:

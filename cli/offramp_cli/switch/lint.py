@@ -14,7 +14,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import ProgramSource
+    from offramp_p4.program_source import ProgramSource
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Strictness:
     strict: Annotated[bool, Field("Exit with code 1 if there is a warning")] = False
 
 
-@command("offramp_p4.settings:ProgramSource", Strictness, Result, example="switch lint program.p4 --strict")
+@command("offramp_p4.program_source:ProgramSource", Strictness, Result, example="switch lint program.p4 --strict")
 def lint(source: ProgramSource, strictness: Strictness, result: Result) -> None:
     """Warn about what is unused, unreachable, uninitialised, invalid, or impossible in hardware."""
     from offramp_p4.lint import lint as find

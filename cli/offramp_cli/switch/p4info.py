@@ -14,7 +14,7 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, write_file
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import ProgramSource
+    from offramp_p4.program_source import ProgramSource
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class P4InfoOutput:
     as_json: Annotated[bool, Field("The same as --format json", key="json", hidden=True)] = False
 
 
-@command("offramp_p4.settings:ProgramSource", P4InfoOutput, example="switch p4info program.p4 --out p4info.txtpb")
+@command("offramp_p4.program_source:ProgramSource", P4InfoOutput, example="switch p4info program.p4 --out p4info.txtpb")
 def p4info(source: ProgramSource, form: P4InfoOutput) -> None:
     """Print the P4Info of a program, as p4c's --p4runtime-files writes it."""
     from offramp_p4.runtime.p4info import generate

@@ -13,11 +13,11 @@ from offramp_cli.command import command
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from offramp_p4.settings import ProgramSource
+    from offramp_p4.program_source import ProgramSource
     from offramp_p4.tna.resources import ResourceReport
 
 
-@command("offramp_p4.settings:ProgramSource", Result, example="switch resources program_tna.p4 --json -")
+@command("offramp_p4.program_source:ProgramSource", Result, example="switch resources program_tna.p4 --json -")
 def resources(source: ProgramSource, result: Result) -> None:
     """Estimate stages, memories, ALUs and PHV of a TNA program; exit code 1 if it cannot fit."""
     from offramp_p4.tna.resources import estimate

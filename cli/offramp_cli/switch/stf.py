@@ -19,7 +19,7 @@ from offramp_p4.settings import ENGINES
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from offramp_p4.settings import ProgramSource
+    from offramp_p4.program_source import ProgramSource
     from offramp_p4.stf import Mismatch, StfResult
 
 
@@ -32,7 +32,7 @@ class StfSettings:
     seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 
-@command("offramp_p4.settings:ProgramSource", StfSettings, Result, example="switch stf program.p4 test.stf")
+@command("offramp_p4.program_source:ProgramSource", StfSettings, Result, example="switch stf program.p4 test.stf")
 def stf(source: ProgramSource, settings: StfSettings, result: Result) -> None:
     """Run an STF test; if a packet is not as expected, show the differing bytes and exit with code 1."""
     from offramp_p4 import run_stf

@@ -18,7 +18,7 @@ from offramp_p4.settings import parse_packet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from offramp_p4.settings import ProgramSource
+    from offramp_p4.program_source import ProgramSource
     from offramp_p4.trace import PacketTrace
 
 
@@ -46,7 +46,10 @@ class TraceSettings:
 
 
 @command(
-    "offramp_p4.settings:ProgramSource", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233"
+    "offramp_p4.program_source:ProgramSource",
+    TraceSettings,
+    Result,
+    example="switch trace program.p4 --packet 1:00112233",
 )
 def trace(source: ProgramSource, settings: TraceSettings, result: Result) -> None:
     """Run packets and show a tree for each: parser states, tables, actions, registers, copies, drops.

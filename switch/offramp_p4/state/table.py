@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.source import Unsupported
-from offramp_p4.state.batch import EntryBatch
 from offramp_p4.state.lookup import KINDS, Finder, Lookup, make_finder
 from offramp_p4.state.match import (
     ANY,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from offramp_p4.state.arrays import MeterCell
+    from offramp_p4.state.batch import EntryBatch
 
 DEFAULT_SIZE: Final = 1024  # what p4c gives a table without the property ``size``
 

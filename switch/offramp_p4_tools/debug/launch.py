@@ -13,7 +13,8 @@ from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
 from offramp_base.wire import pcap
 from offramp_p4.frontend import load
-from offramp_p4.settings import parse_macro, parse_packet
+from offramp_p4.program_source import parse_macro
+from offramp_p4.settings import parse_packet
 from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import StfError, parse
 from offramp_p4.switch import Switch

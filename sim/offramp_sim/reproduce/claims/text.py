@@ -17,9 +17,8 @@ _HEAD: Final = """\
 
 A claim is a sentence of a document that rests on a number of a reproduction
 ([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies within the claimed bounds in every
-setting of the referee: all sizes, seeds and options. After "not at", a verdict names settings for which nothing is
-claimed, and in which the number lies outside the bounds. `offramp reproduce all --claims` writes this page; `offramp
-reproduce NAME` says of each number whether it is measured or simulated.
+setting of the referee: all sizes, seeds and options. "Not in" counts settings for which nothing is claimed, and in
+which the number lies outside the bounds. `offramp reproduce all --claims` writes this page.
 """
 
 
@@ -50,7 +49,7 @@ def _judged_row(each: Judgement) -> list[str]:
     if each.turns:
         verdict += f" at {_first(each.turns)}"
     if each.elsewhere:
-        verdict += f"; not at {settings_of(each)}"
+        verdict += f"; not in {len(each.elsewhere)} others"
     settings = f"{each.settings}, {each.failed} failed" if each.failed else str(each.settings)
     return _row(each.claim.name, each.published, claimed(each.claim), spread, settings, verdict)
 

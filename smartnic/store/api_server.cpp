@@ -39,9 +39,9 @@ offramp_server* offramp_server_open(const offramp_server_settings* given, char* 
     settings.cut = all.cut != 0;
     settings.spin_us = all.spin_us;
     try {
-        auto made = std::make_unique<offramp_server>(settings);
+        auto server = std::make_unique<offramp_server>(settings);
         std::string reason;
-        if (made->open(reason)) return made.release();
+        if (server->open(reason)) return server.release();
         tell(error, reason);
     } catch (const std::exception& fault) {
         tell(error, fault.what());

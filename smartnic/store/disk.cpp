@@ -25,18 +25,18 @@ constexpr std::uint64_t least_due = std::uint64_t{64} << 20;
 
 // Generations of a kind of file in a folder, rising.
 std::vector<std::uint32_t> generations(const std::string& folder, const char* kind) {
-    std::vector<std::uint32_t> found;
+    std::vector<std::uint32_t> numbers;
     DIR* opened = ::opendir(folder.c_str());
-    if (opened == nullptr) return found;
+    if (opened == nullptr) return numbers;
     const std::string pattern = std::string(kind) + "-%8u%n";
     while (const dirent* each = ::readdir(opened)) {
         unsigned number = 0;
         int length = 0;
-        if (std::sscanf(each->d_name, pattern.c_str(), &number, &length) == 1 && each->d_name[length] == '\0') found.push_back(number);
+        if (std::sscanf(each->d_name, pattern.c_str(), &number, &length) == 1 && each->d_name[length] == '\0') numbers.push_back(number);
     }
     ::closedir(opened);
-    std::sort(found.begin(), found.end());
-    return found;
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
 }
 
 // A file as memory, for reading.

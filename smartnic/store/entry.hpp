@@ -28,12 +28,12 @@ struct Entry {
     // Creates an entry with room for a value of `room` bytes or more.
     static Entry* make(std::uint64_t hash, std::string_view key, std::size_t room) {
         const std::size_t need = sizeof(Entry) + key.size() + room;
-        auto* made = static_cast<Entry*>(std::malloc(need));
-        if (made == nullptr) throw std::bad_alloc();
-        const std::size_t more = ::malloc_usable_size(made) - need;
-        *made = {hash, 0, 0, 0, static_cast<std::uint32_t>(key.size()), 0, static_cast<std::uint32_t>(room + more)};
-        std::memcpy(made->bytes(), key.data(), key.size());
-        return made;
+        auto* entry = static_cast<Entry*>(std::malloc(need));
+        if (entry == nullptr) throw std::bad_alloc();
+        const std::size_t more = ::malloc_usable_size(entry) - need;
+        *entry = {hash, 0, 0, 0, static_cast<std::uint32_t>(key.size()), 0, static_cast<std::uint32_t>(room + more)};
+        std::memcpy(entry->bytes(), key.data(), key.size());
+        return entry;
     }
     static void free(Entry* entry) { std::free(entry); }
 

@@ -38,10 +38,10 @@ inline void append_number(std::string& to, T number) {
 }
 
 [[nodiscard]] inline std::string lower(std::string_view text) {
-    std::string made(text);
-    for (char& each : made)
+    std::string lowered(text);
+    for (char& each : lowered)
         if (each >= 'A' && each <= 'Z') each = static_cast<char>(each + 32);
-    return made;
+    return lowered;
 }
 
 [[nodiscard]] inline bool same_word(std::string_view text, std::string_view upper) {

@@ -21,28 +21,28 @@ void put(char* at, T value) {
 
 #if !defined(__SSE4_2__)
 constexpr auto table = [] {
-    std::array<std::uint32_t, 256> made{};
+    std::array<std::uint32_t, 256> remainders{};
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
         std::uint32_t value = byte;
         for (int bit = 0; bit < 8; ++bit) value = (value & 1) ? value >> 1 ^ 0x82F63B78u : value >> 1;
-        made[byte] = value;
+        remainders[byte] = value;
     }
-    return made;
+    return remainders;
 }();
 #endif
 
 std::uint32_t crc32c(std::string_view text) {
-    std::uint32_t found = ~0u;
+    std::uint32_t checksum = ~0u;
     const char* at = text.data();
     std::size_t left = text.size();
 #if defined(__SSE4_2__)
     for (; left >= 8; at += 8, left -= 8)
-        found = static_cast<std::uint32_t>(__builtin_ia32_crc32di(found, get<std::uint64_t>(at)));
-    for (; left > 0; ++at, --left) found = __builtin_ia32_crc32qi(found, static_cast<unsigned char>(*at));
+        checksum = static_cast<std::uint32_t>(__builtin_ia32_crc32di(checksum, get<std::uint64_t>(at)));
+    for (; left > 0; ++at, --left) checksum = __builtin_ia32_crc32qi(checksum, static_cast<unsigned char>(*at));
 #else
-    for (; left > 0; ++at, --left) found = table[(found ^ static_cast<unsigned char>(*at)) & 0xFF] ^ found >> 8;
+    for (; left > 0; ++at, --left) checksum = table[(checksum ^ static_cast<unsigned char>(*at)) & 0xFF] ^ checksum >> 8;
 #endif
-    return ~found;
+    return ~checksum;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <array>
 #include <cerrno>
 
+#include "free.hpp"
 #include "memcached/session.hpp"
 #include "resp/commands.hpp"
 #include "resp/session.hpp"
@@ -326,9 +327,9 @@ void Server::note(Connection& connection) {
 
 void Server::account(Connection& connection) {
     const std::size_t bytes = connection.in.size() + connection.out.size() + connection.session->footprint();
+    if (bytes + kept_bytes < connection.footprint) freed_bytes_ += connection.footprint - bytes;
     store_.buffers += bytes - connection.footprint;
     connection.footprint = bytes;
-    most_buffers_ = std::max(most_buffers_, store_.buffers);
 }
 
 // An eighth of the memory at most, and no more than the data leave; but the longest command always fits.
@@ -348,8 +349,8 @@ void Server::evict() {
         if (worst == nullptr || worst->footprint == 0) return;
         ++service_.totals.evicted;
         worst->gone = true;
-        std::string().swap(worst->in);
-        std::string().swap(worst->out);
+        free_memory(worst->in);
+        free_memory(worst->out);
         worst->session->release();
         account(*worst);
         queue(*worst);
@@ -452,6 +453,7 @@ void Server::close(Connection& connection) {
     std::erase(held_, &connection);
     std::erase(answered_, &connection);
     store_.buffers -= connection.footprint;
+    freed_bytes_ += connection.footprint;
     connections_.erase(connection.socket.get());
     service_.totals.open = connections_.size();
 }
@@ -474,9 +476,9 @@ void Server::rare() {
 
 // Buffers of clients that lie among values stay with the process when they are freed, unless it looks for them.
 void Server::give_back_memory() {
-    if (most_buffers_ < store_.buffers + trimmed_bytes || store_.now_ms() < next_trim_ms_) return;
+    if (freed_bytes_ < trimmed_bytes || store_.now_ms() < next_trim_ms_) return;
     ::malloc_trim(0);
-    most_buffers_ = store_.buffers;
+    freed_bytes_ = 0;
     next_trim_ms_ = store_.now_ms() + trim_ms;
 }
 

@@ -108,7 +108,7 @@ class Server {
     std::vector<Arrival> arrivals_;
     std::atomic<bool> stop_ = false;
     std::int64_t next_rare_ms_ = 0, next_save_ms_ = 0, next_trim_ms_ = 0;
-    std::size_t most_buffers_ = 0;  // that clients have held since memory was given back
+    std::size_t freed_bytes_ = 0;  // that clients held, since memory was given back
     bool busy_ = false;
 };
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import struct
 from typing import Any
 
 from fuzzing import mutate
@@ -17,6 +18,14 @@ from store_lab import encoded
 NAME = "the store's protocols"
 LIMIT_S = 20.0
 MEMORY_MIB = 4096
+
+
+def _binary(opcode: int, key: bytes = b"", extras: bytes = b"", value: bytes = b"") -> bytes:
+    """A request of memcached's binary protocol."""
+    body = extras + key + value
+    return struct.pack(">BBHBBHIIQ", 0x80, opcode, len(key), len(extras), 0, 0, len(body), 7, 0) + body
+
+
 EXAMPLES = (
     encoded("SET", "a", "1")
     + encoded("INCR", "a")
@@ -34,6 +43,13 @@ EXAMPLES = (
     b'set a "b\\x41 c"\r\nget a\r\nPING\r\n',
     b"set a 1 0 3\r\nabc\r\nget a b\r\ncas a 0 0 1 5\r\nx\r\nincr a 5\r\ntouch a 9\r\ngat 5 a\r\nstats\r\nquit\r\n",
     b"ms a 2 F1 T0 MA N5\r\nhi\r\nmg a v f s t c k Oab\r\nma a N0 J5 D2 v\r\nmd a q C5\r\nmg YQ== b\r\nme a\r\nmn\r\n",
+    _binary(1, b"a", bytes(8), b"5")
+    + _binary(5, b"a", bytes(7) + b"\1" + bytes(12))
+    + _binary(0x0D, b"a")
+    + _binary(0x19, b"a", b"", b"x")
+    + _binary(0x1D, b"a", bytes(4))
+    + _binary(0x10)
+    + _binary(0x0A),
 )
 _state: dict[str, Any] = {}
 

@@ -162,16 +162,16 @@ offramp_client* offramp_connect(const char* address, const offramp_client_settin
     try {
         std::string reason, token;
         const char* file = settings.token_file != nullptr ? settings.token_file : std::getenv("OFFRAMP_TOKEN_FILE");
-        auto made = std::make_unique<offramp_client>();
-        made->address = address;
+        auto client = std::make_unique<offramp_client>();
+        client->address = address;
         if (settings.password == nullptr && file != nullptr && !read_token(file, token, reason)) return tell(error, reason), nullptr;
-        made->socket = dial(address, timeout_ms, reason);
-        if (reason.empty() && settings.password == nullptr) greet(made->socket.get(), token, reason);
+        client->socket = dial(address, timeout_ms, reason);
+        if (reason.empty() && settings.password == nullptr) greet(client->socket.get(), token, reason);
         if (reason.empty()) {
-            ::fcntl(made->socket.get(), F_SETFL, ::fcntl(made->socket.get(), F_GETFL) | O_NONBLOCK);
-            if (settings.password == nullptr || show_password(*made, settings.password, reason)) return made.release();
+            ::fcntl(client->socket.get(), F_SETFL, ::fcntl(client->socket.get(), F_GETFL) | O_NONBLOCK);
+            if (settings.password == nullptr || show_password(*client, settings.password, reason)) return client.release();
         }
-        tell(error, made->address + ": " + reason);
+        tell(error, client->address + ": " + reason);
     } catch (const std::exception& fault) {
         tell(error, fault.what());
     }
@@ -179,12 +179,12 @@ offramp_client* offramp_connect(const char* address, const offramp_client_settin
 }
 
 offramp_client* offramp_client_of(int socket, const char* name) {
-    auto* made = new (std::nothrow) offramp_client;
-    if (made == nullptr) return nullptr;
-    made->socket = offramp::Descriptor(socket);
-    made->address = name;
+    auto* client = new (std::nothrow) offramp_client;
+    if (client == nullptr) return nullptr;
+    client->socket = offramp::Descriptor(socket);
+    client->address = name;
     ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
-    return made;
+    return client;
 }
 
 int offramp_submit(offramp_client* client, const offramp_request* requests, size_t count, char* error) {
@@ -214,10 +214,10 @@ int64_t offramp_poll(offramp_client* client, offramp_answer* answers, size_t roo
     std::int64_t taken = 0;
     bool looked = false;
     while (static_cast<std::size_t>(taken) < room) {
-        const int found = client->take(answers[taken], error);
-        if (found < 0) return taken > 0 ? taken : -1;
-        taken += found;
-        if (found == 1) continue;
+        const int taken_now = client->take(answers[taken], error);
+        if (taken_now < 0) return taken > 0 ? taken : -1;
+        taken += taken_now;
+        if (taken_now == 1) continue;
         // Answers that were taken point into the buffer, which receiving moves.
         if (looked || taken > 0) break;
         looked = true;

@@ -81,15 +81,15 @@ Descriptor dial(const std::string& address, int timeout_ms, std::string& error) 
     if (colon == std::string::npos || colon == 0) return error = "expected HOST:PORT, [IPV6]:PORT or unix:PATH", Descriptor();
     std::string host = address.substr(0, colon);
     if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-    addrinfo hints{}, *found = nullptr;
+    addrinfo hints{}, *resolved = nullptr;
     hints.ai_socktype = SOCK_STREAM;
-    if (const int fault = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found); fault != 0)
+    if (const int fault = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &resolved); fault != 0)
         return error = ::gai_strerror(fault), Descriptor();
-    Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Descriptor socket(::socket(resolved->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     limit(socket.get(), timeout_ms);
-    const bool done = ::connect(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
+    const bool done = ::connect(socket.get(), resolved->ai_addr, resolved->ai_addrlen) == 0;
     if (!done) error = errno == EINPROGRESS ? "no answer in time" : std::strerror(errno);
-    ::freeaddrinfo(found);
+    ::freeaddrinfo(resolved);
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return done ? std::move(socket) : Descriptor();

@@ -11,14 +11,14 @@ namespace {
 constexpr std::size_t block = 64;
 
 constexpr std::array<std::uint32_t, 64> primes = [] {
-    std::array<std::uint32_t, 64> found{};
+    std::array<std::uint32_t, 64> values{};
     std::size_t count = 0;
-    for (std::uint32_t number = 2; count < found.size(); ++number) {
+    for (std::uint32_t number = 2; count < values.size(); ++number) {
         bool prime = true;
-        for (std::size_t i = 0; i < count && prime; ++i) prime = number % found[i] != 0;
-        if (prime) found[count++] = number;
+        for (std::size_t i = 0; i < count && prime; ++i) prime = number % values[i] != 0;
+        if (prime) values[count++] = number;
     }
-    return found;
+    return values;
 }();
 
 // The first 32 bits behind the point of the n-th root of a number, n being 2 or 3: by bisection in integers.
@@ -36,9 +36,9 @@ constexpr std::uint32_t root_bits(std::uint32_t number, int n) {
 }
 
 constexpr std::array<std::uint32_t, 64> constants = [] {
-    std::array<std::uint32_t, 64> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = root_bits(primes[i], 3);
-    return made;
+    std::array<std::uint32_t, 64> values{};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = root_bits(primes[i], 3);
+    return values;
 }();
 
 using State = std::array<std::uint32_t, 8>;

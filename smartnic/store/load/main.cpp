@@ -190,9 +190,9 @@ class Load {
 
 template <typename T>
 T number(const char* text, const char* what, T least) {
-    T found{};
-    if (!parse_number(std::string_view(text), found) || found < least) fail(std::string(what) + " " + text + ": expected a number");
-    return found;
+    T number{};
+    if (!parse_number(std::string_view(text), number) || number < least) fail(std::string(what) + " " + text + ": expected a number");
+    return number;
 }
 
 }  // namespace

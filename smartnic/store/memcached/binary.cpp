@@ -217,9 +217,10 @@ void MemcachedSession::binary_count(const BinaryRequest& request, std::string& o
     std::uint64_t number = get_big<std::uint64_t>(request.extras, 8);
     const auto time = get_big<std::uint32_t>(request.extras, 16);
     Entry* entry = store.find(request.key);
-    if (entry == nullptr && (time == never_create || request.version != 0)) return refuse(out, request, BinaryStatus::not_found);
-    if (entry != nullptr && request.version != 0 && entry->version != request.version) return refuse(out, request, BinaryStatus::exists);
+    if (entry == nullptr && time == never_create) return refuse(out, request, BinaryStatus::not_found);
     if (entry != nullptr) {
+        const bool other = request.version != 0 && entry->version != request.version;
+        if (other && entry->value_length != 0) return refuse(out, request, BinaryStatus::exists);
         if (!parse_counter(entry->value(), number)) return refuse(out, request, BinaryStatus::not_a_number);
         number = request.opcode == Opcode::increment ? number + delta : number - std::min(number, delta);
     }

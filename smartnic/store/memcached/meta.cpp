@@ -172,7 +172,7 @@ void MemcachedSession::meta_count(std::string& out) {
         out.append("NF");
         return append_flags(out, words_, 2, store, nullptr, flags);
     }
-    if (entry != nullptr && flags.compares && entry->version != flags.compare) {
+    if (entry != nullptr && flags.compares && entry->version != flags.compare && entry->value_length != 0) {
         out.append("EX");
         return append_flags(out, words_, 2, store, nullptr, flags);
     }

@@ -80,7 +80,7 @@ std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
     }
     searched_ = 0;
     std::string_view line = in.substr(0, end - (end > 0 && in[end - 1] == '\r'));
-    if (words_.capacity() > kept_words) words_ = {};
+    if (words_.capacity() > kept_words) free_memory(words_);
     words_.clear();
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) words_.push_back(word);
     if (words_.empty()) return out.append("ERROR\r\n"), end + 1;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "free.hpp"
 #include "memcached/binary.hpp"
 #include "service.hpp"
 
@@ -22,7 +23,7 @@ class MemcachedSession : public Session {
 
     std::size_t consume(std::string_view in, std::string& out) override;
     [[nodiscard]] std::string describe() const override { return binary_ ? "memcached, binary" : "memcached"; }
-    void release() override { words_ = {}, scratch_ = {}, key_ = {}; }
+    void release() override { free_memory(words_), free_memory(scratch_), free_memory(key_); }
     [[nodiscard]] std::size_t footprint() const override {
         return words_.capacity() * sizeof(std::string_view) + scratch_.capacity() + key_.capacity();
     }

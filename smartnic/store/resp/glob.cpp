@@ -8,7 +8,7 @@ namespace {
 
 // Whether the set that begins behind `at` has the letter; `at` goes behind it.
 bool in_set(std::string_view pattern, std::size_t& at, unsigned char letter) {
-    bool found = false;
+    bool matched = false;
     const bool inverse = at < pattern.size() && pattern[at] == '^';
     at += inverse;
     for (; at < pattern.size() && pattern[at] != ']'; ++at) {
@@ -19,10 +19,10 @@ bool in_set(std::string_view pattern, std::size_t& at, unsigned char letter) {
             at += 2;
         }
         if (least > most) std::swap(least, most);
-        found |= least <= letter && letter <= most;
+        matched |= least <= letter && letter <= most;
     }
     at += at < pattern.size();
-    return found != inverse;
+    return matched != inverse;
 }
 
 }  // namespace

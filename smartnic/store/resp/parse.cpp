@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "free.hpp"
 #include "numbers.hpp"
 
 namespace offramp::store::resp {
@@ -140,8 +141,8 @@ Parsed Parser::parse_line(std::string_view in, std::size_t most) {
 void Parser::trim() {
     constexpr std::size_t kept_bytes = std::size_t{16} << 10;
     if (footprint() <= kept_bytes) return;
-    words_ = {};
-    if (count_ < 0) spans_ = {}, unquoted_ = {};
+    free_memory(words_);
+    if (count_ < 0) free_memory(spans_), free_memory(unquoted_);
 }
 
 }  // namespace offramp::store::resp

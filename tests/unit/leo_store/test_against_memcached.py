@@ -128,3 +128,55 @@ def test_quiet_commands_say_only_what_is_wrong(pair: tuple[Text, Text]) -> None:
         each.sock.sendall(b"ms q2 1 q\r\nx\r\nmg none q v\r\nmn\r\n")
         assert each(b"") == b"MN\r\n"
         assert each(b"get q\r\n") == b"VALUE q 0 1\r\n2\r\nEND\r\n"
+
+
+LONG = b"x" * ((1 << 20) + 1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [b"set k 0 0 %d%b", b"add k 0 0 %d%b", b"replace k 0 0 %d%b", b"append k 0 0 %d%b", b"ms k %d%b", b"ms k %d ME%b"],
+)
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_value_that_is_too_long(pair: tuple[Text, Text], command: bytes, quiet: bool) -> None:
+    """It is refused in silence with noreply, and a set leaves nothing that could be taken for it."""
+    meta = command.startswith(b"ms")
+    answers = []
+    for each in pair:
+        each(b"set k 0 0 1\r\na\r\n")
+        each.sock.sendall(
+            command % (len(LONG), (b" q" if meta else b" noreply") if quiet else b"") + b"\r\n" + LONG + b"\r\n"
+        )
+        first = each(b"mn\r\n")
+        answers.append((first, b"" if first == b"MN\r\n" else each(b""), each(b"get k\r\n")))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"ma none q",
+        b"ma none q k O1",
+        b"ma k q C1",
+        b"md none q",
+        b"md k q C1",
+        b"mg none q v",
+        b"get k noreply",
+        b"version noreply",
+        b"nosuch noreply",
+        b"incr none 1 noreply",
+        b"incr k x noreply",
+        b"touch none 0 noreply",
+        b"verbosity 1 noreply",
+    ],
+)
+def test_what_is_quiet(pair: tuple[Text, Text], line: bytes) -> None:
+    answers = []
+    for each in pair:
+        each(b"set k 0 0 1\r\na\r\n")
+        each.sock.sendall(line + b"\r\n")
+        said = [each(b"mn\r\n")]
+        while said[-1] != b"MN\r\n":
+            said.append(each(b""))
+        answers.append([re.sub(rb"VERSION .*", b"VERSION", each) for each in said])
+    assert answers[0] == answers[1]

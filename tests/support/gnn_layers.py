@@ -332,7 +332,7 @@ class Meta(nn.Module):
         return self.edge(torch.cat([source, target, attr, u[batch]], 1)).relu()
 
     def nodes(self, x, edge_index, attr, u, batch):
-        row, col = edge_index
+        col = edge_index[1]
         return self.node(torch.cat([x, pyg.SumAggregation()(attr, col, dim_size=x.size(0))], 1)).relu()
 
     def all(self, x, edge_index, attr, u, batch):

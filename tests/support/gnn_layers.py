@@ -268,7 +268,7 @@ LAYERS: dict[str, Any] = {
     "model-LightGCN": lambda: (models.LightGCN(N, 6, 2), lambda m, _, e, __: m.get_embedding(e)),
     "model-CorrectAndSmooth": lambda: (
         models.CorrectAndSmooth(2, 0.5, 2, 0.5),
-        lambda m, x, e, d: m.smooth(x[:, :3].softmax(-1), d["colour"], d["colour"] > 0, e),
+        lambda m, x, e, d: m.smooth(x[:, :3].softmax(-1), d["colour"][d["colour"] > 0], d["colour"] > 0, e),
     ),
     # Functions
     "util-softmax": lambda: (None, lambda _, x, e, __: softmax(x[e[0]], e[1])),
@@ -332,7 +332,7 @@ class Meta(nn.Module):
         return self.edge(torch.cat([source, target, attr, u[batch]], 1)).relu()
 
     def nodes(self, x, edge_index, attr, u, batch):
-        row, col = edge_index
+        col = edge_index[1]
         return self.node(torch.cat([x, pyg.SumAggregation()(attr, col, dim_size=x.size(0))], 1)).relu()
 
     def all(self, x, edge_index, attr, u, batch):

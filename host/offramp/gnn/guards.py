@@ -65,7 +65,7 @@ def guarded(mode: Distribution) -> Iterator[None]:
 
     def exported(x: Any) -> Any:
         if tag_of(x) is not None:
-            raise CannotDistributeError("to_dlpack shows the memory of this rank's rows")
+            raise CannotDistributeError("to_dlpack shows the memory of this rank's rows; use gnn.gather(x)")
         return torch._C._to_dlpack(x)
 
     replaced = [

@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import nn
 
+from offramp.gnn.arguments import agree, rank_rows, tag_fields, tag_input
 from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
 from offramp.gnn.guards import SharedRandomness
 from offramp.gnn.mode import Constants, Distribution, active, run
 from offramp.gnn.parts import HOMOGENEOUS, Partition, partition
-from offramp.gnn.row_layout import RowLayout
 from offramp.gnn.rules import RULES
-from offramp.gnn.tags import EDGES, EXTENDED, PAIRS, VERTICES, CannotDistributeError, Tag, mapped, mark, tag_of, tensors
+from offramp.gnn.tags import EXTENDED, VERTICES, CannotDistributeError, Tag, mapped, mark, tag_of, tensors
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     import torch.distributed as dist
 
     from offramp.gnn.exchanges import HaloExchange
-    from offramp.gnn.parts import EdgeSet
     from offramp.gnn.switched import HaloSwitch
 
 WHOLE_ROWS: Final = ("HGTConv",)
@@ -132,12 +131,12 @@ class DistributedModule(nn.Module):
         step = self.step if self.training else -1
         mode = Distribution(self.part, self._exchange, self._seed, step, RULES, self._constants[1], self._gather_bytes)
         self.step += self.training
-        guesses = [guess for value in args for guess in _tag_input(self.part, "", value)]
-        guesses += [guess for name, value in kwargs.items() for guess in _tag_input(self.part, name, value)]
-        _agree(self.part, guesses)
+        guesses = [guess for value in args for guess in tag_input(self.part, "", value)]
+        guesses += [guess for name, value in kwargs.items() for guess in tag_input(self.part, name, value)]
+        agree(self.part, guesses)
         mode.pairs += [(e.index, e) for e in self.part.edges.values()]
         mode.counted |= {v.layout.total: Tag(VERTICES, v) for v in self.part.vertices.values() if v.layout.total > 1}
-        _tag_fields(self.part)
+        tag_fields(self.part)
         try:
             with contextlib.ExitStack() as stack:
                 if torch.is_inference_mode_enabled():  # its tensors do not count changes
@@ -146,7 +145,7 @@ class DistributedModule(nn.Module):
                 stack.enter_context(self._randomness.shared(self.training))
                 out = run(mode, lambda: self.module(*args, **kwargs))
             self.gathered = dict(mode.gathered)
-            return _rank_rows(mode, out)
+            return rank_rows(mode, out)
         except (CannotDistributeError, IndexError) as error:
             raise OfframpError(f"{self._where(error)}: {error}") from error
 
@@ -168,108 +167,6 @@ class DistributedModule(nn.Module):
                 place = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
             trace = trace.tb_next
         return place
-
-
-def _tag_fields(part: Partition) -> None:
-    """Tag the graph's own tensors, which a module may hold without being given them."""
-    for vertices in part.vertices.values():
-        for each in (vertices.ids, *vertices.data.values()):
-            if isinstance(each, torch.Tensor):
-                mark(each, Tag(VERTICES, vertices))
-    for edges in part.edges.values():
-        mark(edges.index, Tag(PAIRS, edges, 1))
-        for each in (edges.ids, *edges.data.values()):
-            if isinstance(each, torch.Tensor):
-                mark(each, Tag(EDGES, edges))
-
-
-def _rank_rows(mode: Distribution, out: Any, key: Any = None) -> Any:
-    """This rank's rows of outputs that all ranks have whole, with one row for each vertex."""
-    if isinstance(out, dict):
-        return type(out)({name: _rank_rows(mode, each, name) for name, each in out.items()})
-    if isinstance(out, tuple) and hasattr(out, "_fields"):
-        return type(out)(*(_rank_rows(mode, each, key) for each in out))
-    if isinstance(out, list | tuple) and type(out) in (list, tuple):
-        return type(out)(_rank_rows(mode, each, key) for each in out)
-    if not isinstance(out, torch.Tensor) or tag_of(out) is not None or not out.dim() or out.is_sparse:
-        return out
-    vertices = mode.part.vertices
-    sets = [vertices[key]] if isinstance(key, str) and key in vertices else list(vertices.values())
-    fits = [each for each in sets if each.layout.total == len(out) > 1]
-    return mode.own_of(out, Tag(VERTICES, fits[0]), 0) if len(fits) == 1 else out
-
-
-def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> Iterator[int]:
-    """Tag the rows of an argument of a model by its kind, its name and its shape; yields what was guessed."""
-    if isinstance(value, dict):
-        for each, inner in value.items():
-            yield from _tag_input(part, name, inner, each)
-    elif isinstance(value, torch.Tensor):
-        tag = _known(part, value)
-        if tag is None:
-            tag = _guess(part, name, value, key)
-            yield 0 if tag is None else 1 + (VERTICES, EDGES, PAIRS).index(tag.role)
-        if tag is not None:
-            mark(value, tag)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _tag_input(part, name, inner, key)
-
-
-def _agree(part: Partition, guesses: list[int]) -> None:
-    """Raises: OfframpError: ranks take an argument for rows of different kinds."""
-    if not guesses or part.comm.size == 1:
-        return
-    mine = torch.tensor([*guesses, *(-each for each in guesses)], dtype=torch.float64)
-    most = part.comm.max(mine)
-    different = (most[: len(guesses)] != -most[len(guesses) :]).nonzero().flatten().tolist()
-    if different:
-        raise OfframpError(
-            f"argument {different[0] + 1} of those that are not the partition's: has as many rows as this rank has "
-            f"vertices or edges on some ranks only; take it from the partition, or name it edge_…"
-        )
-
-
-def _known(part: Partition, value: torch.Tensor) -> Tag | None:
-    for edges in part.edges.values():
-        if value is edges.index:
-            return Tag(PAIRS, edges, 1)
-        if any(value is each for each in edges.data.values()):
-            return Tag(EDGES, edges)
-    for vertices in part.vertices.values():
-        if value is vertices.ids or any(value is each for each in vertices.data.values()):
-            return Tag(VERTICES, vertices)
-    tag = tag_of(value)
-    if tag is None:
-        return None
-    base = getattr(tag.of, "source", tag.of)  # of pairs that are no edges of the graph: their vertices
-    return tag if any(base is each for each in part.vertices.values()) else None
-
-
-def _guess(part: Partition, name: str, value: torch.Tensor, key: Any) -> Tag | None:
-    pairs = not value.is_floating_point() and value.dim() == 2 and len(value) == 2
-    if isinstance(key, tuple) and key in part.edges:
-        return _pairs_tag(part.edges[key], value) if pairs else Tag(EDGES, part.edges[key])
-    if isinstance(key, str) and key in part.vertices:
-        return Tag(VERTICES, part.vertices[key])
-    if not part.homogeneous or not value.dim():
-        return None
-    edges = part.edges["", "edge_index", ""]
-    if pairs and value.dtype == torch.int64:
-        return _pairs_tag(edges, value)
-    if len(value) == edges.index.shape[1] and (name.startswith("edge_") or len(value) != edges.target.owned):
-        return Tag(EDGES, edges)
-    return Tag(VERTICES, part.vertices[HOMOGENEOUS]) if len(value) == part.vertices[HOMOGENEOUS].owned else None
-
-
-def _pairs_tag(edges: EdgeSet, pairs: torch.Tensor) -> Tag:
-    """The tag of an edge index: of all edges, or of others between the same vertices, ordered by rank."""
-    if pairs.shape[1] == edges.index.shape[1]:
-        return Tag(PAIRS, edges, 1)
-    comm = edges.halo.comm
-    if pairs.shape[1] == edges.layout.total:
-        raise OfframpError("an edge index of the whole graph: expected this rank's, as part.edge_index is")
-    return Tag(PAIRS, edges, 1, RowLayout(comm, torch.arange(pairs.shape[1]) + (comm.rank << 32), 1 << 48))
 
 
 def _give_whole_rows(layer: nn.Module) -> None:

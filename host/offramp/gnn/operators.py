@@ -88,7 +88,7 @@ REFUSED: Final = dict.fromkeys(
     module_load pin_memory to_mkldnn get.__array_interface__ get.grad get._grad set.grad
     """
     ),
-    "shows the memory of this rank's rows",
+    "shows the memory of this rank's rows; gnn.gather(x) has those of all ranks",
 ) | dict.fromkeys(
     ["register_hook", "register_post_accumulate_grad_hook", "backward", "grad", "autograd.grad"],
     "shows gradients of this rank's share; compute them outside of the model",

@@ -68,7 +68,7 @@ class VertexSet:
     @property
     def owned(self) -> int:
         """Own vertices."""
-        return len(self.ids)
+        return self.halo.owned  # not the length of the ids, which is the whole graph's while a model runs
 
     @property
     def all_ids(self) -> torch.Tensor:

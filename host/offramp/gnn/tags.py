@@ -34,6 +34,7 @@ NUMBERED: Final = frozenset({PAIRS, SOURCES, TARGETS, NUMBERS})
 
 _ATTRIBUTE: Final = "_offramp_rows"
 _MASK: Final = "_offramp_mask"
+_CONSTANT: Final = "_offramp_constant"
 
 
 class CannotDistributeError(OfframpError):
@@ -100,6 +101,18 @@ def name_mask(mask: torch.Tensor, name: Any) -> torch.Tensor:
 def mask_name(mask: torch.Tensor) -> Any:
     """The name of :func:`name_mask`, or None."""
     return mask.__dict__.get(_MASK)
+
+
+def fill_with(tensor: torch.Tensor, value: Any) -> torch.Tensor:
+    """Note that a new tensor has one value in all places, so that its rows may be any others as well."""
+    setattr(tensor, _CONSTANT, (value, tensor._version))
+    return tensor
+
+
+def constant_of(tensor: torch.Tensor) -> Any:
+    """The value of :func:`fill_with`; None where something has been written since."""
+    known = tensor.__dict__.get(_CONSTANT)
+    return known[0] if known is not None and known[1] == tensor._version and not tensor.requires_grad else None
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -33,44 +33,6 @@ def test_dropout_does_not_depend_on_the_number_of_ranks(differences):
     assert kept == losses[0]
 
 
-def distributed(forward, **fields):
-    class Model(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = torch.nn.Linear(gnn_plain.WIDTH, 4).double()
-
-        def forward(self, x, edge_index):
-            return forward(self.inner(x), edge_index)
-
-    part = gnn.partition(gnn_plain.graph())
-    return gnn.distribute(Model(), part)(part.x, part.edge_index)
-
-
-REFUSED = {
-    "transposed": (lambda x, _: x.t() @ x, "matmul of vertices that are not rows"),
-    "attention": (lambda x, _: torch.softmax(x @ x.t(), -1) @ x, "matmul sums over all vertices|mixes"),
-    "softmax": (lambda x, _: torch.softmax(x, 0), "softmax over all vertices"),
-    "sorted": (lambda x, _: x.sort(dim=0)[0], "sort over all vertices"),
-    "flipped": (lambda x, e: x[e.flip(0)[0]], "flip of an edge index"),
-    "reordered": (lambda x, e: x[e[[1, 0]][0]], "rows of an edge index"),
-    "columns": (lambda x, e: x.t()[:, e[0]], "not the first"),
-    "joined": (lambda x, _: torch.cat([x, x]), "cat mixes vertices"),
-    "foreign rows": (lambda _, e: torch.ones(7, 2)[e[0]], "7 rows, which are not the 50 own vertices"),
-    "einsum": (lambda x, _: torch.einsum("nf,mf->nm", x, x), "einsum"),
-    "largest at sources": (
-        lambda x, e: torch.zeros(len(x)).double().scatter_reduce(0, e[0], x[e[1]][:, 0], "amax"),
-        "at the sources of edges",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_mixes_vertices_is_refused(name):
-    forward, message = REFUSED[name]
-    with pytest.raises(OfframpError, match=message):
-        distributed(forward)
-
-
 def test_a_graph_that_does_not_fit_is_refused():
     data = gnn_plain.graph()
     with pytest.raises(OfframpError, match="owner: expected 50 ranks from 0 to 0"):
@@ -87,3 +49,16 @@ def test_state_has_the_modules_names():
     distributed = gnn.distribute(model, gnn_plain.graph())
     assert list(distributed.state_dict()) == list(model.state_dict())
     distributed.load_state_dict(gnn_plain.make().state_dict())
+
+
+def test_whole_rows_have_a_limit():
+    class Sorted(torch.nn.Module):
+        def forward(self, x, edge_index):
+            return x.sort(0).values
+
+    part = gnn.partition(gnn_plain.graph())
+    model = gnn.distribute(Sorted(), part)
+    model(part.x, part.edge_index)
+    assert model.gathered == {"sort": part.x.numel() * 8}
+    with pytest.raises(OfframpError, match=r"vertices of all ranks, 2,400 bytes; .* allows 99"):
+        gnn.distribute(Sorted(), part, gather_bytes=99)(part.x, part.edge_index)

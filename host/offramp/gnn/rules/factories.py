@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from offramp.gnn import dropout
 from offramp.gnn.rules.sizes import shape_of
 from offramp.gnn.rules.table import argument, rule
-from offramp.gnn.tags import EXTENDED, NUMBERS, VERTICES, Tag, mark, tag_of
+from offramp.gnn.tags import EXTENDED, NUMBERS, VERTICES, Tag, fill_with, mark, tag_of
 
 if TYPE_CHECKING:
     from offramp.gnn.mode import Distribution
+
+
+_VALUES: Final = {"zeros": 0, "ones": 1}
 
 
 @rule("zeros", "ones", "empty", "full", "new_zeros", "new_ones", "new_empty", "new_full")
@@ -35,7 +38,9 @@ def constant(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[
         if tag is not None and type(count) is int:
             rest = {key: value for key, value in kwargs.items() if key != name}
             local = [*shape[:dim], len(tag.layout.keys), *shape[dim + 1 :]]
-            return mark(func(*args[:of_tensor], local, *given, **rest), tag.moved(dim))
+            out = mark(func(*args[:of_tensor], local, *given, **rest), tag.moved(dim))
+            value = _VALUES.get(func.__name__.removeprefix("new_"))
+            return out if value is None else fill_with(out, value)
     return func(*args, **kwargs)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from offramp.gnn import statistics
 from offramp.gnn.halo import collect
-from offramp.gnn.rules.table import argument, rule, valued
+from offramp.gnn.rules.table import argument, relaid, rule, valued
 from offramp.gnn.tags import EXTENDED, NUMBERED, PAIRS, SOURCES, TARGETS, VERTICES, Tag, mark, tag_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def _vertices(mode: Distribution, base: torch.Tensor, vertices: Any, dim: int) -
         if base.dim() <= dim or base.shape[dim] != vertices.layout.total:
             return None
         return mode.own_of(base, Tag(VERTICES, vertices), dim)
-    return base if tag.role == VERTICES and tag.of is vertices and tag.dim == dim else None
+    if tag.role == VERTICES and tag.of is vertices and tag.dim == dim:
+        return base
+    return base if relaid(base, Tag(VERTICES, vertices), dim) else None
 
 
 def _at_targets(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by: Tag, dim: int) -> Any:

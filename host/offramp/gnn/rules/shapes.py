@@ -201,9 +201,7 @@ def squeeze(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
     return mark(out, tag.moved(tag.dim - sum(each < tag.dim for each in gone)))
 
 
-@rule(
-    "chunk", "split", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk", "hsplit", "vsplit", "narrow"
-)
+@rule("chunk", "split", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk", "narrow")
 def pieces(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """Pieces of another dimension."""
     x, tag, name = args[0], tag_of(args[0]), func.__name__

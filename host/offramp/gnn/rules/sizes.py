@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from offramp.gnn.rules.table import argument, rule
-from offramp.gnn.tags import EXTENDED, Tag, tag_of
+from offramp.gnn.tags import EXTENDED, VERTICES, Tag, tag_of
 
 if TYPE_CHECKING:
     from offramp.gnn.mode import Distribution
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def total(mode: Distribution, tag: Tag) -> int:
     """Rows of the whole graph."""
     count = tag.layout.total
-    if count > 1:
+    if count > 1 and (count not in mode.counted or mode.counted[count].role != VERTICES):
         mode.counted[count] = tag.valued
     return count
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from offramp.gnn.tags import EXTENDED, NUMBERED, Tag, mark, tag_of
+from offramp.gnn.tags import EXTENDED, NUMBERED, Tag, constant_of, fill_with, mark, tag_of
 from offramp_base.dispatch import handles
 
 if TYPE_CHECKING:
@@ -39,6 +39,22 @@ def valued(mode: Distribution, x: Any) -> Any:
     return x if tag is None else mode.values_of(x, tag)
 
 
+def relaid(x: torch.Tensor, tag: Tag, dim: int) -> bool:
+    """Give a tensor that has one value in all places, and as many rows as the graph has, other rows of those.
+
+    Which rows they are shows only now: types of vertices or edges may be equally many.
+    """
+    its, value = tag_of(x), constant_of(x)
+    if its is None or value is None or its.dim != dim or x._base is not None or EXTENDED in (its.role, tag.role):
+        return False
+    if its.layout.total != tag.layout.total:
+        return False
+    shape = [*x.shape[:dim], len(tag.layout.keys), *x.shape[dim + 1 :]]
+    x.data = x.new_full(shape, value)
+    fill_with(mark(x, Tag(tag.valued.role, tag.of, dim, tag.rows)), value)
+    return True
+
+
 def aligned(mode: Distribution, operands: Sequence[Any], *, least: int = 1) -> tuple[list[Any], Tag, int] | None:
     """Operands that are broadcast, each with this rank's rows; the tag, and its dimension counted from behind.
 
@@ -53,8 +69,10 @@ def aligned(mode: Distribution, operands: Sequence[Any], *, least: int = 1) -> t
             others = others or each.dim() > 0
         elif tag is None:
             tag, behind = its, each.dim() - its.dim
-        elif not tag.like(its) or each.dim() - its.dim != behind:
+        elif each.dim() - its.dim != behind:
             return None
+        elif not tag.like(its) and not relaid(each, tag, its.dim):
+            return _aligned_first(mode, operands, each, least)
     if tag is None or behind < least:
         return None
     rows = list(operands)
@@ -67,6 +85,21 @@ def aligned(mode: Distribution, operands: Sequence[Any], *, least: int = 1) -> t
                         return None
                     rows[place] = mode.own_of(each, tag, dim)
     return rows, tag, behind
+
+
+def _aligned_first(
+    mode: Distribution, operands: Sequence[Any], other: torch.Tensor, least: int
+) -> tuple[list[Any], Tag, int] | None:
+    """Try once more, with the rows of a later operand, where the first ones have one value."""
+    tag = tag_of(other)
+    assert tag is not None
+    for each in operands:
+        if each is other:
+            return None
+        its = tag_of(each)
+        if its is not None:
+            return aligned(mode, operands, least=least) if relaid(each, tag, its.dim) else None
+    return None
 
 
 def mark_all(out: Any, tag: Tag, behind: int) -> Any:

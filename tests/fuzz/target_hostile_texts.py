@@ -127,7 +127,7 @@ def prepare() -> None:
     mutate.WORDS = hostile_texts.TEXTS
     _WATCH.append(Watch())
     for part in HERE.values():  # once without a watch: modules are imported, caches filled
-        for seed in range(4):
+        for seed in range(2):
             with suppress(OfframpError):
                 part(random.Random(seed))
 

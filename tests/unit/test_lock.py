@@ -34,6 +34,7 @@ def test_versions_are_those_of_the_constraints() -> None:
     lock = locked("requirements.lock")
     assert {name: version for name, version in lock.items() if wanted.get(name, version) != version} == {}
     assert "torch" not in lock
+    assert locked("torch.lock") == {"torch": wanted["torch"]}
 
 
 def test_everything_that_setup_asks_for_is_locked_but_torch() -> None:

@@ -40,3 +40,20 @@ def test_uv_tries_the_systems_certificates_before_pip_takes_over(
     locked = [line for line in called if line.startswith("python -m pip") and "requirements.lock" in line]
     assert bool(locked) == by_pip == ("pip installs them" in done.stderr)
     assert done.stderr.count("no index by") == int(by_pip)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_torch_is_installed_by_its_hash_and_without_one_only_if_that_is_allowed(strict: bool, tmp_path: Path) -> None:
+    programs = tmp_path / "venv/bin"
+    programs.mkdir(parents=True)
+    refusing = PYTHON + 'case "$*" in *torch.lock*) exit 1 ;; esac\n'
+    for name, text in {"python": refusing, "pip": PYTHON, "uv": UV}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    calls = tmp_path / "calls"
+    environment = os.environ | {"CALLS": str(calls), "ACCEPTS": "all", "OFFRAMP_REQUIRE_HASHES": "1" if strict else ""}
+    words = [ROOT / "ci/make-venv", tmp_path / "venv"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert "the index has no file that ci/torch.lock knows" in done.stderr
+    assert done.returncode == (2 if strict else 0)
+    assert any("--no-build-isolation" in line for line in calls.read_text().splitlines()) != strict

@@ -143,7 +143,7 @@ def test_folders_of_ended_processes_are_removed_and_those_of_other_users_are_not
     pid, _, where = owner().split(".")
     ended = f"offramp-{pid}.0.{where}-"
     (shared / f"{ended}mine").mkdir()
-    with attacking(lambda: (shared / f"{ended}theirs").mkdir(), once=True):
+    with attacking((shared / f"{ended}theirs").mkdir, once=True):
         victim = shared / "victim"
         victim.mkdir()
         (shared / f"{ended}link").symlink_to(victim)

@@ -7,7 +7,10 @@ Blind spot: licences are those that packages declare; nobody reads their sources
 from __future__ import annotations
 
 import ast
+import hashlib
+import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -36,13 +39,40 @@ SPELLINGS = {
 }
 
 
+CODE = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     folder = tmp_path_factory.mktemp("wheel")
-    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run([sys.executable, "-c", CODE, folder], cwd=ROOT, check=True, capture_output=True, timeout=120)
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("project", [".", "switch"])
+def test_a_wheel_built_again_elsewhere_has_the_same_bytes(project: str, tmp_path: Path) -> None:
+    """The second time from a copy, by another umask, in another zone, with another order of hashes."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in listed.decode().split("\0"):
+        if name and (ROOT / name).is_file() and not name.startswith(("tests/", "docs/results")):
+            (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, tmp_path / "copy" / name)
+    shutil.copytree(tmp_path / "copy", tmp_path / "another place")
+    digests = []
+    for place, mask, more in (
+        ("copy", 0o022, {"TZ": "UTC", "PYTHONHASHSEED": "1"}),
+        ("another place", 0o077, {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2"}),
+    ):
+        out = tmp_path / f"out of {place}"
+        environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"} | more
+        words = [sys.executable, "-c", CODE, out]
+        where = tmp_path / place / project
+        subprocess.run(words, cwd=where, env=environment, umask=mask, check=True, capture_output=True, timeout=120)
+        (path,) = out.glob("*.whl")
+        digests.append((path.name, hashlib.sha256(path.read_bytes()).hexdigest()))
+    assert digests[0] == digests[1]
 
 
 def needed(name: str, extra: str = "") -> Iterator[str]:

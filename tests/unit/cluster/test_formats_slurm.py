@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from cluster_samples import NODES, TREE, TREE_YAML, imported
+from offramp.cluster.formats import Defaults, import_cluster
 from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
 
@@ -161,3 +162,32 @@ def test_faults(tmp_path, texts, message):
 
 def test_one_node_needs_no_network(tmp_path):
     assert len(imported(tmp_path, "slurm", "NodeName=alone CPUs=8\n").hosts) == 1
+
+
+def test_defaults_comments_and_notes(tmp_path):
+    """``NodeName=DEFAULT`` concerns the nodes after it; ``#`` begins a comment but in a kernel's version."""
+    first = "NodeName=n1 CPUs=2\nNodeName=DEFAULT CPUs=8 RealMemory=1000\nNodeName=n2\n"
+    last = "NodeName=n3 CPUs=4 # NodeName=n9\nNodeName=n4 OS=Linux 5 #101 SMP RealMemory=7\n"
+    cluster = imported(tmp_path, "slurm", first + last, "SwitchName=s Nodes=n[1-4] # Nodes=n9\n")
+    mib = 1 << 20
+    assert [(h.name, h.cores, h.memory) for h in cluster.hosts] == [
+        ("n1", 2, None),
+        ("n2", 8, 1000 * mib),
+        ("n3", 4, 1000 * mib),
+        ("n4", 8, 7 * mib),
+    ]
+
+
+def test_topology_yaml_goes_before_topology_conf(tmp_path):
+    notes: list[str] = []
+    paths = []
+    for name, text in {"nodes": NODES, "conf": TREE, "yaml": TREE_YAML}.items():
+        paths.append(tmp_path / name)
+        paths[-1].write_text(text)
+    cluster = import_cluster("slurm", paths, Defaults(note=notes.append))
+    alone = import_cluster("slurm", [paths[0], paths[2]], Defaults())
+    assert (cluster.switches, cluster.links) == (alone.switches, alone.links)
+    assert "topology.conf left out: Slurm ignores it where there is topology.yaml" in notes
+    notes.clear()
+    import_cluster("slurm", paths[:2], Defaults(note=notes.append))
+    assert not any("left out" in note for note in notes)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test of the tester: sinks that are planted, of each kind, are found within a thousand hostile texts."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import chdir, suppress
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import hostile_texts
+from hostile_sinks import (
+    HostileAction,
+    Watch,
+    check_command,
+    check_line,
+    check_metrics,
+    check_page,
+    check_script,
+    check_shown,
+)
+from offramp_base.arguments import host_name
+
+CASES = 1000
+
+
+def _printed(text: str) -> str:
+    output = io.StringIO()
+    Console(file=output, markup=False).print(text)
+    return output.getvalue()
+
+
+@pytest.fixture(scope="module")
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "in").mkdir()
+    with chdir(tmp_path / "in"):
+        yield tmp_path / "in"
+
+
+SINKS: dict[str, Callable[[str], object]] = {
+    "ssh without --": lambda text: subprocess.run(["ssh", text, "ip link"], check=False),
+    "ssh with an unquoted command": lambda text: check_command(["ssh", "--", "h", f"ip link show {text}"]),
+    "a program of the file": lambda text: subprocess.run([text], check=False),
+    "srun's option": lambda text: subprocess.run(["srun", text], check=False),
+    "a shell": os.system,
+    "a file of the file's name": lambda text: Path(text).write_text("x"),
+    "a folder": lambda text: Path(text).mkdir(),
+    "a removal": lambda text: Path(f"x/../{text}").unlink(),
+    "code": lambda text: exec(f"x = {text!r}"),
+    "a page's text": lambda text: check_page(f"<html><body>{text}</body></html>"),
+    "a page's attribute": lambda text: check_page(f'<body><a title="{text}">x</a>'),
+    "a page's script": lambda text: check_page(f"<script>const x = '{text}';</script>"),
+    "a link": lambda text: check_page(f'<a href="{text.replace(chr(34), "")}">x</a>'),
+    "metrics": lambda text: check_metrics(f'offramp_x{{a="{text}"}} 1\n'),
+    "a batch of tc": lambda text: check_line(f"qdisc show dev {text}"),
+    "a shell script": lambda text: check_script(f"#!/bin/sh\n# on {text}\nexec x ${{A:-{text}}}\n"),
+    "a terminal": lambda text: check_shown(_printed(text)),
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", SINKS)
+def test_planted_sinks_are_found(name: str, watch: Watch) -> None:
+    for case in range(CASES):
+        text = hostile_texts.text(random.Random(case), "x")
+        with suppress(OSError, ValueError, SyntaxError, AssertionError):
+            try:
+                with watch.watching():
+                    SINKS[name](text)
+            except HostileAction:
+                return
+    pytest.fail("nothing was found")
+
+
+def test_commands_by_the_types_are_not_findings(watch: Watch) -> None:
+    begun = watch.started
+    for case in range(CASES):
+        with suppress(ValueError):
+            where = host_name(hostile_texts.text(random.Random(case), "x"))
+            with watch.watching(), suppress(OSError):
+                subprocess.run(["ssh", "-o", "BatchMode=yes", "--", where, "ip link"], check=False)
+    with watch.watching(), suppress(OSError):
+        subprocess.run(["ssh", "-o", "BatchMode=yes", "--", "h", "ip link"], check=False)
+    assert watch.started > begun

@@ -39,6 +39,8 @@ _PARTS: Final = ("name", "hosts", "switches", "links", "dimensions", "routing", 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _INTERFACE: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,14}")
 _MOST_LINKS: Final = 65536
+_MOST_BYTES: Final = 1 << 24
+"""Longest cluster file: as many links as there may be, a line for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ def read_cluster(path: str | Path) -> Cluster:
     Raises:
         OfframpError: the file cannot be read or describes no valid cluster; one line with file, line and field.
     """
-    return cluster_of(read_source(Path(path)), Path(path).stem)
+    return cluster_of(read_source(Path(path), _MOST_BYTES), Path(path).stem)
 
 
 def parse_cluster(text: str, name: str = "cluster.yaml") -> Cluster:
@@ -75,7 +77,7 @@ def parse_cluster(text: str, name: str = "cluster.yaml") -> Cluster:
     Raises:
         OfframpError: as :func:`read_cluster`.
     """
-    return cluster_of(parse_source(text, name), Path(name).stem)
+    return cluster_of(parse_source(text, name, _MOST_BYTES), Path(name).stem)
 
 
 def cluster_of(source: SourceFile, stem: str) -> Cluster:

@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn, TypeGuard
 
@@ -155,6 +156,8 @@ class _Bounds(yaml.composer.Composer, yaml.constructor.SafeConstructor):
     """Limits of a YAML loader; a name that occurs twice in a mapping is an error."""
 
     _most_nodes = MOST_NODES
+    peek_event: Callable[..., Any]
+    check_event: Callable[..., bool]
 
     def _begin(self) -> None:
         self._sizes: dict[int, int] = {}

@@ -150,7 +150,7 @@ def _topology(settings: PacketSettings) -> Topology:
     if not sizes:
         from offramp.fabric import read_fabric
 
-        topology = packet_topology(read_fabric(kind).at(0.0))
+        topology = packet_topology(read_fabric(kind))
         links = replace(
             topology.links,
             mark_bytes=settings.mark,

@@ -155,9 +155,14 @@ def memory(
     context.fifo, context.ordered = order.fifo, order.host is not None
     for place, array in arrays.items():
         records.give(place, array)
+    _begin(loaded, records)
+    return records
+
+
+def _begin(loaded: Loaded | PlainLoad, records: RecordArrays[FlowRunState]) -> None:
+    """Start the delays of tasks that wait for nothing."""
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
-    records[run.heap_time][: len(by)] = loaded.delay[by]
-    records[run.heap_task][: len(by)] = by
-    context.heap_count = len(by)
-    return records
+    records[FlowRunState.heap_time][: len(by)] = loaded.delay[by]
+    records[FlowRunState.heap_task][: len(by)] = by
+    records.fields.heap_count = len(by)

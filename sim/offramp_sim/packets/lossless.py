@@ -88,7 +88,7 @@ class LosslessRun:
         return float(self.finish_ps.max(initial=0)) / 1e12
 
 
-class _Packet(NamedTuple):
+class _LosslessPacket(NamedTuple):
     flow: int
     hop: int
     payload: int
@@ -98,13 +98,13 @@ class _Packet(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Link:
+class _PausedLink:
     """A link and the port that sends on it."""
 
     byte_ps: float
     delay_ps: int
     from_host: bool
-    queue: deque[_Packet] = field(default_factory=deque)
+    queue: deque[_LosslessPacket] = field(default_factory=deque)
     queued: int = 0
     busy: bool = False
     wakes: int = -1  # when its host looks next for a flow whose time has come
@@ -149,10 +149,12 @@ def run_lossless(
         raise OfframpError(f"flows: expected hosts from 0 to {len(fabric.nics) - 1}")
     if control is not None:
         check(control)
-    return _Simulation(fabric.at(0.0), flows, pauses or Pauses(), control, payload, header, mark_bytes, seed).run()
+    return _LosslessSimulation(
+        fabric.at(0.0), flows, pauses or Pauses(), control, payload, header, mark_bytes, seed
+    ).run()
 
 
-class _Simulation:
+class _LosslessSimulation:
     def __init__(
         self,
         fabric: Fabric,
@@ -170,7 +172,7 @@ class _Simulation:
         up = set(fabric.nics.up.tolist())
         byte = _PS_PER_BYTE / fabric.rate_bps
         delay = np.rint(fabric.delay_ns * 1000).astype(np.int64)
-        self._links = [_Link(float(byte[k]), int(delay[k]), k in up) for k in range(len(byte))]
+        self._links = [_PausedLink(float(byte[k]), int(delay[k]), k in up) for k in range(len(byte))]
         self._paths = _paths(fabric, flows)
         self._marks = _marks(control, fabric, mark_bytes)
         self._to_send = flows.size.tolist()
@@ -224,7 +226,7 @@ class _Simulation:
         self._of_host.setdefault(first, deque()).append(flow)
         self._serve(first)
 
-    def _next_of_host(self, number: int) -> _Packet | None:
+    def _next_of_host(self, number: int) -> _LosslessPacket | None:
         """The packet that a host sends next: flows whose time has come take turns."""
         turns = self._of_host.get(number)
         if not turns:
@@ -243,7 +245,7 @@ class _Simulation:
             self._at(soonest, self._serve, number)
         return None
 
-    def _take(self, flow: int, turns: deque[int]) -> _Packet:
+    def _take(self, flow: int, turns: deque[int]) -> _LosslessPacket:
         payload = min(self._payload, self._to_send[flow])
         self._to_send[flow] -= payload
         if self._to_send[flow]:
@@ -251,9 +253,9 @@ class _Simulation:
         if self._control is not None:
             self._senders.now = self._now
             note_sent(self._senders, flow, payload)
-        return _Packet(flow, 0, payload, payload + self._header, self._now, False)
+        return _LosslessPacket(flow, 0, payload, payload + self._header, self._now, False)
 
-    def _receive(self, packet: _Packet) -> None:
+    def _receive(self, packet: _LosslessPacket) -> None:
         flow = packet.flow
         self._delay[flow] += self._now - packet.sent
         self._arrived[flow] += 1
@@ -286,7 +288,7 @@ class _Simulation:
         link.busy = True
         self._at(self._now + packet.size * link.byte_ps, self._sent, (number, packet))
 
-    def _sent(self, what: tuple[int, _Packet]) -> None:
+    def _sent(self, what: tuple[int, _LosslessPacket]) -> None:
         number, packet = what
         link = self._links[number]
         link.busy = False
@@ -299,7 +301,7 @@ class _Simulation:
         self._at(self._now + link.delay_ps, self._arrive, (number, packet))
         self._serve(number)
 
-    def _arrive(self, what: tuple[int, _Packet]) -> None:
+    def _arrive(self, what: tuple[int, _LosslessPacket]) -> None:
         number, packet = what
         path = self._paths[packet.flow]
         if packet.hop == len(path) - 1:

@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn, TypeGuard
 
@@ -32,6 +33,8 @@ _JSON_CONTROL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?:b|u00[01])")
 MOST_NESTING: Final = 50
 MOST_NODES: Final = 200_000
 """Values in a YAML document, each alias counted as what it stands for."""
+_MOST_LONG_NODES: Final = 2_000_000
+"""The same of a document that programs write, longer than :data:`MOST_BYTES`."""
 MOST_NUMBER: Final = 1e24
 """Beyond every byte, bit per second and picosecond there is, so that products of a few numbers stay finite."""
 
@@ -158,18 +161,21 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
 
 
-class BoundedLoader(yaml.SafeLoader):
-    """PyYAML's safe loader with limits; a name that occurs twice in a mapping is an error."""
+class _Bounds(yaml.composer.Composer, yaml.constructor.SafeConstructor):
+    """Limits of a YAML loader; a name that occurs twice in a mapping is an error."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(_checked(text))
+    _most_nodes = MOST_NODES
+    peek_event: Callable[..., Any]
+    check_event: Callable[..., bool]
+
+    def _begin(self) -> None:
         self._sizes: dict[int, int] = {}
         self._nodes = 0
         self._depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """The next node; counts it, and what an alias stands for, against the limits."""
-        mark, alias = self.peek_event().start_mark, self.check_event(yaml.AliasEvent)  # type: ignore[no-untyped-call]
+        mark, alias = self.peek_event().start_mark, self.check_event(yaml.AliasEvent)
         before = self._nodes
         self._nodes += 1
         self._depth += 1
@@ -187,8 +193,8 @@ class BoundedLoader(yaml.SafeLoader):
             self._nodes += self._sizes[id(node)]
         else:
             self._sizes[id(node)] = self._nodes - before
-        if self._nodes > MOST_NODES:
-            raise yaml.composer.ComposerError(None, None, f"more than {MOST_NODES} values", mark)
+        if self._nodes > self._most_nodes:
+            raise yaml.composer.ComposerError(None, None, f"more than {self._most_nodes} values", mark)
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -213,6 +219,28 @@ class BoundedLoader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             first[name] = line
         return super().construct_mapping(node, deep)
+
+
+class BoundedLoader(_Bounds, yaml.SafeLoader):
+    """PyYAML's safe loader with limits, for files that people write."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(_checked(text))
+        self._begin()
+
+
+_FAST: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+class LongLoader(_Bounds, _FAST):  # type: ignore[misc,valid-type]
+    """The same for longer files, which programs write: by libyaml where it is there, whose messages differ."""
+
+    _most_nodes = _MOST_LONG_NODES
+
+    def __init__(self, text: str) -> None:
+        yaml.composer.Composer.__init__(self)
+        _FAST.__init__(self, text)
+        self._begin()
 
 
 def _has_controls(written: str) -> bool:

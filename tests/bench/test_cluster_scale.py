@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""10,000 jobs on 10,240 GPUs within ten minutes of one core and 4 GB.
+"""10,000 jobs on 10,240 GPUs within ten minutes of one core and 4 GB: leaves two to one, light and heavy loads.
 
 pytest -s -m bench tests/bench/test_cluster_scale.py
 """
@@ -44,11 +44,11 @@ def drawn(count: int, gpus: int, load: float, seed: int) -> list[ClusterJob]:
     ]
 
 
-def measure(routing: str, answer: multiprocessing.SimpleQueue) -> None:
+def measure(shape: str, routing: str, load: float, answer: multiprocessing.SimpleQueue) -> None:
     """Run in a process of its own, whose memory and processor time are the simulation's."""
-    cluster = make_cluster("fat-tree:16x8x10x5x5", rate_bps=4 * 10**11, gpus=8, inside_bps=36 * 10**11, routing=routing)
+    cluster = make_cluster(shape, rate_bps=4 * 10**11, gpus=8, inside_bps=36 * 10**11, routing=routing)
     fabric = fabric_of(cluster)
-    jobs = drawn(10_000, fabric.ranks, 0.9, 0)
+    jobs = drawn(10_000, fabric.ranks, load, 0)
     begun = time.process_time()
     run = simulate_cluster(fabric, jobs, ClusterOptions())
     seconds = time.process_time() - begun
@@ -58,14 +58,22 @@ def measure(routing: str, answer: multiprocessing.SimpleQueue) -> None:
     )
 
 
-@pytest.mark.parametrize("routing", ["spray", "ecmp"])
-def test_ten_thousand_jobs(routing: str) -> None:
+@pytest.mark.parametrize(
+    ("shape", "routing", "load"),
+    [
+        ("fat-tree:16x8x10x5x5", "spray", 0.9),
+        ("fat-tree:16x8x10x5x5", "ecmp", 0.9),
+        ("fat-tree:16x8x10x5x5", "ecmp", 0.6),
+        ("leaf-spine:64x10x20", "ecmp", 0.9),
+    ],
+)
+def test_ten_thousand_jobs(shape: str, routing: str, load: float) -> None:
     context = multiprocessing.get_context("spawn")
     answer = context.SimpleQueue()
-    process = context.Process(target=measure, args=(routing, answer))
+    process = context.Process(target=measure, args=(shape, routing, load, answer))
     process.start()
     process.join()
     seconds, gigabytes, facts = answer.get()
-    sys.stdout.write(f"{routing}: {seconds:.0f} s of processor time, {gigabytes:.2f} GB, {facts}\n")
+    sys.stdout.write(f"{shape}, {routing}, {load}: {seconds:.0f} s of processor time, {gigabytes:.2f} GB, {facts}\n")
     assert seconds < 600
     assert gigabytes < 4

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from offramp_base.documents import MOST_BYTES, BoundedLoader, line_of, parse_toml, problem_of, read_text
+from offramp_base.documents import MOST_BYTES, BoundedLoader, LongLoader, line_of, parse_toml, problem_of, read_text
 from offramp_base.errors import OfframpError
 
 _TOML_KEY = re.compile(r"""\s*\[*\s*([\w-]+|"[^"]*"|'[^']*')\s*[.=\]]""")
@@ -48,17 +48,19 @@ class SourceFile:
         return OfframpError(f"{self.name}:{self.line(place)}: {where + ': ' if where else ''}{problem}")
 
 
-def read_source(path: Path) -> SourceFile:
+def read_source(path: Path, most_bytes: int = MOST_BYTES) -> SourceFile:
     """Read a YAML file, or a TOML file (``.toml``), of which only the lines of top-level keys are known.
+
+    A YAML file of ``most_bytes`` may be longer than :data:`MOST_BYTES`, a TOML file may not.
 
     Raises:
         OfframpError: the file cannot be read, is malformed, or has two nodes of one name.
     """
     try:
-        text = read_text(path)
+        text = read_text(path, MOST_BYTES if path.suffix == ".toml" else most_bytes)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
-    return _toml_source(text, str(path)) if path.suffix == ".toml" else parse_source(text, str(path))
+    return _toml_source(text, str(path)) if path.suffix == ".toml" else parse_source(text, str(path), most_bytes)
 
 
 def _toml_source(text: str, name: str) -> SourceFile:
@@ -85,17 +87,17 @@ def _is_toml(text: str) -> bool:
     return True
 
 
-def parse_source(text: str, name: str) -> SourceFile:
+def parse_source(text: str, name: str, most_bytes: int = MOST_BYTES) -> SourceFile:
     """Parse the text of a YAML file called ``name``.
 
     Raises:
         OfframpError: the text is too long, is not YAML, or has two nodes of one name.
     """
     lines: dict[Place, int] = {}
-    if len(text) > MOST_BYTES:
-        raise OfframpError(f"{name}: longer than {MOST_BYTES} characters")
+    if len(text) > most_bytes:
+        raise OfframpError(f"{name}: longer than {most_bytes} characters")
     try:
-        loader = BoundedLoader(text)
+        loader = BoundedLoader(text) if len(text) <= MOST_BYTES else LongLoader(text)
         node = loader.get_single_node()
         data = None if node is None else _SourceReader(name, lines, loader).value(node, ())
     except yaml.YAMLError as error:
@@ -109,7 +111,7 @@ def parse_source(text: str, name: str) -> SourceFile:
 class _SourceReader:
     name: str
     lines: dict[Place, int]
-    loader: BoundedLoader
+    loader: BoundedLoader | LongLoader
 
     def value(self, node: yaml.Node, place: Place) -> Any:
         self.lines.setdefault(place, node.start_mark.line + 1)

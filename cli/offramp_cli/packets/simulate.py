@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp_sim.packets import PacketRun, Topology
+    from offramp_sim.packets.flows import FlowSchedule
 
 _NUMBERS: Final = {"star": 1, "leaf-spine": 3, "fat-tree": 5}
 _SHAPES: Final = "star:HOSTS, leaf-spine:LEAVESxSPINESxHOSTS or fat-tree:PODSxLEAVESxHOSTSxSPINESxCORES"
+
+_PAUSED: Final = ("none", "dcqcn")
+"""Controls that run beside pauses."""
 
 
 def _controls() -> tuple[str, ...]:
@@ -87,6 +91,15 @@ class PacketSettings:
         float, Field("Probability of a mark just below the upper threshold", least=0, most=1)
     ] = 1.0
     loss: Annotated[float, Field("Probability that a link loses a packet", least=0, below=1)] = 0.0
+    pfc: Annotated[
+        int | None,
+        Field(
+            "Switches pause the sender of a link of which they hold so many bytes, until four fifths are left; "
+            "for none and dcqcn, and slow",
+            unit=BYTES,
+            least=1,
+        ),
+    ] = None
     spray: Annotated[bool, Field("Choose one of the equal paths for each packet at random")] = False
     cores: Annotated[int, Field("Cores that simulate; the result does not depend on it", least=1, most=64)] = 1
     seed: Annotated[int, Field("Random seed", least=0)] = 0
@@ -96,6 +109,13 @@ class PacketSettings:
             for name in ("rate_bps", "delay_ns", "buffer", "spray"):
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                     raise SettingsError(name, "does not go with a cluster file, which has its own")
+        if self.pfc is not None:
+            for name in ("buffer", "mark_all", "loss", "spray", "cores"):
+                if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                    raise SettingsError(name, "does not go with pauses ({pfc})")
+            for name in self.control:
+                if name not in _PAUSED:
+                    raise SettingsError("control", f"with pauses ({{pfc}}): expected {' or '.join(_PAUSED)}", name)
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
             raise SettingsError("mark_all", "expected more than {mark}", self.mark_all)
 
@@ -118,11 +138,15 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
 
     run = partial(simulate, flows=table, seed=settings.seed, spray=settings.spray, cores=settings.cores)
     outcomes = {}
-    for name in dict.fromkeys(settings.control or _controls()):
+    for name in dict.fromkeys(settings.control or (_controls() if settings.pfc is None else _PAUSED)):
         control = CONTROLS[name]() if name in CONTROLS else None
-        outcomes[name] = _numbers(run(topology, control=control), table.size)
+        if settings.pfc is None:
+            outcomes[name] = _numbers(run(topology, control=control), table.size)
+        else:
+            outcomes[name] = _paused_numbers(settings, table, control)
     console = show.console()
-    headings = ("control", "last, us", "mean", "fair", "queue, KB", "delay, us", "marked", "dropped")
+    last = "dropped" if settings.pfc is None else "pauses"
+    headings = ("control", "last, us", "mean", "fair", "queue, KB", "delay, us", "marked", last)
     shown = show.table(*headings, title=f"{kind} of {topology.hosts} hosts, {len(table)} flows: {traffic}")
     for name, one in outcomes.items():
         shown.add_row(
@@ -133,13 +157,14 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
             f"{one['peak_queue_bytes'] / 1000:,.0f}",
             "" if one["mean_delay_s"] is None else f"{one['mean_delay_s'] * 1e6:,.2f}",
             f"{one['marked']:,}",
-            f"{one['dropped'] + one['lost']:,}",
+            f"{one['dropped'] + one['lost'] if settings.pfc is None else one['pauses']:,}",
         )
     console.print(shown)
     console.print(
         "fair: Jain's index of the flows' rates, 1 where all are equal; queue: the longest; delay: one way, mean"
     )
-    known = {name: getattr(settings, name) for name in ("traffic", "size", "rate_bps", "delay_ns", "spray", "seed")}
+    fields = ("traffic", "size", "rate_bps", "delay_ns", "spray", "seed", "pfc")
+    known = {name: getattr(settings, name) for name in fields}
     outputs.write("offramp.simulate.packets/1", {"settings": known | {"network": [kind, *sizes]}, "controls": outcomes})
 
 
@@ -150,7 +175,7 @@ def _topology(settings: PacketSettings) -> Topology:
     if not sizes:
         from offramp.fabric import read_fabric
 
-        topology = packet_topology(read_fabric(kind).at(0.0))
+        topology = packet_topology(read_fabric(kind))
         links = replace(
             topology.links,
             mark_bytes=settings.mark,
@@ -172,13 +197,51 @@ def _topology(settings: PacketSettings) -> Topology:
     return makers[kind](*sizes, links)
 
 
-def _numbers(run: PacketRun, size: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """Results of a run, for JSON."""
-    rates = size / run.finish_ps
+def _paused_numbers(settings: PacketSettings, flows: FlowSchedule, control: object) -> dict[str, Any]:
+    """Results of a run in which switches pause senders, for JSON."""
+    from offramp.fabric import fabric_of, make_cluster, read_fabric
+    from offramp_sim.packets.control import Dcqcn
+    from offramp_sim.packets.lossless import Pauses, run_lossless
+
+    kind, sizes = settings.network
+    if sizes:
+        shape = f"{kind}:{'x'.join(map(str, sizes))}"
+        fabric = fabric_of(make_cluster(shape, rate_bps=settings.rate_bps, delay_ns=settings.delay_ns, routing="ecmp"))
+    else:
+        fabric = read_fabric(kind)
+    stop = settings.pfc or 0
+    held = Pauses(stop, stop * 4 // 5)
+    dcqcn = control if isinstance(control, Dcqcn) else None
+    run = run_lossless(fabric, flows, held, dcqcn, mark_bytes=settings.mark, seed=settings.seed)
     return {
         "seconds": run.seconds,
         "mean_s": float(run.finish_ps.mean()) / 1e12,
-        "fairness": float(rates.sum() ** 2 / len(rates) / (rates**2).sum()),
+        "fairness": _fairness(flows.size / run.finish_ps),
+        "peak_queue_bytes": run.peak_port_bytes,
+        "mean_delay_s": float(run.delay_ps.mean()) / 1e12,
+        "packets": run.packets,
+        "marked": run.marked,
+        "dropped": 0,
+        "lost": 0,
+        "cuts": run.cuts,
+        "pauses": int(run.pauses.sum()),
+        "paused_s": float(run.paused_ps.sum()) / 1e12,
+        "peak_held_bytes": int(run.held_bytes.max(initial=0)),
+        "packets_per_second": run.packets / run.wall_s,
+    }
+
+
+def _fairness(rates: npt.NDArray[np.float64]) -> float:
+    """Jain's index."""
+    return float(rates.sum() ** 2 / len(rates) / (rates**2).sum())
+
+
+def _numbers(run: PacketRun, size: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Results of a run, for JSON."""
+    return {
+        "seconds": run.seconds,
+        "mean_s": float(run.finish_ps.mean()) / 1e12,
+        "fairness": _fairness(size / run.finish_ps),
         "peak_queue_bytes": run.peak_port_bytes,
         "mean_delay_s": float(run.delay_ps[:, 0].mean()) / 1e12 if len(run.delay_ps) else None,
         "packets": run.packets,

@@ -303,7 +303,12 @@ class Cluster:
     @cached_property
     def links_of(self) -> dict[str, tuple[Cable, ...]]:
         """The links at each node, in the file's order."""
-        return {name: tuple(each for each in self.links if name in (each.a.node, each.b.node)) for name in self.by_name}
+        links: dict[str, list[Cable]] = {name: [] for name in self.by_name}
+        for each in self.links:
+            for node in dict.fromkeys((each.a.node, each.b.node)):
+                if node in links:
+                    links[node].append(each)
+        return {name: tuple(mine) for name, mine in links.items()}
 
     @property
     def ranks(self) -> list[ClusterHost]:

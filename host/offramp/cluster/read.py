@@ -38,6 +38,8 @@ from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
 T = TypeVar("T")
 _PARTS: Final = ("name", "hosts", "switches", "links", "dimensions", "routing", "failures")
 _MOST_LINKS: Final = 65536
+_MOST_BYTES: Final = 1 << 24
+"""Longest cluster file: as many links as there may be, a line for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,7 @@ def read_cluster(path: str | Path) -> Cluster:
     Raises:
         OfframpError: the file cannot be read or describes no valid cluster; one line with file, line and field.
     """
-    return cluster_of(read_source(Path(path)), Path(path).stem)
+    return cluster_of(read_source(Path(path), _MOST_BYTES), Path(path).stem)
 
 
 def parse_cluster(text: str, name: str = "cluster.yaml") -> Cluster:
@@ -74,7 +76,7 @@ def parse_cluster(text: str, name: str = "cluster.yaml") -> Cluster:
     Raises:
         OfframpError: as :func:`read_cluster`.
     """
-    return cluster_of(parse_source(text, name), Path(name).stem)
+    return cluster_of(parse_source(text, name, _MOST_BYTES), Path(name).stem)
 
 
 def cluster_of(source: SourceFile, stem: str) -> Cluster:

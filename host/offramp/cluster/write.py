@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from offramp.cluster.model import Agent, Card, Cluster, ClusterDimension, ClusterHost, ClusterSwitch, LinkFailure
 from offramp_base.settings.field import REQUIRED, declared
 from offramp_base.settings.units import BITS_PER_SECOND, Unit, nanoseconds_shown
+
+_DUMPER: Final = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
 
 
 def cluster_text(cluster: Cluster) -> str:
@@ -46,7 +48,7 @@ def _failure(each: LinkFailure) -> dict[str, Any]:
 
 
 def _inline(value: object) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**9, allow_unicode=True)
+    text = yaml.dump(value, Dumper=_DUMPER, default_flow_style=True, sort_keys=False, width=10**9, allow_unicode=True)
     return str(text).strip().removesuffix("\n...").strip()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -197,6 +198,12 @@ class Fabric:
         pairs = {frozenset(each.nodes) for each in self.cluster.failures if each.start_ns <= time_ns < each.end_ns}
         links = self.cluster.links
         return frozenset(k for k, c in enumerate(links) if frozenset((c.a.node, c.b.node)) in pairs)
+
+    @cached_property
+    def changes_ns(self) -> tuple[float, ...]:
+        """Times after the start at which links of the file fail or are mended."""
+        times = {time for each in self.cluster.failures for time in (each.start_ns, each.end_ns)}
+        return tuple(sorted(time for time in times if 0 < time < math.inf))
 
     def at(self, time_ns: float) -> Fabric:
         """The network as it is at a time, without the cables that the file says to have failed."""

@@ -157,9 +157,8 @@ class _ActiveCoflow:
         self.left = self.left - self.rate * step
         open_ = self.left > _DONE * self.whole
         if not open_.all():
-            self.source, self.sink, self.left, self.whole, self.rate = (
-                each[open_] for each in (self.source, self.sink, self.left, self.whole, self.rate)
-            )
+            self.source, self.sink = self.source[open_], self.sink[open_]
+            self.left, self.whole, self.rate = self.left[open_], self.whole[open_], self.rate[open_]
         return not len(self.left)
 
 

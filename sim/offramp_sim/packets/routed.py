@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from offramp_base.errors import OfframpError
+from offramp_base.settings.units import nanoseconds_shown
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.topology import Floats, LinkProperties, RoutedWays, Topology, Words
 
@@ -23,14 +24,22 @@ _PS_PER_BYTE: Final = 8 * 10**12
 
 
 def packet_topology(fabric: Fabric) -> Topology:
-    """The ports and routes of a fabric.
+    """The ports and routes of a fabric, whose file's failures happen at their times.
+
+    From then on switches route round a link; what it has taken by then still arrives.
 
     Raises:
-        OfframpError: no host has a link.
+        OfframpError: no host has a link, or a link of the file that fails later cuts hosts off.
     """
+    changes = tuple((round(time * 1000), fabric.at(time)) for time in fabric.changes_ns)
+    now = fabric.at(0.0)
+    if not changes:
+        fabric = now
     nics = fabric.nics
     if not len(nics):
         raise OfframpError(f"{fabric.cluster.name}: no host has a link")
+    if changes:
+        _check_joined(fabric, [(0, now), *changes])
     hosts, switches = len(nics), len(fabric.nodes) - fabric.hosts
     shift = hosts - fabric.hosts
     nic_of_up = np.full(len(fabric.ends), -1)
@@ -53,12 +62,12 @@ def packet_topology(fabric: Fabric) -> Topology:
     port_of = np.full(len(fabric.ends), -1)
     port_of[link_of[link_of >= 0]] = np.flatnonzero(link_of >= 0)
     rate, delay = _rates(fabric)
-    way_first, way_count, ways = fabric.paths.ways
+    way_first, way_count, ways = now.paths.ways
     held = [np.nan] * fabric.hosts + [np.nan if s.buffer is None else s.buffer for s in fabric.cluster.switches]
     buffer = np.array(held, np.float64)[fabric.ends[link_of, 0]]
     own = link_of < 0
     table = RoutedWays(
-        fabric,
+        now,
         link_of,
         np.where(own, rate.min(), rate[link_of]),
         np.where(own, delay.max(), delay[link_of]),
@@ -67,9 +76,47 @@ def packet_topology(fabric: Fabric) -> Topology:
         way_first,
         way_count,
         port_of[ways],
+        changes,
     )
     properties = LinkProperties(_divisor(math.ceil(rate.min())), int(delay.min()))
     return Topology(hosts, max(1, switches), (hosts, max(1, switches)), properties, source, ends, rows, ways=table)
+
+
+def _check_joined(fabric: Fabric, states: list[tuple[int, Fabric]]) -> None:
+    """Refuse failures that take a host's link, or leave no way between hosts, while packets are under way."""
+    for time_ps, state in states:
+        where = f"{fabric.cluster.origin or fabric.cluster.name}: failures: at {nanoseconds_shown(time_ps / 1000)}"
+        if len(state.nics) < len(fabric.nics):
+            lost = np.setdiff1d(fabric.nics.up, state.nics.up)[0]
+            raise OfframpError(f"{where}: {fabric.shown(int(lost))}: packets need the links of hosts from start to end")
+        homes = state.paths.homes
+        apart = np.argwhere(state.paths.hops[np.ix_(homes, homes)] > len(fabric.nodes))
+        if len(apart):
+            near, far = (fabric.nodes[fabric.hosts + homes[k]] for k in apart[0])
+            raise OfframpError(f"{where}: no way from {near} to {far}")
+
+
+def run_through_changes(machine: SimulationMemory, topology: Topology, until_ps: int, *, wait_for_flows: bool) -> bool:
+    """Run to the end, with the routes that switches have at each time; returns whether everything has ended."""
+    ways = topology.ways
+    for time_ps, fabric in ways.changes if ways is not None else ():
+        if time_ps > until_ps:
+            break
+        if machine.run(time_ps - 1, wait_for_flows=wait_for_flows):
+            return True
+        _load_ways(machine, topology, fabric)
+    return machine.run(until_ps, wait_for_flows=wait_for_flows)
+
+
+def _load_ways(machine: SimulationMemory, topology: Topology, fabric: Fabric) -> None:
+    assert topology.ways is not None
+    link = topology.ways.link
+    port_of = np.full(len(fabric.ends), -1)
+    port_of[link[link >= 0]] = np.flatnonzero(link >= 0)
+    first, count, ways = fabric.paths.ways
+    fields = at.PartitionState
+    for field, held in ((fields.way_first, first), (fields.way_count, count), (fields.way_ports, port_of[ways])):
+        machine.give(field, held.astype(np.int64) if len(held) else np.zeros(1, np.int64))
 
 
 def link_bytes(topology: Topology, run: PacketRun) -> Words:

@@ -20,7 +20,7 @@ from offramp_sim.packets.flows import FlowSchedule
 from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
 from offramp_sim.packets.machine import SimulationMemory, lines
 from offramp_sim.packets.partitions import divided, partition, ranges
-from offramp_sim.packets.routed import load_routes
+from offramp_sim.packets.routed import load_routes, run_through_changes
 from offramp_sim.packets.topology import Topology
 from offramp_sim.packets.watch import QueueWatch, load_watch, watched
 
@@ -150,7 +150,7 @@ def simulate(
     load_watch(machine, topology, watch)
     if plan is not None:
         _begin_exchange(machine, topology, protocol)
-    if not machine.run(until_ps, wait_for_flows=plan is None):
+    if not run_through_changes(machine, topology, until_ps, wait_for_flows=plan is None):
         now = max(context.now for context in machine.contexts)
         raise OfframpError(f"not finished at {now} ps of simulated time")
     return _results(machine, topology, count, exchange=plan is not None)

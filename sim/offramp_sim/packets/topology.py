@@ -69,6 +69,7 @@ class RoutedWays:
         home: ``(hosts,)`` switch of each host, counted from the first.
         first, count: ``(switches squared,)`` by switch and target: its ways among ``ports``.
         ports: ports of all ways.
+        changes: times in picoseconds after the start at which links fail or are mended, and the network from then on.
     """
 
     fabric: Fabric
@@ -80,6 +81,7 @@ class RoutedWays:
     first: Words
     count: Words
     ports: Words
+    changes: tuple[tuple[int, Fabric], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,3 +102,29 @@ def test_a_matrix_that_says_what_cannot_be_is_one_line(tmp_path, text, message):
     result = run("--network", "star:4", "--flows", str(tmp_path / "two.cm"))
     assert isinstance(result.exception, OfframpError | SystemExit)
     assert message in " ".join(f"{result.exception} {result.output}".split())
+
+
+def test_pauses_beside_both_controls(tmp_path):
+    path = tmp_path / "r.json"
+    result = CliRunner().invoke(
+        app, ["simulate", "packets", "--network", "star:5", "--pfc", "50KB", "--json", str(path)]
+    )
+    assert result.exit_code == 0, result.output
+    controls = json.loads(path.read_text())["controls"]
+    assert list(controls) == ["none", "dcqcn"]
+    assert controls["none"]["pauses"] > 0
+    assert controls["none"]["dropped"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--control", "swift"), "--control swift: with pauses (--pfc): expected none or dcqcn"),
+        (("--loss", "0.1"), "--loss: does not go with pauses (--pfc)"),
+        (("--spray",), "--spray: does not go with pauses (--pfc)"),
+    ],
+)
+def test_what_does_not_go_with_pauses_is_one_line(words, problem):
+    result = CliRunner().invoke(app, ["simulate", "packets", "--pfc", "50KB", *words])
+    assert result.exit_code != 0
+    assert problem in " ".join(f"{result.exception} {result.output}".split())

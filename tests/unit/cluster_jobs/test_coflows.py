@@ -35,7 +35,7 @@ def test_what_the_first_leaves_goes_to_the_next() -> None:
 
 
 def test_backfilling_sends_flows_whose_coflow_as_a_whole_must_wait() -> None:
-    """Of b, one flow waits for port 0; the other, from port 1, goes on beside a."""
+    """One flow of b waits for port 0; the other, from port 1, goes on beside a."""
     coflows = parse_coflows("4 2\na 0 1 0 1 2:100\nb 0 2 0 1 1 3:100\n")
     a, b = completion_s(coflows, "fifo", backfill=False).tolist()
     assert (a, b) == (pytest.approx(0.8), pytest.approx(1.6))

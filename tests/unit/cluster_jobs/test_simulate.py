@@ -229,7 +229,7 @@ def test_hosts_that_are_cut_off_get_no_jobs() -> None:
 
 
 def test_dgtp_leaves_alone_hosts_whose_links_others_use() -> None:
-    """Of four half-free hosts, two have a NIC that is busy all the time."""
+    """Two of four half-free hosts have a NIC that is busy all the time."""
     fabric = fabric_of(make_cluster("star:4", rate_bps=10**10, gpus=2))
     gpus = FreeGpus(fabric)
     gpus.job = ClusterJob(name="a", gpus=2, compute_s=0.01, all_reduce=10**8)

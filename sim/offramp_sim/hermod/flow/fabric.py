@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -60,6 +61,11 @@ class BisectionFabric:
         """The network for a placement."""
         ports, servers = placement.port, placement.server
         return cls(ports, servers, placement.ports, placement.share, nic_gbps * 1e9 / 8, routing, leaf, seed)
+
+    @property
+    def constant_until_s(self) -> float:
+        """When the network first changes."""
+        return math.inf
 
     @property
     def leaves(self) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -72,6 +73,11 @@ class RoutedFabric(BisectionFabric):
     def resources(self) -> int:
         """Those of the fabric."""
         return self.fabric.resources
+
+    @property
+    def constant_until_s(self) -> float:
+        """When the first link fails, or is mended, after the start."""
+        return self.fabric.changes_ns[0] / 1e9 if self.fabric.changes_ns else math.inf
 
     @cached_property
     def _order(self) -> tuple[Array, Array]:

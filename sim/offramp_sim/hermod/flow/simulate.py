@@ -70,7 +70,7 @@ def simulate(
     """Run a policy (:func:`offramp_sim.hermod.flow.policies.order_of`); ``progress`` gets the share of tasks done.
 
     Raises:
-        OfframpError: an unknown policy, or a DAG in which nothing can proceed.
+        OfframpError: an unknown policy, a DAG in which nothing can proceed, or links that change before its end.
     """
     order = order_of(loaded.dag, policy, queues, scheme, hosts)
     kept = memory(loaded, order, slack_s)
@@ -85,6 +85,11 @@ def simulate(
         if state == 1:
             break
     end = kept[FlowRunState.end]
+    if float(end.max(initial=0.0)) > loaded.fabric.constant_until_s:
+        raise OfframpError(
+            f"failures: a link fails or is mended after {loaded.fabric.constant_until_s:g} s, before the end at "
+            f"{float(end.max()):g} s: the flow level keeps the network of the start"
+        )
     return FlowResult(loaded, kept[FlowRunState.start], end, iteration_ends(loaded.dag, end), context.events)
 
 
@@ -150,9 +155,14 @@ def memory(
     context.fifo, context.ordered = order.fifo, order.host is not None
     for place, array in arrays.items():
         records.give(place, array)
+    _begin(loaded, records)
+    return records
+
+
+def _begin(loaded: Loaded | PlainLoad, records: RecordArrays[FlowRunState]) -> None:
+    """Start the delays of tasks that wait for nothing."""
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
-    records[run.heap_time][: len(by)] = loaded.delay[by]
-    records[run.heap_task][: len(by)] = by
-    context.heap_count = len(by)
-    return records
+    records[FlowRunState.heap_time][: len(by)] = loaded.delay[by]
+    records[FlowRunState.heap_task][: len(by)] = by
+    records.fields.heap_count = len(by)

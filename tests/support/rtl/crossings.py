@@ -111,7 +111,7 @@ class _Design:
         return frozenset().union(*(self._of(bit) for bit in bits if isinstance(bit, int)))
 
     def _of(self, first: int) -> frozenset[Origin]:
-        """Of one bit; without recursion, since chains of carries are long."""
+        """What one bit comes from, without recursion, since chains of carries are long."""
         waiting = [first]
         while waiting:
             bit = waiting[-1]

@@ -33,8 +33,13 @@ FACES = {
 PUBLIC_MODULES = {
     "offramp.gnn.links": "pairs of vertices, which the face of offramp.gnn names",
     "offramp.gnn.loggers": "logs of runs, which the face of offramp.gnn names",
+    "offramp.leo.dma": "descriptors of copies, for benches of the engine",
+    "offramp.leo.functions.ebs": "a function of devices, as kvs",
     "offramp.leo.functions.reduce": "a function of devices, as kvs",
     "offramp.leo.functions.kvs": "a function of devices: its tables and messages, one module for each",
+    "offramp.leo.memory": "memory of a process, which functions' tables lie in",
+    "offramp.sylvie.model": "the quantiser's model, which benches compare with",
+    "offramp_sim.rtl.models.memory": "memory behind an engine's port, for benches",
 }
 """Modules that programs may import although they are no packages, and what for."""
 BENEATH = {

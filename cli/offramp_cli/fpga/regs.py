@@ -28,8 +28,8 @@ class RegsSettings:
 @command(RegsSettings, example="fpga regs --out generated")
 def regs(settings: RegsSettings) -> None:
     """Generate register blocks, C headers, the drivers' offsets and documentation from fpga/regs."""
-    from offramp.fpga import register_maps
-    from offramp.fpga.registers import markdown_text, python_text, write_header, write_verilog
+    from offramp.fpga import register_maps, write_verilog
+    from offramp.fpga.registers import markdown_text, python_text, write_header
 
     out = settings.out
     for name in register_maps():

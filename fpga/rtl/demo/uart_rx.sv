@@ -20,15 +20,15 @@ module uart_rx #(
       .in (rx),
       .out(line)
   );
-  reg before;  // the line a cycle ago
+  reg previous;  // the line a cycle ago
   reg [BITS-1:0] left;
   reg [3:0] place;  // 0 idle, 1 start bit, 2 to 9 data, 10 stop bit
 
   always @(posedge clk) begin
-    before <= line;
-    valid  <= 1'b0;
+    previous <= line;
+    valid    <= 1'b0;
     if (place == 0) begin
-      if (before && !line) begin
+      if (previous && !line) begin
         place <= 1;
         left  <= DIVISOR / 2 - 1;
       end
@@ -41,9 +41,9 @@ module uart_rx #(
       if (place == 10) valid <= line;
     end
     if (rst) begin
-      place  <= 0;
-      before <= 1'b0;
-      valid  <= 1'b0;
+      place    <= 0;
+      previous <= 1'b0;
+      valid    <= 1'b0;
     end
   end
 endmodule

@@ -41,11 +41,11 @@ module kvs_match (
   wire [1023:0] slots = {line_1[511:0], line_0[511:0]};
 
   // The first slot that holds the key has the address; an address of 0 marks a free slot.
-  reg [63:0] match;
+  reg [63:0] hit_address;
   integer i;
   always @* begin
-    match = 64'b0;
-    for (i = 7; i >= 0; i = i - 1) if (hit[i]) match = addresses[i*64+:64];
+    hit_address = 64'b0;
+    for (i = 7; i >= 0; i = i - 1) if (hit[i]) hit_address = addresses[i*64+:64];
   end
 
   always @(posedge clk) begin
@@ -62,7 +62,7 @@ module kvs_match (
     if (out_free) begin
       out_end    <= hit_end;
       out_status <= hit_status;
-      out_word   <= hit_end ? hit_word : match;
+      out_word   <= hit_end ? hit_word : hit_address;
     end
     if (rst) begin
       hit_valid <= 1'b0;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from offramp.fpga.ports import Interface as Interface
     from offramp.fpga.ports import interface_of as interface_of
     from offramp.fpga.registers import RegisterMap as RegisterMap
+    from offramp.fpga.registers import write_verilog as write_verilog
     from offramp.fpga.sources import fpga_root as fpga_root
     from offramp.fpga.sources import register_maps as register_maps
 else:
@@ -39,5 +40,6 @@ else:
             "register_maps": "offramp.fpga.sources",
             "with_card": "offramp.fpga.card",
             "write_kernel": "offramp.fpga.kernels",
+            "write_verilog": "offramp.fpga.registers",
         },
     )

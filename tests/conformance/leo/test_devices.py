@@ -95,6 +95,8 @@ def test_reduce_is_the_models_to_the_bit(device, kind):
     vectors = raw.astype(np.uint32).astype(dtype) if dtype.itemsize == 2 else raw.view(dtype)
     message = reduce.request(kind, vectors)
     assert ask(device, reduce.NAME, message) == [(Status.OK, reduce.answer(message))]
+    nine = reduce.HEADER.pack(kind, reduce.MOST + 1, 0, 0)
+    assert ask(device, reduce.NAME, nine) == [(Status.BAD_LENGTH, b"")]
 
 
 def test_compression_comes_back(device):

@@ -58,7 +58,7 @@ def test_what_finds_no_room_is_counted(short, clock_ns, tmp_path, simulator):
         ("from_the_line", "cmac_rx", "wire severed = gone && begun;", "wire severed = 1'b0;"),
         ("from_the_line", "frame_queue", "in_last && in_alone ?", "1'b0 ?"),
         ("more_than_there_is_room_for", "frame_queue", "!in_last && (full || !room)", "1'b0"),
-        ("more_than_there_is_room_for", "tally_crossing", "(tells ? {WIDTH{1'b0}} : owed)", "owed"),
+        ("more_than_there_is_room_for", "tally_crossing", "(sends ? {WIDTH{1'b0}} : owed)", "owed"),
     ],
 )
 def test_a_planted_fault_is_found(case, module, right, wrong, tmp_path, simulator):

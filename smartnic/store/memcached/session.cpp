@@ -210,7 +210,8 @@ void MemcachedSession::simple(std::string& out) {
     } else if (name == "quit") {
         ended_ = true;
     } else {
-        if (is_http(words_) || name[0] == '*' || name[0] == '$') {  // a web page's request; redis' protocol
+        // A web page's request, redis' protocol, TLS.
+        if (is_http(words_) || name[0] == '*' || name[0] == '$' || name[0] < '!' || name[0] > '~') {
             ++service_.totals.protocol_errors;
             ended_ = true;
         }

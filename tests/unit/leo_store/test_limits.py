@@ -119,8 +119,6 @@ FOREIGN = {
 @pytest.mark.parametrize("protocol", ["resp", "memcached"])
 @pytest.mark.parametrize("name", FOREIGN)
 def test_another_protocols_request_is_not_executed(shared: StoreProcess, protocol: str, name: str) -> None:
-    if (protocol, name) == ("memcached", "TLS"):
-        pytest.skip("a line that is no command, and lines that are")
     until_closed(shared.addresses[protocol], FOREIGN[name])
     with Resp(shared.addresses["resp"]) as client:
         assert client("EXISTS", "page") == 0

@@ -36,7 +36,8 @@ from offramp_p4.native.state.patterns import PatternSearch
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
-from offramp_p4.state import ActionData, EntryBatch, Lpm, TableEntry
+from offramp_p4.state import ActionData, Lpm, TableEntry
+from offramp_p4.state.batch import EntryBatch
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 

@@ -17,7 +17,8 @@ from offramp_p4.frontend import load_text
 from offramp_p4.native import NativeSwitch
 from offramp_p4.native.state.changes import CHUNK, LARGE, MOST
 from offramp_p4.native.state.tables import NativeTable
-from offramp_p4.state import ANY, ActionData, EntryBatch, Exact, Lpm, Match, StateError, TableEntry, TableState, column
+from offramp_p4.state import ANY, ActionData, Exact, Lpm, Match, StateError, TableEntry, TableState
+from offramp_p4.state.batch import EntryBatch, column
 from offramp_p4.state.match import prefix_mask
 from p4_programs import program
 

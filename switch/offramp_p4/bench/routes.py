@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from offramp_p4.state import EntryBatch
+from offramp_p4.state.batch import EntryBatch
 
 TABLE: Final = "RouterIngress.routes"
 _LENGTHS: Final = {16: 2, 18: 2, 19: 3, 20: 5, 21: 5, 22: 12, 23: 10, 24: 57, 28: 1, 32: 3}

@@ -16,7 +16,7 @@ import numpy as np
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_p4.runtime.entities.base import INSERT
-from offramp_p4.state import EntryBatch
+from offramp_p4.state.batch import EntryBatch
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.entities.table import P4RuntimeTable

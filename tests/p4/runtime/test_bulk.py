@@ -18,7 +18,7 @@ from offramp_p4.native import NativeSwitch
 from offramp_p4.runtime import bulk
 from offramp_p4.runtime.pipeline import Pipeline
 from offramp_p4.runtime.transaction import apply_each
-from offramp_p4.state import EntryBatch
+from offramp_p4.state.batch import EntryBatch
 from offramp_p4.state.match import prefix_mask
 from offramp_p4.switch import Switch
 from p4_programs import program

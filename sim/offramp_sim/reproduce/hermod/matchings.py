@@ -77,16 +77,16 @@ def figure(scale: float, seed: int, *, routing: str = "ecmp", imbalance: float =
         )
         for name, count in chunks.items()
     }
-    comparisons += _both("5.10: over Megatron, up to", text(1.18), interleaved, "Megatron (FIFO)")
-    comparisons += _both("5.10: over Lina, up to", text(1.12), interleaved, "Lina")
+    comparisons += _apart("5.10: over Megatron, up to", text(1.18), interleaved, "Megatron (FIFO)")
+    comparisons += _apart("5.10: over Lina, up to", text(1.12), interleaved, "Lina")
     data: dict[str, Any] = {"lina": lina, "interleaved": interleaved}
     for rate, published in ((40.0, 2.06), (400.0, 1.81)):
         rows = {
             name: by_rounds(simulated_job(name, imbalance=imbalance, **job_is), routing, seed, rate)
             for name in counted(f"models at {rate:g} Gb/s", _EXPERTS["simulated"])
         }
-        comparisons += _both(f"5.13: {rate:g} Gb/s, over Megatron, up to", text(published), rows, "Megatron (FIFO)")
-        comparisons += _both(f"5.13: {rate:g} Gb/s, over Lina, up to", None, rows, "Lina")
+        comparisons += _apart(f"5.13: {rate:g} Gb/s, over Megatron, up to", text(published), rows, "Megatron (FIFO)")
+        comparisons += _apart(f"5.13: {rate:g} Gb/s, over Lina, up to", None, rows, "Lina")
         data[f"{rate:g} Gb/s"] = rows
     panel = Curves("32 GPUs", "skew of experts, sigma", "speed-up over Lina", lina)
     note = (
@@ -97,7 +97,7 @@ def figure(scale: float, seed: int, *, routing: str = "ecmp", imbalance: float =
     return Reproduction(comparisons, [panel], {"imbalance": imbalance, "seed": seed}, note, data)
 
 
-def _both(what: str, published: str | None, rows: dict[str, Times], over: str) -> list[PaperComparison]:
+def _apart(what: str, published: str | None, rows: dict[str, Times], over: str) -> list[PaperComparison]:
     alone = {name: {**row, "Hermod": row[_ORDER]} for name, row in rows.items()}
     return [
         PaperComparison(f"{what}, {_ORDER}", None, best(alone, over)),

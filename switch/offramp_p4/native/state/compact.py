@@ -17,7 +17,8 @@ from offramp_p4.native.state.columns import action_rows, key_words
 from offramp_p4.native.state.context import Bytes, Words
 from offramp_p4.native.state.searches import BatchSearch
 from offramp_p4.native.state.tables import NativeTable
-from offramp_p4.state import EntryBatch, Match, StateError, TableEntry
+from offramp_p4.state import Match, StateError, TableEntry
+from offramp_p4.state.batch import EntryBatch
 
 
 class CompactTable(NativeTable):

@@ -22,7 +22,6 @@ from offramp_base.lazy import face
 
 if TYPE_CHECKING:
     from offramp.gnn.conversions import gather as gather
-    from offramp.gnn.conversions import local as local
     from offramp.gnn.gradients import global_mean as global_mean
     from offramp.gnn.gradients import sum_gradients as sum_gradients
     from offramp.gnn.link_loader import LinkNeighborLoader as LinkNeighborLoader
@@ -47,7 +46,6 @@ else:
             "gather": "offramp.gnn.conversions",
             "global_mean": "offramp.gnn.gradients",
             "halo_exchange": "offramp.gnn.module",
-            "local": "offramp.gnn.conversions",
             "open_store": "offramp.gnn.stored",
             "partition": "offramp.gnn.parts",
             "sum_gradients": "offramp.gnn.gradients",

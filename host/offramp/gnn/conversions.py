@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From this rank's rows to whole tensors, and back."""
+"""From this rank's rows to whole tensors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from offramp.gnn.mode import active
 from offramp.gnn.parts import HOMOGENEOUS
-from offramp.gnn.row_layout import own_rows, whole_rows
-from offramp.gnn.tags import VERTICES, Tag, mark, tag_of
+from offramp.gnn.row_layout import whole_rows
+from offramp.gnn.tags import tag_of
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -37,25 +37,6 @@ def gather(x: torch.Tensor, graph: Partition | None = None, vertices: str = HOMO
     if len(x) != of.owned:
         raise OfframpError(f"gather: {len(x)} rows, expected those of the {of.owned} own vertices")
     return whole_rows(x, of.layout)
-
-
-def local(x: torch.Tensor, graph: Partition | None = None, vertices: str = HOMOGENEOUS) -> torch.Tensor:
-    """``(N, …)`` rows of the whole graph, which every rank has, to the ``(n, …)`` rows of the own vertices.
-
-    Args:
-        x: the rows.
-        graph: the graph, outside of a distributed module.
-        vertices: the type.
-
-    Raises:
-        OfframpError: no graph is given and no distributed module runs, or there is not one row for each vertex.
-    """
-    of = _vertices(graph, vertices)
-    if tag_of(x) is not None:
-        raise OfframpError("local: expected a tensor that all ranks have whole, this one has rows of this rank")
-    if len(x) != of.layout.total:
-        raise OfframpError(f"local: {len(x)} rows, expected those of the {of.layout.total} vertices of the graph")
-    return mark(own_rows(x, of.layout), Tag(VERTICES, of))
 
 
 def _vertices(graph: Partition | None, name: str) -> VertexSet:

@@ -48,7 +48,7 @@ def guarded(mode: Distribution) -> Iterator[None]:
         return out
 
     apply = torch.autograd.Function.__dict__["apply"]
-    script = torch.jit.ScriptFunction.__call__  # type: ignore[misc]
+    script = torch.jit.ScriptFunction.__call__
 
     def applied(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if mode.paused or cls.__module__.startswith("offramp."):
@@ -118,8 +118,9 @@ class SharedRandomness:
         self._drawn[training] = drawn
 
     def _copy(self) -> None:
-        state, legacy = random.getstate(), np.random.get_state(legacy=True)  # noqa: NPY002
-        words = np.array([*state[1], *legacy[1].tolist(), legacy[2], legacy[3]], np.int64)  # type: ignore[union-attr]
+        state = random.getstate()
+        legacy: Any = np.random.get_state(legacy=True)  # noqa: NPY002
+        words = np.array([*state[1], *legacy[1].tolist(), legacy[2], legacy[3]], np.int64)
         floats = torch.tensor([state[2] or 0.0, float(state[2] is not None), legacy[4]], dtype=torch.float64)
         every = self._comm.broadcast(torch.cat([torch.from_numpy(words), floats.view(torch.int64)]))
         if self._comm.rank:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of a whole tensor one rank has, and how the rows of all ranks become that tensor."""
+"""A layout says which rows of a whole tensor one rank has; with it the rows of all ranks become that tensor."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Tag(NamedTuple):
 
     @property
     def layout(self) -> RowLayout:
-        """Which rows of the whole tensor they are."""
+        """The layout, which says which rows of the whole tensor they are."""
         return self.of.layout if self.rows is None else self.rows
 
     def moved(self, dim: int) -> Tag:

@@ -56,8 +56,8 @@ def test_some_operators():
     table = run_workers(gnn_operators.compare, [(SOME.split(), 1)] * 2, print)
     assert shares(table) == {}
     assert len(table) > 35
-    assert set(table["as_strided"]) == {"refused"}
-    assert "exact" in table["nn.functional.linear"]
+    assert any("refused" in counts for counts in table.values())
+    assert set(table["expand"]) == {"exact"}
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ _UNKNOWN = object()
 
 def _dims(name: str, place: int | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int] | object | None:
     """The dimensions that are given; None: all of them; ``_UNKNOWN``: something else."""
-    dim = DEFAULTS.get(name)
+    dim: Any = DEFAULTS.get(name)
     for key in ("dim", "dims", "axis"):
         if key in kwargs:
             dim = kwargs[key]
@@ -150,7 +150,7 @@ def _ends(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tag: Tag) ->
 @rule("linear")
 def linear(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
     """Rows times a matrix."""
-    x = args[0] if args else None
+    x: Any = args[0] if args else None
     tag = values(x)
     if tag is None or tag.dim == x.dim() - 1 or any(tag_of(each) is not None for each in tensors([args[1:], kwargs])):
         return NotImplemented

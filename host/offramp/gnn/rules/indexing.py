@@ -42,7 +42,7 @@ def getitem(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
         return NotImplemented
     if tag is not None and tag.role == PAIRS:
         return _of_pairs(mode, func, x, parts, tag)
-    first = parts[0] if parts else None
+    first: Any = parts[0] if parts else None
     by = tag_of(first)
     alone = all(_basic(each) for each in parts[1:])
     if by is not None and by.role in (SOURCES, TARGETS, NUMBERS) and alone and by.dim == 0:
@@ -228,7 +228,8 @@ def gather(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[st
     """Elements of each row by numbers of the same row."""
     names = ("dim", "index") if func.__name__ == "gather" else ("indices", "dim")
     x, given = args[0], {name: argument(args, kwargs, place + 1, name) for place, name in enumerate(names)}
-    dim, index = given["dim"], given.get("index", given.get("indices"))
+    dim: Any = given["dim"]
+    index: Any = given.get("index", given.get("indices"))
     tag, by = tag_of(x), tag_of(index)
     if tag is None or by is None or not isinstance(dim, int) or kwargs.get("out") is not None or not tag.like(by):
         return NotImplemented

@@ -46,6 +46,7 @@ class Watch:
         self.started = 0
         self._watching = False
         self._here = ""
+        self._temporary = tempfile.gettempdir()  # which writes a file to find out, so the hook must not ask
         sys.addaudithook(self._hook)
 
     @contextmanager
@@ -92,7 +93,7 @@ class Watch:
 
     def _wrote(self, path: str) -> None:
         whole = os.path.realpath(path)
-        ours = (f"{tempfile.gettempdir()}/{name}" for name in ("offramp-", "torchinductor_"))
+        ours = (f"{self._temporary}/{name}" for name in ("offramp-", "torchinductor_"))
         own = (self._here + "/", *ours, str(Path.home() / ".cache"), "/dev/null")
         if "__pycache__" not in whole and not (whole + "/").startswith(own):
             self._act(f"writes {path!r}")

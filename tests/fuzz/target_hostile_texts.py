@@ -40,7 +40,7 @@ from offramp_base.errors import OfframpError
 
 NAME = "hostile texts in every format, and where they go"
 MEMORY_MIB = 8192
-LIMIT_S = 60.0
+LIMIT_S = 30.0
 _HERE = Path()
 _CLUSTER: dict[str, Any] = {
     "name": "racks",

@@ -46,6 +46,7 @@ class Watch:
         self.started = 0
         self._watching = False
         self._here = ""
+        self._temporary = tempfile.gettempdir()  # which writes a file to find out, so the hook must not ask
         sys.addaudithook(self._hook)
 
     @contextmanager
@@ -92,7 +93,7 @@ class Watch:
 
     def _wrote(self, path: str) -> None:
         whole = os.path.realpath(path)
-        ours = (f"{tempfile.gettempdir()}/{name}" for name in ("offramp-", "torchinductor_"))
+        ours = (f"{self._temporary}/{name}" for name in ("offramp-", "torchinductor_"))
         own = (self._here + "/", *ours, str(Path.home() / ".cache"), "/dev/null")
         if "__pycache__" not in whole and not (whole + "/").startswith(own):
             self._act(f"writes {path!r}")
@@ -112,7 +113,8 @@ def check_command(words: Sequence[str]) -> None:
             raise HostileAction(f"a control character in {words!r}")
     end = words.index("--") if "--" in words else len(words)
     for word in words[1:end]:
-        if MARK in word and (word.startswith("-") or program == "ssh"):
+        reads = program == "ssh" and word.startswith("UserKnownHostsFile=/")  # a file's to name; ssh only reads it
+        if MARK in word and not reads and (word.startswith("-") or program == "ssh"):
             raise HostileAction(f"an option in {words!r}")
     if program == "ssh":
         if end == len(words) or not re.fullmatch(r"[A-Za-z0-9:][A-Za-z0-9._:-]*", words[end + 1]):
@@ -132,6 +134,8 @@ def check_script(script: str) -> None:
     """Refuse a shell script in which the mark is a command, an expansion or a line of its own."""
     for line in script.splitlines():
         bare = line.lstrip()
+        if bare.startswith("#") and not bare.startswith("#SBATCH"):
+            continue
         if MARK in line and (bare.startswith(MARK) or re.search(rf"[;&|`$(]\s*\(?{MARK}|^X-", bare)):
             raise HostileAction(f"the shell executes {line!r}")
 

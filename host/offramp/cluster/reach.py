@@ -19,6 +19,7 @@ _SSH: Final = {
     "BatchMode": "yes",
     "ConnectTimeout": "10",
     "StrictHostKeyChecking": "yes",
+    "UpdateHostKeys": "no",
     "ForwardAgent": "no",
     "ClearAllForwardings": "yes",
     "PermitLocalCommand": "no",

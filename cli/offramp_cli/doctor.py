@@ -47,6 +47,7 @@ def nic_doctor(ports: Ports, result: Result) -> None:
 
 def _show(checks: Iterable[Check], schema: str, result: Result) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     results = list(checks)
     table = Table(box=None, pad_edge=False)
@@ -54,7 +55,7 @@ def _show(checks: Iterable[Check], schema: str, result: Result) -> None:
         table.add_column(heading, overflow="fold", min_width=22 if heading == "what to do" else None)
     for check in results:
         colour = "green" if check.ok else "red" if check.needed else "yellow"
-        state = f"[{colour}]{'ok' if check.ok else 'missing'}[/]"
+        state = Text("ok" if check.ok else "missing", style=colour)
         table.add_row(state, check.name, check.found, "" if check.ok else check.advice)
     show.console().print(table)
     result.write(schema, {"checks": [check._asdict() for check in results]})

@@ -34,6 +34,7 @@ def resources(source: ProgramSource, result: Result) -> None:
 def _show(program: Path, report: ResourceReport) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     out, chip = show.console(), report.chip
     table = Table(title=f"{program.name}, {report.pipe}: stages of a {chip.name}", box=box.SIMPLE, padding=(0, 1, 0, 0))
@@ -47,7 +48,7 @@ def _show(program: Path, report: ResourceReport) -> None:
         "hash": f"of {chip.hash_units}",
     }
     for name, limit in columns.items():
-        table.add_column(f"{name}\n[dim]{limit}[/dim]", justify="right")
+        table.add_column(Text.assemble(f"{name}\n", (limit, "dim")), justify="right")
     table.add_column("what", overflow="fold")
     for number, s in enumerate(report.stages):
         numbers = [number, len(s.tables), len(s.stateful), s.srams, s.tcams, s.map_rams, s.hash_units]
@@ -58,14 +59,16 @@ def _show(program: Path, report: ResourceReport) -> None:
     out.print(f"PHV: {report.phv.bits} of {chip.phv_bits} bits ({containers or 'no'} containers)")
     out.print("Critical chain:")
     for link in report.chain:
-        out.print(f"  stage {link.stage:2}  {link.table}  [dim]{link.place}[/dim]\n            {link.reason}")
+        out.print(
+            Text.assemble(f"  stage {link.stage:2}  {link.table}  ", (link.place, "dim"), f"\n{'':12}{link.reason}")
+        )
     for caution in report.cautions:
-        out.print(f"[yellow]caution[/yellow]: {caution}")
+        out.print(Text.assemble(("caution", "yellow"), f": {caution}"))
     if report.fits:
         left = chip.stages - len(report.stages)
-        out.print(f"[green]fits[/green]: {len(report.stages)} of {chip.stages} stages, {left} to spare")
+        out.print(Text.assemble(("fits", "green"), f": {len(report.stages)} of {chip.stages} stages, {left} to spare"))
     for problem in report.problems:
-        out.print(f"[red]does not fit[/red]: {problem}")
+        out.print(Text.assemble(("does not fit", "red"), f": {problem}"))
 
 
 def _short(name: str, pipe: str) -> str:

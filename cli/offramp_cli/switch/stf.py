@@ -58,17 +58,19 @@ def read_stf(path: Path) -> str:
 
 
 def _show(program: Path, result: StfResult) -> None:
+    from rich.text import Text
+
     out = show.console(wrap=False)
     for mismatch in result.mismatches:
-        out.print(f"[red]{mismatch.where}[/red]: {mismatch.message}")
+        out.print(Text.assemble((mismatch.where, "red"), f": {mismatch.message}"))
         if mismatch.expected:
             out.print("  expected ", _bytes(mismatch, mismatch.expected), sep="")
         if mismatch.received:
             out.print("  received ", _bytes(mismatch, mismatch.received), sep="")
     faults = len(result.mismatches)
-    outcome = "[green]passed[/green]" if result.passed else f"[red]{faults} not as expected[/red]"
+    outcome = ("passed", "green") if result.passed else (f"{faults} not as expected", "red")
     counts = f"{result.sent} packets sent, {result.received} received, {result.expectations} checks"
-    out.print(f"{program.name} {Path(result.file).name}: {outcome} ({counts})")
+    out.print(Text.assemble(f"{program.name} {Path(result.file).name}: ", outcome, f" ({counts})"))
 
 
 def _bytes(mismatch: Mismatch, digits: str) -> Text:

@@ -353,7 +353,7 @@ def test_changes_by_others_are_in_the_switch_before_anybody_hears_of_them(wire) 
     assert world.control.held == {1, 2}  # of the others one has no such value, one does not exist
     get = CacheFrame(STORE_MAC, mac(0), CacheFrameType.GET, 0, 1, 1)
     assert CacheFrame.parse(lab.packets(2, get.pack())[0][1]).value == b"a" * 64  # the switch has it without a miss
-    connection = StoreConnection(world.address, None)
+    connection = StoreConnection(world.address, TOKEN)
     connection.submit(encode_versioned(name(1), b"b" * 64), 1)
     time.sleep(0.05)
     [note] = world.front.poll()

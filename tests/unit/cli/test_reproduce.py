@@ -35,6 +35,7 @@ def test_list_names_every_item_with_its_time():
     assert {name for name in (item.name for item in items()) if name.startswith("switchgnn/")} == {
         *(f"switchgnn/fig{n}" for n in (1, 2, 7, 9, *range(11, 20))),
         "switchgnn/table1",
+        "switchgnn/fig15-packets",
         "switchgnn/improvements",
         "switchgnn/where",
         "switchgnn/where-measured",

@@ -17,7 +17,7 @@ from offramp_sim.reproduce.hermod.tables import line_rate_example
 def test_every_item_of_the_issue_is_there() -> None:
     names = {name for name in (item.name for item in items()) if name.startswith("hermod/")}
     figures = ("fig5.3", "fig5.6", "fig5.8", "fig5.9", "fig5.10", "fig5.11", "fig5.12", "fig5.13")
-    ours = {"hermod/sweep", "hermod/effects"}
+    ours = {"hermod/sweep", "hermod/effects", "hermod/matchings"}
     assert names == {"hermod/table5.2", "hermod/table5.5", *(f"hermod/{figure}" for figure in figures), *ours}
 
 

@@ -27,9 +27,9 @@ class Exceptions {
     bool put(rte_mbuf* frame, std::uint32_t port) {
         frame->hash.usr = port;
         if (ring_ == nullptr || rte_ring_enqueue(ring_, frame) != 0) return false;
-        if (!told_.exchange(true)) {
+        if (!notified_.exchange(true)) {
             const std::uint64_t one = 1;
-            if (::write(event_, &one, sizeof one) < 0) told_ = false;
+            if (::write(event_, &one, sizeof one) < 0) notified_ = false;
         }
         return true;
     }
@@ -37,7 +37,7 @@ class Exceptions {
     long take(std::uint8_t* rows, long stride, std::int32_t* lengths, std::int32_t* ports, long most) {
         std::uint64_t count = 0;
         if (::read(event_, &count, sizeof count) < 0) count = 0;
-        told_ = false;
+        notified_ = false;
         long taken = 0;
         void* entry = nullptr;
         for (; taken < most && rte_ring_dequeue(ring_, &entry) == 0; ++taken) {
@@ -48,9 +48,9 @@ class Exceptions {
             ports[taken] = static_cast<std::int32_t>(frame->hash.usr);
             rte_pktmbuf_free(frame);
         }
-        if (!rte_ring_empty(ring_) && !told_.exchange(true)) {
+        if (!rte_ring_empty(ring_) && !notified_.exchange(true)) {
             const std::uint64_t one = 1;
-            if (::write(event_, &one, sizeof one) < 0) told_ = false;
+            if (::write(event_, &one, sizeof one) < 0) notified_ = false;
         }
         return taken;
     }
@@ -58,7 +58,7 @@ class Exceptions {
   private:
     rte_ring* ring_ = nullptr;
     int event_ = -1;
-    std::atomic<bool> told_ = false;
+    std::atomic<bool> notified_ = false;
 };
 
 }  // namespace offramp

@@ -65,7 +65,7 @@ void offramp_server_stop(offramp_server* server) {
     server->stop();
 }
 
-void offramp_server_found(const offramp_server* server, uint64_t* keys, uint64_t* records, uint64_t* torn) {
+void offramp_server_recovered(const offramp_server* server, uint64_t* keys, uint64_t* records, uint64_t* torn) {
     *keys = server->store().size();
     *records = server->disk() == nullptr ? 0 : server->disk()->records();
     *torn = server->disk() == nullptr ? 0 : server->disk()->torn_bytes();

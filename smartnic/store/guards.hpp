@@ -99,7 +99,7 @@ class Guards {
     [[nodiscard]] std::vector<Connection> late(std::int64_t before_ms) const {
         std::vector<Connection> guards;
         for (const auto& [guard, unreleased] : members_)
-            if (!unreleased.empty() && unreleased.front().told_ms < before_ms) guards.push_back(guard);
+            if (!unreleased.empty() && unreleased.front().notified_ms < before_ms) guards.push_back(guard);
         return guards;
     }
 
@@ -124,7 +124,7 @@ class Guards {
     };
     struct Told {
         std::uint64_t number;
-        std::int64_t told_ms;
+        std::int64_t notified_ms;
     };
     template <typename T>
     using ByKey = std::unordered_map<std::string, T, KeyHash, std::equal_to<>>;

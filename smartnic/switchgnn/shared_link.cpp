@@ -39,13 +39,13 @@ bool SharedLink::begin() {
     }
     if (there && full_) up_.word(rings::wants_at).store(0, std::memory_order_release);
     full_ = !there;
-    if (there) made_ = up_.entries() + (up_.position & mask) + rings::entry_bytes;
+    if (there) message_ = up_.entries() + (up_.position & mask) + rings::entry_bytes;
     return there;
 }
 
 std::byte* SharedLink::room() {
     if (frames_ == 0 && !begin()) return nullptr;
-    return frames_ == most_frames || bytes_ > rings::message_bytes - longest ? nullptr : made_ + bytes_;
+    return frames_ == most_frames || bytes_ > rings::message_bytes - longest ? nullptr : message_ + bytes_;
 }
 
 void SharedLink::add(std::size_t length) {
@@ -56,9 +56,9 @@ void SharedLink::add(std::size_t length) {
 Link::Outcome SharedLink::send() {
     if (gone_) return Outcome::gone;
     const std::size_t even = bytes_ + (bytes_ & 1), length = even + 2 * frames_;
-    for (std::size_t i = 0; i < frames_; ++i) store_be16(made_ + even + 2 * i, lengths_[i]);
-    store<std::uint64_t>(made_ - rings::entry_bytes + rings::length_at, length);
-    store<std::uint64_t>(made_ - rings::entry_bytes + rings::frames_at, frames_);
+    for (std::size_t i = 0; i < frames_; ++i) store_be16(message_ + even + 2 * i, lengths_[i]);
+    store<std::uint64_t>(message_ - rings::entry_bytes + rings::length_at, length);
+    store<std::uint64_t>(message_ - rings::entry_bytes + rings::frames_at, frames_);
     up_.position += padded(length);
     up_.word(0).store(up_.position, std::memory_order_release);
     ring();

@@ -52,7 +52,7 @@ class SharedLink final : public Link {
 
     Ring up_, down_;
     int bell_;
-    std::byte* made_ = nullptr;  // the frames of the message that is begun
+    std::byte* message_ = nullptr;  // the frames of the message that is begun
     std::array<std::uint16_t, most_frames> lengths_;
     std::vector<std::uint16_t> taken_;
     std::size_t frames_ = 0, bytes_ = 0;

@@ -16,7 +16,7 @@ bool wait_for(int descriptor, bool writing, std::int64_t ns) {
 }
 
 std::byte* SocketLink::room() {
-    return frames_ == most_frames || bytes_ > message_bytes - longest ? nullptr : made_.get() + bytes_;
+    return frames_ == most_frames || bytes_ > message_bytes - longest ? nullptr : message_.get() + bytes_;
 }
 
 void SocketLink::add(std::size_t length) {
@@ -26,7 +26,7 @@ void SocketLink::add(std::size_t length) {
 
 Link::Outcome SocketLink::send() {
     store_be32(head_.data(), static_cast<std::uint32_t>(frames_));
-    iovec parts[] = {{head_.data(), 4 + 2 * frames_}, {made_.get(), bytes_}};
+    iovec parts[] = {{head_.data(), 4 + 2 * frames_}, {message_.get(), bytes_}};
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = 2;

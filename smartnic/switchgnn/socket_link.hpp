@@ -34,7 +34,7 @@ class SocketLink final : public Link {
 
     int descriptor_;
     std::array<std::byte, 4 + 2 * most_frames> head_;
-    std::unique_ptr<std::byte[]> made_{new std::byte[message_bytes + longest]}, taken_{new std::byte[most_message]};
+    std::unique_ptr<std::byte[]> message_{new std::byte[message_bytes + longest]}, taken_{new std::byte[most_message]};
     std::size_t frames_ = 0, bytes_ = 0, count_ = 0;
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RTL, HLS and P4: names say what a value is, and comments cite only what exists."""
+"""RTL, HLS, P4 and C++: names say what a value is, and comments cite only what exists."""
 
 from __future__ import annotations
 
@@ -17,24 +17,32 @@ from offramp.fpga.sources import register_maps
 
 FOLDERS: Final = ("fpga", "p4")
 """Folders of hardware descriptions."""
-SUFFIXES: Final = frozenset({".sv", ".svh", ".v", ".p4", ".cpp", ".hpp", ".h"})
+NATIVE: Final = ("smartnic", "host/offramp/torch/native")
+"""Folders of C and C++."""
+SUFFIXES: Final = frozenset({".sv", ".svh", ".v", ".p4", ".c", ".cpp", ".hpp", ".h"})
 VAGUE: Final = frozenset({"found", "made", "told", "both", "why", "hear", "dress"})
 """Words that hide what a value is, as a whole name or a part of one."""
+OUTCOMES: Final = frozenset({"found", "not_found"})
+"""Outcomes of a search, which are no values."""
 OUTSIDE: Final = frozenset({"ap_ctrl_hs", "ap_ctrl_none", "simple_switch", "simple_switch_grpc"})
 """Names of Vitis and of bmv2."""
+_TEXT: Final = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PRAGMA: Final = re.compile(r"verilator lint_\w+ \w+")
 
 
-def sources() -> list[Path]:
+def sources(*folders: str) -> list[Path]:
     return [
-        path for folder in FOLDERS for path in sorted((imports.ROOT / folder).rglob("*")) if path.suffix in SUFFIXES
+        path
+        for folder in folders or FOLDERS
+        for path in sorted((imports.ROOT / folder).rglob("*"))
+        if path.suffix in SUFFIXES
     ]
 
 
 def names(text: str) -> set[str]:
-    """Identifiers outside comments."""
-    return set(re.findall(r"[A-Za-z_]\w*", _COMMENT.sub(" ", text)))
+    """Identifiers outside comments and texts."""
+    return set(re.findall(r"[A-Za-z_]\w*", _TEXT.sub(" ", _COMMENT.sub(" ", text))))
 
 
 def comments(text: str) -> Iterator[str]:
@@ -54,14 +62,13 @@ def exists(dotted: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", [*FOLDERS, *NATIVE])
 def test_names_say_what_a_value_is(folder: str) -> None:
     guilty = [
         f"{path.relative_to(imports.ROOT)}:{name}"
-        for path in sources()
-        if path.is_relative_to(imports.ROOT / folder)
+        for path in sources(folder)
         for name in sorted(names(path.read_text("utf-8")))
-        if VAGUE & set(name.split("_"))
+        if name not in OUTCOMES and VAGUE & set(name.split("_"))
     ]
     assert guilty == []
 

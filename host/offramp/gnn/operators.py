@@ -63,7 +63,7 @@ KEEPS_NUMBERS: Final = frozenset(
     """
     )
 )
-"""Of these, those after which numbers of vertices are still the same numbers, where they are still int64."""
+"""Row-wise functions that leave numbers of vertices as they are, where these are still int64."""
 
 METADATA: Final = frozenset(
     _words(

@@ -44,8 +44,10 @@ def addressed(cluster: Cluster) -> Cluster:
     """The cluster with an IPv4 and an Ethernet address for each host that has none.
 
     Raises:
-        OfframpError: more hosts than one machine should simulate, or names in place of addresses.
+        OfframpError: more hosts than one machine should simulate, names in place of addresses, or links that fail.
     """
+    if cluster.failures:
+        raise OfframpError(f"{cluster.origin}: failures: no link of a laboratory fails by itself; leave them out")
     if len(cluster.hosts) > MOST_HOSTS:
         raise OfframpError(
             f"{cluster.origin}: {len(cluster.hosts)} hosts: expected at most {MOST_HOSTS} in a laboratory"

@@ -148,9 +148,9 @@ void Endpoint::serve(const Packet& packet) {
 
 // Tells the neighbours of what was completed that their features have come.
 void Endpoint::acknowledge_news() {
-    made_.clear();
-    reception_->finished_since(made_);
-    for (auto& ack : made_) {
+    packets_.clear();
+    reception_->finished_since(packets_);
+    for (auto& ack : packets_) {
         ack.block = block_id_;
         ack.round = round_;
         replies_.push_back({ack, {}});
@@ -247,12 +247,12 @@ void Endpoint::tick(Time now) {
 }
 
 void Endpoint::fetch_missing(bool anew) {
-    made_.clear();
-    reception_->missing(made_, fetches - unanswered_, anew);
-    fetching_ = !made_.empty();
-    unanswered_ += made_.size();
-    stats_.fetches += made_.size();
-    for (auto& packet : made_) {
+    packets_.clear();
+    reception_->missing(packets_, fetches - unanswered_, anew);
+    fetching_ = !packets_.empty();
+    unanswered_ += packets_.size();
+    stats_.fetches += packets_.size();
+    for (auto& packet : packets_) {
         packet.block = block_id_;
         packet.round = round_;
         replies_.push_back({packet, {}});

@@ -147,7 +147,7 @@ class Endpoint {
     std::vector<std::array<std::byte, most_bytes>> early_;  // of this round, before its block began here
     std::array<std::uint64_t, 256> ahead_{};                // payloads by chunk, of the exchange that begins next
     Backoff soft_, hard_;
-    std::vector<Packet> made_;
+    std::vector<Packet> packets_;
 };
 
 }  // namespace offramp::switchgnn

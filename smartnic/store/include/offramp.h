@@ -52,7 +52,7 @@ OFFRAMP_API void offramp_server_run(offramp_server *server);
 /* From any thread or signal handler. */
 OFFRAMP_API void offramp_server_stop(offramp_server *server);
 /* Keys in the store, records that were read at the start, and bytes of a torn record that were cut off. */
-OFFRAMP_API void offramp_server_found(const offramp_server *server, uint64_t *keys, uint64_t *records, uint64_t *torn);
+OFFRAMP_API void offramp_server_recovered(const offramp_server *server, uint64_t *keys, uint64_t *records, uint64_t *torn);
 /* After offramp_server_run has returned. */
 OFFRAMP_API void offramp_server_close(offramp_server *server);
 

@@ -158,7 +158,7 @@ def test_it_is_started_again_so_often_and_not_more():
 
 
 @pytest.mark.full
-def test_one_that_stands_still_is_named():
+def test_one_that_stands_still_is_named(caplog):
     process = ResponderProcess(plan(3))
     try:
         settings = RequesterSettings(rows=64, stride=64, timeout_s=0.2, silent_s=0.6)
@@ -170,6 +170,7 @@ def test_one_that_stands_still_is_named():
         line = r"responder at .* is stopped and has answered nothing for 0.8 s; 1 requests have not ended"
         with pytest.raises(OfframpError, match=line):
             until(requester, lambda: False, 10.0)
+        assert "has answered nothing for 0.2 s; it is given up after 0.6 s more" in caplog.text
         process.signal(signal.SIGCONT)
         ended = 0
         for _ in range(100):  # looks; on a busy machine it is named again before it has had the processor

@@ -72,13 +72,18 @@ class Peer:
         self._lost_at = time.monotonic()
         return True
 
-    def watch(self, link: Link, now: float, *, unanswered: bool) -> None:
-        """Check whether anything has arrived since the last call; ``unanswered``: requests have waited for long."""
+    def watch(self, link: Link, now: float, *, unanswered: bool) -> bool:
+        """Check whether anything has arrived since the last call; returns whether a silence begins.
+
+        ``unanswered``: requests have waited for long.
+        """
         heard = link.received.position
         if heard != self._heard:
             self._heard, self._silent_since = heard, None
         elif unanswered and self._silent_since is None:
             self._silent_since = now
+            return True
+        return False
 
     def dead(self, now: float, lost_s: float, silent_s: float) -> bool:
         """Whether it has been away for ``lost_s`` without a restart, or has been silent for ``silent_s``."""

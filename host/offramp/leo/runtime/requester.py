@@ -447,7 +447,10 @@ class Requester:
         slow = {t.link for path in late for row in self.program.flows for t in row[path] or ()}
         for number, (link, peer) in enumerate(zip(self._links, self._peers, strict=True)):
             if link is not None:
-                peer.watch(link, now, unanswered=number in slow)
+                silence = peer.watch(link, now, unanswered=number in slow)
+                if silence and self.in_flight:
+                    line, left_s = peer.obituary(self.settings.timeout_s), self.settings.silent_s
+                    _LOG.warning("%s; it is given up after %g s more", line, left_s)
         lost_s, silent_s = self.settings.lost_s, self.settings.silent_s
         dead = {n for n, peer in enumerate(self._peers) if peer.dead(now, lost_s, silent_s)}
         if not dead or not self.in_flight:

@@ -75,7 +75,7 @@ class StoreServer:
                 self._lib.offramp_server_listen(self._server, sock.detach(), _RESP if name == "resp" else _MEMCACHED)
             self._undo = stack.pop_all()
         counts = [ctypes.c_uint64() for _ in range(3)]
-        self._lib.offramp_server_found(self._server, *map(ctypes.byref, counts))
+        self._lib.offramp_server_recovered(self._server, *map(ctypes.byref, counts))
         self.recovered = StoreContents(*(count.value for count in counts))
         self._thread = threading.Thread(target=self._lib.offramp_server_run, args=(self._server,), daemon=True)
         self._stopping = threading.Event()

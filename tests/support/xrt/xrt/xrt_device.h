@@ -73,11 +73,11 @@ class device {
         request[0] = operation;
         std::memcpy(request + 1, &address, sizeof address);
         std::memcpy(request + 9, &value, sizeof value);
-        std::uint32_t value = 0;
+        std::uint32_t answer = 0;
         if (::send(line_, request, sizeof request, MSG_NOSIGNAL) != sizeof request ||
-            ::recv(line_, &value, sizeof value, MSG_WAITALL) != sizeof value)
+            ::recv(line_, &answer, sizeof answer, MSG_WAITALL) != sizeof answer)
             throw std::runtime_error("the simulated card is gone");
-        return value;
+        return answer;
     }
 
     std::map<std::string, std::map<std::size_t, argument>> kernels;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,8 @@ def listed() -> dict[str, tuple[str, str]]:
     return {row[0]: (row[1], row[2] if len(row) > 2 else "") for row in rows if row and row[0] != "#"}
 
 
+NEEDED = {"store_model": "redis-server"}
+"""Commands that a program needs."""
 SMALL = {name: what for name, (how, what) in listed().items() if how == "run"}
 
 
@@ -78,6 +81,8 @@ def _check(page: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", SMALL)
 def test_a_program_runs(name: str) -> None:
+    if name in NEEDED and shutil.which(NEEDED[name]) is None:
+        pytest.skip(f"{NEEDED[name]} is not on PATH")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     folders = [ROOT / each for each in ("base", "switch", "host", "sim", "cli", "tests/support", "tests")]
     environment |= {

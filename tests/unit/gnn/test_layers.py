@@ -28,7 +28,7 @@ def test_some_layers():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_every_layer(ranks):
     results = run_workers(gnn_layers.compare, [[]] * ranks, print)
     counts = collections.Counter(result.partition(":")[0] for result in results.values())

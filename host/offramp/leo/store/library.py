@@ -52,7 +52,7 @@ def library() -> Any:
         ("server_adopt", None, (pointer, number, number)),
         ("server_run", None, (pointer,)),
         ("server_stop", None, (pointer,)),
-        ("server_found", None, (pointer, *[ctypes.POINTER(ctypes.c_uint64)] * 3)),
+        ("server_recovered", None, (pointer, *[ctypes.POINTER(ctypes.c_uint64)] * 3)),
         ("server_close", None, (pointer,)),
         ("client_of", pointer, (number, ctypes.c_char_p)),
         ("submit_encoded", number, (pointer, ctypes.c_char_p, size, size, ctypes.c_uint64, ctypes.c_char_p)),

@@ -120,7 +120,7 @@ def test_a_race_for_the_folder_never_yields_what_another_user_wrote(shared):
     victim = shared / "victim"
     victim.mkdir(mode=0o700)
 
-    def swap() -> None:
+    def exchange_folder() -> None:
         with suppress(OSError):
             folder.symlink_to(victim)
         with suppress(OSError):
@@ -132,7 +132,7 @@ def test_a_race_for_the_folder_never_yields_what_another_user_wrote(shared):
         with suppress(OSError):
             folder.rmdir()
 
-    with attacking(swap):
+    with attacking(exchange_folder):
         for _ in range(RACES):
             assert kept(folder).get(KEY) in (None, b"mine")
             kept(folder).put(KEY, b"mine")

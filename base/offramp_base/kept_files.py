@@ -16,6 +16,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.private_folder import NoHomeFolder, check_owned, check_way, make_private, read_owned
 
 _DIGEST: Final = 32
+_UNBOUNDED: Final = 1 << 40
 _REFUSED: Final[set[str]] = set()
 _LOG: Final = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ class KeptFiles:
     """
 
     def __init__(
-        self, what: str, folder: Callable[[], Path], suffix: str, *, most_files: int, most_bytes: int = 1 << 40
+        self, what: str, folder: Callable[[], Path], suffix: str, *, most_files: int, most_bytes: int = _UNBOUNDED
     ) -> None:
         self._what, self._folder, self._suffix = what, folder, suffix
         self._most_files, self._most_bytes = most_files, most_bytes
@@ -94,7 +95,10 @@ class KeptFiles:
             _LOG.warning("cache of %s: %s", self._what, error)
 
     def _prune(self, folder: Path) -> None:
-        files = [(file, file.stat()) for file in folder.glob(f"*{self._suffix}")]
+        paths = list(folder.glob(f"*{self._suffix}"))
+        if len(paths) <= self._most_files and self._most_bytes == _UNBOUNDED:
+            return  # without a look at each of them
+        files = [(file, file.stat()) for file in paths]
         files.sort(key=lambda one: one[1].st_mtime_ns, reverse=True)
         size = 0
         for number, (file, status) in enumerate(files):

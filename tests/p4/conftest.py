@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the P4 switch run on both engines."""
 
-from both_engines import cache_home, engine, make_switch
+from both_engines import engine, make_switch
 
-__all__ = ["cache_home", "engine", "make_switch"]
+__all__ = ["engine", "make_switch"]

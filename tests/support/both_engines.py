@@ -6,8 +6,7 @@ A test folder offers the fixtures by importing them into its ``conftest.py``.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 import pytest
@@ -18,19 +17,6 @@ from offramp_p4.frontend import load_text
 
 MakeSwitch = Callable[..., PlainSwitch]
 """``make_switch(program, **options)``; the program may be its text."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled programs are kept in a folder of the test run, which its processes share, not in the user's.
-
-    Only for modules that ask for it: what other tests build for minutes stays in the user's from run to run.
-    """
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        yield
 
 
 _load = lru_cache(256)(load_text)

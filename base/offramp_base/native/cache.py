@@ -9,7 +9,7 @@ from typing import Final
 from offramp_base.kept_files import KeptFiles
 from offramp_base.private_folder import user_cache
 
-MOST_FILES: Final = 256
+MOST_FILES: Final = 2048
 """Most files that the folder keeps."""
 
 

@@ -210,7 +210,6 @@ def device_pkg() -> str:
 
 def udp_pkg() -> str:
     """The request layer of FPGA cards."""
-    counters = _values(udp.Counter) | {"COUNTERS": len(udp.Counter)}
     return systemverilog.package(
         "udp_pkg",
         {
@@ -219,7 +218,8 @@ def udp_pkg() -> str:
             "Kinds of messages.": (8, _values(udp.DatagramType)),
             "Outcomes of messages.": (8, _values(udp.DatagramStatus)),
             "Where packets of requests go, and answers come from.": (3, _values(udp.PacketTarget)),
-            "What is counted.": (5, counters),
+            "What is counted.": (4, _values(udp.Counter)),
+            "Number of counters.": (5, {"COUNTERS": len(udp.Counter)}),
         },
     )
 

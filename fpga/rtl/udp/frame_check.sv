@@ -70,10 +70,10 @@ module frame_check (
     if (in_valid) begin
       held  <= !in_last && (held || ends);
       fault <= in_fault;
-      /* verilator lint_off WIDTHEXPAND */ bytes <= (beat == 0 ? 11'd0 : bytes) + in_count + 1'b1; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      bytes <= (beat == 0 ? 11'd0 : bytes) + {7'b0, in_count} + 11'd1;
       if (beat != 1) left <= left < 16 ? 17'd0 : left - 17'd16;
       if (beat < 3) ip_sum <= (beat == 0 ? 22'b0 : ip_sum) + ip_words;
-      /* verilator lint_off WIDTHEXPAND */ if (beat >= 2) sum <= sum + words; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      if (beat >= 2) sum <= sum + {5'b0, words};
       case (beat)
         0: begin
           to_me  <= in_data[47:0] == mac;
@@ -87,7 +87,7 @@ module frame_check (
           total     <= length;
           left      <= length < 18 ? 17'd0 : length - 16'd18;
           whole_arp <= whole_arp && in_data[47:0] == 48'h0100_0406_0008;
-          /* verilator lint_off WIDTHTRUNC */ fragment  <= {in_data[39:32], in_data[47:40]} & 16'h3FFF ? 1'b1 : 1'b0; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+          fragment  <= |{in_data[37:32], in_data[47:40]};  // an offset, or more to come
           echo      <= in_data[63:56] == 8'd1;
           udp       <= in_data[63:56] == 8'd17;
           for_me    <= in_data[127:112] == address[15:0];
@@ -100,7 +100,7 @@ module frame_check (
           udp_length <= datagram == total - 16'd20 && datagram >= 8;
           no_sum     <= in_data[79:64] == 0;
           echo       <= echo && in_data[31:16] == 16'h0008;
-          /* verilator lint_off WIDTHEXPAND */ if (udp) sum <= sum + words + datagram; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+          if (udp) sum <= sum + {5'b0, words} + {11'b0, datagram};
         end
         default: ;
       endcase
@@ -118,35 +118,36 @@ module frame_check (
   endfunction
 
   wire short = bytes < 11'd60;  // a MAC that lets runts pass
-  /* verilator lint_off WIDTHEXPAND */ wire good_ip = plain && folded({5'b0, ip_sum}) == 16'hFFFF && total >= 28 && total + 17'd14 <= bytes; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+  wire whole = {1'b0, total} + 17'd14 <= {6'b0, bytes};
+  wire good_ip = plain && folded({5'b0, ip_sum}) == 16'hFFFF && total >= 28 && whole;
   wire good_sum = folded(sum) == 16'hFFFF && !(udp && no_sum);
 
-  /* verilator lint_off WIDTHTRUNC */ assign out_kind = out_events[udp_pkg::ACCEPTED] ? (arp ? ARP_KIND : udp ? MESSAGE : ECHO) : DROP; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+  assign out_kind = out_events[udp_pkg::ACCEPTED] ? (arp ? ARP_KIND : udp ? MESSAGE : ECHO) : DROP;
 
   always @* begin
     out_events = 16'b0;
     if (out_valid && out_last)
       case (fault)
-        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::CORRUPT: out_events[udp_pkg::CORRUPT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::RUNT: out_events[udp_pkg::RUNT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::JUMBO: out_events[udp_pkg::JUMBO] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::OVERFLOW: out_events[udp_pkg::OVERFLOW] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        ethernet_pkg::CORRUPT: out_events[udp_pkg::CORRUPT] = 1'b1;
+        ethernet_pkg::RUNT: out_events[udp_pkg::RUNT] = 1'b1;
+        ethernet_pkg::JUMBO: out_events[udp_pkg::JUMBO] = 1'b1;
+        ethernet_pkg::OVERFLOW: out_events[udp_pkg::OVERFLOW] = 1'b1;
         default:
-        /* verilator lint_off WIDTHTRUNC */ if (short) out_events[udp_pkg::RUNT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (!to_me && !(to_all && arp)) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        if (short) out_events[udp_pkg::RUNT] = 1'b1;
+        else if (!to_me && !(to_all && arp)) out_events[udp_pkg::MISADDRESSED] = 1'b1;
         else if (arp) begin
-          /* verilator lint_off WIDTHTRUNC */ if (!whole_arp) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-          /* verilator lint_off WIDTHTRUNC */ else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-          /* verilator lint_off WIDTHTRUNC */ else out_events[udp_pkg::ACCEPTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ end else if (!ip) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (!good_ip) out_events[udp_pkg::BAD_HEADER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (fragment) out_events[udp_pkg::FRAGMENT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (!udp && !echo) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (udp && !udp_length) out_events[udp_pkg::BAD_HEADER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (!good_sum) out_events[udp_pkg::BAD_CHECKSUM] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (udp && !my_port) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else out_events[udp_pkg::ACCEPTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+          if (!whole_arp) out_events[udp_pkg::UNKNOWN] = 1'b1;
+          else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1;
+          else out_events[udp_pkg::ACCEPTED] = 1'b1;
+        end else if (!ip) out_events[udp_pkg::UNKNOWN] = 1'b1;
+        else if (!good_ip) out_events[udp_pkg::BAD_HEADER] = 1'b1;
+        else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1;
+        else if (fragment) out_events[udp_pkg::FRAGMENT] = 1'b1;
+        else if (!udp && !echo) out_events[udp_pkg::UNKNOWN] = 1'b1;
+        else if (udp && !udp_length) out_events[udp_pkg::BAD_HEADER] = 1'b1;
+        else if (!good_sum) out_events[udp_pkg::BAD_CHECKSUM] = 1'b1;
+        else if (udp && !my_port) out_events[udp_pkg::MISADDRESSED] = 1'b1;
+        else out_events[udp_pkg::ACCEPTED] = 1'b1;
       endcase
   end
 endmodule

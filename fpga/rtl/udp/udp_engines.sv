@@ -26,7 +26,7 @@ module udp_engines #(
 );
   localparam [31:0] IP = {ADDRESS[7:0], ADDRESS[15:8], ADDRESS[23:16], ADDRESS[31:24]};
   localparam [47:0] MAC = {IP, 16'h4F02};
-  localparam COUNTERS = udp_pkg::COUNTERS, OVERFLOW = udp_pkg::OVERFLOW;
+  localparam COUNTERS = udp_pkg::COUNTERS, OVERFLOW = {1'b0, udp_pkg::OVERFLOW};
   localparam TARGETS = EBS_LINES == 0 ? 3 : 4;  // with the control port
   localparam MOST_ANSWER = udp_pkg::MOST_PACKET / 16;
 

@@ -23,22 +23,23 @@ package udp_pkg;
   localparam [2:0] QUANTISE = 4;
   localparam [2:0] DEQUANTISE = 5;
   // What is counted.
-  localparam [4:0] ACCEPTED = 0;
-  localparam [4:0] CORRUPT = 1;
-  localparam [4:0] RUNT = 2;
-  localparam [4:0] JUMBO = 3;
-  localparam [4:0] OVERFLOW = 4;
-  localparam [4:0] MISADDRESSED = 5;
-  localparam [4:0] UNKNOWN = 6;
-  localparam [4:0] FRAGMENT = 7;
-  localparam [4:0] BAD_HEADER = 8;
-  localparam [4:0] BAD_CHECKSUM = 9;
-  localparam [4:0] MALFORMED = 10;
-  localparam [4:0] STRANGER = 11;
-  localparam [4:0] EXECUTED = 12;
-  localparam [4:0] DUPLICATE = 13;
-  localparam [4:0] STALE = 14;
-  localparam [4:0] REPLIED = 15;
+  localparam [3:0] ACCEPTED = 0;
+  localparam [3:0] CORRUPT = 1;
+  localparam [3:0] RUNT = 2;
+  localparam [3:0] JUMBO = 3;
+  localparam [3:0] OVERFLOW = 4;
+  localparam [3:0] MISADDRESSED = 5;
+  localparam [3:0] UNKNOWN = 6;
+  localparam [3:0] FRAGMENT = 7;
+  localparam [3:0] BAD_HEADER = 8;
+  localparam [3:0] BAD_CHECKSUM = 9;
+  localparam [3:0] MALFORMED = 10;
+  localparam [3:0] STRANGER = 11;
+  localparam [3:0] EXECUTED = 12;
+  localparam [3:0] DUPLICATE = 13;
+  localparam [3:0] STALE = 14;
+  localparam [3:0] REPLIED = 15;
+  // Number of counters.
   localparam [4:0] COUNTERS = 16;
   /* verilator lint_on UNUSEDPARAM */
 endpackage

@@ -123,13 +123,13 @@ module udp_server #(
   always @* begin
     events = 16'b0;
     if (state == JUDGE && kind != ARP && kind != ECHO) begin
-      /* verilator lint_off WIDTHTRUNC */ if (!proper) events[udp_pkg::MALFORMED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-      /* verilator lint_off WIDTHTRUNC */ else if (what != udp_pkg::OPEN && !mine) events[udp_pkg::STRANGER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-      /* verilator lint_off WIDTHTRUNC */ else if (opens && !mine && !taken_over) events[udp_pkg::STRANGER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+      if (!proper) events[udp_pkg::MALFORMED] = 1'b1;
+      else if (what != udp_pkg::OPEN && !mine) events[udp_pkg::STRANGER] = 1'b1;
+      else if (opens && !mine && !taken_over) events[udp_pkg::STRANGER] = 1'b1;
       else if (asks) begin
-        /* verilator lint_off WIDTHTRUNC */ if (window_accept) events[udp_pkg::EXECUTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else if (window_known) events[udp_pkg::DUPLICATE] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
-        /* verilator lint_off WIDTHTRUNC */ else events[udp_pkg::STALE] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        if (window_accept) events[udp_pkg::EXECUTED] = 1'b1;
+        else if (window_known) events[udp_pkg::DUPLICATE] = 1'b1;
+        else events[udp_pkg::STALE] = 1'b1;
       end
     end
   end

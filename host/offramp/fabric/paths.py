@@ -85,6 +85,16 @@ class Paths:
         """``(hosts,)`` hash of each host's name, by which our switches choose."""
         return np.array([zlib.crc32(name.encode()) for name in self._fabric.nodes[: self._hosts]], np.int64)
 
+    def towards(self, nic: int) -> list[int]:
+        """The link by which each switch that reaches a NIC forwards to it, where destinations decide."""
+        nics = self._fabric.nics
+        if nics.far[nic] < self._hosts:
+            return []
+        first, count, ways = self.ways
+        cells = np.arange(self._switches) * self._switches + nics.far[nic] - self._hosts
+        cells = cells[count[cells] > 0]
+        return [*ways[first[cells] + self.names[nics.host[nic]] % count[cells]].tolist(), int(nics.down[nic])]
+
     def between(self, a: Ints, b: Ints) -> Ints:
         """``(f,)`` links of the shortest path from one NIC to another."""
         nics = self._fabric.nics

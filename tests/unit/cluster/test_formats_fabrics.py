@@ -13,8 +13,8 @@ import pytest
 
 from cluster_samples import SUBNET, TOPO, imported, lldp, nccl
 from offramp.cluster.model import ClusterHost
-from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
+from routes import route
 
 THREE_TIERS = """\
 Nodes 8

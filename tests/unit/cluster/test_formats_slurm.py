@@ -10,8 +10,8 @@ import pytest
 
 from cluster_samples import NODES, TREE, TREE_YAML, imported
 from offramp.cluster.formats import Defaults, import_cluster
-from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
+from routes import route
 
 TWO = "NodeName=srv110[1-2] CPUTot=224 Gres=gpu:h100:8(S:0-1) RealMemory=2000000\n"
 BLOCKS = "BlockName=b1 Nodes=srv1101\nBlockName=b2 Nodes=srv1102\nBlockSizes=1\n"

@@ -8,9 +8,9 @@ import pytest
 
 from fabrics import random_cluster
 from offramp.cluster import parse_cluster
-from offramp.cluster.routes import route
 from offramp.fabric import fabric_of, make_cluster
 from offramp_base.errors import OfframpError
+from routes import route
 
 
 @pytest.mark.parametrize("seed", range(20))

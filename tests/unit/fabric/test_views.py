@@ -125,7 +125,7 @@ def test_no_ring_is_faster_than_the_planners_cuts_allow(seed: int) -> None:
     fabric = fabric_of(random_cluster(np.random.default_rng(seed)))
     cluster = fabric.cluster
     load = fabric.load(*ring(fabric), np.full(fabric.ranks, 1e9))
-    for cut in cuts(cluster, cluster.hosts):
+    for cut in cuts(fabric, cluster.hosts):
         host = [fabric.nodes[k] in {cluster.hosts[i].name for i in cut.inside} for k in range(fabric.hosts)]
         crossing = sum(1 for k in range(fabric.hosts) if host[k] and not host[(k + 1) % fabric.hosts])
         assert fabric.seconds(load) >= crossing * 1e9 * 8 / cut.rate_bps * (1 - 1e-9)

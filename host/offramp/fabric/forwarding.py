@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp.cluster.model import Cluster, ClusterHost
-from offramp.fabric.model import Fabric
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
+
+if TYPE_CHECKING:
+    from offramp.fabric.model import Fabric  # by name only: it starts threads, before which a laboratory has to unshare
 
 TABLES: Final = {
     "HermodIngress.forward.macs": "HermodIngress.forward.forward",

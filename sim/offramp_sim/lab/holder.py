@@ -22,9 +22,6 @@ from offramp.cluster import Cluster, ClusterHost, ClusterSwitch, read_cluster
 from offramp.cluster.reach import NAMESPACE
 from offramp.cluster.routes import check_connected
 from offramp.cluster.write import cluster_text
-from offramp.fabric import Fabric
-from offramp.fabric.failures import joined_states
-from offramp.fabric.forwarding import ports_of_hosts
 from offramp_base.ending.files import write_text
 from offramp_base.ending.lasting import outlast
 from offramp_base.ending.left import temporary_folder
@@ -66,9 +63,13 @@ def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Keeper
     Raises:
         OfframpError: something cannot be made, in one line.
     """
+    # Here: what starts threads may not be imported before unshare(2).
+    from offramp.fabric import Fabric
+    from offramp.fabric.failures import joined_states
+    from offramp.fabric.forwarding import ports_of_hosts
     from offramp_sim.lab.devices import start_agents, start_switches
     from offramp_sim.lab.failures import LinkSchedule, present
-    from offramp_sim.lab.keeper import Keeper  # here, too: what starts threads may not be imported before unshare(2)
+    from offramp_sim.lab.keeper import Keeper
 
     fabric = Fabric(cluster)
     for _, state in joined_states(fabric):

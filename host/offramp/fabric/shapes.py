@@ -8,11 +8,22 @@ from collections.abc import Callable
 from itertools import product
 from typing import Final
 
-from offramp.cluster.model import MOST_HOSTS, MOST_PORTS, Cable, CableEnd, Cluster, ClusterHost, ClusterSwitch
+from offramp.cluster.model import (
+    MOST_HOSTS,
+    MOST_PORTS,
+    MOST_SWITCHES,
+    Cable,
+    CableEnd,
+    Cluster,
+    ClusterHost,
+    ClusterSwitch,
+)
 from offramp_base.errors import OfframpError
 
 _MOST_PRODUCT: Final = 1 << 24
 """Most of all numbers of a shape multiplied: beyond it no cluster has as few hosts and links as a file may name."""
+_MOST_MESH: Final = 510
+"""Hosts of a mesh, each of which has a NIC for each other."""
 SHAPES: Final = {
     "star": "HOSTS",
     "leaf-spine": "LEAVESxSPINESxHOSTS, HOSTS under each leaf",
@@ -66,12 +77,14 @@ def make_cluster(
     if math.prod(numbers) > _MOST_PRODUCT:
         raise OfframpError(f"shape {shape[:60]}: larger than a cluster may be: at most {MOST_HOSTS} hosts")
     switches, down, across = makers[kind](*numbers)
-    names = dict.fromkeys(end for pair in down for end in pair if end not in set(switches))
+    known = set(switches)
+    names = dict.fromkeys(end for pair in down for end in pair if end not in known)
     hosts = tuple(
         ClusterHost(name=name, gpus=gpus, inside_bps=inside_bps) for name in sorted(names, key=lambda n: int(n[1:]))
     )
-    if len(hosts) > MOST_HOSTS:
-        raise OfframpError(f"shape {shape[:60]}: {len(hosts)} hosts: expected at most {MOST_HOSTS}")
+    for count, most, what in ((len(hosts), MOST_HOSTS, "hosts"), (len(switches), MOST_SWITCHES, "switches")):
+        if count > most:
+            raise OfframpError(f"shape {shape[:60]}: {count} {what}: expected at most {most}")
     rates = [rate_bps] * len(down) + [uplink_bps or rate_bps] * len(across)
     used = dict.fromkeys([*names, *switches], 0)
 
@@ -118,6 +131,6 @@ def _rails(hosts: int, rails: int, spines: int) -> Joined:
 
 
 def _mesh(hosts: int) -> Joined:
-    if hosts > MOST_PORTS:
-        raise OfframpError(f"shape mesh:{hosts}: expected at most {MOST_PORTS} hosts")
+    if hosts > _MOST_MESH:
+        raise OfframpError(f"shape mesh:{hosts}: expected at most {_MOST_MESH} hosts")
     return [], [(f"h{i}", f"h{j}") for i in range(hosts) for j in range(i + 1, hosts)], []

@@ -245,7 +245,7 @@ class _ClusterReader:
         if len(left) > 1 and len(right) > 1 and len(left) != len(right):
             raise self.source.error((*place, "ends"), f"{len(left)} nodes against {len(right)}")
         count = max(len(left), len(right))
-        pairs = [((left * count)[k], (right * count)[k]) for k in range(count)]
+        pairs = [(left[k % len(left)], right[k % len(right)]) for k in range(count)]
         for a, b in pairs:
             if a.node == b.node:
                 raise self.source.error((*place, "ends"), f"a loop: both ends are at {a.node}")
@@ -358,7 +358,8 @@ def require(cluster: Cluster, names: Sequence[str]) -> None:
     Raises:
         OfframpError: a name is unknown; the message lists the known ones.
     """
+    hosts = {host.name for host in cluster.hosts}
     for name in names:
-        if name not in {host.name for host in cluster.hosts}:
+        if name not in hosts:
             known = ", ".join(host.name for host in cluster.hosts[:12])
             raise OfframpError(f"{cluster.origin or cluster.name}: {name}: no such host; expected one of {known}")

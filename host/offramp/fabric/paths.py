@@ -122,7 +122,8 @@ class Paths:
         best = self.between(a, b)
         first, count = fabric.nics_of_host, np.diff(fabric.nics_of_host)
         from_, to = fabric.rank_host[source], fabric.rank_host[sink]
-        several = np.flatnonzero((count[from_] > 1) | (count[to] > 1))
+        fewest = 1 if (fabric.nics.far < self._hosts).any() else 2
+        several = np.flatnonzero(((count[from_] > 1) | (count[to] > 1)) & (best > fewest))
         if len(several):
             a, b = a.copy(), b.copy()
             from_, to = from_[several], to[several]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes of a cluster reach each other: over switches, as hosts carry nothing for others."""
+"""Reachability of a cluster's nodes over switches: hosts carry nothing for others."""
 
 from __future__ import annotations
 

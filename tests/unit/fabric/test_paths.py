@@ -136,5 +136,5 @@ def test_ten_thousand_gpus_on_rails() -> None:
 def test_a_switch_that_takes_programs_has_ports_of_nine_bits() -> None:
     text = "hosts: [{name: h1}]\nswitches: [{name: s1, target: %s, ports: 511}]\nlinks: [{ends: [h1, s1], rate: 1gbit}]"
     assert parse_cluster(text % "plain").switches[0].ports == 511
-    with pytest.raises(OfframpError, match=r"cluster.yaml:2: .*511: expected at most 510 at a switch of target v1model"):
+    with pytest.raises(OfframpError, match=r":2: .*511: expected at most 510 at a switch of target v1model"):
         parse_cluster(text % "v1model")

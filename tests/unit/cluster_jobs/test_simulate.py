@@ -303,7 +303,7 @@ def test_a_line_may_stand_for_several_jobs() -> None:
 
 @pytest.mark.parametrize("overlap", [0.0, 0.5])
 def test_equal_jobs_that_contend_end_at_one_time(overlap: float) -> None:
-    """Of three that end together one leaves first, and the others have nothing left."""
+    """One of three that end together leaves first, and the others have nothing left."""
     fabric = fabric_of(make_cluster("leaf-spine:2x1x6", rate_bps=10**10, uplink_bps=10**10, gpus=1))
     jobs = [
         ClusterJob(name=f"j{k}", gpus=2, iterations=300, compute_s=0.01, all_reduce=125_000_000, overlap=overlap)

@@ -60,8 +60,7 @@ def make_cluster(
     Raises:
         OfframpError: a shape that does not exist, or numbers that it does not take.
     """
-    kind, _, text = shape.partition(":")
-    numbers = [int(word) if word.isascii() and word.isdecimal() else 0 for word in text.split("x")]
+    kind, numbers = _parsed(shape)
     makers: dict[str, Callable[..., Joined]] = {
         "star": _star,
         "leaf-spine": _leaf_spine,
@@ -69,13 +68,6 @@ def make_cluster(
         "rails": _rails,
         "mesh": _mesh,
     }
-    if kind not in SHAPES or len(numbers) != SHAPES[kind].split(",")[0].count("x") + 1 or min(numbers) < 1:
-        expected = ", ".join(f"{name}:{words.split(',')[0]}" for name, words in SHAPES.items())
-        raise OfframpError(f"shape {shape[:60]}: expected one of {expected}")
-    if max(numbers) > MOST_HOSTS:
-        raise OfframpError(f"shape {shape[:60]}: expected at most {MOST_HOSTS} of each")
-    if math.prod(numbers) > _MOST_PRODUCT:
-        raise OfframpError(f"shape {shape[:60]}: larger than a cluster may be: at most {MOST_HOSTS} hosts")
     switches, down, across = makers[kind](*numbers)
     known = set(switches)
     names = dict.fromkeys(end for pair in down for end in pair if end not in known)
@@ -98,6 +90,20 @@ def make_cluster(
         raise OfframpError(f"shape {shape[:60]}: a switch of {wide} ports: expected at most {MOST_PORTS}")
     marked = tuple(ClusterSwitch(name=name, target="plain", ports=max(1, used[name])) for name in switches)
     return Cluster(name=shape.replace(":", "-"), hosts=hosts, switches=marked, links=links, routing=routing)
+
+
+def _parsed(shape: str) -> tuple[str, list[int]]:
+    """The kind of a shape, and its numbers."""
+    kind, _, text = shape.partition(":")
+    numbers = [int(word) if word.isascii() and word.isdecimal() else 0 for word in text.split("x")]
+    if kind not in SHAPES or len(numbers) != SHAPES[kind].split(",")[0].count("x") + 1 or min(numbers) < 1:
+        expected = ", ".join(f"{name}:{words.split(',')[0]}" for name, words in SHAPES.items())
+        raise OfframpError(f"shape {shape[:60]}: expected one of {expected}")
+    if max(numbers) > MOST_HOSTS:
+        raise OfframpError(f"shape {shape[:60]}: expected at most {MOST_HOSTS} of each")
+    if math.prod(numbers) > _MOST_PRODUCT:
+        raise OfframpError(f"shape {shape[:60]}: larger than a cluster may be: at most {MOST_HOSTS} hosts")
+    return kind, numbers
 
 
 def _star(hosts: int) -> Joined:

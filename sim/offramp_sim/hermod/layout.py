@@ -106,8 +106,8 @@ def _routed(routed: RoutedFabric) -> SwitchLayout:
                 ports[name][NicAddress(nic).mac] = port
     else:
         a, b = (each.ravel() for each in np.indices((len(nics),) * 2))
-        far = (nics.host[a] != nics.host[b]) & (fabric.paths.between(a, b) < len(fabric.ends))
-        a, b = a[far], b[far]
+        joined = (nics.host[a] != nics.host[b]) & (fabric.paths.between(a, b) < len(fabric.ends))
+        a, b = a[joined], b[joined]
         for ctype in CType:
             for path, link, _ in routed.walk(a, b, int(ctype)):
                 for p, k in zip(path.tolist(), link.tolist(), strict=True):

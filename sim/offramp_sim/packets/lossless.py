@@ -271,7 +271,8 @@ class _LosslessSimulation:
             return note
         byte_ps = self._links[number].byte_ps
         self._senders.now = self._now
-        return measured(self._senders, number, round(queued * byte_ps), round(size * byte_ps), note)
+        noted: int = measured(self._senders, number, round(queued * byte_ps), round(size * byte_ps), note)
+        return noted
 
     def _receive(self, packet: _LosslessPacket) -> None:
         flow, sent = packet.flow, packet.note & _TIME

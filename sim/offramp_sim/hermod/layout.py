@@ -109,8 +109,8 @@ def _routed(routed: RoutedFabric) -> SwitchLayout:
         joined = (nics.host[a] != nics.host[b]) & (fabric.paths.between(a, b) < len(fabric.ends))
         a, b = a[joined], b[joined]
         for ctype in CType:
-            for path, link, _ in routed.walk(a, b, int(ctype)):
-                for p, k in zip(path.tolist(), link.tolist(), strict=True):
+            for path, links, _ in routed.walk(a, b, int(ctype)):
+                for p, k in zip(path.tolist(), links.tolist(), strict=True):
                     name, port = end(k)
                     if k not in nic_of:
                         ports[name][NicAddress(int(b[p]), int(a[p]) * len(CType) + int(ctype)).mac] = port

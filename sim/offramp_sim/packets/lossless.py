@@ -177,7 +177,8 @@ class _LosslessSimulation:
         delay = np.rint(fabric.delay_ns * 1000).astype(np.int64)
         self._links = [_PausedLink(float(byte[k]), int(delay[k]), k in up) for k in range(len(byte))]
         self._paths = _paths(fabric, flows) if fabric.cluster.routing not in ("spray", "adaptive") else None
-        self._first, self._last = fabric.nics.up[flows.source].tolist(), fabric.nics.down[flows.sink].tolist()
+        self._first: list[int] = fabric.nics.up[flows.source].tolist()
+        self._last: list[int] = fabric.nics.down[flows.sink].tolist()
         topology = packet_topology(fabric)
         if control is not None:
             topology = controlled(topology, control, Framing(payload, header))

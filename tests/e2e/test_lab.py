@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from offramp.fabric import read_fabric
+from offramp.job.counters import link_bytes, since
 from offramp_base.ending.owner import is_process
 from offramp_sim.lab import possible_mode
 
@@ -179,3 +181,54 @@ def test_what_cannot_be_built_is_one_line_and_leaves_nothing(tmp_path, mode):
     path.write_text("hosts: [{name: a, address: nowhere}, {name: b}]\nlinks: [{ends: [a, b], rate: 1g}]\n")
     assert offramp("lab", "up", str(path), "--mode", mode, status=2).count("\n") == 1
     assert "apart" not in {lab["name"] for lab in labs()}  # others' laboratories come and go
+
+
+FAILING = """\
+name: {name}
+hosts: [{{name: "h[1-4]"}}]
+switches: [{{name: "leaf[1-2]"}}, {{name: "spine[1-2]", target: plain}}]
+links:
+  - {{ends: ["h[1-2]", leaf1], rate: 100mbit}}
+  - {{ends: ["h[3-4]", leaf2], rate: 100mbit}}
+  - {{ends: ["leaf[1-2]", spine1], rate: 1gbit}}
+  - {{ends: ["leaf[1-2]", spine2], rate: 1gbit}}
+failures:
+  - {{link: [leaf1, spine1], until: 12s}}
+"""
+FRAMES = 200
+FRAME_BYTES = 1000
+SEND_FRAMES = """
+import socket, sys, time
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as link:
+    link.bind(("eth0", 0))
+    for mac in sys.argv[3:]:
+        for _ in range(int(sys.argv[1])):
+            frame = bytes.fromhex(mac.replace(":", "") + "020000000099") + b"\\x88\\xb5"
+            link.send(frame.ljust(int(sys.argv[2]), b"x"))
+            time.sleep(0.0005)
+"""
+
+
+def test_links_carry_what_the_fabric_counts_while_one_fails_and_when_it_is_mended(up):
+    """Frames from h1 and h3 to all other hosts; what the kernel adds of its own is below a twentieth of a flow."""
+    lab = up("failing", text=FAILING)
+    file = Path(lab["folder"]) / "cluster.yaml"
+    seen: set[frozenset[int]] = set()
+    deadline = time.monotonic() + 60
+    while frozenset() not in seen and time.monotonic() < deadline:
+        fabric = read_fabric(file).at(0.0)
+        pairs = [(source, sink) for source in (0, 2) for sink in range(4) if source != sink]
+        before = link_bytes(fabric.cluster)
+        for source in (0, 2):
+            macs = [str(fabric.cluster.hosts[sink].mac) for a, sink in pairs if a == source]
+            words = [sys.executable, "-c", SEND_FRAMES, str(FRAMES), str(FRAME_BYTES), *macs]
+            offramp("lab", "exec", f"{lab['name']}/{fabric.nodes[source]}", "--", *words)
+        time.sleep(0.2)
+        moved = since(before, link_bytes(fabric.cluster))
+        if read_fabric(file).at(0.0).without != fabric.without:
+            continue  # it was mended meanwhile
+        seen.add(fabric.without)
+        load = fabric.load(*zip(*pairs, strict=True), [float(FRAMES * FRAME_BYTES)] * len(pairs))
+        counted = [each for cable in fabric.cluster.links for each in moved.get(cable, (0, 0))]
+        assert counted == pytest.approx(load[: len(counted)].tolist(), abs=FRAMES * FRAME_BYTES / 20)
+    assert {len(without) for without in seen} == {0, 1}

@@ -95,7 +95,7 @@ class HermodSettings:
             raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
         if self.level != "flow" and self.bidirectional:
             raise SettingsError("bidirectional", "goes with {level} flow only")
-        if self.cluster is not None and self.level == "flow":
+        if self.cluster is not None:
             for name in ("nic_gbps", "leaf"):
                 if getattr(self, name) is not None:
                     raise SettingsError(name, "does not go with {cluster}, which has its own", getattr(self, name))
@@ -181,21 +181,14 @@ def hermod(settings: HermodSettings, outputs: HermodOutput) -> None:
 
 
 def _on_cluster(settings: HermodSettings) -> tuple[Fabric | None, HermodSettings]:
-    """The cluster's fabric; packets run on as many NICs of its rate under leaves of its size."""
+    """The cluster's fabric as it is at the start."""
     if settings.network is not None:
         return None, settings
     if settings.cluster is None:
         return None, replace(settings, leaf=16 if settings.leaf is None else settings.leaf)
     from offramp.fabric import read_fabric
-    from offramp.hermod.cluster_file import network_of
 
-    fabric = read_fabric(settings.cluster)
-    if settings.level == "flow":
-        return fabric.at(0.0), settings
-    network = network_of(fabric.cluster)
-    choices = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps, "leaf": settings.leaf}
-    known = {k: network[k] if v is None else v for k, v in choices.items()}
-    return None, replace(settings, **known)  # type: ignore[arg-type]
+    return read_fabric(settings.cluster).at(0.0), settings
 
 
 def _packet_level(settings: HermodSettings, setup: SimulationSetup) -> PacketLevel | None:

@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp_sim.packets import PacketRun, Topology
+    from offramp_sim.packets.control import Control
     from offramp_sim.packets.flows import FlowSchedule
 
 _NUMBERS: Final = {"star": 1, "leaf-spine": 3, "fat-tree": 5}
 _SHAPES: Final = "star:HOSTS, leaf-spine:LEAVESxSPINESxHOSTS or fat-tree:PODSxLEAVESxHOSTSxSPINESxCORES"
-
-_PAUSED: Final = ("none", "dcqcn")
-"""Controls that run beside pauses."""
 
 
 def _controls() -> tuple[str, ...]:
@@ -94,8 +92,7 @@ class PacketSettings:
     pfc: Annotated[
         int | None,
         Field(
-            "Switches pause the sender of a link of which they hold so many bytes, until four fifths are left; "
-            "for none and dcqcn, and slow",
+            "Switches pause the sender of a link of which they hold so many bytes, until four fifths are left; slow",
             unit=BYTES,
             least=1,
         ),
@@ -110,12 +107,9 @@ class PacketSettings:
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                     raise SettingsError(name, "does not go with a cluster file, which has its own")
         if self.pfc is not None:
-            for name in ("buffer", "mark_all", "loss", "spray", "cores"):
+            for name in ("buffer", "mark_all", "loss", "cores"):
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                     raise SettingsError(name, "does not go with pauses ({pfc})")
-            for name in self.control:
-                if name not in _PAUSED:
-                    raise SettingsError("control", f"with pauses ({{pfc}}): expected {' or '.join(_PAUSED)}", name)
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
             raise SettingsError("mark_all", "expected more than {mark}", self.mark_all)
 
@@ -138,7 +132,7 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
 
     run = partial(simulate, flows=table, seed=settings.seed, spray=settings.spray, cores=settings.cores)
     outcomes = {}
-    for name in dict.fromkeys(settings.control or (_controls() if settings.pfc is None else _PAUSED)):
+    for name in dict.fromkeys(settings.control or _controls()):
         control = CONTROLS[name]() if name in CONTROLS else None
         if settings.pfc is None:
             outcomes[name] = _numbers(run(topology, control=control), table.size)
@@ -197,22 +191,21 @@ def _topology(settings: PacketSettings) -> Topology:
     return makers[kind](*sizes, links)
 
 
-def _paused_numbers(settings: PacketSettings, flows: FlowSchedule, control: object) -> dict[str, Any]:
+def _paused_numbers(settings: PacketSettings, flows: FlowSchedule, control: Control | None) -> dict[str, Any]:
     """Results of a run in which switches pause senders, for JSON."""
     from offramp.fabric import fabric_of, make_cluster, read_fabric
-    from offramp_sim.packets.control import Dcqcn
     from offramp_sim.packets.lossless import Pauses, run_lossless
 
     kind, sizes = settings.network
     if sizes:
         shape = f"{kind}:{'x'.join(map(str, sizes))}"
-        fabric = fabric_of(make_cluster(shape, rate_bps=settings.rate_bps, delay_ns=settings.delay_ns, routing="ecmp"))
+        routing = "spray" if settings.spray else "ecmp"
+        fabric = fabric_of(make_cluster(shape, rate_bps=settings.rate_bps, delay_ns=settings.delay_ns, routing=routing))
     else:
         fabric = read_fabric(kind)
     stop = settings.pfc or 0
     held = Pauses(stop, stop * 4 // 5)
-    dcqcn = control if isinstance(control, Dcqcn) else None
-    run = run_lossless(fabric, flows, held, dcqcn, mark_bytes=settings.mark, seed=settings.seed)
+    run = run_lossless(fabric, flows, held, control, mark_bytes=settings.mark, seed=settings.seed)
     return {
         "seconds": run.seconds,
         "mean_s": float(run.finish_ps.mean()) / 1e12,

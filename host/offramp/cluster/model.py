@@ -15,8 +15,11 @@ from offramp_base.ending.owner import PATTERN
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
 
-MOST_HOSTS: Final = 4096
-MOST_PORTS: Final = 510
+MOST_HOSTS: Final = 16_384
+MOST_SWITCHES: Final = 4096
+MOST_PORTS: Final = 16_384
+MOST_PROGRAM_PORTS: Final = 510
+"""Ports of a switch that takes programs, which number them with nine bits."""
 FASTEST_BPS: Final = 10**15
 TARGETS: Final = {
     "v1model": "the embedded switch, or bmv2",
@@ -71,7 +74,7 @@ def parse_port_interface(text: str) -> str:
     Raises:
         ValueError: with a number it is no name of an interface.
     """
-    arguments.interface(text.replace("{port}", str(MOST_PORTS)))
+    arguments.interface(text.replace("{port}", str(MOST_PROGRAM_PORTS)))
     return text
 
 

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final, TypeVar
 from offramp.cluster.model import (
     FASTEST_BPS,
     MOST_HOSTS,
+    MOST_PROGRAM_PORTS,
+    MOST_SWITCHES,
     ROUTINGS,
     Agent,
     Cable,
@@ -92,6 +94,7 @@ def cluster_of(source: SourceFile, stem: str) -> Cluster:
 class _ClusterReader:
     source: SourceFile
     lines: dict[str, Place] = field(default_factory=dict)
+    free: dict[str, int] = field(default_factory=dict)  # by node: no port or interface below is free
 
     def cluster(self, stem: str) -> Cluster:
         data = self.source.data
@@ -139,8 +142,9 @@ class _ClusterReader:
         for i, row in self._rows(self.source.data, part):
             place = (part, i)
             names = self._names((*place, "name"), row.get("name") if isinstance(row, dict) else None)
-            if len(nodes) + len(names) > MOST_HOSTS:
-                raise self.source.error(place, f"more than {MOST_HOSTS} {part}")
+            most = MOST_HOSTS if part == "hosts" else MOST_SWITCHES
+            if len(nodes) + len(names) > most:
+                raise self.source.error(place, f"more than {most} {part}")
             for k, name in enumerate(names):
                 if name in self.lines:
                     first = self.source.line(self.lines[name])
@@ -182,6 +186,9 @@ class _ClusterReader:
 
     def _switch(self, place: Place, row: dict[str, Any], name: str, k: int) -> ClusterSwitch:
         switch = self._record(place, ClusterSwitch, {**row, "name": name})
+        if switch.ports > MOST_PROGRAM_PORTS and switch.target in ("v1model", "tna"):
+            problem = f"{switch.ports}: expected at most {MOST_PROGRAM_PORTS} at a switch of target {switch.target}"
+            raise self.source.error((*place, "ports"), problem)
         if (switch.cert is None) != (switch.key is None):
             raise self.source.error(place, "cert and key: expected both or neither")
         if k and switch.control and not switch.control.startswith("unix:"):
@@ -238,7 +245,7 @@ class _ClusterReader:
         if len(left) > 1 and len(right) > 1 and len(left) != len(right):
             raise self.source.error((*place, "ends"), f"{len(left)} nodes against {len(right)}")
         count = max(len(left), len(right))
-        pairs = [((left * count)[k], (right * count)[k]) for k in range(count)]
+        pairs = [(left[k % len(left)], right[k % len(right)]) for k in range(count)]
         for a, b in pairs:
             if a.node == b.node:
                 raise self.source.error((*place, "ends"), f"a loop: both ends are at {a.node}")
@@ -275,14 +282,14 @@ class _ClusterReader:
         if end.port != "":
             return end
         node = cluster.by_name[end.node]
-        if isinstance(node, ClusterSwitch):
-            free = next((n for n in range(1, node.ports + 1) if (end.node, n) not in taken), None)
-            if free is None:
-                raise self.source.error(("links", i), f"{end.node}: all of its {node.ports} ports have links already")
-            numbered = CableEnd(end.node, free)
-        else:
-            number = next(n for n in range(_MOST_LINKS) if (end.node, f"eth{n}") not in taken)
-            numbered = CableEnd(end.node, f"eth{number}")
+        ports = node.ports if isinstance(node, ClusterSwitch) else None
+        number = self.free.get(end.node, 0 if ports is None else 1)
+        while (end.node, port := f"eth{number}" if ports is None else number) in taken:
+            number += 1
+        if ports is not None and number > ports:
+            raise self.source.error(("links", i), f"{end.node}: all of its {ports} ports have links already")
+        self.free[end.node] = number + 1
+        numbered = CableEnd(end.node, port)
         self._take(taken, i, numbered)
         return numbered
 
@@ -351,7 +358,8 @@ def require(cluster: Cluster, names: Sequence[str]) -> None:
     Raises:
         OfframpError: a name is unknown; the message lists the known ones.
     """
+    hosts = {host.name for host in cluster.hosts}
     for name in names:
-        if name not in {host.name for host in cluster.hosts}:
+        if name not in hosts:
             known = ", ".join(host.name for host in cluster.hosts[:12])
             raise OfframpError(f"{cluster.origin or cluster.name}: {name}: no such host; expected one of {known}")

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways through a cluster: shortest paths over switches; hosts carry nothing for others."""
+"""Reachability of a cluster's nodes over switches: hosts carry nothing for others."""
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 
-from offramp.cluster.model import Cable, Cluster, ClusterSwitch
+from offramp.cluster.model import Cluster, ClusterSwitch
 from offramp_base.errors import OfframpError
 
 
@@ -27,85 +23,6 @@ def distances(cluster: Cluster, target: str) -> dict[str, int]:
                 hops[other] = hops[name] + 1
                 waiting.append(other)
     return hops
-
-
-def next_links(cluster: Cluster, target: str) -> dict[str, Cable]:
-    """The link by which each node sends to ``target``; of several equally short ones a hash of both names decides."""
-    far = distances(cluster, target)
-    links: dict[str, Cable] = {}
-    for name in far:
-        if name == target:
-            continue
-        ways = [
-            link
-            for link in cluster.links_of[name]
-            if far.get(link.far(name).node, len(far)) == far[name] - 1
-            and (link.far(name).node == target or isinstance(cluster.by_name[link.far(name).node], ClusterSwitch))
-        ]
-        links[name] = ways[zlib.crc32(target.encode()) % len(ways)]
-    return links
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A way from a host to another.
-
-    Attributes:
-        links: links in order.
-        nodes: nodes between them, ends included.
-    """
-
-    links: tuple[Cable, ...]
-    nodes: tuple[str, ...]
-
-    @property
-    def delay_ns(self) -> float:
-        """Delay of all links of the route together, in nanoseconds."""
-        return sum(link.delay_ns for link in self.links)
-
-    @property
-    def rate_bps(self) -> int:
-        """Rate of the slowest link, in bits per second."""
-        return min(link.rate_bps for link in self.links)
-
-
-def route(cluster: Cluster, source: str, target: str) -> Route:
-    """The way from one node to another.
-
-    Raises:
-        OfframpError: there is none.
-    """
-    steps = next_links(cluster, target)
-    links, nodes = [], [source]
-    while nodes[-1] != target:
-        if nodes[-1] not in steps:
-            raise OfframpError(
-                f"{cluster.place(source)}: no way from {source} to {target}: expected links that join them"
-            )
-        links.append(steps[nodes[-1]])
-        nodes.append(links[-1].far(nodes[-1]).node)
-    return Route(tuple(links), tuple(nodes))
-
-
-def farthest_ns(cluster: Cluster, names: Sequence[str]) -> float:
-    """The longest delay of a way between two of these nodes, in nanoseconds.
-
-    Raises:
-        OfframpError: two of them have none.
-    """
-    longest = 0.0
-    for target in names:
-        steps, delay = next_links(cluster, target), {target: 0.0}
-        for source in names:
-            if source != target and source not in steps:
-                route(cluster, source, target)
-            passed = [source]
-            while passed[-1] not in delay:
-                passed.append(steps[passed[-1]].far(passed[-1]).node)
-            for far, near in pairwise(reversed(passed)):
-                delay[near] = delay[far] + steps[near].delay_ns
-            longest = max(longest, delay[source])
-    return longest
 
 
 def two_apart(cluster: Cluster) -> tuple[str, str] | None:

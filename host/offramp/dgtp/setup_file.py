@@ -18,6 +18,7 @@ from offramp.dgtp.problem import Problem
 from offramp.dgtp.quantity import amount, count
 from offramp.dgtp.taskgraph import Edge, Task, TaskGraph
 from offramp.dgtp.volume import FlowVolume
+from offramp.fabric import Fabric
 from offramp_base.arguments import host_name, label
 from offramp_base.documents import parse_yaml, read_text
 from offramp_base.errors import OfframpError
@@ -77,9 +78,9 @@ def cluster_of(path: Path) -> MachineCluster:
         OfframpError: a fault in the file, or a host without links; names file and line.
     """
     whole = read_cluster(path)
+    rates = Fabric(whole).at(0.0).host_bps.tolist()
     machines = []
-    for host in whole.hosts:
-        rate = float(whole.rate_bps(host.name))
+    for host, rate in zip(whole.hosts, rates, strict=True):
         if not rate:
             raise OfframpError(f"{whole.place(host.name)}: {host.name}: expected a link, which says its rate")
         capacity = {"cpu": float(host.cores), "gpu": float(host.gpus)}

@@ -27,7 +27,7 @@ def derived_dimensions(fabric: Fabric) -> tuple[ClusterDimension, ...]:
     hosts = fabric.cluster.hosts
     processes = np.bincount(fabric.rank_host, minlength=fabric.hosts)
     _same(fabric, processes, "ranks")
-    rates = np.bincount(fabric.nics.host, fabric.rate_bps[fabric.nics.up], fabric.hosts)
+    rates = fabric.host_bps
     _same(fabric, rates, "bit/s of links")
     each = int(processes[0])
     dimensions = []

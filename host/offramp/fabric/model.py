@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.cluster.model import Cluster
+from offramp.cluster.model import Cable, Cluster
 from offramp.cluster.read import read_cluster
 from offramp.fabric.paths import Paths
 from offramp_base.errors import OfframpError
@@ -124,6 +124,11 @@ class Fabric:
         return np.concatenate([[0], np.cumsum(np.bincount(self.nics.host, minlength=self.hosts))]).astype(np.int64)
 
     @cached_property
+    def host_bps(self) -> Floats:
+        """``(hosts,)`` bits per second of all links of each host, each way."""
+        return np.bincount(self.nics.host, self.rate_bps[self.nics.up], self.hosts).astype(np.float64)
+
+    @cached_property
     def slot(self) -> Ints:
         """``(ranks,)`` place of each rank in its host."""
         first = np.searchsorted(self.rank_host, np.arange(self.hosts))
@@ -158,6 +163,15 @@ class Fabric:
     def place(self, node: int) -> str:
         """``FILE:LINE`` of a node, for messages."""
         return self.cluster.place(self.nodes[node])
+
+    def cable(self, link: int) -> Cable:
+        """The cable whose one direction a link is."""
+        return self.cluster.links[link // 2]
+
+    def cables(self, near: str, far: str) -> list[Cable]:
+        """The cables between two nodes that carry anything, in the file's order."""
+        joined = (self.ends[:, 0] == self.number[near]) & (self.ends[:, 1] == self.number[far]) & self.works
+        return [self.cable(link) for link in np.flatnonzero(joined).tolist()]
 
     def shown(self, resource: int) -> str:
         """A resource by the names of its ends."""

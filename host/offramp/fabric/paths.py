@@ -85,6 +85,16 @@ class Paths:
         """``(hosts,)`` hash of each host's name, by which our switches choose."""
         return np.array([zlib.crc32(name.encode()) for name in self._fabric.nodes[: self._hosts]], np.int64)
 
+    def towards(self, nic: int) -> list[int]:
+        """The link by which each switch that reaches a NIC forwards to it, where destinations decide."""
+        nics = self._fabric.nics
+        if nics.far[nic] < self._hosts:
+            return []
+        first, count, ways = self.ways
+        cells = np.arange(self._switches) * self._switches + nics.far[nic] - self._hosts
+        cells = cells[count[cells] > 0]
+        return [*ways[first[cells] + self.names[nics.host[nic]] % count[cells]].tolist(), int(nics.down[nic])]
+
     def between(self, a: Ints, b: Ints) -> Ints:
         """``(f,)`` links of the shortest path from one NIC to another."""
         nics = self._fabric.nics
@@ -112,7 +122,8 @@ class Paths:
         best = self.between(a, b)
         first, count = fabric.nics_of_host, np.diff(fabric.nics_of_host)
         from_, to = fabric.rank_host[source], fabric.rank_host[sink]
-        several = np.flatnonzero((count[from_] > 1) | (count[to] > 1))
+        fewest = 1 if (fabric.nics.far < self._hosts).any() else 2
+        several = np.flatnonzero(((count[from_] > 1) | (count[to] > 1)) & (best > fewest))
         if len(several):
             a, b = a.copy(), b.copy()
             from_, to = from_[several], to[several]

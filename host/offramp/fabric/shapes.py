@@ -8,11 +8,22 @@ from collections.abc import Callable
 from itertools import product
 from typing import Final
 
-from offramp.cluster.model import MOST_HOSTS, MOST_PORTS, Cable, CableEnd, Cluster, ClusterHost, ClusterSwitch
+from offramp.cluster.model import (
+    MOST_HOSTS,
+    MOST_PORTS,
+    MOST_SWITCHES,
+    Cable,
+    CableEnd,
+    Cluster,
+    ClusterHost,
+    ClusterSwitch,
+)
 from offramp_base.errors import OfframpError
 
 _MOST_PRODUCT: Final = 1 << 24
 """Most of all numbers of a shape multiplied: beyond it no cluster has as few hosts and links as a file may name."""
+_MOST_MESH: Final = 510
+"""Hosts of a mesh, each of which has a NIC for each other."""
 SHAPES: Final = {
     "star": "HOSTS",
     "leaf-spine": "LEAVESxSPINESxHOSTS, HOSTS under each leaf",
@@ -49,8 +60,7 @@ def make_cluster(
     Raises:
         OfframpError: a shape that does not exist, or numbers that it does not take.
     """
-    kind, _, text = shape.partition(":")
-    numbers = [int(word) if word.isascii() and word.isdecimal() else 0 for word in text.split("x")]
+    kind, numbers = _parsed(shape)
     makers: dict[str, Callable[..., Joined]] = {
         "star": _star,
         "leaf-spine": _leaf_spine,
@@ -58,20 +68,15 @@ def make_cluster(
         "rails": _rails,
         "mesh": _mesh,
     }
-    if kind not in SHAPES or len(numbers) != SHAPES[kind].split(",")[0].count("x") + 1 or min(numbers) < 1:
-        expected = ", ".join(f"{name}:{words.split(',')[0]}" for name, words in SHAPES.items())
-        raise OfframpError(f"shape {shape[:60]}: expected one of {expected}")
-    if max(numbers) > MOST_HOSTS:
-        raise OfframpError(f"shape {shape[:60]}: expected at most {MOST_HOSTS} of each")
-    if math.prod(numbers) > _MOST_PRODUCT:
-        raise OfframpError(f"shape {shape[:60]}: larger than a cluster may be: at most {MOST_HOSTS} hosts")
     switches, down, across = makers[kind](*numbers)
-    names = dict.fromkeys(end for pair in down for end in pair if end not in set(switches))
+    known = set(switches)
+    names = dict.fromkeys(end for pair in down for end in pair if end not in known)
     hosts = tuple(
         ClusterHost(name=name, gpus=gpus, inside_bps=inside_bps) for name in sorted(names, key=lambda n: int(n[1:]))
     )
-    if len(hosts) > MOST_HOSTS:
-        raise OfframpError(f"shape {shape[:60]}: {len(hosts)} hosts: expected at most {MOST_HOSTS}")
+    for count, most, what in ((len(hosts), MOST_HOSTS, "hosts"), (len(switches), MOST_SWITCHES, "switches")):
+        if count > most:
+            raise OfframpError(f"shape {shape[:60]}: {count} {what}: expected at most {most}")
     rates = [rate_bps] * len(down) + [uplink_bps or rate_bps] * len(across)
     used = dict.fromkeys([*names, *switches], 0)
 
@@ -85,6 +90,20 @@ def make_cluster(
         raise OfframpError(f"shape {shape[:60]}: a switch of {wide} ports: expected at most {MOST_PORTS}")
     marked = tuple(ClusterSwitch(name=name, target="plain", ports=max(1, used[name])) for name in switches)
     return Cluster(name=shape.replace(":", "-"), hosts=hosts, switches=marked, links=links, routing=routing)
+
+
+def _parsed(shape: str) -> tuple[str, list[int]]:
+    """The kind of a shape, and its numbers."""
+    kind, _, text = shape.partition(":")
+    numbers = [int(word) if word.isascii() and word.isdecimal() else 0 for word in text.split("x")]
+    if kind not in SHAPES or len(numbers) != SHAPES[kind].split(",")[0].count("x") + 1 or min(numbers) < 1:
+        expected = ", ".join(f"{name}:{words.split(',')[0]}" for name, words in SHAPES.items())
+        raise OfframpError(f"shape {shape[:60]}: expected one of {expected}")
+    if max(numbers) > MOST_HOSTS:
+        raise OfframpError(f"shape {shape[:60]}: expected at most {MOST_HOSTS} of each")
+    if math.prod(numbers) > _MOST_PRODUCT:
+        raise OfframpError(f"shape {shape[:60]}: larger than a cluster may be: at most {MOST_HOSTS} hosts")
+    return kind, numbers
 
 
 def _star(hosts: int) -> Joined:
@@ -118,6 +137,6 @@ def _rails(hosts: int, rails: int, spines: int) -> Joined:
 
 
 def _mesh(hosts: int) -> Joined:
-    if hosts > MOST_PORTS:
-        raise OfframpError(f"shape mesh:{hosts}: expected at most {MOST_PORTS} hosts")
+    if hosts > _MOST_MESH:
+        raise OfframpError(f"shape mesh:{hosts}: expected at most {_MOST_MESH} hosts")
     return [], [(f"h{i}", f"h{j}") for i in range(hosts) for j in range(i + 1, hosts)], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts of a cluster's network between a job's hosts, and what each carries: none carries more than its own links.
+"""Cuts of a fabric between a job's hosts, and what each carries: none carries more than its own links.
 
 Any set of switches gives a cut: what its hosts send to others crosses the links that leave the set. Of many only some
 are looked at: the two sides of a link that alone joins them (all that a tree has), what lies around a switch, and the
@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
+from offramp.cluster.model import ClusterHost
+from offramp.fabric import Fabric
 
 _FEW: Final = 8
 _MOST_FLOWS: Final = 64
 """Most pairs of places between which minimum cuts are computed."""
 
-Graph = dict[str, dict[str, int]]
+Graph = dict[int, dict[int, float]]
+"""Bits per second from each node to those beside it."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,13 @@ class Cut:
     """
 
     inside: frozenset[int]
-    rate_bps: int
+    rate_bps: float
 
 
-def cuts(cluster: Cluster, hosts: Sequence[ClusterHost]) -> list[Cut]:
+def cuts(fabric: Fabric, hosts: Sequence[ClusterHost]) -> list[Cut]:
     """The narrowest cut for each division of the hosts that is looked at; without those of single hosts."""
-    network = _Network(cluster, hosts)
-    narrowest: dict[frozenset[int], int] = {}
+    network = _Network(fabric, hosts)
+    narrowest: dict[frozenset[int], float] = {}
     for side in network.sides():
         inside = network.inside(side)
         if 0 < len(inside) < len(hosts):
@@ -51,35 +53,31 @@ def cuts(cluster: Cluster, hosts: Sequence[ClusterHost]) -> list[Cut]:
 class _Network:
     """Switches, and those hosts that have not just one link to one of them, which counts as its part."""
 
-    def __init__(self, cluster: Cluster, hosts: Sequence[ClusterHost]) -> None:
-        self._place = {name: self._home(cluster, name) for name in cluster.by_name}
-        self._ranks: dict[str, set[int]] = {place: set() for place in self._place.values()}
-        for position, host in enumerate(hosts):
-            self._ranks[self._place[host.name]].add(position)
+    def __init__(self, fabric: Fabric, hosts: Sequence[ClusterHost]) -> None:
+        self._place = list(range(len(fabric.nodes)))
+        for host in range(fabric.hosts):
+            first, end = fabric.nics_of_host[host : host + 2]
+            if end - first == 1 and fabric.nics.far[first] >= fabric.hosts:
+                self._place[host] = int(fabric.nics.far[first])
+        self._ranks: dict[int, set[int]] = {place: set() for place in self._place}
+        for position, host_ in enumerate(hosts):
+            self._ranks[self._place[fabric.number[host_.name]]].add(position)
         self._graph: Graph = {place: {} for place in self._ranks}
-        for link in cluster.links:
-            a, b = self._place[link.a.node], self._place[link.b.node]
-            if a != b:
-                for near, far in ((a, b), (b, a)):
-                    self._graph[near][far] = self._graph[near].get(far, 0) + link.rate_bps
+        bps = 8 * fabric.capacity[: len(fabric.ends)]
+        for (near, far), rate in zip(fabric.ends.tolist(), bps.tolist(), strict=True):
+            a, b = self._place[near], self._place[far]
+            if a != b and rate:
+                self._graph[a][b] = self._graph[a].get(b, 0.0) + rate
 
-    @staticmethod
-    def _home(cluster: Cluster, name: str) -> str:
-        links = cluster.links_of[name]
-        if not isinstance(cluster.by_name[name], ClusterSwitch) and len(links) == 1:
-            far = links[0].far(name).node
-            return far if isinstance(cluster.by_name[far], ClusterSwitch) else name
-        return name
-
-    def inside(self, side: Collection[str]) -> frozenset[int]:
+    def inside(self, side: Collection[int]) -> frozenset[int]:
         """Positions of the hosts at these places."""
         return frozenset(position for place in side for position in self._ranks[place])
 
-    def rate_bps(self, side: Collection[str]) -> int:
+    def rate_bps(self, side: Collection[int]) -> float:
         """The total rate of the links that leave a set of places."""
         return sum(rate for place in side for far, rate in self._graph[place].items() if far not in side)
 
-    def sides(self) -> Iterator[set[str]]:
+    def sides(self) -> Iterator[set[int]]:
         """Sets of places whose cuts can be narrow; all sets where there are few places."""
         if len(self._graph) <= _FEW:
             first, *rest = self._graph
@@ -101,7 +99,7 @@ class _Network:
             yield _minimum(self._graph, first, other)
 
 
-def _distances(graph: Graph, start: str, without: tuple[str, str] | None = None) -> dict[str, int]:
+def _distances(graph: Graph, start: int, without: tuple[int, int] | None = None) -> dict[int, int]:
     """Links from a place to each that it reaches, also without those between two neighbours."""
     skipped = set() if without is None else {without, without[::-1]}
     distance, waiting = {start: 0}, deque([start])
@@ -114,7 +112,7 @@ def _distances(graph: Graph, start: str, without: tuple[str, str] | None = None)
     return distance
 
 
-def _minimum(graph: Graph, source: str, target: str) -> set[str]:
+def _minimum(graph: Graph, source: int, target: int) -> set[int]:
     """The source's side of a minimum cut, by shortest augmenting paths (Edmonds and Karp)."""
     left = {near: dict(beside) for near, beside in graph.items()}
     while target in (distance := _distances(left, source)):

@@ -88,12 +88,13 @@ class Floors:
         count = len(placed.hosts)
         self._host = np.repeat(np.arange(count), [host.processes for host in placed.hosts])
         self._ranks = np.bincount(self._host, minlength=count).astype(np.float64)
-        self._rate = np.array([placed.cluster.rate_bps(host.name) for host in placed.hosts], dtype=np.float64)
+        fabric = placed.fabric
+        self._rate = fabric.host_bps[[fabric.number[host.name] for host in placed.hosts]]
         self._here = all(is_here(host) for host in placed.hosts)
 
     @cached_property
     def _cuts(self) -> list[Cut]:
-        return cuts(self._placed.cluster, self._placed.hosts)
+        return cuts(self._placed.fabric, self._placed.hosts)
 
     def floor(self, traffic: StepTraffic, *, measured: bool = False) -> Floor:
         """The largest floor.

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.names import some
+from offramp.fabric import Fabric
+from offramp.fabric.forwarding import ports_of_hosts
 from offramp.job.agents import AgentThere, agent_at_link
 from offramp.job.network import link_on_interface, socket_of_port
 from offramp.job.switches import ProgramOnSwitch
@@ -147,7 +148,7 @@ class GnnNetwork:
 
     def steps(self, plans: Sequence[Plan], number: int) -> list[TransactionStep]:
         """The agents at workers' links, then each switch with its part of the plans."""
-        ports = ports_of_hosts(self.cluster)
+        ports = ports_of_hosts(Fabric(self.cluster).at(0.0))
         steps: list[TransactionStep] = []
         for host in self.hosts:
             agent = agent_at_link(self.cluster, host)

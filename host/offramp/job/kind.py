@@ -16,16 +16,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from offramp.cluster.model import Cluster, ClusterHost
-from offramp.cluster.routes import farthest_ns
+from offramp.fabric import Fabric
 from offramp.job.floor import StepTraffic
 from offramp.job.settings import JobSettings
 from offramp.job.transaction import TransactionStep
-from offramp.job.tree import bottleneck_bps
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
 _ROUNDS: Final = 3
+_MOST_PAIRS: Final = 1 << 18
+"""Most pairs of hosts whose ways are looked at in one step."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,11 @@ class PlacedJob:
         """Processes of the job."""
         return sum(host.processes for host in self.hosts)
 
+    @cached_property
+    def fabric(self) -> Fabric:
+        """The cluster's network at the start of the job."""
+        return Fabric(self.cluster).at(0.0)
+
     @property
     def slowest_bps(self) -> int:
         """The rate of the slowest host's links.
@@ -85,10 +94,10 @@ class PlacedJob:
         Raises:
             OfframpError: a host without any.
         """
-        rates = [self.cluster.rate_bps(host.name) for host in self.hosts]
-        if not all(rates):
+        rates = self.fabric.host_bps[self._numbers]
+        if not rates.all():
             raise OfframpError(f"{self.cluster.origin}: expected a link of every host")
-        return min(rates)
+        return int(rates.min())
 
     @cached_property
     def farthest_ns(self) -> float:
@@ -97,12 +106,29 @@ class PlacedJob:
         Raises:
             OfframpError: two of them have none.
         """
-        return farthest_ns(self.cluster, [host.name for host in self.hosts])
+        first, count = self._first_ranks, len(self.hosts)
+        longest = 0.0
+        for part in np.array_split(first, -(-(count**2) // _MOST_PAIRS)):
+            delays = self.fabric.paths.delays_ns(np.repeat(part, count), np.tile(first, len(part)))
+            longest = max(longest, float(delays.max(initial=0.0)))
+        return longest
 
     @cached_property
     def ring_bps(self) -> float:
-        """The rate of a ring over its hosts in order."""
-        return bottleneck_bps(self.cluster, self.hosts)
+        """The rate of a ring over its hosts in order: of its narrowest link, shared by what crosses it one way."""
+        fabric, first = self.fabric, self._first_ranks
+        load = fabric.load(first, np.roll(first, -1), np.ones(len(first)))[: len(fabric.ends)]
+        used = load > 0
+        return float((fabric.rate_bps[used] / load[used]).min(initial=np.inf))
+
+    @property
+    def _numbers(self) -> npt.NDArray[np.int64]:
+        return np.array([self.fabric.number[host.name] for host in self.hosts], np.int64)
+
+    @property
+    def _first_ranks(self) -> npt.NDArray[np.int64]:
+        """The cluster's number of each host's first rank, whose flows stand for the host's."""
+        return np.searchsorted(self.fabric.rank_host, self._numbers)
 
 
 @dataclass(frozen=True)

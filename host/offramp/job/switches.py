@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 from offramp.allreduce.control import AllReduceControl, with_session
 from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.wire import PAGE
-from offramp.cluster.forwarding import entries
 from offramp.cluster.model import ClusterSwitch
+from offramp.fabric.forwarding import entries
 from offramp.job.ledger import SwitchLedger, opened
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.p4src import p4_text

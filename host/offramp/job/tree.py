@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree along which sums climb to one switch: a job's part on each switch, from a cluster's links."""
+"""The tree along which sums climb to one switch: a job's part on each switch, from a fabric's links."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
-from itertools import pairwise
 
 from offramp.allreduce.entries import Contributor, SwitchRole
 from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.names import some
-from offramp.cluster.routes import next_links, route
+from offramp.fabric import Fabric
 from offramp_base.errors import OfframpError
 
 
-def roles(cluster: Cluster, hosts: Sequence[ClusterHost]) -> dict[str, SwitchRole]:
+def roles(fabric: Fabric, hosts: Sequence[ClusterHost]) -> dict[str, SwitchRole]:
     """The role of each switch in a job with one rank on each host: one switch, or leaves below one spine.
 
     Raises:
         OfframpError: hosts with several ranks, switches that take no such program, or no two levels that join all; with
             file and line.
     """
+    cluster = fabric.cluster
     leaf_of = leaves_of(cluster, hosts, "all-reduce in the switch")
     leaves = list(dict.fromkeys(leaf_of.values()))
     ranks = {name: [r for r, host in enumerate(hosts) if leaf_of[host.name] == name] for name in leaves}
@@ -30,10 +31,11 @@ def roles(cluster: Cluster, hosts: Sequence[ClusterHost]) -> dict[str, SwitchRol
     if len(members) == 1:
         out = {name: SwitchRole(each) for name, each in members.items()}
     else:
-        top = _spine(cluster, list(members))
+        top = _spine(fabric, list(members))
         out, racks = {}, []
         for name, each in members.items():
-            up = next_links(cluster, top)[name]
+            cables = fabric.cables(name, top)
+            up = cables[zlib.crc32(top.encode()) % len(cables)]
             out[name] = SwitchRole(each, int(up.near(name).port))
             racks.append(Contributor(int(up.far(name).port), ranks[name][0], tuple(ranks[name])))
         out[top] = SwitchRole(tuple(racks))
@@ -70,13 +72,13 @@ def _port(cluster: Cluster, host: str, switch: str) -> int:
     return int(cluster.links_of[host][0].near(switch).port)
 
 
-def _spine(cluster: Cluster, leaves: list[str]) -> str:
+def _spine(fabric: Fabric, leaves: list[str]) -> str:
     """The first switch with a link to every leaf that could run the program."""
-    for each in cluster.switches:
-        beside = {link.far(each.name).node for link in cluster.links_of[each.name]}
-        if beside.issuperset(leaves) and each.name not in leaves and each.target == "v1model" and each.control:
+    for each in fabric.cluster.switches:
+        beside = all(fabric.cables(leaf, each.name) for leaf in leaves)
+        if beside and each.name not in leaves and each.target == "v1model" and each.control:
             return each.name
-    raise OfframpError(f"{cluster.origin}: no switch that takes programs joins {some(leaves)}")
+    raise OfframpError(f"{fabric.cluster.origin}: no switch that takes programs joins {some(leaves)}")
 
 
 def _check(cluster: Cluster, name: str) -> None:
@@ -85,19 +87,3 @@ def _check(cluster: Cluster, name: str) -> None:
     if switch.target != "v1model" or not switch.control:
         what = f"target {switch.target}" if switch.target != "v1model" else "no control address"
         raise OfframpError(f"{cluster.place(name)}: {name}: {what}: all-reduce among plain frames expects v1model")
-
-
-def bottleneck_bps(cluster: Cluster, hosts: Sequence[ClusterHost]) -> float:
-    """The rate of a ring over the hosts in order: of its slowest link, shared by what crosses it one way."""
-    used: dict[tuple[str, str], int] = {}
-    rates: dict[tuple[str, str], int] = {}
-    ring = [*hosts, hosts[0]]
-    for a, b in pairwise(ring):
-        if a.name == b.name:
-            continue
-        way = route(cluster, a.name, b.name)
-        for link, node in zip(way.links, way.nodes, strict=False):
-            key = str(link.near(node)), str(link.far(node))
-            used[key] = used.get(key, 0) + 1
-            rates[key] = link.rate_bps
-    return min((rates[key] / n for key, n in used.items()), default=float("inf"))

@@ -127,7 +127,7 @@ class Component:
         run = self._run(counts, horizon, _SLACK_S if exact else self._shared_s)
         left = np.array([each.iterations for each in self._progress])
         ends = run.ends
-        end = np.array([row[-1] if len(row) == n else math.inf for row, n in zip(ends, left, strict=True)])
+        end = np.array([math.inf if len(row) < n else row[-1] if n else 0.0 for row, n in zip(ends, left, strict=True)])
         if exact:
             return Forecast(True, ends, np.zeros(len(left)), end)
         done = np.array([len(row) for row in ends])
@@ -205,7 +205,7 @@ class _ComponentRun:
         for k in range(len(self._jobs)):
             own = end[self._first[k] : self._first[k + 1]]
             if self._width[k] > 1:
-                own = own.reshape(self._counts[k], -1)
+                own = own.reshape(self._counts[k], self._width[k])
                 own = np.where((own >= 0).all(axis=1), own.max(axis=1), _NEVER)
             rows.append(own[own >= 0])
         return rows

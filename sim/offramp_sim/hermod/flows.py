@@ -98,23 +98,23 @@ def _flows(
     loaded: Loaded, coflow: Coflow, task: int, position: int, pair: int, marks: Marks, sizes: PacketSizes
 ) -> list[HermodFlow]:
     fabric, flows = loaded.fabric, coflow.flows
-    travels = fabric.travels(flows)
-    flows_by_pair: dict[int, HermodFlow] = {}
-    sources, sinks = fabric.ports[flows.source], fabric.ports[flows.sink]
-    paths = fabric.spine(sources, sinks, coflow.ctype).tolist() if fabric.leaves > 1 else [0] * len(sources)
+    nics = fabric.packet_flows(flows, coflow.ctype)
+    by_lane: dict[int, dict[int, HermodFlow]] = {}
     # Every sender begins with the NIC after its own, so that the first packets of an all-to-all do not meet.
-    begin = np.argsort((sinks - sources) % fabric.count, kind="stable")
-    for k in begin[travels[begin]].tolist():
-        source, sink = NicAddress(int(sources[k]), paths[k]), NicAddress(int(sinks[k]), paths[k])
+    begin = np.argsort((nics.sink - nics.source) % fabric.count, kind="stable")
+    for number, at in enumerate(begin.tolist(), pair):
+        k = int(nics.flow[at])
+        source = NicAddress(int(nics.source[at]), int(nics.back[at]))
+        sink = NicAddress(int(nics.sink[at]), int(nics.way[at]))
         if source.nic == sink.nic:
             raise OfframpError(f"packet level: a flow from NIC {source.nic} to itself, which no switch sends back")
         size = max(1, round(float(flows.size[k]) * fabric.share / sizes.scale))
         packets = -(-size // sizes.payload)
         if packets >= _MOST_PACKETS:
             raise OfframpError(f"a flow of {packets} packets: a sequence number has 24 bits; expected a larger scale")
-        dscp, number = marks.dscp[position], pair + len(flows_by_pair)
+        dscp = marks.dscp[position]
         last = size - (packets - 1) * sizes.payload
-        flows_by_pair[k] = HermodFlow(
+        by_lane.setdefault(int(nics.lane[at]), {})[k] = HermodFlow(
             number,
             task,
             source.nic,
@@ -126,9 +126,10 @@ def _flows(
             FlowSender(packets, sizes.window),
             FlowReceiver(packets),
         )
-    if coflow.ctype is CType.DP:
-        _couple(flows.source.tolist(), flows.sink.tolist(), flows_by_pair)
-    return list(flows_by_pair.values())
+    for mine in by_lane.values():
+        if coflow.ctype is CType.DP:
+            _couple(flows.source.tolist(), flows.sink.tolist(), mine)
+    return sorted((flow for mine in by_lane.values() for flow in mine.values()), key=lambda flow: flow.pair)
 
 
 def _couple(source: Sequence[int], sink: Sequence[int], flows: dict[int, HermodFlow]) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from offramp_p4.tm.line import PS_PER_S
+from offramp.hermod.dag import Coflow
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.framing import goodput
+from offramp_sim.hermod.framing import full_packet_bytes, goodput
 from offramp_sim.hermod.wire import PacketSizes, WireProperties
 
 
@@ -18,8 +18,15 @@ def fluid(loaded: Loaded, wire: WireProperties) -> Loaded:
 
     That way is every link's delay, and a packet's time on each link but the last: switches store and forward.
     """
-    fabric, sizes = loaded.fabric, PacketSizes.of(loaded, wire)
-    rate = fabric.bytes_per_s * goodput(wire.payload)
-    latency_s = (sizes.hops * wire.delay_ns * 1000 + (sizes.hops - 1) * sizes.packet_ps) / PS_PER_S
-    delay = loaded.delay + np.where(np.diff(loaded.flow_row) > 0, latency_s, 0.0)
-    return replace(loaded, fabric=replace(fabric, bytes_per_s=rate), delay=delay)
+    fabric, scale = loaded.fabric, PacketSizes.of(loaded, wire).scale
+    bits = full_packet_bytes(wire.payload) * 8 * scale
+    known: dict[tuple[int, int], float] = {}
+    delay = loaded.delay.copy()
+    for task in np.flatnonzero(np.diff(loaded.flow_row) > 0).tolist():
+        coflow = loaded.dag.tasks[task]
+        assert isinstance(coflow, Coflow)
+        name = id(coflow.flows), int(coflow.ctype)
+        if name not in known:
+            known[name] = fabric.packet_latency_s(coflow.flows, coflow.ctype, bits, wire.delay_ns)
+        delay[task] += known[name]
+    return replace(loaded, fabric=fabric.with_goodput(goodput(wire.payload)), delay=delay)

@@ -10,9 +10,10 @@ from typing import Final
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.faults import RunFaults
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.flow.simulate import FlowResult, iteration_ends
+from offramp_sim.hermod.flow.simulate import FlowResult, check_constant, iteration_ends
 from offramp_sim.hermod.flows import HermodFlow, flows_of
 from offramp_sim.hermod.host import CoflowHost
+from offramp_sim.hermod.layout import layout_of
 from offramp_sim.hermod.marks import Marks, marks_of
 from offramp_sim.hermod.progress import TaskProgress
 from offramp_sim.hermod.stuck import Watchdog
@@ -36,6 +37,8 @@ class PacketResult(FlowResult):
         data, retransmitted: packets with data that hosts sent, and of these the repeated ones.
         lost, dropped: frames lost on links, and dropped by switches without free buffers.
         queues: frames that left the switches, by queue.
+        link_bytes: bytes of time on each link, both directions of each cable one after the other; of a fabric's
+            cables those that work.
     """
 
     sizes: PacketSizes
@@ -46,6 +49,7 @@ class PacketResult(FlowResult):
     lost: int = 0
     dropped: int = 0
     queues: dict[int, int] = field(default_factory=dict)
+    link_bytes: list[int] = field(default_factory=list)
 
 
 def simulate_packets(
@@ -92,8 +96,9 @@ class _HermodRun:
             network.add_node(host)
             host.peers = self._hosts
             self._hosts.append(host)
-        self._topology = SwitchTopology(network, loaded.fabric, marks.queue, wire)
-        self._topology.connect(names, sizes.rate_bps, wire.delay_ns, faults)
+        layout = layout_of(loaded.fabric, wire.delay_ns)
+        self._topology = SwitchTopology(network, layout, marks.queue, wire)
+        self._topology.connect(sizes.scale, faults)
 
     def to_the_end(self, progress: Callable[[float], None] | None) -> PacketResult:
         """Let time pass until everything is done."""
@@ -121,6 +126,7 @@ class _HermodRun:
     def _outcome(self) -> PacketResult:
         senders = [flow.sender for flow in self._flows]
         start, end = self._progress.start, self._progress.end
+        check_constant(self._loaded, float(end.max(initial=0.0)))
         return PacketResult(
             self._loaded,
             start,
@@ -135,4 +141,5 @@ class _HermodRun:
             self._network.lost,
             self._topology.dropped,
             self._topology.queues,
+            self._topology.link_bytes,
         )

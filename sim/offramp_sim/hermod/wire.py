@@ -50,18 +50,14 @@ class PacketSizes:
     Attributes:
         payload: bytes of a full packet.
         scale: bytes of the job to each byte of a packet; rates shrink alike, so that times stay.
-        rate_bps: rate of every link.
-        packet_ps: time of a full packet on one.
-        hops: links on the longest path.
+        packet_ps: time of a full packet on the slowest link.
         window: most packets of a flow in flight: what the links hold, and what is acknowledged at once.
         timeout_ps: longer than any acknowledgement takes for a flow that shares its path with one flow of every NIC.
     """
 
     payload: int
     scale: float
-    rate_bps: int
     packet_ps: int
-    hops: int
     window: int
     timeout_ps: int
 
@@ -70,15 +66,15 @@ class PacketSizes:
         """Sizes for a job: real packets, or larger ones if there would be more than ``wire.packets`` of them."""
         fabric = loaded.fabric
         total = sum(
-            float(np.sum(coflow.flows.size[fabric.travels(coflow.flows)]))
+            float(np.sum(coflow.flows.size[fabric.packet_flows(coflow.flows, coflow.ctype).flow]))
             for _, coflow in loaded.dag.coflows()
             if coflow.ctype is not CType.TP
         )
         scale = max(1.0, total * fabric.share / wire.payload / wire.packets)
-        rate_bps = round(fabric.bytes_per_s * 8 / scale)
-        packet_ps = ceil(full_packet_bytes(wire.payload) * 8 * PS_PER_S / rate_bps)
-        hops = 2 if fabric.leaves == 1 else 4
-        trip_ps = 2 * hops * (round(wire.delay_ns * 1000) + packet_ps)
-        window = trip_ps // packet_ps + 2 * ACKNOWLEDGED_AT_ONCE
+        span = fabric.span(wire.delay_ns)
+        bits = full_packet_bytes(wire.payload) * 8 * PS_PER_S
+        packet_ps, fastest_ps = (ceil(bits / round(rate / scale)) for rate in (span.slowest_bps, span.fastest_bps))
+        trip_ps = 2 * (round(span.delay_ns * 1000) + span.hops * packet_ps)
+        window = trip_ps // fastest_ps + 2 * ACKNOWLEDGED_AT_ONCE
         timeout_ps = 2 * (trip_ps + window * fabric.count * packet_ps)
-        return cls(wire.payload, scale, rate_bps, packet_ps, hops, window, timeout_ps)
+        return cls(wire.payload, scale, packet_ps, window, timeout_ps)

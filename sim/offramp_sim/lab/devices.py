@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp.cluster import Cluster, ClusterSwitch
-from offramp.cluster.forwarding import BASE_PROGRAMS, entries, ports_of_hosts
+from offramp.fabric import Fabric
+from offramp.fabric.forwarding import BASE_PROGRAMS, entries, ports_of_hosts, reroute
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -27,13 +28,11 @@ _LEAST_BUFFER: Final = 16 << 20
 """Bytes of a switch's buffer that slow links do not make smaller."""
 
 
-def start_switches(
-    cluster: Cluster, folder: Path, spaces: Spaces | None, stack: ExitStack
-) -> dict[str, EmbeddedSwitch]:
+def start_switches(fabric: Fabric, folder: Path, spaces: Spaces | None, stack: ExitStack) -> dict[str, EmbeddedSwitch]:
     """Start an embedded switch for each programmable one, as an Ethernet switch that knows all hosts.
 
     Args:
-        cluster: what to build.
+        fabric: what to build, as it is at the start.
         folder: folder for sockets and logs.
         spaces: that hold its ports' interfaces; None: ports are Unix sockets.
         stack: ends them.
@@ -41,6 +40,7 @@ def start_switches(
     Raises:
         OfframpError: a switch does not start.
     """
+    cluster = fabric.cluster
     switches: dict[str, EmbeddedSwitch] = {}
     for each in cluster.switches:
         if each.target not in BASE_PROGRAMS:
@@ -55,11 +55,11 @@ def start_switches(
         at = {"interfaces": names, "transport": CARRIER} if names else {"peers": peers}
         process = EmbeddedSwitch(None, numbers or [1], workdir=folder / each.name, tm=config, **at)
         switches[each.name] = stack.enter_context(process)
-        bring_base(process, cluster, each)
+        bring_base(process, fabric, each)
     return switches
 
 
-def bring_base(process: EmbeddedSwitch, cluster: Cluster, switch: ClusterSwitch) -> None:
+def bring_base(process: EmbeddedSwitch, fabric: Fabric, switch: ClusterSwitch) -> None:
     """Make a switch that has just started an Ethernet switch that knows all hosts.
 
     Raises:
@@ -67,7 +67,17 @@ def bring_base(process: EmbeddedSwitch, cluster: Cluster, switch: ClusterSwitch)
     """
     with Session(process.address, timeout_s=60.0) as session:
         session.push(b"", p4_text(BASE_PROGRAMS[switch.target]).encode())
-        session.insert(entries(session, ports_of_hosts(cluster)[switch.name]))
+        session.insert(entries(session, ports_of_hosts(fabric)[switch.name]))
+
+
+def steer(process: EmbeddedSwitch, ports: dict[int, int]) -> None:
+    """Let a switch forward by these ports, whatever program it runs.
+
+    Raises:
+        OfframpError: it does not answer, or its program forwards no plain frames.
+    """
+    with Session(process.address, timeout_s=60.0) as session:
+        reroute(session, ports)
 
 
 def _peers(cluster: Cluster, each: ClusterSwitch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:

@@ -44,10 +44,8 @@ def addressed(cluster: Cluster) -> Cluster:
     """The cluster with an IPv4 and an Ethernet address for each host that has none.
 
     Raises:
-        OfframpError: more hosts than one machine should simulate, names in place of addresses, or links that fail.
+        OfframpError: more hosts than one machine should simulate, or names in place of addresses.
     """
-    if cluster.failures:
-        raise OfframpError(f"{cluster.origin}: failures: no link of a laboratory fails by itself; leave them out")
     if len(cluster.hosts) > MOST_HOSTS:
         raise OfframpError(
             f"{cluster.origin}: {len(cluster.hosts)} hosts: expected at most {MOST_HOSTS} in a laboratory"
@@ -65,18 +63,29 @@ def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Keeper
     Raises:
         OfframpError: something cannot be made, in one line.
     """
+    # Here: what starts threads may not be imported before unshare(2).
+    from offramp.fabric import Fabric
+    from offramp.fabric.failures import joined_states
+    from offramp.fabric.forwarding import ports_of_hosts
     from offramp_sim.lab.devices import start_agents, start_switches
-    from offramp_sim.lab.keeper import Keeper  # here, too: what starts threads may not be imported before unshare(2)
+    from offramp_sim.lab.failures import LinkSchedule, present
+    from offramp_sim.lab.keeper import Keeper
 
-    spaces = None if mode == "sockets" else stack.enter_context(Spaces(cluster))
-    switches = start_switches(cluster, folder, spaces, stack)
+    fabric = Fabric(cluster)
+    for _, state in joined_states(fabric):
+        ports_of_hosts(state)
+    spaces = None if mode == "sockets" else stack.enter_context(Spaces(fabric.at(0.0)))
+    switches = start_switches(fabric.at(0.0), folder, spaces, stack)
     agents = start_agents(cluster, spaces, stack)
     notes = [f"{host.name}: card {card.name} is opened by jobs" for host in cluster.hosts for card in host.cards]
     if spaces is None:
         notes.append("hosts are processes of this machine, links are sockets without rates or delays")
     inside = spaces.owners if spaces else {}
+    if cluster.routing != "destination":
+        notes.append(f"routing: switches forward by destination, not by {cluster.routing}")
     there = _resolved(cluster, inside, switches, agents)
-    write_text(folder / CLUSTER, cluster_text(there))
+    links = LinkSchedule(Fabric(there), switches, spaces, folder / CLUSTER)
+    write_text(folder / CLUSTER, cluster_text(present(links.now)))
     processes = {
         **{f"host {name}": each for name, each in inside.items()},
         **{f"switch {name}": owner_of(each.pid) for name, each in switches.items()},
@@ -85,7 +94,7 @@ def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Keeper
     notes = [*(spaces.notes if spaces else []), *notes]
     lab = Lab(cluster.name, str(folder), cluster.origin, mode, owner(), processes, tuple(notes))
     lab.save()
-    return Keeper(lab, there, switches, agents, spaces)
+    return Keeper(lab, there, switches, agents, spaces, links)
 
 
 def _resolved(

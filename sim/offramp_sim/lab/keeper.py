@@ -16,6 +16,7 @@ from offramp.job.ledger import opened
 from offramp_base.ending.owner import owner_of
 from offramp_base.errors import OfframpError
 from offramp_sim.lab.devices import bring_base
+from offramp_sim.lab.failures import LinkSchedule
 from offramp_sim.lab.state import Lab
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Keeper:
         switches: switches by name.
         agents: agents by host and name.
         spaces: the hosts' namespaces, if they have any.
+        links: the network over time.
     """
 
     lab: Lab
@@ -42,10 +44,15 @@ class Keeper:
     switches: Mapping[str, EmbeddedSwitch]
     agents: Mapping[tuple[str, str], AgentProcess]
     spaces: Spaces | None
+    links: LinkSchedule
 
     def look(self) -> list[str]:
-        """Restart what has died; returns its names. What does not start is tried again by the next call."""
+        """Restart what has died; returns its names. What does not succeed is tried again by the next call."""
         done = []
+        try:
+            self.links.look()
+        except OfframpError as error:
+            sys.stderr.write(f"links: {error}\n")
         for name in self.lab.ended():
             what, _, which = name.partition(" ")
             try:
@@ -68,7 +75,7 @@ class Keeper:
         with opened(switch):
             process.__exit__()
             process.__enter__()
-            bring_base(process, self.cluster, switch)
+            bring_base(process, self.links.now, switch)
         return process.pid
 
     def _agent(self, which: str) -> int:

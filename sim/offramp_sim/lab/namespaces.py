@@ -11,19 +11,22 @@ import ctypes
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from offramp.cluster import Cable, Cluster, ClusterHost
-from offramp.cluster.forwarding import BASE_PROGRAMS, ports_of_hosts
 from offramp.cluster.model import ClusterSwitch
+from offramp.fabric.forwarding import BASE_PROGRAMS, ports_of_hosts
 from offramp_base.ending.owner import owner_of
 from offramp_base.errors import OfframpError
 from offramp_base.ethtool import send_as_on_a_line
 from offramp_base.iproute import enter_namespace
+
+if TYPE_CHECKING:
+    from offramp.fabric import Fabric
 
 _CLONE_NEWUSER: Final = 0x10000000
 _CLONE_NEWNET: Final = 0x40000000
@@ -93,8 +96,9 @@ class Spaces:
         OfframpError: no right to make them, or no iproute2.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._cluster = fabric.cluster
         self._stack = ExitStack()
         self.pids: dict[str, int] = {}
         self.notes: list[str] = []
@@ -207,7 +211,6 @@ class Spaces:
 
     def _bridge(self) -> None:
         """Make the bridge for switches without programs; it knows where all hosts are, so it never floods."""
-        known = ports_of_hosts(self._cluster)
         for number, each in enumerate(self._cluster.switches):
             if each.target in BASE_PROGRAMS:
                 continue
@@ -215,9 +218,27 @@ class Spaces:
             _batch(["ip"], [f"link add s{number} type bridge", f"link set s{number} mtu {MTU} up"])
             _batch(["ip"], [f"link set {end} master s{number}" for end in ends])
             _batch(["bridge"], [f"link set dev {end} learning off flood off" for end in ends])
-            entries = [(mac.to_bytes(6, "big").hex(":"), port) for mac, port in known[each.name].items()]
-            _batch(["bridge"], [f"fdb replace {mac} dev s{number}p{port} master static" for mac, port in entries])
             self.notes.append(f"{each.name} ({each.target}) is a bridge of the kernel: it forwards, and takes nothing")
+
+        self.forward(ports_of_hosts(self._fabric))
+
+    def forward(self, ports: Mapping[str, Mapping[int, int]]) -> None:
+        """Let bridges forward by these ports, by switch and by the Ethernet address of a host."""
+        for number, each in enumerate(self._cluster.switches):
+            if each.target not in BASE_PROGRAMS:
+                entries = [(mac.to_bytes(6, "big").hex(":"), port) for mac, port in ports[each.name].items()]
+                _batch(["bridge"], [f"fdb replace {mac} dev s{number}p{port} master static" for mac, port in entries])
+
+    def cut(self, fabric: Fabric) -> None:
+        """Take down the interfaces of links between switches that carry nothing, and let those of others go up."""
+        switches = {each.name for each in self._cluster.switches}
+        ends = [
+            f"link set {switch_end(self._cluster, end.node, end.port)} {'up' if fabric.works[2 * k] else 'down'}"
+            for k, cable in enumerate(self._cluster.links)
+            for end in (cable.a, cable.b)
+            if switches >= {cable.a.node, cable.b.node}
+        ]
+        _batch(["ip"], ends)
 
     def _try_delays(self) -> None:
         try:

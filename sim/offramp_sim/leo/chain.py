@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from offramp.cluster.forwarding import entries
+from offramp.fabric.forwarding import entries
 from offramp.leo import hops
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.chain import CARD, NIC, application

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that lose nothing: priority flow control (IEEE 802.1Qbb) holds senders back, with or without DCQCN.
+"""Networks that lose nothing: priority flow control (IEEE 802.1Qbb) holds senders back, under any congestion control.
 
 The compiled engine computes a packet's departure when it joins a queue, which a pause would change. This one goes from
-event to event in Python, some hundred times slower: for questions about pauses, on small networks. DCQCN's senders are
-the same code (:mod:`offramp_sim.packets.congestion`).
+event to event in Python, some hundred times slower: for questions about pauses, on small networks. The senders are the
+same code (:mod:`offramp_sim.packets.congestion`); their answers meet no other packets.
 """
 
 from __future__ import annotations
@@ -23,13 +23,18 @@ import numpy.typing as npt
 from offramp.fabric import Fabric
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
-from offramp_sim.packets.congestion import note_sent, process_answer
-from offramp_sim.packets.control import Dcqcn, check
+from offramp_sim.packets.congestion import note_sent, open_window, process_answer
+from offramp_sim.packets.control import Control, Dcqcn, Hpcc, check, load_control
 from offramp_sim.packets.flows import FlowSchedule
+from offramp_sim.packets.ports import measured
 from offramp_sim.packets.routed import packet_topology
+from offramp_sim.packets.simulate import Framing, controlled
+from offramp_sim.packets.topology import Floats, Topology, Words
 
 PAUSE_BYTES: Final = 84
 """Link bytes of a pause frame."""
+ANSWER_BYTES: Final = 84
+_TIME: Final = (1 << at.USE_SHIFT) - 1
 _PS_PER_BYTE: Final = 8e12
 
 
@@ -90,10 +95,10 @@ class LosslessRun:
 
 class _LosslessPacket(NamedTuple):
     flow: int
-    hop: int
+    came: int  # link by which it arrived where it is
     payload: int
     size: int
-    sent: int
+    note: int  # when it was sent, and beyond that the use of its busiest link (HPCC)
     marked: bool
 
 
@@ -118,7 +123,7 @@ def run_lossless(
     fabric: Fabric,
     flows: FlowSchedule,
     pauses: Pauses | None = None,
-    control: Dcqcn | None = None,
+    control: Control | None = None,
     *,
     payload: int = 1024,
     header: int = 82,
@@ -128,21 +133,19 @@ def run_lossless(
     """Run flows between NICs of a fabric whose switches pause.
 
     Args:
-        fabric: hosts, switches and links; each flow takes one path, by its routing.
+        fabric: hosts, switches and links; its routing chooses a path for each flow or, at each switch, packet.
         flows: flows, whose hosts are the fabric's NICs.
         pauses: thresholds of the switches.
         control: None: hosts send at line rate.
         payload: most bytes of a flow in a packet.
         header: link bytes beyond them.
-        mark_bytes: queued bytes from which packets are marked; None: DCQCN's own thresholds.
-        seed: seed of marks by chance.
+        mark_bytes: queued bytes from which packets are marked; None: the control's own thresholds.
+        seed: seed of marks and paths by chance.
 
     Raises:
-        OfframpError: a routing with several paths of a flow, hosts that do not exist, links that fail during the run,
-            or switches that pause each other for ever.
+        OfframpError: hosts that do not exist, links that fail during the run, or switches that pause each other for
+            ever.
     """
-    if fabric.cluster.routing not in ("ecmp", "destination"):
-        raise OfframpError(f"pauses: routing {fabric.cluster.routing}: expected ecmp or destination")
     if fabric.changes_ns:
         raise OfframpError("pauses: links that fail or are mended during the run: expected failures from the start on")
     if len(flows) and max(flows.source.max(), flows.sink.max()) >= len(fabric.nics):
@@ -160,7 +163,7 @@ class _LosslessSimulation:
         fabric: Fabric,
         flows: FlowSchedule,
         pauses: Pauses,
-        control: Dcqcn | None,
+        control: Control | None,
         payload: int,
         header: int,
         mark_bytes: int | None,
@@ -173,8 +176,13 @@ class _LosslessSimulation:
         byte = _PS_PER_BYTE / fabric.rate_bps
         delay = np.rint(fabric.delay_ns * 1000).astype(np.int64)
         self._links = [_PausedLink(float(byte[k]), int(delay[k]), k in up) for k in range(len(byte))]
-        self._paths = _paths(fabric, flows)
-        self._marks = _marks(control, fabric, mark_bytes)
+        self._paths = _paths(fabric, flows) if fabric.cluster.routing not in ("spray", "adaptive") else None
+        self._first: list[int] = fabric.nics.up[flows.source].tolist()
+        self._last: list[int] = fabric.nics.down[flows.sink].tolist()
+        topology = packet_topology(fabric)
+        if control is not None:
+            topology = controlled(topology, control, Framing(payload, header))
+        self._marks = _marks(control, topology, mark_bytes)
         self._to_send = flows.size.tolist()
         self._to_arrive = flows.size.tolist()
         self._of_host: dict[int, deque[int]] = {}  # by first link: flows that have something to send, in turn
@@ -185,11 +193,9 @@ class _LosslessSimulation:
         self._numbers = {name: np.zeros(len(byte), np.int64) for name in ("bytes", "held", "pauses", "paused")}
         self._delay, self._arrived = np.zeros(len(flows)), np.zeros(len(flows), np.int64)
         self._next_notice = [0] * len(flows)
-        self._answer_ps = [
-            sum(self._links[k ^ 1].delay_ps + 84 * self._links[k].byte_ps for k in p) for p in self._paths
-        ]
+        self._answer_ps = _answer_times(fabric, flows, delay + ANSWER_BYTES * byte)
         self._peak = self._packets = self._marked = 0
-        self._senders = _senders(control, [1 / self._links[p[0]].byte_ps for p in self._paths], payload, header)
+        self._senders = _senders(control, topology, flows, payload, header)
 
     def run(self) -> LosslessRun:
         begun = time.perf_counter()
@@ -222,19 +228,23 @@ class _LosslessSimulation:
     # --- hosts ---------------------------------------------------------------------------------------------
 
     def _start(self, flow: int) -> None:
-        first = self._paths[flow][0]
+        first = self._first[flow]
         self._of_host.setdefault(first, deque()).append(flow)
         self._serve(first)
 
     def _next_of_host(self, number: int) -> _LosslessPacket | None:
-        """The packet that a host sends next: flows whose time has come take turns."""
+        """The packet that a host sends next: flows whose time has come, and whose windows are open, take turns."""
         turns = self._of_host.get(number)
         if not turns:
             return None
         soonest = None
         for _ in range(len(turns)):
             flow = turns.popleft()
-            due = self._senders.senders[flow].next_send if self._control is not None else 0
+            sender = self._senders.senders[flow] if self._control is not None else None
+            if sender is not None and not open_window(self._senders, sender):
+                turns.append(flow)
+                continue
+            due = 0 if sender is None else sender.next_send
             if due <= self._now:
                 return self._take(flow, turns)
             turns.append(flow)
@@ -253,22 +263,40 @@ class _LosslessSimulation:
         if self._control is not None:
             self._senders.now = self._now
             note_sent(self._senders, flow, payload)
-        return _LosslessPacket(flow, 0, payload, payload + self._header, self._now, False)
+        note = self._measured(self._first[flow], 0, payload + self._header, self._now)
+        return _LosslessPacket(flow, at.NOTHING, payload, payload + self._header, note, False)
+
+    def _measured(self, number: int, queued: int, size: int, note: int) -> int:
+        """What is noted in a packet, with the use of a port if it is the highest on its way (HPCC)."""
+        if not isinstance(self._control, Hpcc):
+            return note
+        byte_ps = self._links[number].byte_ps
+        self._senders.now = self._now
+        noted: int = measured(self._senders, number, round(queued * byte_ps), round(size * byte_ps), note)
+        return noted
 
     def _receive(self, packet: _LosslessPacket) -> None:
-        flow = packet.flow
-        self._delay[flow] += self._now - packet.sent
+        flow, sent = packet.flow, packet.note & _TIME
+        self._delay[flow] += self._now - sent
         self._arrived[flow] += 1
         self._to_arrive[flow] -= packet.payload
         if not self._to_arrive[flow]:
             self._finish[flow] = self._now
-        if self._control is not None and packet.marked and self._now >= self._next_notice[flow]:
+        answered, use = packet.payload, packet.note >> at.USE_SHIFT
+        if self._control is None:
+            return
+        if isinstance(self._control, Dcqcn):
+            if not packet.marked or self._now < self._next_notice[flow]:
+                return
             self._next_notice[flow] = self._now + self._control.notice_ps
-            self._at(self._now + self._answer_ps[flow], self._notice, flow)
+            answered = 0
+        answer = (flow | answered << at.HALF, use << (at.USE_SHIFT + 1) | sent << 1 | packet.marked)
+        self._at(self._now + self._answer_ps[flow], self._answered, answer)
 
-    def _notice(self, flow: int) -> None:
+    def _answered(self, answer: tuple[int, int]) -> None:
         self._senders.now = self._now
-        process_answer(self._senders, flow, 1)
+        process_answer(self._senders, *answer)
+        self._serve(self._first[answer[0] & at.LOW])
 
     # --- links ---------------------------------------------------------------------------------------------
 
@@ -297,17 +325,17 @@ class _LosslessSimulation:
         if not link.from_host:
             link.queue.popleft()
             link.queued -= packet.size
-            self._release(self._paths[packet.flow][packet.hop - 1], packet.size)
+            self._release(packet.came, packet.size)
         self._at(self._now + link.delay_ps, self._arrive, (number, packet))
         self._serve(number)
 
     def _arrive(self, what: tuple[int, _LosslessPacket]) -> None:
         number, packet = what
-        path = self._paths[packet.flow]
-        if packet.hop == len(path) - 1:
+        if number == self._last[packet.flow]:
             self._receive(packet)
             return
-        link, out = self._links[number], self._links[path[packet.hop + 1]]
+        following = self._following(number, packet.flow)
+        link, out = self._links[number], self._links[following]
         link.held += packet.size
         self._numbers["held"][number] = max(int(self._numbers["held"][number]), link.held)
         if link.held > self._pauses.stop_bytes and not link.asked:
@@ -315,10 +343,26 @@ class _LosslessSimulation:
             self._at(self._now + link.delay_ps + PAUSE_BYTES * link.byte_ps, self._pause, (number, True))
         marked = packet.marked or self._marks_at(out.queued)
         self._marked += marked and not packet.marked
-        out.queue.append(packet._replace(hop=packet.hop + 1, marked=marked))
+        note = self._measured(following, out.queued, packet.size, packet.note)
+        out.queue.append(packet._replace(came=number, note=note, marked=marked))
         out.queued += packet.size
         self._peak = max(self._peak, out.queued)
-        self._serve(path[packet.hop + 1])
+        self._serve(following)
+
+    def _following(self, number: int, flow: int) -> int:
+        """The link on which a switch sends what came by another: the flow's only one, any, or the shortest queue."""
+        if self._paths is not None:
+            return self._paths[flow][number]
+        fabric = self._fabric
+        at_switch, home = (int(fabric.ends[link, k]) for link, k in ((number, 1), (self._last[flow], 0)))
+        if at_switch == home:
+            return self._last[flow]
+        first, count, ways = fabric.paths.ways
+        cell = (at_switch - fabric.hosts) * (len(fabric.nodes) - fabric.hosts) + home - fabric.hosts
+        choices = np.roll(ways[first[cell] : first[cell] + count[cell]], -int(self._random.integers(count[cell])))
+        if fabric.cluster.routing == "adaptive":
+            return int(min(choices.tolist(), key=lambda link: self._links[link].queued))
+        return int(choices[0])
 
     def _release(self, number: int, size: int) -> None:
         """A packet that arrived by a link has left the switch."""
@@ -348,41 +392,68 @@ class _LosslessSimulation:
         return bool(self._random.random() * (most - least) < probability * (queued - least))
 
 
-def _paths(fabric: Fabric, flows: FlowSchedule) -> list[list[int]]:
-    """The links of each flow, in order."""
-    source, sink = flows.source, flows.sink
-    paths = fabric.paths
-    names = paths.names[fabric.nics.host[sink]]
-    choice = paths.hashes(source, sink, 0) if fabric.cluster.routing == "ecmp" else names
-    links: list[list[int]] = [[] for _ in range(len(flows))]
-    for flow, link, _ in paths.walk(source, sink, choice):  # hop by hop
+def _paths(fabric: Fabric, flows: FlowSchedule) -> list[dict[int, int]]:
+    """For each flow, the link that follows each of its path."""
+    following: list[dict[int, int]] = [{} for _ in range(len(flows))]
+    last = fabric.nics.up[flows.source].tolist()
+    for flow, link, _ in _walk(fabric, flows)[1:]:  # hop by hop
         for k, number in zip(flow.tolist(), link.tolist(), strict=True):
-            links[k].append(number)
-    return links
+            following[k][last[k]] = number
+            last[k] = number
+    return following
 
 
-def _marks(control: Dcqcn | None, fabric: Fabric, mark_bytes: int | None) -> tuple[float, float, float]:
+def _walk(fabric: Fabric, flows: FlowSchedule) -> list[tuple[Words, Words, Floats]]:
+    paths, names = fabric.paths, fabric.paths.names[fabric.nics.host[flows.sink]]
+    choice = paths.hashes(flows.source, flows.sink, 0) if fabric.cluster.routing == "ecmp" else names
+    return paths.walk(flows.source, flows.sink, choice)
+
+
+def _answer_times(fabric: Fabric, flows: FlowSchedule, link_ps: Floats) -> list[float]:
+    """``(f,)`` picoseconds of an answer, which takes as long on each link as given; of several paths the mean."""
+    times = np.zeros(len(flows))
+    for flow, link, share in _walk(fabric, flows):
+        times += np.bincount(flow, share * link_ps[link], len(flows))
+    return [float(each) for each in times]
+
+
+def _marks(control: Control | None, topology: Topology, mark_bytes: int | None) -> tuple[float, float, float]:
     """Queued bytes from which packets are marked, from which all are, and the probability just below."""
-    if control is None:
+    links = topology.links
+    if control is not None and mark_bytes is not None:
+        return mark_bytes, mark_bytes, 1.0
+    if control is None or links.mark_bytes is None:
         return math.inf, math.inf, 0.0
-    links = control.marking(packet_topology(fabric).links, 0)
-    if mark_bytes is not None or links.mark_bytes is None:
-        return mark_bytes or 0, mark_bytes or 0, 1.0
     return links.mark_bytes, links.mark_all_bytes or links.mark_bytes, links.mark_probability
 
 
-def _senders(control: Dcqcn | None, lines: list[float], payload: int, header: int) -> Any:
-    """The words of a partition that DCQCN's senders read and write."""
-    context = SimpleNamespace(transport=at.DCQCN, now=0, cuts=0, senders=[], payload=payload, header=header)
-    if control is not None:
-        context.gain, context.alpha_ps, context.raise_rate_ps = control.gain, control.alpha_ps, control.raise_ps
-        context.raise_bytes, context.increase = control.raise_bytes, control.additive_bps / 8e12
-        context.hyper_increase = control.hyper_bps / 8e12
-        context.least_rate = min(control.least_bps / 8e12, *lines) if lines else 0.0
-        never = at.NEVER_PS
-        for line in lines:
-            words = {"in_flight": 0, "sent": 0, "settled": 0, "resent": 0, "next_send": 0, "alpha": 1.0, "line": line}
-            words |= {"rate": line, "target": line, "alpha_due": never, "raise_due": never}
-            words |= {"raises_by_time": 0, "raises_by_bytes": 0, "bytes_since": 0}
-            context.senders.append(SimpleNamespace(**words))
-    return cast("Any", context)
+class _SenderMemory:
+    """What :func:`offramp_sim.packets.control.load_control` fills: one context, whose arrays are kept as they are."""
+
+    def __init__(self, **words: object) -> None:
+        self.contexts = [SimpleNamespace(**words)]
+        self.arrays: dict[object, npt.NDArray[Any]] = {}
+
+    def give(self, field: object, array: npt.NDArray[Any]) -> None:
+        self.arrays[field] = array
+
+
+def _senders(control: Control | None, topology: Topology, flows: FlowSchedule, payload: int, header: int) -> Any:
+    """The words of a partition that senders read and write."""
+    memory = _SenderMemory(now=0, cuts=0, payload=payload, header=header, short_bytes=ANSWER_BYTES)
+    (context,) = memory.contexts
+    if control is None:
+        return context
+    load_control(cast("Any", memory), topology, flows, control, header, payload)
+    kinds = at.SenderCongestion.__annotations__
+    rows = memory.arrays[at.PartitionState.senders]
+    context.senders = [
+        SimpleNamespace(
+            **{name: float(real[k]) if kind == "float" else int(row[k]) for k, (name, kind) in enumerate(kinds.items())}
+        )
+        for row, real in zip(rows, rows.view(np.float64), strict=True)
+    ]
+    assert topology.ways is not None
+    links = len(topology.ways.fabric.ends)
+    context.use, context.use_time = [0.0] * links, [0] * links
+    return context

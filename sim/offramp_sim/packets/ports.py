@@ -81,7 +81,7 @@ def send(ctx: PartitionState, number: int, label: int, subject: int, extra: int)
         if number == ctx.watched:
             _sample(ctx, start - now)
     if ctx.transport == HPCC and kind_of_packet(label) == FLOW_DATA:
-        extra = _measured(ctx, number, start - now, finish - start, extra)
+        extra = measured(ctx, number, start - now, finish - start, extra)
     port.peak = max(port.peak, finish - now)
     port.free = finish
     port.sent_bytes += size
@@ -114,7 +114,7 @@ def announce(ctx: PartitionState, number: int, target: int, time: int) -> None:
 
 
 @native
-def _measured(ctx: PartitionState, number: int, waiting: int, sending: int, extra: int) -> int:
+def measured(ctx: PartitionState, number: int, waiting: int, sending: int, extra: int) -> int:
     """Measure a port's use over about a round trip, and note it in the packet if it is the highest on its way.
 
     The average is that of PINT's variant of HPCC (SIGCOMM 2020): what waits, and what arrives, both as shares of what
@@ -212,7 +212,11 @@ def _route(ctx: PartitionState, switch: int, label: int, subject: int, extra: in
         state.random = next_state(state.random)
         choice = random_bits(state.random, 32)
     elif ctx.routing == ECMP:
-        choice = ctx.choices[subject & LOW] ^ ((switch + 1) * GOLDEN)
+        kind = kind_of_packet(label)
+        choice = ((subject & LOW) + 1) * GOLDEN  # an exchange's vertex or host
+        if kind in (FLOW_DATA, FLOW_ACK):
+            choice = ctx.choices[subject & LOW]
+        choice = choice ^ ((switch + 1) * GOLDEN)
         choice = ((choice ^ (choice >> 29)) * MIX) >> 33
     else:
         choice = ctx.choices[to]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from offramp.fabric.failures import joined_states
 from offramp_base.errors import OfframpError
-from offramp_base.settings.units import nanoseconds_shown
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.topology import Floats, LinkProperties, RoutedWays, Topology, Words
 
@@ -31,15 +31,13 @@ def packet_topology(fabric: Fabric) -> Topology:
     Raises:
         OfframpError: no host has a link, or a link of the file that fails later cuts hosts off.
     """
-    changes = tuple((round(time * 1000), fabric.at(time)) for time in fabric.changes_ns)
-    now = fabric.at(0.0)
+    (_, now), *later = joined_states(fabric) if fabric.changes_ns else [(0.0, fabric.at(0.0))]
+    changes = tuple((round(time_ns * 1000), state) for time_ns, state in later)
     if not changes:
         fabric = now
     nics = fabric.nics
     if not len(nics):
         raise OfframpError(f"{fabric.cluster.name}: no host has a link")
-    if changes:
-        _check_joined(fabric, [(0, now), *changes])
     hosts, switches = len(nics), len(fabric.nodes) - fabric.hosts
     shift = hosts - fabric.hosts
     nic_of_up = np.full(len(fabric.ends), -1)
@@ -80,20 +78,6 @@ def packet_topology(fabric: Fabric) -> Topology:
     )
     properties = LinkProperties(_divisor(math.ceil(rate.min())), int(delay.min()))
     return Topology(hosts, max(1, switches), (hosts, max(1, switches)), properties, source, ends, rows, ways=table)
-
-
-def _check_joined(fabric: Fabric, states: list[tuple[int, Fabric]]) -> None:
-    """Refuse failures that take a host's link, or leave no way between hosts, while packets are under way."""
-    for time_ps, state in states:
-        where = f"{fabric.cluster.origin or fabric.cluster.name}: failures: at {nanoseconds_shown(time_ps / 1000)}"
-        if len(state.nics) < len(fabric.nics):
-            lost = np.setdiff1d(fabric.nics.up, state.nics.up)[0]
-            raise OfframpError(f"{where}: {fabric.shown(int(lost))}: packets need the links of hosts from start to end")
-        homes = state.paths.homes
-        apart = np.argwhere(state.paths.hops[np.ix_(homes, homes)] > len(fabric.nodes))
-        if len(apart):
-            near, far = (fabric.nodes[fabric.hosts + homes[k]] for k in apart[0])
-            raise OfframpError(f"{where}: no way from {near} to {far}")
 
 
 def run_through_changes(machine: SimulationMemory, topology: Topology, until_ps: int, *, wait_for_flows: bool) -> bool:

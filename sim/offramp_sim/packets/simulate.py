@@ -135,7 +135,7 @@ def simulate(
     if not 1 <= cores <= MOST_CORES:
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
     if control is not None:
-        topology = _controlled(topology, control, framing)
+        topology = controlled(topology, control, framing)
     parts = min(cores, topology.nodes)
     whole = topology.ways is None and len(topology.levels) == 2 and topology.leaves == 1
     star = whole and plan is None and 1 < parts <= topology.hosts
@@ -161,8 +161,8 @@ def _check(plan: Plan, topology: Topology, protocol: ExchangeProtocol) -> None:
         raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
     if plan.workers != topology.hosts:
         raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
-    if topology.ways is not None:
-        raise OfframpError("an exchange in switches runs on a star, leaf-spine or fat tree, not on any fabric")
+    if topology.ways is not None and topology.ways.home.min() < 0:
+        raise OfframpError("an exchange in switches: a link joins two hosts: expected a switch at each host")
     if protocol.aggregators is not None and topology.leaves > 1:
         raise OfframpError("the strawman aggregates in a single switch: expected a star")
 
@@ -177,7 +177,7 @@ def _begin_exchange(machine: SimulationMemory, topology: Topology, protocol: Exc
     np.minimum(due, protocol.timeout_ps, out=due)
 
 
-def _controlled(topology: Topology, control: Control, framing: Framing) -> Topology:
+def controlled(topology: Topology, control: Control, framing: Framing) -> Topology:
     """The topology with the control's thresholds, unless it has its own."""
     check(control)
     if topology.links.mark_bytes is not None:
@@ -206,7 +206,8 @@ def prepare_network(
     hosts[:, at.HostRecord.held] = at.NOTHING
     hosts[:, [at.HostRecord.awake, at.HostRecord.timer]] = NEVER_PS
     hosts[:, at.HostRecord.port] = topology.host_ports()
-    hosts[:, at.HostRecord.rate_mbps] = hosts[:, at.HostRecord.line_mbps] = links.rate_bps // 10**6
+    lines = np.rint(8e6 / topology.byte_ps[topology.host_ports()]).astype(np.int64)
+    hosts[:, at.HostRecord.rate_mbps] = hosts[:, at.HostRecord.line_mbps] = lines
     hosts[:, [at.HostRecord.last_cut, at.HostRecord.last_notice]] = -NEVER_PS // 2
     machine.give(at.PartitionState.hosts, hosts)
     byte_ps = 8 * 10**12 // links.rate_bps

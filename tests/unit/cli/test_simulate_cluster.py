@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from distributed import LocalCluster
 from typer.testing import CliRunner
 
 from offramp_base.errors import OfframpError
@@ -59,6 +60,22 @@ def test_a_sweep_gives_the_same_in_processes(tmp_path: Path) -> None:
         for k in (0, 1)
     ]
     assert list(rows[0]) == names
+
+
+def test_a_sweep_gives_the_same_on_a_dask_scheduler(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yaml").write_text(JOBS)
+    words = ("--on", "leaf-spine:2x1x2", "--gpus", 1, "--rate", "10gbit", "--placement", "spread,random")
+    local = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None, "worker_dashboard_address": None}
+    rows = []
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **local) as scheduler:
+        for where in (("--processes", 1), ("--dask", scheduler.scheduler_address)):
+            result = run("cluster", tmp_path / "jobs.yaml", *words, *where, "--json", tmp_path / "r.json")
+            assert result.exit_code == 0, result.output
+            rows.append(json.loads((tmp_path / "r.json").read_text())["orders"])
+        finished = scheduler.scheduler.transition_counter
+    assert rows[0] == rows[1]
+    assert len(rows[1]) == 4
+    assert finished > 0  # they went there
 
 
 def test_a_cluster_file_and_a_log(tmp_path: Path) -> None:

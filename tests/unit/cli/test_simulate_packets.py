@@ -104,24 +104,36 @@ def test_a_matrix_that_says_what_cannot_be_is_one_line(tmp_path, text, message):
     assert message in " ".join(f"{result.exception} {result.output}".split())
 
 
-def test_pauses_beside_both_controls(tmp_path):
+def test_pauses_beside_all_controls(tmp_path):
     path = tmp_path / "r.json"
     result = CliRunner().invoke(
-        app, ["simulate", "packets", "--network", "star:5", "--pfc", "50KB", "--json", str(path)]
+        app,
+        [
+            "simulate",
+            "packets",
+            "--network",
+            "star:5",
+            "--size",
+            "200KB",
+            "--pfc",
+            "50KB",
+            "--spray",
+            "--json",
+            str(path),
+        ],
     )
     assert result.exit_code == 0, result.output
     controls = json.loads(path.read_text())["controls"]
-    assert list(controls) == ["none", "dcqcn"]
+    assert list(controls) == ["none", "dctcp", "dcqcn", "swift", "hpcc"]
     assert controls["none"]["pauses"] > 0
-    assert controls["none"]["dropped"] == 0
+    assert not any(each["dropped"] for each in controls.values())
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--control", "swift"), "--control swift: with pauses (--pfc): expected none or dcqcn"),
         (("--loss", "0.1"), "--loss: does not go with pauses (--pfc)"),
-        (("--spray",), "--spray: does not go with pauses (--pfc)"),
+        (("--cores", "2"), "--cores: does not go with pauses (--pfc)"),
     ],
 )
 def test_what_does_not_go_with_pauses_is_one_line(words, problem):

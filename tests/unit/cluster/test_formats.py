@@ -14,8 +14,8 @@ import pytest
 from cluster_samples import NODES, P4APP, TREE, imported
 from offramp.cluster import parse_cluster
 from offramp.cluster.formats import export_cluster
-from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
+from routes import route
 
 CLAB = """\
 name: mylab

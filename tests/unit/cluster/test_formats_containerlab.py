@@ -12,8 +12,8 @@ import pytest
 
 from cluster_samples import CLAB, P4APP, imported
 from offramp.cluster.formats.roles import role_word, switches_among
-from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
+from routes import route
 
 
 def test_leaves_that_run_linux_are_switches(tmp_path):

@@ -13,8 +13,8 @@ import pytest
 
 from cluster_samples import SUBNET, TOPO, imported, lldp, nccl
 from offramp.cluster.model import ClusterHost
-from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
+from routes import route
 
 THREE_TIERS = """\
 Nodes 8
@@ -80,7 +80,7 @@ def test_htsim_of_three_tiers_with_bundles(tmp_path):
         (("Radix_Up 2", "Radix_Sideways 2"), "line 9: Radix_Sideways: no such field"),
         (("Radix_Up 2", "Radix_Up two"), "line 9: Radix_Up: expected a name and a whole number"),
         (("Radix_Up 2", "Radix_Down 4"), "line 9: Radix_Down for a second time"),
-        (("Nodes 8", "Nodes 8000"), "8000 nodes: a cluster has 4096 hosts at most"),
+        (("Nodes 8", "Nodes 32000"), "32000 nodes: a cluster has 16384 hosts at most"),
         (("Downlink_Latency_ns 500", ""), "Tier 1: expected downlink_latency_ns"),
         (("Oversubscribed 2", "Oversubscribed 3"), "expected a multiple of 300, Gbit/s of a link up x Oversubscribed"),
     ],

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from cluster_samples import imported, node, nodes
-from offramp.cluster.routes import route
 from offramp_base.errors import OfframpError
+from routes import route
 
 NVIDIA, GOOGLE, AMAZON = (
     "network.topology.nvidia.com",

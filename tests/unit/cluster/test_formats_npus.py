@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from cluster_samples import imported
-from offramp.cluster.routes import route
+from routes import route
 
 GPU_LINKS = """\
 7 6 1 0 14 A800

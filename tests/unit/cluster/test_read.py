@@ -12,9 +12,10 @@ import pytest
 
 from offramp.cluster import CableEnd, parse_cluster, read_cluster
 from offramp.cluster.names import expand, join
-from offramp.cluster.routes import check_connected, next_links, route
+from offramp.cluster.routes import check_connected
 from offramp.cluster.write import cluster_text
 from offramp_base.errors import OfframpError
+from routes import next_links, route
 
 RACKS = """\
 name: two-racks

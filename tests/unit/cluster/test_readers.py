@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.cluster import parse_cluster
 from offramp.dgtp.setup_file import cluster_of, read_setup
-from offramp.hermod.cluster_file import network_of
 from offramp.leo.config import load_config
 from offramp_base.errors import OfframpError
 
@@ -40,15 +38,6 @@ def test_dgtp(star):
     setup.write_text("tasks: [{name: a}]\n")
     with pytest.raises(OfframpError, match="expected either machines, or cluster"):
         read_setup(setup)
-
-
-def test_hermod():
-    assert network_of(parse_cluster(STAR)) == {"gpus": 4, "nic_gbps": 10.0, "leaf": 4}
-    mixed = STAR.replace(
-        '["h[1-4]", s], rate: 10gbit', "[h1, s], rate: 20gbit}\n  - {ends: ['h[2-4]', s], rate: 10gbit"
-    )
-    with pytest.raises(OfframpError, match=r"cluster.yaml:2: h2: expected links of the rate that those of h1 have"):
-        network_of(parse_cluster(mixed))
 
 
 def test_leo(star):

@@ -299,3 +299,17 @@ def test_what_a_file_of_jobs_cannot_say_is_one_line(text: str, problem: str) -> 
 def test_a_line_may_stand_for_several_jobs() -> None:
     jobs = parse_jobs('jobs: [{name: "t[1-3]", gpus: 2, compute: 100ms, every: 5s, arrival: 1}]')
     assert [(job.name, job.arrival_s) for job in jobs] == [("t1", 1.0), ("t2", 6.0), ("t3", 11.0)]
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.5])
+def test_equal_jobs_that_contend_end_at_one_time(overlap: float) -> None:
+    """One of three that end together leaves first, and the others have nothing left."""
+    fabric = fabric_of(make_cluster("leaf-spine:2x1x6", rate_bps=10**10, uplink_bps=10**10, gpus=1))
+    jobs = [
+        ClusterJob(name=f"j{k}", gpus=2, iterations=300, compute_s=0.01, all_reduce=125_000_000, overlap=overlap)
+        for k in range(3)
+    ]
+    run = simulate_cluster(fabric, jobs, ClusterOptions(placement="spread", order="fair"))
+    ends = [outcome.finish_s for outcome in run.outcomes]
+    assert ends == pytest.approx([ends[0]] * 3)
+    assert 3 * 300 * 0.1 * 0.95 < ends[0] < 3 * 300 * 0.11

@@ -8,9 +8,9 @@ import pytest
 
 from fabrics import random_cluster
 from offramp.cluster import parse_cluster
-from offramp.cluster.routes import route
 from offramp.fabric import fabric_of, make_cluster
 from offramp_base.errors import OfframpError
+from routes import route
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,7 +87,9 @@ def test_a_failed_link_is_gone_round_and_the_last_one_is_named() -> None:
         cut.load([0], [1], [1.0])
 
 
-@pytest.mark.parametrize("shape", ["leaf-spine:4096x4096x4096", "mesh:4097", "fat-tree:64x64x64x64x64", "torus:3"])
+@pytest.mark.parametrize(
+    "shape", ["leaf-spine:4096x4096x4096", "mesh:4097", "leaf-spine:4097x1x1", "fat-tree:64x64x64x64x64", "torus:3"]
+)
 def test_shapes_beyond_a_cluster_are_refused_before_they_are_made(shape: str) -> None:
     with pytest.raises(OfframpError, match="shape"):
         make_cluster(shape)
@@ -119,3 +121,20 @@ def test_what_a_file_cannot_say_is_one_line(line: str, problem: str) -> None:
     text += 'links: [{ends: ["h[1-2]", s1], rate: 1gbit}]\n' + line
     with pytest.raises(OfframpError, match=f"cluster.yaml:4: .*{problem}"):
         parse_cluster(text)
+
+
+def test_ten_thousand_gpus_on_rails() -> None:
+    """1,280 hosts of 8 GPUs and 8 NICs; each GPU's flow to the next host takes its own rail."""
+    fabric = fabric_of(make_cluster("rails:1280x8x4", gpus=8))
+    ranks = np.arange(fabric.ranks)
+    load = fabric.load(ranks, np.roll(ranks, -8), np.ones(fabric.ranks))
+    assert (fabric.ranks, fabric.cluster.switches[0].ports) == (10_240, 1284)
+    assert (load[fabric.nics.up] == 1).all()
+    assert load[: len(fabric.ends)].sum() == 2 * fabric.ranks
+
+
+def test_a_switch_that_takes_programs_has_ports_of_nine_bits() -> None:
+    text = "hosts: [{name: h1}]\nswitches: [{name: s1, target: %s, ports: 511}]\nlinks: [{ends: [h1, s1], rate: 1gbit}]"
+    assert parse_cluster(text % "plain").switches[0].ports == 511
+    with pytest.raises(OfframpError, match=r":2: .*511: expected at most 510 at a switch of target v1model"):
+        parse_cluster(text % "v1model")

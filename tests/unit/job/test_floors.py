@@ -15,6 +15,7 @@ import yaml
 from rich.console import Console
 
 from offramp.cluster import parse_cluster
+from offramp.fabric import Fabric
 from offramp.job import floor, run
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.cuts import cuts
@@ -361,6 +362,6 @@ def test_minimum_cuts_where_there_are_many_places():
             "links": links,
         }
         cluster = parse_cluster(as_text(document))
-        narrowest = min(each.rate_bps for each in cuts(cluster, cluster.hosts))
+        narrowest = min(each.rate_bps for each in cuts(Fabric(cluster), cluster.hosts))
         least = network_floor_s(cluster, [each.name for each in cluster.hosts], 1.0, np.zeros((5, 5)), adds=True)
         assert 8 / narrowest == pytest.approx(least)

@@ -9,6 +9,7 @@ import pytest
 
 from offramp.allreduce.wire import frame_bytes
 from offramp.cluster import ClusterSwitch, parse_cluster
+from offramp.fabric import Fabric
 from offramp.job.kind import KINDS, CalibrationResult, PlacedJob, Prediction, measure_each
 from offramp.job.kinds.full_graph import FeatureTransport as GraphWay
 from offramp.job.kinds.full_graph import FullGraph
@@ -17,7 +18,7 @@ from offramp.job.network import ReductionNetwork
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
 from offramp.job.switches import pages_of
-from offramp.job.tree import bottleneck_bps, roles
+from offramp.job.tree import roles
 from offramp_base.errors import OfframpError
 
 
@@ -181,13 +182,13 @@ def test_every_kind_has_a_plain_way_and_ways_of_its_own(kind):
 
 
 def test_roles_of_leaves_and_spine(racks, job):
-    roles_by_switch = roles(racks, racks.hosts)
+    roles_by_switch = roles(Fabric(racks), racks.hosts)
     assert list(roles_by_switch) == ["leaf1", "leaf2", "spine"]
     assert [(c.port, c.rank, c.ranks) for c in roles_by_switch["leaf2"].members] == [(1, 2, (2,)), (2, 3, (3,))]
     assert [(c.port, c.rank, c.ranks) for c in roles_by_switch["spine"].members] == [(1, 0, (0, 1)), (2, 2, (2, 3))]
     assert (roles_by_switch["leaf1"].uplink, roles_by_switch["spine"].uplink) == (3, None)
-    assert list(roles(racks, racks.hosts[:2])) == ["leaf1"]
-    assert bottleneck_bps(racks, racks.hosts) == 100e6
+    assert list(roles(Fabric(racks), racks.hosts[:2])) == ["leaf1"]
+    assert PlacedJob.on(job, racks).ring_bps == 100e6
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ host reaches every other over switches.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
@@ -93,7 +93,7 @@ def inside(rate_bps: int | None) -> dict[str, int]:
 
 
 def _checked(origin: str, name: str, parts: Parts) -> Cluster:
-    parts = _with_ports(origin, _split(parts))
+    parts = _with_ports(origin, parts)
     data = {"name": clean(name)} | {part: rows for part, rows in parts.items() if rows}
     try:
         return cluster_of(SourceFile("cluster.yaml", data, {}), "cluster")
@@ -131,31 +131,6 @@ def _with_ports(origin: str, parts: Parts) -> Parts:
             raise OfframpError(f"{origin}: {row['name']}: {needed} links: expected at most {MOST_PORTS}")
         switches.append({"ports": needed} | row)
     return parts | {"switches": switches}
-
-
-def _split(parts: Parts) -> Parts:
-    """Switches of more links than a switch has ports become two tiers that block nothing."""
-    at: dict[str, list[tuple[dict[str, Any], int]]] = defaultdict(list)
-    for row in parts.get("links", []):
-        for k, end in enumerate(row["ends"]):
-            at[str(end)].append((row, k))
-    wide = [row for row in parts.get("switches", []) if len(at[row["name"]]) > MOST_PORTS]
-    if not wide:
-        return parts
-    links = [{**row, "ends": list(row["ends"])} for row in parts["links"]]
-    copies = {id(old): new for old, new in zip(parts["links"], links, strict=True)}
-    switches = list(parts["switches"])
-    for row in wide:
-        ends = at[row["name"]]
-        most = MOST_PORTS - 1
-        for n, start in enumerate(range(0, len(ends), most), 1):
-            lower, total = f"{row['name']}-part{n}", 0
-            for link, k in ends[start : start + most]:
-                copies[id(link)]["ends"][k] = lower
-                total += rate_of(link)
-            switches.append({**row, "name": lower})
-            links.append({"ends": [lower, row["name"]], "rate": total})
-    return parts | {"switches": switches, "links": links}
 
 
 def rate_of(link: dict[str, Any]) -> int:

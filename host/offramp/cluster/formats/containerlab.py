@@ -17,7 +17,7 @@ import yaml
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import build, clean, speed
 from offramp.cluster.formats.roles import role_word, switches_among
-from offramp.cluster.model import MOST_PORTS, TARGETS, CableEnd, Cluster, ClusterSwitch
+from offramp.cluster.model import MOST_PROGRAM_PORTS, TARGETS, CableEnd, Cluster, ClusterSwitch
 from offramp.cluster.names import some
 from offramp_base.errors import OfframpError
 from offramp_base.settings.source import Place, SourceFile, parse_source
@@ -163,7 +163,7 @@ def _ports(source: SourceFile, wires: list[_LabLink], switches: set[str]) -> dic
     ports: dict[tuple[str, str], int] = {}
     for switch, interfaces in names.items():
         numbers = [int(re.findall(r"[0-9]{1,9}", name)[-1]) for name in interfaces]
-        if len(set(numbers)) < len(numbers) or not all(1 <= n <= MOST_PORTS for n in numbers):
+        if len(set(numbers)) < len(numbers) or not all(1 <= n <= MOST_PROGRAM_PORTS for n in numbers):
             if len(set(interfaces)) < len(interfaces):
                 twice = next(name for name in interfaces if interfaces.count(name) > 1)
                 raise source.error(("topology", "links"), f"{switch}:{twice} has two links")

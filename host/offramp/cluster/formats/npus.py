@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from offramp.cluster.formats import Defaults
 from offramp.cluster.formats.build import Parts, speed
-from offramp.cluster.model import MOST_HOSTS, MOST_PORTS, ClusterDimension
+from offramp.cluster.model import MOST_HOSTS, MOST_PORTS, MOST_SWITCHES, ClusterDimension
 
 MOST_LINKS: Final = 10_000
 """As many as fit into a cluster file."""
@@ -43,7 +43,7 @@ def joined(dimensions: tuple[ClusterDimension, ...], defaults: Defaults) -> Part
             if each.type in _SWITCHED:
                 switches.append(f"dim{d + 1}-switch{group}")
             links += _group(each, members, switches[-1] if each.type in _SWITCHED else "", defaults)
-    if len(switches) > MOST_HOSTS or max((each.size for _, each in crossed), default=0) > MOST_PORTS:
+    if len(switches) > MOST_SWITCHES or max((each.size for _, each in crossed), default=0) > MOST_PORTS:
         return None
     return {
         "hosts": [{"name": host, "gpus": 1} for host in hosts],

@@ -17,8 +17,9 @@ from typing import Any, Final
 import yaml
 
 from offramp.allreduce.wire import frame_bytes
-from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
+from offramp.fabric import Fabric
+from offramp.fabric.forwarding import ports_of_hosts
 from offramp.job.calibrate import FILE, description
 from offramp.job.floor import PASS_S, SUMMED_BYTE_S, SUMMED_FRAME_S, StepTraffic
 from offramp.job.kind import (
@@ -155,9 +156,10 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[ClusterHost],
         OfframpError: names file and line of what cannot take the job.
     """
     check_links(cluster, hosts)
-    ports = ports_of_hosts(cluster)
+    fabric = Fabric(cluster).at(0.0)
+    ports = ports_of_hosts(fabric)
     steps = []
-    for name, role in roles(cluster, hosts).items():
+    for name, role in roles(fabric, hosts).items():
         switch = cluster.by_name[name]
         assert isinstance(switch, ClusterSwitch)
         step = JobOnSwitch(
@@ -206,7 +208,7 @@ def _sums(way: ReductionNetwork, placed: PlacedJob) -> Callable[[float], float]:
     Raises:
         OfframpError: why this way cannot be taken.
     """
-    job, cluster, hosts, ranks = placed.job, placed.cluster, placed.hosts, placed.ranks
+    job, cluster, ranks = placed.job, placed.cluster, placed.ranks
     if not job.all_reduce and job.all_to_all and way not in (ReductionNetwork.GLOO, ReductionNetwork.HERMOD):
         raise OfframpError("the job sums nothing, and all-to-alls are not its business")
     ring = Dimension(Shape.RING, ranks, min(placed.ring_bps, 1e15), placed.farthest_ns)
@@ -222,7 +224,7 @@ def _sums(way: ReductionNetwork, placed: PlacedJob) -> Callable[[float], float]:
             raise OfframpError("the cluster has no dimensions to balance")
         network = _filled(network_of(cluster), ranks)
         return lambda size: _themis_s(network, size)
-    return _in_switch(job, cluster, hosts, placed.farthest_ns)
+    return _in_switch(placed)
 
 
 def _themis_s(network: Network, size: float) -> float:
@@ -244,7 +246,7 @@ def _through_switch(placed: PlacedJob, pair: float) -> StepTraffic:
     frames = math.ceil(job.all_reduce / values)
     passes = [
         (len(role.members) + (role.uplink is not None)) * frames * _pass_s(cluster, name)
-        for name, role in roles(cluster, hosts).items()
+        for name, role in roles(placed.fabric, hosts).items()
     ]
     busy_s = len(hosts) * frames * (SUMMED_FRAME_S + SUMMED_BYTE_S * values)
     across = job.all_reduce * frame_bytes(job.segments) / values
@@ -257,20 +259,19 @@ def _pass_s(cluster: Cluster, name: str) -> float:
     return PASS_S.get(switch.target, 0.0)
 
 
-def _in_switch(
-    job: JobSettings, cluster: Cluster, hosts: Sequence[ClusterHost], delay_ns: float
-) -> Callable[[float], float]:
+def _in_switch(placed: PlacedJob) -> Callable[[float], float]:
+    job, cluster, hosts = placed.job, placed.cluster, placed.hosts
     if len(hosts) < 2:
         raise OfframpError("one rank has its sum already")
     check_links(cluster, hosts)
-    for name in roles(cluster, hosts):
+    for name in roles(placed.fabric, hosts):
         switch = cluster.by_name[name]
         if pages_of(switch, job.segments) < job.pages:  # type: ignore[arg-type]
             need = job.pages * page_bytes(job.segments)
             raise OfframpError(f"{cluster.place(name)}: {name} has not {need} B for the job")
     share = job.segments * _SEGMENT / frame_bytes(job.segments)
     rate = min(link.rate_bps for host in hosts for link in cluster.links_of[host.name][:1])
-    dimension = Dimension(Shape.IN_NETWORK, len(hosts), rate, delay_ns, share)
+    dimension = Dimension(Shape.IN_NETWORK, len(hosts), rate, placed.farthest_ns, share)
     return lambda size: _seconds(dimension, size)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -18,6 +18,41 @@ from offramp_base.errors import OfframpError
 
 ROUTINGS: Final = ("spray", "ecmp")
 Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PacketFlows:
+    """Flows between NICs that a coflow's flows are.
+
+    Attributes:
+        flow: ``(p,)`` flow of the coflow.
+        lane: ``(p,)`` which of the GPUs of its worker.
+        source, sink: ``(p,)`` NICs.
+        way, back: ``(p,)`` number of the path to the sink among the sink's addresses, and of that back.
+    """
+
+    flow: Array
+    lane: Array
+    source: Array
+    sink: Array
+    way: Array
+    back: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpan:
+    """The links of a network, as far as packets depend on all of them.
+
+    Attributes:
+        slowest_bps, fastest_bps: rates.
+        hops: links on the longest path.
+        delay_ns: propagation on the longest path.
+    """
+
+    slowest_bps: float
+    fastest_bps: float
+    hops: int
+    delay_ns: float
 
 
 @dataclass(frozen=True)
@@ -107,6 +142,27 @@ class BisectionFabric:
             rows.append((flow[far], base + up[far] * self.leaf + spine, size[far]))
             rows.append((flow[far], base + (self.leaves + down[far]) * self.leaf + spine, size[far]))
         return tuple(np.concatenate(part) for part in zip(*rows, strict=True))  # type: ignore[return-value]
+
+    def packet_flows(self, flows: Flows, ctype: CType) -> PacketFlows:
+        """A coflow's flows between NICs; ECMP's spine is the path of both directions."""
+        flow = np.flatnonzero(self.travels(flows))
+        source, sink = self.ports[flows.source[flow]], self.ports[flows.sink[flow]]
+        path = self.spine(source, sink, ctype) if self.leaves > 1 else np.zeros_like(flow)
+        return PacketFlows(flow, np.zeros_like(flow), source, sink, path, path)
+
+    def span(self, delay_ns: float) -> LinkSpan:
+        """Links of one rate and this delay."""
+        hops = 2 if self.leaves == 1 else 4
+        return LinkSpan(self.bytes_per_s * 8, self.bytes_per_s * 8, hops, hops * delay_ns)
+
+    def packet_latency_s(self, _flows: Flows, _ctype: CType, packet_bits: float, delay_ns: float) -> float:
+        """Seconds of a packet's way without its time on the last link: switches store and forward."""
+        span = self.span(delay_ns)
+        return span.delay_ns / 1e9 + (span.hops - 1) * packet_bits / span.slowest_bps
+
+    def with_goodput(self, share: float) -> BisectionFabric:
+        """The network whose links carry only this share of their rate."""
+        return replace(self, bytes_per_s=self.bytes_per_s * share)
 
     def travels(self, flows: Flows) -> npt.NDArray[np.bool_]:
         """Mask of flows that leave their server; a worker's flow to itself stands for its NIC's load."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from offramp.hermod.dag import Flows
 from offramp.hermod.factors import CType
 from offramp.hermod.placement import Placement
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow.fabric import Array, BisectionFabric
+from offramp_sim.hermod.flow.fabric import Array, BisectionFabric, LinkSpan, PacketFlows
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,13 @@ class RoutedFabric(BisectionFabric):
         fabric: hosts, switches and links.
         first: ``(workers,)`` rank of each worker's first GPU.
         gpus: GPUs of a worker, neighbouring ranks, each of which sends the same.
+        goodput: share of the rate of links that flows have.
     """
 
     fabric: Fabric = field(kw_only=True)
     first: Array = field(kw_only=True)
     gpus: int = field(kw_only=True)
+    goodput: float = field(default=1.0, kw_only=True)
 
     @classmethod
     def on(cls, fabric: Fabric, first: Array, gpus: int = 1) -> RoutedFabric:
@@ -92,7 +94,66 @@ class RoutedFabric(BisectionFabric):
     @cached_property
     def capacity(self) -> npt.NDArray[np.float64]:
         """Bytes per second of each resource."""
-        return self.fabric.capacity[self._order[0]]
+        links = np.arange(self.fabric.resources) < len(self.fabric.ends)
+        return (self.fabric.capacity * np.where(links, self.goodput, 1.0))[self._order[0]]
+
+    def packet_flows(self, flows: Flows, ctype: CType) -> PacketFlows:
+        """A coflow's flows between the NICs of ranks; inside a host nothing travels.
+
+        ECMP gives each pair of NICs and type its path, which is an address of the sink of its own.
+        """
+        moves = np.flatnonzero(flows.size > 0)
+        gpu = np.arange(self.gpus)
+        source = (self.first[flows.source[moves], None] + gpu).ravel()
+        sink = (self.first[flows.sink[moves], None] + gpu).ravel()
+        flow, lane = np.repeat(moves, self.gpus), np.tile(gpu, len(moves))
+        away = self.fabric.rank_host[source] != self.fabric.rank_host[sink]
+        own = self.fabric.rail[source[source == sink]]
+        a, b = self.fabric.paths.nics(source[away], sink[away])
+        a, b = np.concatenate([a, own]), np.concatenate([b, own])
+        several = self.fabric.cluster.routing == "ecmp"
+        way, back = (end * len(CType) + int(ctype) if several else np.zeros_like(end) for end in (a, b))
+        flow, lane = (np.concatenate([each[away], each[source == sink]]) for each in (flow, lane))
+        return PacketFlows(flow, lane, a, b, way, back)
+
+    def span(self, _delay_ns: float) -> LinkSpan:
+        """Rates of the links that work, and the longest path between NICs."""
+        fabric = self.fabric
+        a, b = (each.ravel() for each in np.indices((len(fabric.nics),) * 2))
+        far = fabric.nics.host[a] != fabric.nics.host[b]
+        a, b = a[far], b[far]
+        joined = fabric.paths.between(a, b) < len(fabric.ends)
+        hops, delay_ns = np.zeros(int(joined.sum())), np.zeros(int(joined.sum()))
+        for path, link, _ in self.walk(a[joined], b[joined], 0):
+            hops += np.bincount(path, minlength=len(hops))
+            delay_ns += np.bincount(path, fabric.delay_ns[link], len(hops))
+        rates = fabric.rate_bps[fabric.works]
+        return LinkSpan(
+            float(rates.min()), float(rates.max()), int(hops.max(initial=1)), float(delay_ns.max(initial=0.0))
+        )
+
+    def walk(self, a: Array, b: Array, key: int) -> list[tuple[Array, Array, npt.NDArray[np.float64]]]:
+        """Links of the paths between NICs, as :meth:`offramp.fabric.Paths.walk` has them."""
+        fabric = self.fabric
+        ecmp = fabric.cluster.routing == "ecmp"
+        choice = fabric.paths.hashes(a, b, key) if ecmp else fabric.paths.names[fabric.nics.host[b]]
+        return fabric.paths.walk(a, b, choice)
+
+    def packet_latency_s(self, flows: Flows, ctype: CType, packet_bits: float, _delay_ns: float) -> float:
+        """Seconds of a packet on the longest way of the flows, without its time on the last link."""
+        fabric, pairs = self.fabric, self.packet_flows(flows, ctype)
+        other = pairs.source != pairs.sink
+        a, b = pairs.source[other], pairs.sink[other]
+        seconds = np.zeros(len(a))
+        for path, link, _ in self.walk(a, b, int(ctype)):
+            last = link == fabric.nics.down[b[path]]
+            sending = np.where(last, 0.0, packet_bits / fabric.rate_bps[link])
+            seconds += np.bincount(path, fabric.delay_ns[link] / 1e9 + sending, len(a))
+        return float(seconds.max(initial=0.0))
+
+    def with_goodput(self, share: float) -> RoutedFabric:
+        """The network whose links carry only this share of their rate."""
+        return replace(self, goodput=self.goodput * share)
 
     def route(self, flows: Flows, ctype: CType) -> tuple[Array, Array, npt.NDArray[np.float64]]:
         """Load as rows ``(flow, resource, bytes)``; a worker's flow to itself stands for its NIC's load."""

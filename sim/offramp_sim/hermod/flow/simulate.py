@@ -85,12 +85,21 @@ def simulate(
         if state == 1:
             break
     end = kept[FlowRunState.end]
-    if float(end.max(initial=0.0)) > loaded.fabric.constant_until_s:
+    check_constant(loaded, float(end.max(initial=0.0)))
+    return FlowResult(loaded, kept[FlowRunState.start], end, iteration_ends(loaded.dag, end), context.events)
+
+
+def check_constant(loaded: Loaded, end_s: float) -> None:
+    """Refuse a run in which links change.
+
+    Raises:
+        OfframpError: a link fails or is mended before the end.
+    """
+    if end_s > loaded.fabric.constant_until_s:
         raise OfframpError(
             f"failures: a link fails or is mended after {loaded.fabric.constant_until_s:g} s, before the end at "
-            f"{float(end.max()):g} s: the flow level keeps the network of the start"
+            f"{end_s:g} s: Hermod keeps the network of the start"
         )
-    return FlowResult(loaded, kept[FlowRunState.start], end, iteration_ends(loaded.dag, end), context.events)
 
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:

@@ -6,6 +6,10 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from mutation.nearest import every_module, nearest_tests
+
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests/support/mutation"
 
@@ -15,6 +19,14 @@ def test_modules_and_tests_are_there() -> None:
     named = [name for group in groups for name in (*group["modules"], *group["tests"])]
     paths = {name.removeprefix("--deselect=").split("::")[0] for name in named}
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.full
+def test_nearest_tests_are_those_that_import_the_module() -> None:
+    assert nearest_tests("offramp.cluster.formats.simai")[0] == "tests/unit/cluster/test_simai.py"
+    assert nearest_tests("offramp_base.arguments")[0] == "tests/unit/test_arguments.py"
+    with_tests = [name for name in every_module().values() if nearest_tests(name)]
+    assert len(with_tests) > 0.8 * len(every_module())
 
 
 def test_survivors_are_lines_of_their_modules() -> None:

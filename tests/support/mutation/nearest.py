@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests nearest to a module: those between which and the module lie the fewest imports."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import cache
+from pathlib import Path
+
+import imports
+from changed import TESTS, named, needs_of
+
+_FOLDERS = ("unit", "p4")
+_MOST_TESTS = 4
+_FURTHEST = 2
+
+
+def every_module() -> dict[str, str]:
+    """All product modules that hold code, by their paths in the repository: the dotted name of each."""
+    paths = {str(path.relative_to(imports.ROOT)): name for name, path in imports.read().files.items()}
+    return {path: name for path, name in sorted(paths.items()) if not path.endswith("__init__.py")}
+
+
+def nearest_tests(module: str) -> tuple[str, ...]:
+    """Paths of at most four test files, the nearest first; empty if the nearest is more than two imports away.
+
+    Args:
+        module: dotted name. Of equally near tests, one of the module's own name comes first, then the smaller one.
+    """
+    stem, rows = module.rpartition(".")[2], []
+    for path, distances in _distances().items():
+        if module in distances:
+            own = stem in Path(path).stem
+            rows.append((distances[module], not own, len(distances), path))
+    rows.sort()
+    return tuple(row[-1] for row in rows[:_MOST_TESTS] if row[0] == rows[0][0] or not row[1])
+
+
+@cache
+def _distances() -> dict[str, dict[str, int]]:
+    """For each test file, the modules within reach and how many imports away they are; a package's face is no step."""
+    sources = imports.read()
+    needs = needs_of(sources)
+    faces = {name for name in sources.files if sources.is_package(name)}
+    distances = {}
+    for folder in _FOLDERS:
+        for test in sorted((TESTS / folder).rglob("test_*.py")):
+            reached = dict.fromkeys(named(test, needs), 0)
+            pending = deque(reached)
+            while pending:
+                name = pending.popleft()
+                further = reached[name] + (name not in faces)
+                for following in needs.get(name, ()):
+                    if further <= _FURTHEST and further < reached.get(following, _FURTHEST + 1):
+                        reached[following] = further
+                        pending.append(following)
+            distances[str(test.relative_to(imports.ROOT))] = reached
+    return distances

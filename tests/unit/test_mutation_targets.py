@@ -6,9 +6,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import pytest
-
-from mutation.nearest import every_module, nearest_tests
+from mutation.nearest import ranked, reach
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests/support/mutation"
@@ -21,12 +19,15 @@ def test_modules_and_tests_are_there() -> None:
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
 
 
-@pytest.mark.full
-def test_nearest_tests_are_those_that_import_the_module() -> None:
-    assert nearest_tests("offramp.cluster.formats.simai")[0] == "tests/unit/cluster/test_simai.py"
-    assert nearest_tests("offramp_base.arguments")[0] == "tests/unit/test_arguments.py"
-    with_tests = [name for name in every_module().values() if nearest_tests(name)]
-    assert len(with_tests) > 0.8 * len(every_module())
+def test_nearest_tests_are_those_with_the_fewest_imports_between() -> None:
+    needs = {"p": ["p.a", "p.b"], "p.a": ["p.c"], "p.c": ["p.d"], "p.d": ["p.e"]}
+    one, other = reach(["p"], needs, {"p"}), reach(["p.c"], needs, {"p"})
+    assert one == {"p": 0, "p.a": 0, "p.b": 0, "p.c": 1, "p.d": 2}
+    assert other == {"p.c": 0, "p.d": 1, "p.e": 2}
+    distances = {"test_one.py": one, "test_c.py": other, "test_d.py": {**other, "p.d": 1}}
+    assert ranked("p.c", distances) == ("test_c.py", "test_d.py")
+    assert ranked("p.d", distances) == ("test_d.py", "test_c.py")
+    assert ranked("p.f", distances) == ()
 
 
 def test_survivors_are_lines_of_their_modules() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -22,37 +23,41 @@ def every_module() -> dict[str, str]:
 
 
 def nearest_tests(module: str) -> tuple[str, ...]:
-    """Paths of at most four test files, the nearest first; empty if the nearest is more than two imports away.
+    """Paths of at most four test files, the nearest first; empty if the nearest is more than two imports away."""
+    return ranked(module, _distances())
 
-    Args:
-        module: dotted name. Of equally near tests, one of the module's own name comes first, then the smaller one.
+
+def ranked(module: str, distances: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
+    """The nearest tests, from the modules that each test reaches and how many imports away they are.
+
+    Of equally near tests, one of the module's own name comes first, then the one that reaches less.
     """
     stem, rows = module.rpartition(".")[2], []
-    for path, distances in _distances().items():
-        if module in distances:
-            own = stem in Path(path).stem
-            rows.append((distances[module], not own, len(distances), path))
+    for test, reached in distances.items():
+        if module in reached:
+            rows.append((reached[module], stem not in Path(test).stem, len(reached), test))
     rows.sort()
-    return tuple(row[-1] for row in rows[:_MOST_TESTS] if row[0] == rows[0][0] or not row[1])
+    return tuple(row[-1] for row in rows[:_MOST_TESTS] if row[0] == rows[0][0])
+
+
+def reach(begin: Iterable[str], needs: Mapping[str, Iterable[str]], faces: Collection[str]) -> dict[str, int]:
+    """Modules within two imports of those that a test names, by how many; a package's face is no step."""
+    reached = dict.fromkeys(begin, 0)
+    pending = deque(reached)
+    while pending:
+        name = pending.popleft()
+        further = reached[name] + (name not in faces)
+        for following in needs.get(name, ()):
+            if further <= _FURTHEST and further < reached.get(following, _FURTHEST + 1):
+                reached[following] = further
+                pending.append(following)
+    return reached
 
 
 @cache
 def _distances() -> dict[str, dict[str, int]]:
-    """For each test file, the modules within reach and how many imports away they are; a package's face is no step."""
     sources = imports.read()
     needs = needs_of(sources)
     faces = {name for name in sources.files if sources.is_package(name)}
-    distances = {}
-    for folder in _FOLDERS:
-        for test in sorted((TESTS / folder).rglob("test_*.py")):
-            reached = dict.fromkeys(named(test, needs), 0)
-            pending = deque(reached)
-            while pending:
-                name = pending.popleft()
-                further = reached[name] + (name not in faces)
-                for following in needs.get(name, ()):
-                    if further <= _FURTHEST and further < reached.get(following, _FURTHEST + 1):
-                        reached[following] = further
-                        pending.append(following)
-            distances[str(test.relative_to(imports.ROOT))] = reached
-    return distances
+    tests = [test for folder in _FOLDERS for test in sorted((TESTS / folder).rglob("test_*.py"))]
+    return {str(test.relative_to(imports.ROOT)): reach(named(test, needs), needs, faces) for test in tests}

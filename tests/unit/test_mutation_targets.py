@@ -6,7 +6,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from mutation.nearest import ranked, reach
+from mutation.nearest import is_named_after, ranked, reach
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests/support/mutation"
@@ -28,6 +28,8 @@ def test_nearest_tests_are_those_with_the_fewest_imports_between() -> None:
     assert ranked("p.c", distances) == ("test_c.py", "test_d.py")
     assert ranked("p.d", distances) == ("test_d.py", "test_c.py")
     assert ranked("p.f", distances) == ()
+    assert is_named_after("tests/unit/cli/test_hermod_deploy.py", "offramp_cli.hermod.deploy")
+    assert not is_named_after("tests/unit/leo/test_deploy.py", "offramp_cli.hermod.deploy")
 
 
 def test_survivors_are_lines_of_their_modules() -> None:

@@ -52,7 +52,7 @@ def test_a_pull_is_answered_half_a_time_out_after_the_frame(engine: type[RankEnd
     endpoint.tick(5.0)
     head = endpoint.outgoing(8)
     pull = {"kind": AllReducePacketType.PULL, "present": 0b10}
-    endpoint.tick(5.25)
+    endpoint.tick(5.4)
     endpoint.incoming(answer(head, **pull))
     assert len(endpoint.outgoing(8)) == 0  # it may be on its way
     endpoint.tick(5.5)

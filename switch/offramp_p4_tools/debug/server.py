@@ -31,6 +31,8 @@ _WAITING: Final = 1024
 GREETING_S: Final = 10.0
 """Seconds within which a client must launch or attach; after that it may be silent."""
 _SEND_S: Final = 5
+_MOST_EVENTS: Final = 64
+"""Kinds of events that are counted apart."""
 MakeStarter = Callable[[], Starter]
 """Makes the starter of a connection, a new one for each."""
 
@@ -69,7 +71,8 @@ class DebugServer:
         self.address = where if where.family == socket.AF_UNIX else Address(where.family, name)
         self._sockets = LocalSockets("tcp")
         self._clients = ClientPlaces(MAX_CLIENTS)
-        self._refused: Counter[str] = Counter()
+        self._events: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._accept, name="debugger", daemon=True)
         self._thread.start()
 
@@ -96,19 +99,23 @@ class DebugServer:
             trusted = self._trusted(sock)
             refused = self._clients.take(sock) if trusted else sock
             if refused is not None:
-                self._note(f"more than {MAX_CLIENTS} at once" if trusted else "another user")
+                reason = f"more than {MAX_CLIENTS} at once" if trusted else "another user"
+                self._note(f"a connection refused: {reason}")
             if refused is sock:
                 sock.close()
             else:
                 threading.Thread(target=self._serve, args=(sock,), name="debugger client", daemon=True).start()
 
-    def _note(self, reason: str) -> None:
-        """Log a refusal, a flood of them ever more seldom."""
-        self._refused[reason] += 1
-        count = self._refused[reason]
+    def _note(self, event: str) -> None:
+        """Log what a stranger did, a flood of it ever more seldom."""
+        with self._lock:
+            known = event in self._events or len(self._events) < _MOST_EVENTS
+            event = event if known else "what other strangers did"
+            self._events[event] += 1
+            count = self._events[event]
         if count & (count - 1) == 0:
             more = f" ({count} so far)" if count > 1 else ""
-            _LOG.warning("debugger: a connection refused: %s%s", reason, more)
+            _LOG.warning("debugger: %s%s", event, more)
 
     def _trusted(self, sock: socket.socket) -> bool:
         """Whether a connection, which comes from this machine, is of this user or root."""
@@ -129,7 +136,7 @@ class DebugServer:
             with sock, sock.makefile("rb") as reader, sock.makefile("wb") as writer:
                 starter = self._make()
                 session = DapSession(starter.debugger, starter, reader, writer, on_start=lambda: self._started(sock))
-                converse(session)
+                converse(session, self._note)
         except OSError:
             pass  # what was left to send to somebody who has gone
         finally:
@@ -147,9 +154,13 @@ def serve_standard_streams(starter: Starter) -> None:
         converse(DapSession(starter.debugger, starter, reader, writer))
 
 
-def converse(session: DapSession) -> None:
-    """Run a session; malformed input ends it with one line."""
+def converse(session: DapSession, note: Callable[[str], None] | None = None) -> None:
+    """Run a session; malformed input ends it with one line, which goes to the log or to ``note``."""
     try:
         session.run()
     except OfframpError as error:
-        _LOG.warning("debugger: a client sent %s", error)
+        (note or _warn)(f"a client sent {error}")
+
+
+def _warn(event: str) -> None:
+    _LOG.warning("debugger: %s", event)

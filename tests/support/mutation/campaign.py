@@ -54,7 +54,7 @@ def every(selected: str = "", most: int | None = None, seed: int = 0) -> list[Mo
     Args:
         selected: part of the paths.
         most: modules to draw; None: all.
-        seed: of the order.
+        seed: determines the order.
     """
     known = {module.path: module for module in modules()}
     paths = [path for path in nearest.every_module() if selected in path]

@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 
 import hostile_texts
+import hostile_writers
 from fuzzing import mutate
 from fuzzing.target import FOLDER, load
 from hostile_sinks import (
@@ -31,6 +32,7 @@ from hostile_sinks import (
 )
 from offramp_base import documents
 from offramp_base.arguments import host_name
+from offramp_base.errors import OfframpError
 from offramp_base.settings import source
 
 CASES = 1000
@@ -116,3 +118,9 @@ def test_commands_by_the_types_are_not_findings(watch: Watch) -> None:
     with watch.watching(), suppress(OSError):
         subprocess.run(["ssh", "-o", "BatchMode=yes", "--", "h", "ip link"], check=False)
     assert watch.started > begun
+
+
+def test_a_name_in_msccl_has_no_control_characters() -> None:
+    assert hostile_writers.parse(hostile_writers._PROGRAM).name == "pair"
+    with pytest.raises(OfframpError, match="algo: name: expected a text without control characters"):
+        hostile_writers.parse(hostile_writers._PROGRAM.replace("pair", "&#155;31m"))

@@ -63,10 +63,12 @@ soak: setup      ## SwitchGNN in 110,000 jobs over loss, duplication, delay and 
 	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak leaves --runs 10000 --progress out/soak-leaves.json
 
 MUTATION := --share 0.1 --progress out/mutation.json
-mutation: setup  ## small changes to the protocol and state core: which of them no test notices
+EVERY := --every --most 10 --draw 200 --quick --progress out/mutation-every.json
+mutation: setup  ## small changes to the core, then to modules drawn from all: which of them no test notices
 	@mkdir -p out
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[mutation]'
 	PYTHONPATH=tests/support $(BIN)/python -m mutation $(MUTATION)
+	PYTHONPATH=tests/support $(BIN)/python -m mutation $(EVERY)
 
 site: setup      ## build the documentation as a site in out/site; warnings are errors
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[docs]'

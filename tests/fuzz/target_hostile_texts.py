@@ -11,6 +11,7 @@ import io
 import json
 import random
 import shlex
+import zlib
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -31,12 +32,15 @@ from hostile_sinks import (
     check_script,
     check_shown,
 )
+from hostile_writers import WRITERS
 from offramp.cluster import Cluster, parse_cluster, read_cluster
 from offramp.cluster.formats import EXPORTS, IMPORTS, Defaults, export_cluster, import_cluster
 from offramp.cluster.reach import command_on
 from offramp.cluster.write import cluster_text
 from offramp.job.settings import JobSettings
+from offramp_base import documents
 from offramp_base.errors import OfframpError
+from offramp_base.settings import source
 
 NAME = "hostile texts in every format, and where they go"
 MEMORY_MIB = 8192
@@ -95,8 +99,8 @@ _OUTCOME: dict[str, Any] = {
     "verdict": {"answer": "yes", "sentence": "This one."},
     "step": "epoch",
     "alternatives": [
-        {"name": "gloo", "predicted_s": 1.0, "measured_s": [1.0], "note": "plain", "bound": "links"},
-        {"name": "switch", "predicted_s": 0.5, "note": "fast", "taken": True},
+        {"name": "gloo", "predicted_s": 1.0, "measured_s": [1.0], "note": "plain", "bound": "links", "curve": []},
+        {"name": "switch", "predicted_s": 0.5, "measured_s": [], "note": "fast", "taken": True, "curve": []},
     ],
     "fabric": {
         "nodes": [{"name": "h1", "role": "host", "rack": "r"}, {"name": "s", "role": "switch", "rack": "r"}],
@@ -112,7 +116,12 @@ OTHERS = (
     *("arguments", "bmv2_json", "chakra", "clusters", "coflow_jobs", "datasets", "dgl", "documents", "edge_lists"),
     *("leo_config", "msccl", "networks", "p4info", "placements", "switch_files", "stf", "archives"),
 )
+SELDOM = 16
+"""One document in so many goes the dear ways too: tables on a terminal, all exports, the loader in Python."""
+_DEAR = ("look", "imported", "sonic", "tuner", "bmv2_json", "datasets", "dgl", "msccl", "stf")
 _WATCH: list[Watch] = []
+_CLUSTERS: list[Cluster] = []
+_BOUNDED = documents.BoundedLoader
 _OTHERS: dict[str, Target] = {}
 
 
@@ -125,7 +134,9 @@ def prepare() -> None:
 
     del export, parse_setup, timeline, _shown
     mutate.WORDS = hostile_texts.TEXTS
+    documents.BoundedLoader = source.BoundedLoader = _loader  # type: ignore[assignment,misc]
     _WATCH.append(Watch())
+    _CLUSTERS.append(parse_cluster(yaml.safe_dump(_CLUSTER)))
     for part in HERE.values():  # once without a watch: modules are imported, caches filled
         for seed in range(2):
             with suppress(OfframpError):
@@ -135,14 +146,21 @@ def prepare() -> None:
 def run(rng: random.Random) -> None:
     """One file, and everywhere that its contents go."""
     part: Any
-    if rng.random() < 0.7 or not OTHERS:
-        part = HERE[rng.choice(list(HERE))]
-        allowed: tuple[type[BaseException], ...] = ()
+    allowed: tuple[type[BaseException], ...] = ()
+    name = rng.choices(_NAMES, _WEIGHTS)[0]
+    if name in HERE:
+        part = HERE[name]
     else:
-        target = _other(rng.choice(OTHERS))
+        target = _other(name)
         part, allowed = target.run, target.allowed
     with _WATCH[0].watching(), suppress(OfframpError, *allowed):
         part(rng)
+
+
+def _loader(text: str) -> documents.BoundedLoader | documents.LongLoader:
+    """Most documents are read by libyaml, ten times as fast, and some by the loader that reads them otherwise."""
+    fast = len(text) > documents.MOST_BYTES or zlib.crc32(text.encode("utf-8", "replace")) % SELDOM
+    return documents.LongLoader(text) if fast else _BOUNDED(text)
 
 
 def _other(name: str) -> Target:
@@ -162,7 +180,7 @@ def _document(rng: random.Random, tree: Any, form: str) -> bytes:
 def cluster(rng: random.Random) -> None:
     """A cluster file, YAML or TOML."""
     form = rng.choice(("yaml", "toml"))
-    _everywhere(read_cluster(render.write(_HERE / f"c.{form}", _document(rng, _CLUSTER, form))))
+    _everywhere(rng, read_cluster(render.write(_HERE / f"c.{form}", _document(rng, _CLUSTER, form))))
 
 
 def imported(rng: random.Random) -> None:
@@ -173,11 +191,11 @@ def imported(rng: random.Random) -> None:
     texts[changed] = hostile_texts.in_text(rng, texts[changed])
     paths = [render.write(_HERE / f"other{k}", text.encode()) for k, text in enumerate(texts)]
     console, output = _console()
-    _everywhere(import_cluster(kind, paths, Defaults(flat=rng.random() < 0.5, note=console.print)))
+    _everywhere(rng, import_cluster(kind, paths, Defaults(flat=rng.random() < 0.5, note=console.print)))
     check_shown(output.getvalue())
 
 
-def _everywhere(cluster: Cluster) -> None:
+def _everywhere(rng: random.Random, cluster: Cluster) -> None:
     """Commands on its nodes, its own text and those of other programs, pages, metrics and tables."""
     from offramp.job.counters import interfaces_of
     from offramp.job.metrics import metrics
@@ -195,11 +213,12 @@ def _everywhere(cluster: Cluster) -> None:
         check_line(f"neigh replace {host.address} lladdr {host.mac} dev {name} nud permanent")
         check_line(" ".join(f"address add {agent.interface}" for agent in host.agents))
     assert parse_cluster(cluster_text(cluster)).hosts == cluster.hosts
-    for kind in EXPORTS:
+    dear = rng.randrange(SELDOM) == 0
+    for kind in EXPORTS if dear else (rng.choice(list(EXPORTS)),):
         with suppress(OfframpError):
             text = export_cluster(kind, cluster)
             check_shown(text)
-            for node in (yaml.safe_load(text).get("topology") or {}).get("nodes", {}).values():
+            for node in (_parsed(text).get("topology") or {}).get("nodes", {}).values():
                 for line in node.get("exec", ()) if isinstance(node, dict) else ():
                     check_line(line)
     now = Look(
@@ -211,17 +230,17 @@ def _everywhere(cluster: Cluster) -> None:
     )
     check_metrics(metrics(cluster, now))
     json.loads(json.dumps(as_json(cluster, now, None)))
-    console, output = _console()
-    _print(console, cluster)
-    console.print(_shown(cluster, now, None))
-    check_shown(output.getvalue())
+    if dear:
+        console, output = _console()
+        _print(console, cluster)
+        console.print(_shown(cluster, now, None))
+        check_shown(output.getvalue())
 
 
 def job(rng: random.Random) -> None:
     """A job file: its program runs by design, as words; nothing else may."""
     settings = JobSettings.read(render.write(_HERE / "job.yaml", _document(rng, _JOB, "yaml")))
-    cluster = parse_cluster(yaml.safe_dump(_CLUSTER))
-    for host in settings.hosts_of(cluster):
+    for host in settings.hosts_of(_CLUSTERS[0]):
         if host.reach == "ssh":
             words = command_on(host, settings.command, dict(each.split("=", 1) for each in settings.environment))
             remote = words.pop()
@@ -266,12 +285,10 @@ def outcome(rng: random.Random) -> None:
     from offramp.report import Outcome, outcomes_page
 
     data = hostile_texts.in_tree(rng, _OUTCOME)
-    data["verdict"]["answer"], data["step"] = "yes", "epoch"  # the code's own words
-    for node, role in zip(data["fabric"]["nodes"], ("host", "switch"), strict=True):
-        node["role"] = role
-    if {"nodes", "links"} != data["fabric"].keys() or data.keys() != _OUTCOME.keys():
-        return
     with suppress(TypeError, KeyError):  # a field's name was changed
+        data["verdict"]["answer"], data["step"] = "yes", "epoch"  # the code's own words
+        for node, role in zip(data["fabric"]["nodes"], ("host", "switch"), strict=True):
+            node["role"] = role
         outcomes = [Outcome.from_dict(data)]
         check_page(outcomes_page(*(hostile_texts.text(rng) for _ in range(2)), outcomes, "c", hostile_texts.text(rng)))
 
@@ -316,18 +333,21 @@ def look(rng: random.Random) -> None:
     from offramp_cli.job.top import _shown
     from watched import full_look
 
-    cluster = parse_cluster(yaml.safe_dump(_CLUSTER))
     now = full_look(3)
     now.links.pop("h4")
     now.plan[hostile_texts.text(rng)] = WayLook(True, 1.0, 2.0, hostile_texts.text(rng))
     now.paths[0][hostile_texts.text(rng)] = 3
     now.switches["leaf1"].verdicts[hostile_texts.text(rng)] = 4
     now.agents[hostile_texts.text(rng)] = now.agents["h1/nic"]
-    check_metrics(metrics(cluster, now))
+    check_metrics(metrics(_CLUSTERS[0], now))
     json.loads(json.dumps(asdict(now)))
     console, output = _console()
-    console.print(_shown(cluster, now, None))
+    console.print(_shown(_CLUSTERS[0], now, None))
     check_shown(output.getvalue())
+
+
+def _parsed(text: str) -> Any:
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # a subclass of SafeLoader
 
 
 def _console() -> tuple[Any, io.StringIO]:
@@ -337,4 +357,6 @@ def _console() -> tuple[Any, io.StringIO]:
     return PlainConsole(file=output, width=200), output
 
 
-HERE = {each.__name__: each for each in (cluster, imported, job, placement, trace, outcome, report, look)}
+HERE = {each.__name__: each for each in (cluster, imported, job, placement, trace, outcome, report, look)} | WRITERS
+_NAMES = [*HERE, *OTHERS]
+_WEIGHTS = [1 if name in _DEAR else SELDOM for name in _NAMES]

@@ -6,7 +6,9 @@ from __future__ import annotations
 import io
 import os
 import random
+import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, suppress
 from pathlib import Path
@@ -15,6 +17,9 @@ import pytest
 from rich.console import Console
 
 import hostile_texts
+import hostile_writers
+from fuzzing import mutate
+from fuzzing.target import FOLDER, load
 from hostile_sinks import (
     HostileAction,
     Watch,
@@ -25,7 +30,10 @@ from hostile_sinks import (
     check_script,
     check_shown,
 )
+from offramp_base import documents
 from offramp_base.arguments import host_name
+from offramp_base.errors import OfframpError
+from offramp_base.settings import source
 
 CASES = 1000
 
@@ -65,6 +73,7 @@ SINKS: dict[str, Callable[[str], object]] = {
     "metrics": lambda text: check_metrics(f'offramp_x{{a="{text}"}} 1\n'),
     "a batch of tc": lambda text: check_line(f"qdisc show dev {text}"),
     "a shell script": lambda text: check_script(f"#!/bin/sh\n# on {text}\nexec x ${{A:-{text}}}\n"),
+    "a look-up": lambda text: socket.getaddrinfo(text, 1),
     "a terminal": lambda text: check_shown(_printed(text)),
 }
 
@@ -83,6 +92,22 @@ def test_planted_sinks_are_found(name: str, watch: Watch) -> None:
     pytest.fail("nothing was found")
 
 
+@pytest.mark.full
+@pytest.mark.usefixtures("folder")
+def test_documents_without_hostile_texts_reach_every_sink(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = load(FOLDER / "target_hostile_texts.py")
+    parts: dict[str, Callable[[random.Random], None]] = sys.modules[target.run.__module__].HERE
+    monkeypatch.setattr(mutate, "WORDS", mutate.WORDS)
+    for module in (documents, source):
+        monkeypatch.setattr(module, "BoundedLoader", documents.BoundedLoader)
+    target.prepare()
+    monkeypatch.setattr(hostile_texts, "in_tree", lambda _, tree: tree)
+    monkeypatch.setattr(hostile_texts, "in_text", lambda _, whole: whole)
+    monkeypatch.setattr(hostile_texts, "text", lambda _, around="x": around or "x")
+    for part in parts.values():  # a document that is refused shows nothing of what a hostile one would do
+        part(random.Random(1))
+
+
 def test_commands_by_the_types_are_not_findings(watch: Watch) -> None:
     begun = watch.started
     for case in range(CASES):
@@ -93,3 +118,9 @@ def test_commands_by_the_types_are_not_findings(watch: Watch) -> None:
     with watch.watching(), suppress(OSError):
         subprocess.run(["ssh", "-o", "BatchMode=yes", "--", "h", "ip link"], check=False)
     assert watch.started > begun
+
+
+def test_a_name_in_msccl_has_no_control_characters() -> None:
+    assert hostile_writers.parse(hostile_writers._PROGRAM).name == "pair"
+    with pytest.raises(OfframpError, match="algo: name: expected a text without control characters"):
+        hostile_writers.parse(hostile_writers._PROGRAM.replace("pair", "&#155;31m"))

@@ -37,7 +37,7 @@ def reached_tests(changed: Iterable[str], root: Path = imports.ROOT) -> list[str
     if any(path in EVERYTHING for path in paths):
         return ["tests"]
     sources = imports.read()
-    needs = _needs(sources)
+    needs = needs_of(sources)
     modules = {str(path.relative_to(root)): name for name, path in sources.files.items()}
     support = {str(path.relative_to(root)): path.stem for path in (TESTS / "support").rglob("*.py")}
     touched = {modules[path] for path in paths if path in modules} | {
@@ -47,12 +47,13 @@ def reached_tests(changed: Iterable[str], root: Path = imports.ROOT) -> list[str
     reached |= {"tests/unit/cli" for path in paths if path.startswith("cli/")}  # its table names modules in part
     reached |= {FOLDERS[top] for path in paths if path not in modules and (top := path.partition("/")[0]) in FOLDERS}
     for test in sorted(TESTS.rglob("test_*.py")):
-        if touched & _closure(_named(test, needs), needs):
+        if touched & _closure(named(test, needs), needs):
             reached.add(str(test.relative_to(root)))
     return sorted(path for path in reached if (root / path).exists())
 
 
-def _needs(sources: imports.Sources) -> dict[str, set[str]]:
+def needs_of(sources: imports.Sources) -> dict[str, set[str]]:
+    """What each module of the product and of tests/support imports when it runs."""
     needs: dict[str, set[str]] = {name: set() for name in sources.files}
     for each in sources.imports:
         if not each.typing:
@@ -60,11 +61,11 @@ def _needs(sources: imports.Sources) -> dict[str, set[str]]:
     for path in (TESTS / "support").rglob("*.py"):
         needs.setdefault(path.stem, set())
     for path in (TESTS / "support").rglob("*.py"):
-        needs[path.stem] |= _named(path, needs) - {path.stem}
+        needs[path.stem] |= named(path, needs) - {path.stem}
     return needs
 
 
-def _named(path: Path, needs: Mapping[str, set[str]]) -> set[str]:
+def named(path: Path, needs: Mapping[str, set[str]]) -> set[str]:
     """Modules that a file imports or names."""
     tree = ast.parse(path.read_text("utf-8"))
     names = {name for node in ast.walk(tree) for name in imports.imported_names(node)}

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import hostile_texts
-from offramp_base.arguments import control_character
+from offramp_base.arguments import control_character, host_name
 
 MARK = hostile_texts.MARK
 PROGRAMS = {"ssh", "srun", "ip", "tc", "env", "nsenter"}
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod"}
 _STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "pty.spawn"}
-_CONNECTS = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "urllib.Request"}
+_CONNECTS = {"socket.connect", "socket.gethostbyname", "urllib.Request"}
 _SPECIAL = re.compile(r"[;&|`$<>(){}\n\r\0]")
 
 
@@ -74,6 +74,8 @@ class Watch:
                     self._wrote(os.fsdecode(path))
         elif event in _STARTS:
             self._begun(event, arguments)
+        elif event == "socket.getaddrinfo":
+            self._looked_up(arguments[0])
         elif event in _CONNECTS:
             self._act(f"connects: {event} {arguments[-1]!r}")
         elif event == "pickle.find_class" or (event == "import" and MARK in str(arguments[0])):
@@ -90,6 +92,14 @@ class Watch:
                 self._act(str(act))
             raise _Canary(2, "canary")
         self._act(f"starts {event} {arguments!r}")
+
+    def _looked_up(self, host: Any) -> None:
+        """A host's name may be looked up where a command's user names it; no other text may reach the resolver."""
+        try:
+            host_name(str(host))
+        except ValueError:
+            self._act(f"looks {host!r} up")
+        raise _Canary(2, "canary")
 
     def _wrote(self, path: str) -> None:
         whole = os.path.realpath(path)

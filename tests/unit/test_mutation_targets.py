@@ -6,6 +6,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from mutation.nearest import is_named_after, ranked, reach
+
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests/support/mutation"
 
@@ -15,6 +17,19 @@ def test_modules_and_tests_are_there() -> None:
     named = [name for group in groups for name in (*group["modules"], *group["tests"])]
     paths = {name.removeprefix("--deselect=").split("::")[0] for name in named}
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+def test_nearest_tests_are_those_with_the_fewest_imports_between() -> None:
+    needs = {"p": ["p.a", "p.b"], "p.a": ["p.c"], "p.c": ["p.d"], "p.d": ["p.e"]}
+    one, other = reach(["p"], needs, {"p"}), reach(["p.c"], needs, {"p"})
+    assert one == {"p": 0, "p.a": 0, "p.b": 0, "p.c": 1, "p.d": 2}
+    assert other == {"p.c": 0, "p.d": 1, "p.e": 2}
+    distances = {"test_one.py": one, "test_c.py": other, "test_d.py": {**other, "p.d": 1}}
+    assert ranked("p.c", distances) == ("test_c.py", "test_d.py")
+    assert ranked("p.d", distances) == ("test_d.py", "test_c.py")
+    assert ranked("p.f", distances) == ()
+    assert is_named_after("tests/unit/cli/test_hermod_deploy.py", "offramp_cli.hermod.deploy")
+    assert not is_named_after("tests/unit/leo/test_deploy.py", "offramp_cli.hermod.deploy")
 
 
 def test_survivors_are_lines_of_their_modules() -> None:

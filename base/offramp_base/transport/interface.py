@@ -31,7 +31,7 @@ def interface_index(ifname: str) -> int:
     """
     try:
         return socket.if_nametoindex(ifname)
-    except OSError:
+    except (OSError, ValueError):  # a null byte
         known = ", ".join(name for _, name in socket.if_nameindex())
         raise OfframpError(f"no interface {ifname!r}; there are {known or 'none'}") from None
 

@@ -17,6 +17,14 @@ _LOCAL_FIELD, _USER_FIELD, _FIELDS = 1, 7, 10
 _READS: Final = 50.0
 """Most reads of the kernel's socket tables per second; under a flood of senders, the last table read is used."""
 
+_NETLINK_SOCK_DIAG: Final = 4
+_SOCK_DIAG_BY_FAMILY: Final = 20
+_NLM_F_REQUEST: Final = 1
+_ANY: Final = 0xFFFFFFFF
+_USER_AT: Final = 16 + 4 + 48 + 12
+"""``idiag_uid`` behind the netlink header, the socket's state, its addresses and three numbers."""
+_ANSWER_S: Final = 1.0
+
 Owners = dict[tuple[bytes, int], set[int]]
 """Users by address and port."""
 
@@ -50,6 +58,28 @@ class LocalSockets:
         if self._reads >= 1:
             self._reads -= 1
             self._owners = _read(self._kind)
+
+
+def connection_owner(sock: socket.socket) -> int | None:
+    """The user at the other end of a TCP connection on this machine, which the kernel finds by its addresses.
+
+    None where the kernel does not say (sock_diag(7)), or has no such socket.
+    """
+    (there, port), (here, own) = sock.getpeername()[:2], sock.getsockname()[:2]
+    ends = [ipaddress.ip_address(each).packed.ljust(16, b"\0") for each in (there, here)]
+    request = struct.pack("=BBBxI", sock.family, socket.IPPROTO_TCP, 0, _ANY)
+    request += struct.pack(">HH", port, own) + b"".join(ends) + struct.pack("=III", 0, _ANY, _ANY)
+    head = struct.pack("=IHHII", 16 + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _NETLINK_SOCK_DIAG) as kernel:
+            kernel.settimeout(_ANSWER_S)
+            kernel.send(head + request)
+            answer = kernel.recv(4096)
+    except OSError:
+        return None
+    if len(answer) < _USER_AT + 4 or struct.unpack_from("=H", answer, 4)[0] != _SOCK_DIAG_BY_FAMILY:
+        return None
+    return int(struct.unpack_from("=I", answer, _USER_AT)[0])
 
 
 def _read(kind: Literal["udp", "tcp"]) -> Owners:

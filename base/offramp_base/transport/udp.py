@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
+from offramp_base.arguments import host_name
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from offramp_base.listening.token import NONCE_BYTES
@@ -354,10 +355,12 @@ def resolve(where: str) -> tuple[socket.AddressFamily, Address]:
     number = whole_number(port)
     if not colon or not host or number is None or number > 0xFFFF:
         raise OfframpError(f"udp:{where}: expected udp:HOST:PORT")
+    bare = host.strip("[]")
     try:
-        answers = socket.getaddrinfo(host.strip("[]"), number, type=socket.SOCK_DGRAM)
+        host_name(bare.partition("%")[0])  # a link-local address may have a zone
+        answers = socket.getaddrinfo(bare, number, type=socket.SOCK_DGRAM)
     except OSError as error:
         raise OfframpError(f"udp:{where}: {error.strerror}") from None
-    except ValueError:  # what no host's name can be: a null byte, a label that is empty or too long
+    except ValueError:  # what no host's name can be, which no resolver gets to see
         raise OfframpError(f"udp:{where}: no such host") from None
     return answers[0][0], answers[0][4]

@@ -13,7 +13,7 @@ from offramp.graph.data import Graph, build_graph
 from offramp.graph.split import Mask
 from offramp_base.errors import OfframpError, first_line
 from offramp_base.extras import needs
-from offramp_base.private_folder import user_cache
+from offramp_base.private_folder import make_cache, user_cache
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -60,7 +60,9 @@ def open_pyg(spec: str) -> Any:
     parameters = inspect.signature(dataset.__init__).parameters
     arguments: dict[str, Any] = {}
     if "root" in parameters:
-        arguments["root"] = str(user_cache() / "offramp" / "pyg" / dataset.__name__)
+        folder = user_cache() / "offramp" / "pyg" / dataset.__name__
+        make_cache(folder)  # PyTorch Geometric unpickles what lies there
+        arguments["root"] = str(folder)
     if "name" in parameters:
         if not name:
             raise OfframpError(f"{spec}: expected the data set's name, as in {spec}/NAME")

@@ -21,7 +21,7 @@ from offramp_base.ending.early_fork import fork_now
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
-from offramp_base.private_folder import NoHomeFolder, user_cache
+from offramp_base.private_folder import make_private, user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,9 +80,9 @@ def server() -> ForkServerContext:
 
 def _keep_compiled() -> None:
     """Make PyTorch put the folder for compiled code into the user's cache instead of among temporary files."""
-    with suppress(OSError, NoHomeFolder):
+    with suppress(OSError, OfframpError):
         folder = user_cache() / "offramp" / "inductor"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)  # what lies there is loaded
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
 
 

@@ -21,7 +21,7 @@ from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, include_option, register_maps
 from offramp_base.errors import OfframpError
 from offramp_base.extras import install_command
-from offramp_base.private_folder import user_cache
+from offramp_base.private_folder import make_private, user_cache
 from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 
 SIMULATORS: Final = ("icarus", "verilator")
@@ -94,14 +94,14 @@ def build(design: Design, simulator: str) -> Path:
     """The folder of a finished build, made if the cache lacks it.
 
     Raises:
-        OfframpError: the simulator is missing, or finds errors.
+        OfframpError: the simulator is missing or finds errors, or the cache is not this user's alone.
     """
     if lacking := missing(simulator):
         raise OfframpError(f"simulating RTL with {simulator} needs {lacking}")
     files, blocks = design.sources()
     folder = cache_folder() / f"{design.top}-{simulator}-{_digest(design, files, blocks, simulator)}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)  # the simulator that lies there is executed
     except OSError as error:
         place = f"{error.filename or folder}: {error.strerror or error}"
         raise OfframpError(f"{place}: set OFFRAMP_RTL_CACHE to a folder of yours, where builds are kept") from None

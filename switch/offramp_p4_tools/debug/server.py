@@ -11,22 +11,28 @@ import socket
 import struct
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address, parse_address
+from offramp_base.listening.places import ClientPlaces
 from offramp_base.listening.sockets import bind, remove, trusted_user
-from offramp_base.transport.socket_owner import LocalSockets
+from offramp_base.transport.socket_owner import LocalSockets, connection_owner
 from offramp_p4_tools.debug.debugger import Debugger
 from offramp_p4_tools.debug.session import DapSession, Starter
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 8
 """Most connections at once; one of them can have a debugger."""
+_WAITING: Final = 1024
+"""Connections that the kernel holds until they are accepted, so that a flood keeps no client out."""
 GREETING_S: Final = 10.0
 """Seconds within which a client must launch or attach; after that it may be silent."""
 _SEND_S: Final = 5
+_MOST_EVENTS: Final = 64
+"""Kinds of events that are counted apart."""
 MakeStarter = Callable[[], Starter]
 """Makes the starter of a connection, a new one for each."""
 
@@ -60,11 +66,12 @@ class DebugServer:
         self._make = make
         where = parse_address(address)
         self._socket = bind(where, Access(), "debugger")
-        self._socket.listen(MAX_CLIENTS)
+        self._socket.listen(_WAITING)
         name = self._socket.getsockname()
         self.address = where if where.family == socket.AF_UNIX else Address(where.family, name)
         self._sockets = LocalSockets("tcp")
-        self._clients: set[socket.socket] = set()
+        self._clients = ClientPlaces(MAX_CLIENTS)
+        self._events: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._accept, name="debugger", daemon=True)
         self._thread.start()
@@ -79,9 +86,7 @@ class DebugServer:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         remove(self._socket)
-        for client in tuple(self._clients):
-            with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
+        self._clients.cut()
 
     def _accept(self) -> None:
         while True:
@@ -91,26 +96,34 @@ class DebugServer:
                 if self._socket.fileno() < 0:
                     return
                 continue
-            refusal = self._refusal(sock)
-            if refusal:
-                _LOG.warning("debugger: a connection refused: %s", refusal)
+            trusted = self._trusted(sock)
+            refused = self._clients.take(sock) if trusted else sock
+            if refused is not None:
+                reason = f"more than {MAX_CLIENTS} at once" if trusted else "another user"
+                self._note(f"a connection refused: {reason}")
+            if refused is sock:
                 sock.close()
             else:
                 threading.Thread(target=self._serve, args=(sock,), name="debugger client", daemon=True).start()
 
-    def _refusal(self, sock: socket.socket) -> str:
-        if not self._trusted(sock):
-            return "another user"
+    def _note(self, event: str) -> None:
+        """Log what a stranger did, a flood of it ever more seldom."""
         with self._lock:
-            if len(self._clients) >= MAX_CLIENTS:
-                return f"more than {MAX_CLIENTS} at once"
-            self._clients.add(sock)
-        return ""
+            known = event in self._events or len(self._events) < _MOST_EVENTS
+            event = event if known else "what other strangers did"
+            self._events[event] += 1
+            count = self._events[event]
+        if count & (count - 1) == 0:
+            more = f" ({count} so far)" if count > 1 else ""
+            _LOG.warning("debugger: %s%s", event, more)
 
     def _trusted(self, sock: socket.socket) -> bool:
         """Whether a connection, which comes from this machine, is of this user or root."""
         if sock.family == socket.AF_UNIX:
             return trusted_user(sock)
+        owner = connection_owner(sock)
+        if owner is not None:
+            return owner in (os.geteuid(), 0)
         host, port = sock.getpeername()[:2]
         packed = ipaddress.ip_address(host).packed
         flow = bytes(4) if sock.family == socket.AF_INET6 else b""
@@ -122,13 +135,16 @@ class DebugServer:
         try:
             with sock, sock.makefile("rb") as reader, sock.makefile("wb") as writer:
                 starter = self._make()
-                session = DapSession(starter.debugger, starter, reader, writer, on_start=lambda: sock.settimeout(None))
-                converse(session)
+                session = DapSession(starter.debugger, starter, reader, writer, on_start=lambda: self._started(sock))
+                converse(session, self._note)
         except OSError:
             pass  # what was left to send to somebody who has gone
         finally:
-            with self._lock:
-                self._clients.discard(sock)
+            self._clients.leave(sock)
+
+    def _started(self, sock: socket.socket) -> None:
+        self._clients.greeted(sock)
+        sock.settimeout(None)
 
 
 def serve_standard_streams(starter: Starter) -> None:
@@ -138,9 +154,13 @@ def serve_standard_streams(starter: Starter) -> None:
         converse(DapSession(starter.debugger, starter, reader, writer))
 
 
-def converse(session: DapSession) -> None:
-    """Run a session; malformed input ends it with one line."""
+def converse(session: DapSession, note: Callable[[str], None] | None = None) -> None:
+    """Run a session; malformed input ends it with one line, which goes to the log or to ``note``."""
     try:
         session.run()
     except OfframpError as error:
-        _LOG.warning("debugger: a client sent %s", error)
+        (note or _warn)(f"a client sent {error}")
+
+
+def _warn(event: str) -> None:
+    _LOG.warning("debugger: %s", event)

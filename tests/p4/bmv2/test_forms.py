@@ -14,6 +14,7 @@ from offramp_p4.state import ActionData, TableEntry
 from offramp_p4.state.match import Exact
 from offramp_p4_tools.bmv2.read import from_json
 from offramp_p4_tools.bmv2.write import to_json
+from offramp_p4_tools.bmv2.write.code import END, BasicBlock, Jump, _threaded
 
 pytestmark = pytest.mark.p4
 
@@ -189,3 +190,10 @@ def test_a_message_without_values(engine: str) -> None:
     )
     call["parameters"][1:] = [{"type": "parameters_vector", "value": {}}]
     assert _switch(document, engine).process_one(0, bytes.fromhex("07 4006"))
+
+
+def test_blocks_that_only_jump_to_each_other_end() -> None:
+    out = {1: BasicBlock(1, end=Jump(2)), 2: BasicBlock(2, end=Jump(3)), 3: BasicBlock(3, end=Jump(2))}
+    assert list(_threaded(out, 1)) == [2, 3]
+    straight = {1: BasicBlock(1, end=Jump(2)), 2: BasicBlock(2, end=Jump(END))}
+    assert _threaded(straight, 1) == {}

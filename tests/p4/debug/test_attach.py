@@ -166,7 +166,7 @@ HOSTILE = {
 
 
 @pytest.mark.full
-def test_hostile_clients_cost_a_line_each_and_the_switch_goes_on(running: Running) -> None:
+def test_hostile_clients_cost_a_line_each_at_first_and_the_switch_goes_on(running: Running) -> None:
     host, _, port = running.debugger.rpartition(":")
     for data, _ in HOSTILE.values():
         with socket.create_connection((host, int(port)), timeout=WAIT_S) as sock:
@@ -174,7 +174,10 @@ def test_hostile_clients_cost_a_line_each_and_the_switch_goes_on(running: Runnin
             assert sock.recv(1) == b""
         running.send(*numbered(1))
         assert len(received(running, 1)) == 1
-    assert [each.partition("a client sent ")[2] for each in running.lines()] == [text for _, text in HOSTILE.values()]
+    texts = [text for _, text in HOSTILE.values()]
+    earlier = [texts[:k].count(text) for k, text in enumerate(texts)]
+    said = [f"{text} (2 so far)" if n else text for text, n in zip(texts, earlier, strict=True) if n < 2]  # not thrice
+    assert [each.partition("a client sent ")[2] for each in running.lines()] == said
 
 
 @pytest.mark.full
@@ -182,7 +185,7 @@ def test_many_connections_are_refused_and_an_address_of_others_too(running: Runn
     host, _, port = running.debugger.rpartition(":")
     connections = [socket.create_connection((host, int(port)), timeout=WAIT_S) for _ in range(9)]
     try:
-        assert connections[-1].recv(1) == b""
+        assert connections[0].recv(1) == b""  # the oldest of those that said nothing
         assert running.lines()[-1].endswith("a connection refused: more than 8 at once")
     finally:
         for each in connections:

@@ -13,10 +13,15 @@ import yaml
 
 from fuzzing import mutate
 
+_FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 
 def to_yaml(tree: Any) -> str:
     """The tree as YAML; equal parts become anchors and aliases."""
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    try:
+        return yaml.dump(tree, Dumper=_FAST, sort_keys=False, allow_unicode=True)
+    except UnicodeEncodeError:  # libyaml writes UTF-8, which has no half of a surrogate pair
+        return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def to_json(tree: Any) -> str:

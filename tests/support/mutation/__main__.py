@@ -23,6 +23,9 @@ def mutate(
     minutes: Annotated[float, typer.Option(help="No mutant begins later.", min=0)] = 1e6,
     progress: Annotated[Path | None, typer.Option(help="Notes verdicts; what is there is not tried again.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Try what has survived once more.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="All modules of the product, by their nearest tests.")] = False,
+    draw: Annotated[int | None, typer.Option(help="With --every: modules to draw.", min=1)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out tests marked full.")] = False,
     count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
 ) -> None:
     """Try mutants against the nearest tests; exit 1 if one survives without a reason in survivors.toml."""
@@ -30,9 +33,9 @@ def mutate(
         from mutation import campaign
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
-    chosen = campaign.modules(selected)
+    chosen = campaign.every(selected, draw, seed) if every else campaign.modules(selected)
     if not chosen:
-        raise OfframpError(f"{selected}: no such module in targets.toml")
+        raise OfframpError(f"{selected}: no such module{'' if every else ' in targets.toml'}")
     if count:
         for module in chosen:
             print(module.path, len(campaign.sample(module, share, most, seed)))  # noqa: T201
@@ -40,6 +43,9 @@ def mutate(
 
     def on_verdict(verdict: campaign.Verdict, number: int, of: int) -> None:
         print(f"{verdict.module} {number}/{of}: {verdict.outcome}", file=sys.stderr)  # noqa: T201
+
+    def on_skip(module: campaign.Module, log: str) -> None:
+        print(f"{module.path}: left out: {' '.join(log.split()[-12:])}", file=sys.stderr)  # noqa: T201
 
     verdicts = campaign.run(
         chosen,
@@ -50,11 +56,13 @@ def mutate(
         progress=progress,
         again=again,
         on_verdict=on_verdict,
+        on_skip=on_skip if every else None,
+        marks=campaign.QUICK if quick else campaign.MARKS,
     )
     survivors = [v for v in verdicts if v.outcome == "survived"]
     for v in survivors:
         print(f"{v.module}:{v.line}: {v.operator}: {v.old} -> {v.new}: {v.reason or 'no test notices'}")  # noqa: T201
-    print(campaign.table(verdicts))  # noqa: T201
+    print(campaign.table(verdicts, by_package=every))  # noqa: T201
     raise typer.Exit(any(not v.reason for v in survivors))
 
 

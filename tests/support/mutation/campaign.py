@@ -13,11 +13,12 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from mutation import nearest
 from mutation.forks import KILLED, SLOW, SURVIVED
 from mutation.mutants import Mutant, mutant_at, places_of
 from offramp_base.errors import OfframpError
@@ -33,6 +34,7 @@ _PRELOADED = (
     "yaml",
     "rich.console",
 )
+MARKS, QUICK = "not slow and not bench", "not slow and not bench and not full"
 _FACTOR, _SPARE_S = 5.0, 30.0
 """A mutant may take so much longer than its tests do without it."""
 
@@ -44,6 +46,26 @@ class Module:
     path: str
     tests: tuple[str, ...]
     preload: tuple[str, ...] = ()
+
+
+def every(selected: str = "", most: int | None = None, seed: int = 0) -> list[Module]:
+    """All modules of the product with their nearest tests, in a random order: those of ``targets.toml`` with its own.
+
+    Args:
+        selected: part of the paths.
+        most: modules to draw; None: all.
+        seed: determines the order.
+    """
+    known = {module.path: module for module in modules()}
+    paths = [path for path in nearest.every_module() if selected in path]
+    chosen = []
+    for path in random.Random(seed).sample(paths, len(paths)):
+        tests = nearest.nearest_tests(nearest.every_module()[path])
+        if path in known or tests:
+            chosen.append(known.get(path) or Module(path, tests, ("torch",)))
+        if len(chosen) == most:
+            break
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -96,53 +118,71 @@ def run(
     progress: Path | None,
     again: bool,
     on_verdict: Callable[[Verdict, int, int], None],
+    on_skip: Callable[[Module, str], None] | None = None,
+    marks: str = MARKS,
 ) -> list[Verdict]:
     """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
 
-    ``again``: survivors without a reason are tried once more, since there may be new tests.
+    Args:
+        again: survivors without a reason are tried once more, since there may be new tests.
+        on_skip: takes a module whose tests fail without any mutant, and what they say.
+        marks: expression of markers that chooses tests.
 
     Raises:
-        OfframpError: the tests of a module fail without any mutant.
+        OfframpError: the tests of a module fail without any mutant, and there is no ``on_skip``.
     """
     verdicts = [v for v in _read(progress) if not (again and v.outcome == SURVIVED and not v.reason)]
     known = {(v.module, v.old, v.new, v.line): v for v in verdicts}
     explained, end = reasons(), time.monotonic() + 60 * minutes
-    with _copy() as folder:
+    with _copy() as folder, ExitStack() as stack:
+        servers: dict[tuple[str, ...], subprocess.Popen[str]] = {}
         for module in chosen:
             mutants = sample(module, share, most, seed)
             rest = [m for m in mutants if (module.path, m.old, m.new, m.line) not in known]
             if not rest or time.monotonic() > end:
                 continue
-            with _server(folder, (*_PRELOADED, *module.preload)) as server:
-                alone = _ask(server, module, None, 600.0)
-                if alone["outcome"] != SURVIVED:
-                    log = (folder / "mutant.log").read_text("utf-8", "replace")[-2000:]
+            if module.preload not in servers:
+                servers[module.preload] = stack.enter_context(_server(folder, (*_PRELOADED, *module.preload)))
+            server = servers[module.preload]
+            alone = _ask(server, module, marks, None, 600.0)
+            if alone["outcome"] != SURVIVED:
+                log = (folder / "mutant.log").read_text("utf-8", "replace")[-2000:]
+                if on_skip is None:
                     raise OfframpError(f"{module.path}: its tests do not pass without a mutant: {log}")
-                for number, mutant in enumerate(rest, 1):
-                    if time.monotonic() > end:
-                        break
-                    answer = _ask(server, module, mutant.text, _FACTOR * alone["seconds"] + _SPARE_S)
-                    reason = explained.get((module.path, mutant.old, mutant.new), "")
-                    fields = {k: v for k, v in asdict(mutant).items() if k != "text"}
-                    verdict = Verdict(module.path, **fields, outcome=answer["outcome"], reason=reason)
-                    verdicts.append(verdict)
-                    on_verdict(verdict, number, len(rest))
-                    _write(progress, verdicts)
+                on_skip(module, log)
+                continue
+            for number, mutant in enumerate(rest, 1):
+                if time.monotonic() > end:
+                    break
+                answer = _ask(server, module, marks, mutant.text, _FACTOR * alone["seconds"] + _SPARE_S)
+                reason = explained.get((module.path, mutant.old, mutant.new), "")
+                fields = {k: v for k, v in asdict(mutant).items() if k != "text"}
+                verdict = Verdict(module.path, **fields, outcome=answer["outcome"], reason=reason)
+                verdicts.append(verdict)
+                on_verdict(verdict, number, len(rest))
+                _write(progress, verdicts)
     return verdicts
 
 
-def table(verdicts: list[Verdict]) -> str:
-    """The score of each module and of all: killed of those that are not equivalent."""
-    lines = ["| Module | Mutants | Killed | Equivalent | Survived | Score |", "|---|---|---|---|---|---|"]
-    names = sorted({v.module for v in verdicts})
-    for name in [*names, "all"]:
-        own = [v for v in verdicts if name in {v.module, "all"}]
+def table(verdicts: list[Verdict], *, by_package: bool = False) -> str:
+    """The score of each module, or of each package, and of all: killed of those that are not equivalent."""
+    part = "Package" if by_package else "Module"
+    lines = [f"| {part} | Mutants | Killed | Equivalent | Survived | Score |", "|---|---|---|---|---|---|"]
+    groups: dict[str, list[Verdict]] = {}
+    for each in sorted(verdicts, key=lambda v: v.module):
+        groups.setdefault(package_of(each.module) if by_package else each.module, []).append(each)
+    for name, own in [*groups.items(), ("all", verdicts)]:
         killed = sum(v.outcome in {KILLED, SLOW} for v in own)
         equivalent = sum(v.outcome == SURVIVED and bool(v.reason) for v in own)
         rest = len(own) - equivalent
         score = f"{100 * killed / rest:.0f} %" if rest else "-"
         lines.append(f"| `{name}` | {len(own)} | {killed} | {equivalent} | {rest - killed} | {score} |")
     return "\n".join(lines)
+
+
+def package_of(path: str) -> str:
+    """The package of a module: the folder under the one that holds the code, such as ``offramp/leo``."""
+    return "/".join(Path(path).parent.parts[1:3])
 
 
 @contextmanager
@@ -173,8 +213,10 @@ def _server(folder: Path, preload: tuple[str, ...]) -> Iterator[subprocess.Popen
             _pipe(server.stdin).close()
 
 
-def _ask(server: subprocess.Popen[str], module: Module, text: str | None, timeout_s: float) -> dict[str, Any]:
-    task = {"path": module.path, "text": text, "tests": module.tests, "timeout": timeout_s}
+def _ask(
+    server: subprocess.Popen[str], module: Module, marks: str, text: str | None, timeout_s: float
+) -> dict[str, Any]:
+    task = {"path": module.path, "text": text, "tests": module.tests, "marks": marks, "timeout": timeout_s}
     _pipe(server.stdin).write(json.dumps(task) + "\n")
     _pipe(server.stdin).flush()
     answer: dict[str, Any] = json.loads(_pipe(server.stdout).readline())

@@ -36,7 +36,7 @@ def main() -> None:
             stale.unlink()
         start = time.monotonic()
         try:
-            outcome = _outcome(task["tests"], task["timeout"])
+            outcome = _outcome(["-m", task["marks"], *task["tests"]], task["timeout"])
         finally:
             path.write_bytes(original)
         print(json.dumps({"outcome": outcome, "seconds": time.monotonic() - start}), flush=True)  # noqa: T201
@@ -70,11 +70,7 @@ def _run(tests: list[str]) -> None:
             os.dup2(target, number)
         import pytest
 
-        status = int(
-            pytest.main(
-                ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not bench", *tests]
-            )
-        )
+        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
     finally:
         sys.stdout.flush()
         os._exit(status)

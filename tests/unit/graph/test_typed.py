@@ -233,3 +233,15 @@ def test_pygs_hetero_data(tmp_path) -> None:
     torch.save(data, tmp_path / "less.pt")
     with pytest.raises(OfframpError, match="topic: expected x or num_nodes, for the number of vertices"):
         open_source(str(tmp_path / "less.pt"))
+
+
+@pytest.mark.parametrize(
+    ("row", "vertex", "message"),
+    [(0, 2, "expected vertices a from 0 to 1"), (0, -1, "a from 0 to 1"), (1, 3, "expected vertices b from 0 to 2")],
+)
+def test_an_edge_at_a_vertex_that_is_not_there(row: int, vertex: int, message: str) -> None:
+    index = np.array([[0, 1], [0, 2]])
+    typed_in_memory("g", {"a": 2, "b": 3}, {}, {("a", "to", "b"): {"edge_index": index.copy()}})
+    index[row, 1] = vertex
+    with pytest.raises(OfframpError, match=message):
+        typed_in_memory("g", {"a": 2, "b": 3}, {}, {("a", "to", "b"): {"edge_index": index}})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,14 @@ import pytest
 from offramp.hermod.build import job_dag
 from offramp.hermod.chakra import ChakraNode, ChakraTrace, export_dag, load_dag, read_trace, write_trace
 from offramp.hermod.chakra import schema as chakra
-from offramp.hermod.dag import Coflow, Compute, Dag
+from offramp.hermod.chakra.load import _on_wires
+from offramp.hermod.chakra.match import TaskShare
+from offramp.hermod.dag import Coflow, Compute, Dag, Flows
 from offramp.hermod.factors import CType
 from offramp.hermod.job import HermodJob
 from offramp.hermod.models import DecoderTransformer
 from offramp.hermod.traffic import ring
+from offramp.themis.kinds import Collective
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import SimulationSetup, prepare_traces
@@ -355,3 +359,38 @@ def test_hostile_json_is_refused(tmp_path: Path, text: str, message: str) -> Non
     path.write_text(text)
     with pytest.raises(OfframpError, match=message):
         read_trace(path)
+
+
+class RecordingWires:
+    """A network that notes which collectives it is asked for, and whose answer is one flow."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Collective, int, list[int]]] = []
+
+    def latency_s(self, source: int, sink: int) -> float:
+        return 1e-3 * (10 * source + sink)
+
+    def collective(self, kind: Collective, size: int, ranks: Sequence[int]) -> tuple[Flows, float]:
+        self.asked.append((kind, size, list(ranks)))
+        return Flows(np.array([9]), np.array([8]), np.array([7.0])), 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "more", "asked"),
+    [
+        (chakra.ALL_REDUCE, (60, 60, 60), {}, [(Collective.ALL_REDUCE, 60, [0, 1, 2])]),
+        (chakra.ALL_GATHER, (60, 60, 60), {}, [(Collective.ALL_GATHER, 180, [0, 1, 2])]),
+        (chakra.ALL_REDUCE, (60, 60, 30), {}, []),  # ranks that bring different sizes
+        (chakra.ALL_TO_ALL, (60, 60, 60), {"peers": [0], "sizes": [60]}, []),  # flows that the trace names
+        (chakra.BARRIER, (0, 0, 0), {}, []),
+    ],
+)
+def test_which_collectives_a_network_runs(kind, sizes, more, asked) -> None:
+    wires = RecordingWires()
+    attributes = [{"comm_type": kind, "comm_size": size} for size in sizes]
+    attributes[-1] |= more
+    nodes = [ChakraNode(0, "c", chakra.COLLECTIVE, [], 0, each) for each in attributes]
+    ran = _on_wires([TaskShare(rank, node) for rank, node in reversed(list(enumerate(nodes)))], wires)
+    assert wires.asked == asked
+    assert (ran is None) == (not asked)
+    assert ran is None or (ran[0].size.tolist(), ran[1]) == ([7.0], 0.5)

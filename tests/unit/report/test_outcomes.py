@@ -31,7 +31,7 @@ from offramp.report import (
 )
 from offramp.report.layout import layout_of
 from offramp.report.outcome import ProgressPoint
-from offramp.report.palette import Palette
+from offramp.report.palette import _STYLED, Palette
 from offramp.report.timeline import timeline
 from offramp_base.errors import OfframpError
 
@@ -210,3 +210,10 @@ def test_the_page_in_chromium(tmp_path: Path) -> None:
             assert there.evaluate(SMALL) == []
             assert there.evaluate(WIDE) == [], width
             there.picture(pictures / f"outcomes-{width}{'-dark' if dark else ''}.png")
+
+
+def test_colours_beyond_the_style_sheet_have_a_rule_each() -> None:
+    names = tuple(f"way{k}" for k in range(_STYLED + 2))
+    rules = Palette(names).css.splitlines()
+    assert [rule.split()[0] for rule in rules] == [f".{Palette(names).style(name)}" for name in names[_STYLED:]]
+    assert Palette(names[:_STYLED]).css == ""

@@ -294,3 +294,19 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_the_work(monkeypatch: 
     monkeypatch.setattr(result, "find_spec", lambda _: None)
     with pytest.raises(SettingsError, match="plot: needs the package matplotlib"):
         result.Plotted(plot=Path("r.png"))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "within", "beyond"),
+    [
+        ({"least": 2}, (2, 3), (1.999,)),
+        ({"most": 2}, (2, -3), (2.001,)),
+        ({"above": 2}, (2.001,), (2, 1)),
+        ({"below": 2}, (1.999,), (2, 3)),
+        ({}, (0,), (float("inf"), float("-inf"), float("nan"))),
+    ],
+)
+def test_bounds_of_a_field(bounds, within, beyond) -> None:
+    held = Field("A number", **bounds)
+    assert all(held.holds(number) for number in within)
+    assert not any(held.holds(number) for number in beyond)

@@ -113,3 +113,10 @@ def test_systems_for_other_networks(tmp_path):
         system.on(NETWORK)
     with pytest.raises(OfframpError, match="collective-optimization: baseline: expected localBWAware on several"):
         read(tmp_path, LINES.replace("localBWAware", "baseline")).on(NETWORK)
+
+
+def test_a_dimension_of_one_has_no_messages_and_one_of_two_has_one_link(tmp_path):
+    sizes = Network("n", tuple(Dimension(DimensionTopology.RING, n, 8e9, 5, bidirectional=True) for n in (1, 2)))
+    alone, pair = read(tmp_path, json.dumps(SYSTEM)).on(sizes).dimensions
+    assert alone == sizes.dimensions[0]
+    assert (pair.messages.link_bps, pair.messages.bidirectional) == (8e9, False)

@@ -203,7 +203,7 @@ def write(cluster: Cluster) -> str:
             name = _interface(cluster, link.near(host.name))
             if not commands:
                 commands.append(
-                    f"ip address add {host.address or f'10.0.{number >> 8}.{number % 254 + 1}'}/16 dev {name}"
+                    f"ip address add {host.address or f'10.0.{number // 254}.{number % 254 + 1}'}/16 dev {name}"
                 )
             burst = max(32_000, link.rate_bps // 8 // 250)
             commands.append(f"tc qdisc add dev {name} root tbf rate {link.rate_bps}bit burst {burst} latency 50ms")

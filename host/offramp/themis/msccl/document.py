@@ -20,6 +20,7 @@ from offramp.themis.msccl.program import (
     StepType,
     ThreadBlock,
 )
+from offramp_base.arguments import control_character
 from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
@@ -117,6 +118,8 @@ class _Reader:
             raise OfframpError(f"gpu {missing}: expected a program for each of {self.gpus} GPUs")
         in_place = _number(root, "inplace", "algo", 0, 1)
         name = root.get("name", "msccl")
+        if control_character(name):
+            raise OfframpError("algo: name: expected a text without control characters")
         program = MscclProgram(
             name, collective, protocol, chunks, bool(in_place), [gpus[rank] for rank in range(self.gpus)]
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, parse_address
+from offramp_base.listening.places import ClientPlaces
 from offramp_base.listening.sockets import bind, remove
 from offramp_p4_tools.dropin.thrift.arrays import Arrays
 from offramp_p4_tools.dropin.thrift.info import Info
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 32
+_WAITING: Final = 1024
+"""Connections that the kernel holds until they are accepted, so that a flood keeps no client out."""
 GREETING_S: Final = 5.0
 """Seconds for the first message of a client; after it a client may be silent, as people at a prompt are."""
 MESSAGE_S: Final = 30.0
@@ -64,10 +67,10 @@ class ThriftServer:
         self._management = Management(running, self._calculations, swap=swap)
         self.refused: Counter[str] = Counter()
         self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")
-        self._socket.listen(MAX_CLIENTS)
+        self._socket.listen(_WAITING)
         self.port: int = self._socket.getsockname()[1]
-        self._clients: set[socket.socket] = set()
-        self._lock, self._closing = threading.Lock(), threading.Event()
+        self._clients = ClientPlaces(MAX_CLIENTS)
+        self._closing = threading.Event()
         self._methods: tuple[Pipeline, dict[str, Any]] | None = None
         self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
 
@@ -80,10 +83,7 @@ class ThriftServer:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         remove(self._socket)
-        with self._lock:
-            for client in self._clients:
-                with contextlib.suppress(OSError):
-                    client.shutdown(socket.SHUT_RDWR)
+        self._clients.cut()
         self._thread.join()
 
     @property
@@ -108,12 +108,10 @@ class ThriftServer:
                 if self._closing.wait(0.05):
                     return
                 continue  # a stranger that is gone again, or no descriptor left for the moment
-            with self._lock:
-                full = len(self._clients) >= MAX_CLIENTS
-                if not full:
-                    self._clients.add(client)
-            if full:
+            refused = self._clients.take(client)
+            if refused is not None:
                 self._note("Thrift: too many clients")
+            if refused is client:
                 client.close()
             else:
                 threading.Thread(target=self._serve, args=(client,), name="thrift client", daemon=True).start()
@@ -122,6 +120,7 @@ class ThriftServer:
         try:
             client.settimeout(GREETING_S)
             while self._answer(client):
+                self._clients.greeted(client)
                 client.settimeout(None)
         except ThriftError as error:
             self._note(str(error))
@@ -130,8 +129,7 @@ class ThriftServer:
         except (OSError, EOFError):
             pass
         finally:
-            with self._lock:
-                self._clients.discard(client)
+            self._clients.leave(client)
             client.close()
 
     def _note(self, reason: str) -> None:

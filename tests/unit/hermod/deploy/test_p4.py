@@ -13,7 +13,7 @@ import pytest
 
 from in_process_switch import LocalConnection
 from offramp.hermod.deploy.limits import LineLimits
-from offramp.hermod.deploy.p4 import P4Target, switch_plan
+from offramp.hermod.deploy.p4 import P4Target, rendered, switch_plan
 from offramp.hermod.plan_file import load_plan
 from offramp.hermod.switch.control import HermodControl
 from offramp.hermod.switch.entries import FORWARD, MACS
@@ -22,7 +22,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.connection import GrpcConnection
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.session import Session
-from offramp_base.p4rt.state import State, StateCodec
+from offramp_base.p4rt.state import GROUP, State, StateCodec
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.runtime import transaction
@@ -205,6 +205,18 @@ def test_a_tofino(tmp_path: Path) -> None:
         assert lab.packets(1, frame) == []
     finally:
         lab.close()
+
+
+def test_thresholds_are_packets_and_rates_are_bytes() -> None:
+    plan = load_plan("gpt3-13b", ecn_bytes={0: 100, 1: 30_000, 2: 31_499})
+    marked = switch_plan(plan, PORTS, mtu=1500, drops=True, limits=LineLimits(10**9, police_bps={0: 4, 1: 80}))
+    assert {queue: (each.threshold, each.drops) for queue, each in marked.profiles.items()} == {
+        0: (1, True),
+        1: (20, True),
+        2: (20, True),
+    }
+    assert [marked.police[queue].bytes_per_s for queue in (0, 1)] == [1, 10]
+    assert f"{GROUP} 1 -> " in rendered(OLD)
 
 
 def test_a_port_that_the_switch_does_not_have() -> None:

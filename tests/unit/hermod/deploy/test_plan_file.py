@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from offramp.hermod.dscp import Meaning
 from offramp.hermod.factors import CType
-from offramp.hermod.plan_file import load_plan
+from offramp.hermod.plan_file import load_plan, read_plan
 from offramp.hermod.queues import Priority
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
@@ -38,9 +38,19 @@ def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) 
     assert [dscp for dscp, queue in plan.queues.items() if queue == 7] == [48]
 
 
+def test_a_plan_needs_as_many_queues_as_it_has(document: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(document))
+    count = load_plan(str(path)).count
+    assert read_plan(path, count).count == count
+    with pytest.raises(OfframpError, match=f"needs {count} queues, the switch has {count - 1}"):
+        read_plan(path, count - 1)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"classes": 0}, "classes 0: expected 1 to 8"),
         ({"queues": 9}, "queues 9: expected 1 to 8"),
         ({"queues": None}, "queues None: expected 1 to 8"),
         ({"queues": 4}, "dscp_to_queue: 4: expected 0 to 3"),

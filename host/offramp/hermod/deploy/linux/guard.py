@@ -15,6 +15,7 @@ from offramp.hermod.deploy.linux.guard_program import COUNT, GUARDED, guard_prog
 from offramp.hermod.deploy.target import Difference, in_use, require_equal
 from offramp.hermod.dscp import CODES
 from offramp.hermod.queues import QueuePlan
+from offramp_base import arguments
 from offramp_base.errors import OfframpError, not_restored
 
 
@@ -62,8 +63,8 @@ class GuardTarget:
     def __init__(self, interface: str, plan: QueuePlan, cgroups: list[Path]) -> None:
         self.name = f"guard of interface {interface}"
         try:
-            self._index = socket.if_nametoindex(interface)
-        except OSError:
+            self._index = socket.if_nametoindex(arguments.interface(interface))
+        except (OSError, ValueError):
             raise OfframpError(f"{self.name}: no such interface") from None
         mask = sum(1 << dscp for dscp in plan.queues if dscp)
         self._wanted = Permits(mask, {cgroup_id(path): mask for path in cgroups}) if cgroups else None

@@ -14,6 +14,7 @@ from offramp.hermod.deploy.linux.state import HANDLE, TcState, state_for
 from offramp.hermod.deploy.linux.tc import Tc, speed_bps
 from offramp.hermod.deploy.target import Difference, in_use, require_equal
 from offramp.hermod.queues import QueuePlan
+from offramp_base import arguments
 from offramp_base.errors import OfframpError, not_restored
 
 KINDS = ("auto", "prio", "htb")
@@ -50,8 +51,8 @@ class LinuxTarget:
             raise OfframpError(f"queueing discipline {kind}: expected {', '.join(KINDS)}")
         self.name = f"interface {interface}"
         try:
-            socket.if_nametoindex(interface)
-        except OSError:
+            socket.if_nametoindex(arguments.interface(interface))
+        except (OSError, ValueError):
             raise OfframpError(f"{self.name}: no such interface") from None
         self._interface, self._plan, self._tc = interface, plan, tc or Tc()
         if kind == "auto":

@@ -27,7 +27,7 @@ void describe_command(Call& call, const Command& command) {
     call.out.bulk(command.name);
     call.out.integer(command.arity);
     call.out.set(1);
-    call.out.simple((command.flags & writes) != 0 ? "write" : (command.flags & admin) != 0 ? "fast" : "readonly");
+    call.out.simple((command.flags & writes) != 0 ? "write" : (command.flags & channel) != 0 ? "pubsub" : (command.flags & admin) != 0 ? "fast" : "readonly");
     call.out.integer(command.first);
     call.out.integer(command.last);
     call.out.integer(command.step);

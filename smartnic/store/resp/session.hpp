@@ -40,7 +40,8 @@ enum Flag : unsigned {
     moves = 128,   // gives one key's value to another
     pads = 256,    // adds bytes that nobody has sent, up to an offset
     computes = 512,  // writes a number that may be long
-    listens = 1024   // is understood by those who listen to channels
+    listens = 1024,  // is understood by those who listen to channels
+    channel = 2048   // is about channels: clients of clusters send it to the shard that their first word hashes to
 };
 
 struct Command {

@@ -106,7 +106,11 @@ def contents(client: Resp) -> dict[bytes, Any]:
 @contextmanager
 def a_pair(**settings: Any) -> Iterator[tuple[StoreProcess, StoreProcess, Cable]]:
     """A leader, a follower, and the cable between them."""
-    with a_store() as leader, Cable(leader.addresses["resp"]) as cable, a_store(follow=cable.address, **settings) as follower:
+    with (
+        a_store() as leader,
+        Cable(leader.addresses["resp"]) as cable,
+        a_store(follow=cable.address, **settings) as follower,
+    ):
         yield leader, follower, cable
 
 
@@ -196,7 +200,7 @@ def test_a_follower_tells_nothing_while_it_loads(tmp_path: Path) -> None:
             assert follower("DBSIZE") == 60
             two.kill()
             two.start()
-        # After a kill its folder has what it had.
+            # After a kill its folder has what it had.
             with Resp(two.addresses["resp"]) as again:
                 assert again("DBSIZE") == 60
                 assert again("SET", "old", "1") == "OK"  # no setting says that it follows
@@ -220,7 +224,12 @@ def test_wait_counts_followers_or_its_time_ends() -> None:
 
 
 def test_a_follower_proves_the_token() -> None:
-    with a_token(), a_pair() as (one, two, _), Resp(one.addresses["resp"]) as leader, Resp(two.addresses["resp"]) as follower:
+    with (
+        a_token(),
+        a_pair() as (one, two, _),
+        Resp(one.addresses["resp"]) as leader,
+        Resp(two.addresses["resp"]) as follower,
+    ):
         leader("SET", "a", "1")
         await_that(lambda: follower("GET", "a") == b"1")
 
@@ -249,7 +258,13 @@ class Writer(threading.Thread):
             try:
                 with Resp(self.store.addresses["resp"]) as client:
                     while not self.stopping:
-                        for words in (("MULTI",), ("INCR", "n"), ("APPEND", "a", "x"), ("SET", f"k{random.randrange(50)}", "y" * 300), ("EXEC",)):
+                        for words in (
+                            ("MULTI",),
+                            ("INCR", "n"),
+                            ("APPEND", "a", "x"),
+                            ("SET", f"k{random.randrange(50)}", "y" * 300),
+                            ("EXEC",),
+                        ):
                             client.send(*words)
                         for _ in range(5):
                             client.answer()

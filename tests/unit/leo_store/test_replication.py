@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -33,7 +33,7 @@ class Cable:
         self._ends: list[socket.socket] = []
         threading.Thread(target=self._run, daemon=True).start()
 
-    def __enter__(self) -> Cable:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,7 +115,7 @@ def a_pair(**settings: Any) -> Iterator[tuple[StoreProcess, StoreProcess, Cable]
 
 
 def test_a_follower_has_what_its_leader_has_and_takes_no_writes() -> None:
-    with a_pair() as (one, two, cable), Resp(one.addresses["resp"]) as leader, Resp(two.addresses["resp"]) as follower:
+    with a_pair() as (one, two, _), Resp(one.addresses["resp"]) as leader, Resp(two.addresses["resp"]) as follower:
         for i in range(500):
             leader("SET", f"k{i}", "x" * i)
         await_that(lambda: field(follower, "master_link_status") == "up")
@@ -207,7 +207,7 @@ def test_a_follower_tells_nothing_while_it_loads(tmp_path: Path) -> None:
 
 
 def test_wait_counts_followers_or_its_time_ends() -> None:
-    with a_pair() as (one, two, cable), Resp(one.addresses["resp"]) as leader:
+    with a_pair() as (one, *_), Resp(one.addresses["resp"]) as leader:
         await_that(lambda: field(leader, "connected_slaves") == "1")
         leader("SET", "a", "1")
         assert leader("WAIT", "1", "0") == 1
@@ -290,36 +290,39 @@ def faults(tmp_path: Path, rounds: int, seed: int) -> dict[str, int]:
     """Cut and kill at random moments while a writer writes; counts of what was done and seen."""
     rng = random.Random(seed)
     counts = {"cut": 0, "leader killed": 0, "follower killed": 0, "looks": 0}
-    with a_store(folder=tmp_path / "one") as one, Cable(one.addresses["resp"]) as cable:
-        with a_store(folder=tmp_path / "two", follow=cable.address) as two:
-            writer = Writer(one)
-            writer.start()
-            for _ in range(rounds):
-                end, last, client = time.monotonic() + rng.uniform(0.1, 0.6), 0, Resp(two.addresses["resp"])
-                while time.monotonic() < end:
-                    number = look(client)
-                    assert number is None or number >= last, (number, last)
-                    last = last if number is None else number
-                    counts["looks"] += number is not None
-                client.close()
-                what = rng.choice(["cut", "leader killed", "follower killed"])
-                counts[what] += 1
-                if what == "cut":
-                    cable.cut()
-                elif what == "leader killed":
-                    one.kill()
-                    one.start()
-                    cable.to = one.addresses["resp"]
-                else:
-                    two.kill()
-                    two.start()
-            writer.stopping = True
-            writer.join(TIMEOUT_S)
-            with Resp(one.addresses["resp"]) as leader, Resp(two.addresses["resp"]) as follower:
-                await_that(lambda: field(follower, "master_link_status") == "up")
-                await_same(leader, follower)
-                assert contents(follower) == contents(leader)
-                assert look(follower) == int(leader("GET", "n"))
+    with (
+        a_store(folder=tmp_path / "one") as one,
+        Cable(one.addresses["resp"]) as cable,
+        a_store(folder=tmp_path / "two", follow=cable.address) as two,
+    ):
+        writer = Writer(one)
+        writer.start()
+        for _ in range(rounds):
+            end, last, client = time.monotonic() + rng.uniform(0.1, 0.6), 0, Resp(two.addresses["resp"])
+            while time.monotonic() < end:
+                number = look(client)
+                assert number is None or number >= last, (number, last)
+                last = last if number is None else number
+                counts["looks"] += number is not None
+            client.close()
+            what = rng.choice(["cut", "leader killed", "follower killed"])
+            counts[what] += 1
+            if what == "cut":
+                cable.cut()
+            elif what == "leader killed":
+                one.kill()
+                one.start()
+                cable.to = one.addresses["resp"]
+            else:
+                two.kill()
+                two.start()
+        writer.stopping = True
+        writer.join(TIMEOUT_S)
+        with Resp(one.addresses["resp"]) as leader, Resp(two.addresses["resp"]) as follower:
+            await_that(lambda: field(follower, "master_link_status") == "up")
+            await_same(leader, follower)
+            assert contents(follower) == contents(leader)
+            assert look(follower) == int(leader("GET", "n"))
     return counts
 
 

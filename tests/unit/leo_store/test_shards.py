@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several shards that clients of redis' clusters use unchanged. Oracle: redis in its cluster mode, for slots and refusals.
+"""Several shards that clients of redis' clusters use unchanged. Oracle: redis in its cluster mode.
 
 Blind to: moving slots between shards, of which there is none.
 """

@@ -51,8 +51,7 @@ class StoreServer:
         token: token that clients prove; None: clients of this machine need no proof.
 
     Attributes:
-        addresses: addresses at which it listens, by ``listen``, ``resp``, ``memcached``; of further shards, by ``resp-1``
-            and so on.
+        addresses: addresses at which it listens, by ``listen``, ``resp``, ``memcached``, ``resp-1`` (a shard's).
         recovered: contents when it was opened.
 
     Raises:

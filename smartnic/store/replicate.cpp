@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -18,6 +19,7 @@ namespace offramp::store {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // that a follower is sent at a time
+constexpr std::ptrdiff_t most_snapshots = 4;                 // sent at a time: each copies the process
 constexpr std::int64_t silent_ms = 60'000;                   // after which a follower is given up
 
 }  // namespace
@@ -47,6 +49,9 @@ std::string Server::begin_follower(Session& session, std::string_view id, std::u
         connection.out = "+CONTINUE\r\n";
         ++service_.totals.partial_syncs;
     } else {
+        const auto& others = replication.followers;
+        const auto loading = [](const Follower& each) { return each.snapshot != 0; };
+        if (std::count_if(others.begin(), others.end(), loading) >= most_snapshots) return "ERR four followers load already";
         follower.sent = feed.end();
         follower.snapshot = ::fork();
         if (follower.snapshot == 0) {

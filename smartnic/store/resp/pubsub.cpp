@@ -10,16 +10,16 @@ constexpr std::size_t listening_overhead = 192;  // bytes of memory beside a cha
 
 using Names = std::set<std::string, std::less<>>;
 
-// Which of both kinds a command is about.
-struct Kind {
+// What a command is about: channels or patterns.
+struct Subscription {
     Names RespSession::*names;
     void (PubSub::*join)(Session&, std::string_view);
     void (PubSub::*leave)(Session&, std::string_view);
     const char *joined, *left;
 };
 
-constexpr Kind by_channel = {&RespSession::channels, &PubSub::subscribe, &PubSub::unsubscribe, "subscribe", "unsubscribe"};
-constexpr Kind by_pattern = {&RespSession::patterns, &PubSub::subscribe_pattern, &PubSub::unsubscribe_pattern, "psubscribe", "punsubscribe"};
+constexpr Subscription by_channel = {&RespSession::channels, &PubSub::subscribe, &PubSub::unsubscribe, "subscribe", "unsubscribe"};
+constexpr Subscription by_pattern = {&RespSession::patterns, &PubSub::subscribe_pattern, &PubSub::unsubscribe_pattern, "psubscribe", "punsubscribe"};
 
 void confirm(Call& call, const char* what, const std::string_view* name) {
     call.out.protocol() == 3 ? call.out.push(3) : call.out.array(3);
@@ -28,35 +28,35 @@ void confirm(Call& call, const char* what, const std::string_view* name) {
     call.out.integer(static_cast<std::int64_t>(call.session.channels.size() + call.session.patterns.size()));
 }
 
-void join(Call& call, const Kind& kind) {
+void join(Call& call, const Subscription& how) {
     RespSession& session = call.session;
-    Names& names = session.*kind.names;
+    Names& names = session.*how.names;
     if (session.acting && session.protocol == 2) return call.out.error("ERR (P)SUBSCRIBE is not allowed in a transaction");
     if (session.channels.size() + session.patterns.size() + call.size() > most_channels) return call.out.error("ERR too many channels");
     for (const std::string_view name : call.words.subspan(1)) {
         if (names.emplace(name).second) {
-            (call.service.pubsub.*kind.join)(session, name);
+            (call.service.pubsub.*how.join)(session, name);
             session.listening_bytes += 2 * name.size() + listening_overhead;
         }
-        confirm(call, kind.joined, &name);
+        confirm(call, how.joined, &name);
     }
 }
 
-void leave(Call& call, const Kind& kind) {
+void leave(Call& call, const Subscription& how) {
     RespSession& session = call.session;
-    Names& names = session.*kind.names;
+    Names& names = session.*how.names;
     const auto drop = [&](std::string_view name) {
         if (const auto entry = names.find(name); entry != names.end()) {
-            (call.service.pubsub.*kind.leave)(session, name);
+            (call.service.pubsub.*how.leave)(session, name);
             session.listening_bytes -= 2 * name.size() + listening_overhead;
             names.erase(entry);
         }
-        confirm(call, kind.left, &name);
+        confirm(call, how.left, &name);
     };
     if (call.size() > 1) {
         for (const std::string_view name : call.words.subspan(1)) drop(name);
     } else if (names.empty()) {
-        confirm(call, kind.left, nullptr);
+        confirm(call, how.left, nullptr);
     } else {
         while (!names.empty()) drop(std::string(*names.begin()));
     }

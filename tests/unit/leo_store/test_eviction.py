@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys go when the memory is full, and who learns of it.
+"""Eviction: which keys go when the memory is full, and who learns of it.
 
 Oracles: redis in the same run, and an exact LRU of as many keys as the store held. Blind to: LFU's decay over minutes.
 """

@@ -8,6 +8,8 @@
 #include "server.hpp"
 #include "error_text.hpp"
 
+using offramp::store::Policy;
+using offramp::store::policy_names;
 using offramp::store::Protocol;
 using offramp::store::Server;
 using offramp::store::Settings;
@@ -38,6 +40,8 @@ offramp_server* offramp_server_open(const offramp_server_settings* given, char* 
     settings.sync = static_cast<Sync>(all.sync % 3);
     settings.cut = all.cut != 0;
     settings.spin_us = all.spin_us;
+    settings.eviction = static_cast<Policy>(all.eviction % policy_names.size());
+    if (all.backlog != 0) settings.backlog = all.backlog;
     try {
         auto server = std::make_unique<offramp_server>(settings);
         std::string reason;
@@ -55,6 +59,17 @@ void offramp_server_listen(offramp_server* server, int socket, int protocol) {
 
 void offramp_server_adopt(offramp_server* server, int socket, int protocol) {
     server->adopt(socket, protocol == OFFRAMP_MEMCACHED ? Protocol::memcached : Protocol::resp);
+}
+
+void offramp_server_join(offramp_server* server, uint32_t self, uint32_t shards, const uint16_t* ports, const char* id) {
+    server->join({{ports, ports + shards}, self, id});
+}
+
+int offramp_server_follow(offramp_server* server, const char* host, uint16_t leader_port, uint16_t port, char* error) {
+    std::string reason;
+    if (server->follow(host, leader_port, port, reason)) return 0;
+    tell(error, reason);
+    return -1;
 }
 
 void offramp_server_run(offramp_server* server) {

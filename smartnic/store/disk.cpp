@@ -15,12 +15,13 @@
 #include <cstring>
 #include <vector>
 
+#include "snapshot.hpp"
+
 namespace offramp::store {
 namespace {
 
 constexpr const char* log_kind = "log";
 constexpr const char* snapshot_kind = "snapshot";
-constexpr std::size_t record_bytes = std::size_t{256} << 10;  // of a snapshot's records
 constexpr std::uint64_t least_due = std::uint64_t{64} << 20;
 
 // Generations of a kind of file in a folder, rising.
@@ -66,33 +67,9 @@ class Mapped {
     bool open_ = false;
 };
 
-// Writes a snapshot; runs in the copy of the process. Its records are numbered from 1; the last one says which the log's was.
-bool write_snapshot(const Store& store, const std::string& path, std::uint64_t number) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0) return false;
-    std::string buffer;
-    RecordWriter writer(buffer);
-    std::uint64_t written = 0;
-    bool good = true;
-    const auto flush = [&] {
-        if (!writer.seal(++written, 0)) return;
-        for (std::size_t done = 0; done < buffer.size() && good;) {
-            const ssize_t count = ::write(file, buffer.data() + done, buffer.size() - done);
-            good = count > 0 || (count < 0 && errno == EINTR);
-            done += count > 0 ? static_cast<std::size_t>(count) : 0;
-        }
-        buffer.clear();
-    };
-    store.index().each([&](const Entry* entry) {
-        if (!good || store.expired(entry)) return;
-        writer.add({Kind::set, entry->flags, entry->expires_ms, entry->key(), entry->value()});
-        if (buffer.size() > record_bytes) flush();
-    });
-    if (writer.open()) flush();
-    writer.add({Kind::end, 0, static_cast<std::int64_t>(number), {}, {}});
-    flush();
-    good = good && ::fsync(file) == 0;
-    return ::close(file) == 0 && good;
+bool write_file(const Store& store, const std::string& path, std::uint64_t number) {
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    return file.get() >= 0 && write_snapshot(store, file.get(), number) && ::fsync(file.get()) == 0;
 }
 
 }  // namespace
@@ -158,7 +135,7 @@ bool Disk::save(Store& store, std::string& error) {
     const std::string path = Log::name(folder_, snapshot_kind, writing_), part = path + ".part";
     writer_ = ::fork();
     if (writer_ == 0) {
-        const bool done = write_snapshot(store, part, log_.number()) && ::rename(part.c_str(), path.c_str()) == 0;
+        const bool done = write_file(store, part, log_.number()) && ::rename(part.c_str(), path.c_str()) == 0;
         Log::sync_folder(folder_);
         ::_exit(done ? 0 : 1);
     }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t least_buckets = 128;
 constexpr std::size_t full = 5;  // entries for a bucket, on average, before the table doubles
+constexpr std::size_t sparse_buckets = 16;  // that a sample looks at, where there are few entries
 constexpr std::size_t given_back = std::size_t{1} << 21;  // bytes of the old array at a time
 
 std::uint64_t reversed(std::uint64_t word) {
@@ -22,10 +23,10 @@ std::uint64_t reversed(std::uint64_t word) {
 
 }  // namespace
 
-Index::Index() : now_(allocate(least_buckets)) {}
+Index::Index(bool owns) : now_(allocate(least_buckets)), owns_(owns) {}
 
 Index::~Index() {
-    each([](Entry* each) { Entry::free(each); });
+    if (owns_) each([](Entry* each) { Entry::free(each); });
     release(now_);
     release(next_);
 }
@@ -94,7 +95,7 @@ void Index::remove(const Entry* entry) {
 }
 
 void Index::clear() {
-    each([](Entry* each) { Entry::free(each); });
+    if (owns_) each([](Entry* each) { Entry::free(each); });
     release(now_);
     release(next_);
     now_ = allocate(least_buckets);
@@ -144,6 +145,13 @@ std::uint64_t Index::scan(std::uint64_t cursor, const std::function<void(Entry*)
     }
     // One is added to the reversed number of the bucket: the high bits that a larger table looks at, too, vary fastest.
     return reversed(reversed(cursor | ~mask) + 1);
+}
+
+void Index::sample(std::uint64_t random, std::size_t count, const std::function<void(Entry*)>& see) const {
+    std::size_t seen = 0;
+    const auto counted = [&](Entry* entry) { ++seen, see(entry); };
+    const std::size_t most = now_.count + sparse_buckets;
+    for (std::size_t i = 0; size_ != 0 && i < (seen == 0 ? most : sparse_buckets) && seen < count; ++i) random = scan(random, counted);
 }
 
 void Index::each(const std::function<void(Entry*)>& see) const {

@@ -18,7 +18,8 @@ namespace offramp::store {
 
 class Index {
   public:
-    Index();
+    // `owns`: entries are freed with it.
+    explicit Index(bool owns = true);
     ~Index();
     Index(const Index&) = delete;
     Index& operator=(const Index&) = delete;
@@ -36,7 +37,7 @@ class Index {
     void replace(const Entry* old, Entry* with);
     // Takes an entry out; whose memory stays the caller's.
     void remove(const Entry* entry);
-    // Frees all entries and begins with a small table.
+    // Frees all entries, if it owns them, and begins with a small table.
     void clear();
 
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -49,6 +50,8 @@ class Index {
 
     // Calls `see` for what is in the bucket of a cursor; the next cursor, 0 at the end. `see` may not change the index.
     std::uint64_t scan(std::uint64_t cursor, const std::function<void(Entry*)>& see) const;
+    // Calls `see` for about `count` entries from a random place on; none where it is empty.
+    void sample(std::uint64_t random, std::size_t count, const std::function<void(Entry*)>& see) const;
     // All entries, in no order.
     void each(const std::function<void(Entry*)>& see) const;
 
@@ -92,6 +95,7 @@ class Index {
 
     Array now_, next_;
     std::size_t moved_ = 0, size_ = 0, overflows_ = 0;
+    bool owns_;
 };
 
 }  // namespace offramp::store

@@ -74,6 +74,10 @@ bool RecordWriter::seal(std::uint64_t number, std::uint64_t on_disk) {
     return true;
 }
 
+std::size_t record_bytes(std::string_view from) {
+    return from.size() < record_header ? 0 : record_header + get<std::uint32_t>(from.data());
+}
+
 bool RecordReader::parse(std::size_t at, std::uint64_t least, Header& to) const {
     if (all_.size() - at < record_header) return false;
     const char* from = all_.data() + at;

@@ -41,6 +41,9 @@ class RecordWriter {
     bool open_ = false;
 };
 
+// Bytes of the record at the beginning of what has come; 0: its header is not whole.
+[[nodiscard]] std::size_t record_bytes(std::string_view from);
+
 // Reads records from memory.
 class RecordReader {
   public:

@@ -16,6 +16,7 @@
 #include <array>
 #include <cerrno>
 
+#include "connection.hpp"
 #include "free.hpp"
 #include "memcached/session.hpp"
 #include "resp/commands.hpp"
@@ -26,7 +27,6 @@ namespace {
 
 constexpr std::size_t input_bytes = std::size_t{128} << 10;
 constexpr std::size_t most_held = std::size_t{1} << 20;
-constexpr std::size_t kept_bytes = std::size_t{16} << 10;     // of a buffer that a connection no longer needs
 constexpr std::size_t all_buffers = std::size_t{512} << 20;   // of all clients together, where the memory has no limit
 constexpr std::size_t least_buffers = std::size_t{20} << 20;  // where it has one: the longest command fits
 constexpr std::size_t trimmed_bytes = std::size_t{16} << 20;  // that clients no longer hold, before the process gives them back
@@ -53,52 +53,6 @@ std::string peer_of(int socket) {
 
 }  // namespace
 
-struct Mark {
-    std::size_t end;
-    std::uint64_t number;                // of the log's record
-    std::vector<std::uint64_t> changes;  // pending ones of guarded keys
-};
-
-// Gives up the first bytes of a buffer, and memory that the rest does not need.
-void drop_front(std::string& buffer, std::size_t bytes) {
-    buffer.erase(0, bytes);
-    if (buffer.capacity() > kept_bytes && buffer.size() < buffer.capacity() / 4) buffer.shrink_to_fit();
-}
-
-struct Server::Connection {
-    Descriptor socket;
-    std::unique_ptr<Session> session;
-    std::string in, out;      // `in`: a command that is not whole
-    std::size_t sent = 0, settled_end = 0;  // bytes of `out`
-    std::vector<Mark> marks;  // answers that wait until a change is durable
-    std::int64_t since_ms = 0;
-    std::size_t footprint = 0;  // as of the last `account`
-    bool queued = false, held = false;
-    bool deaf = false;       // nothing is read: answers wait, or the peer has said all
-    bool finishing = false;  // the peer has said all
-    bool gone = false;       // nothing can be sent any more
-
-    // Notes which changes the answers so far may have seen. A guard's own wait for no guard.
-    void mark(std::uint64_t number, const std::vector<std::uint64_t>& seen) {
-        const std::vector<std::uint64_t>& changes = session->guarding ? std::vector<std::uint64_t>() : seen;
-        if (marks.empty() || marks.back().number != number || marks.back().changes != changes)
-            marks.push_back({out.size(), number, changes});
-        else
-            marks.back().end = out.size();
-    }
-    // How much of `out` may leave.
-    std::size_t settled(std::uint64_t durable, const Guards& guards) {
-        const auto may_leave = [&](const Mark& mark) {
-            return mark.number <= durable && std::none_of(mark.changes.begin(), mark.changes.end(),
-                                                          [&](std::uint64_t change) { return guards.pending(change); });
-        };
-        auto each = marks.begin();
-        for (; each != marks.end() && may_leave(*each); ++each) settled_end = each->end;
-        marks.erase(marks.begin(), each);
-        return settled_end;
-    }
-};
-
 Server::Server(const Settings& settings)
     : settings_(settings),
       store_(settings.limits),
@@ -107,8 +61,12 @@ Server::Server(const Settings& settings)
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       bell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      upstream_(service_, epoll_.get()),
       input_(input_bytes) {
+    store_.eviction().policy(settings.eviction);
+    service_.replication.backlog = settings.backlog;
     service_.password = settings.password;
+    service_.run_id = random_id();
     service_.began_ms = store_.now_ms();
     service_.saved_s = store_.now_ms() / 1000;
     service_.clients = [this](const std::vector<std::uint64_t>& ids) { return clients(ids); };
@@ -116,6 +74,15 @@ Server::Server(const Settings& settings)
         for (auto& [socket, each] : connections_)
             if (each->session->id == id) return ::shutdown(socket, SHUT_RDWR) == 0;
         return false;
+    };
+    service_.replication.follow = [this](Session& session, std::string_view id, std::uint64_t place) {
+        return begin_follower(session, id, place);
+    };
+    service_.replication.acknowledge = [this](Session& session, std::uint64_t place) { acknowledge(session, place); };
+    service_.replication.lead = [this](const std::string& host, std::uint16_t port) {
+        std::string error;
+        upstream_.lead(host, port, error);
+        return error;
     };
     watch(bell_.get(), EPOLLIN, EPOLL_CTL_ADD);
 }
@@ -134,6 +101,7 @@ bool Server::open(std::string& error) {
     disk_ = std::make_unique<Disk>(settings_.folder, settings_.sync, bell_.get());
     if (!disk_->open(store_, settings_.cut, error)) return false;
     store_.attach(&disk_->log());
+    upstream_.keep(disk_.get());
     service_.save = [this](bool wait) { return save(wait); };
     return true;
 }
@@ -202,6 +170,8 @@ void Server::handle(int socket, std::uint32_t what) {
         ::eventfd_read(bell_.get(), &ignored);
         release_held();
         take_arrivals();
+    } else if (socket == upstream_.socket()) {
+        upstream_.step(what);
     } else {
         for (auto& each : listening_)
             if (each->socket.get() == socket) return accept(*each);
@@ -269,6 +239,7 @@ void Server::welcome(Descriptor socket, Protocol protocol, bool trusted) {
     else
         connection->session = std::make_unique<memcached::MemcachedSession>(service_, trusted);
     connection->session->id = service_.next_id++;
+    connection->session->socket = fd;
     connection->session->peer = peer_of(fd);
     connection->since_ms = store_.now_ms();
     connections_[fd] = std::move(connection);
@@ -316,10 +287,28 @@ void Server::execute(Connection& connection) {
 }
 
 void Server::note(Connection& connection) {
+    const std::vector<std::uint64_t> seen = std::exchange(service_.seen, {});
+    mark(connection, seen);
+    if (connection.session->wait && std::find(waiting_.begin(), waiting_.end(), &connection) == waiting_.end())
+        waiting_.push_back(&connection);
+    if (service_.pubsub.posted()) deliver(seen);
+}
+
+// Hands messages to those who listen. They show what the publisher's answer shows, and wait for the same.
+void Server::deliver(const std::vector<std::uint64_t>& seen) {
+    for (const PubSub::Posted& each : service_.pubsub.take_posted()) {
+        Connection& connection = *connections_.at(each.to->socket);
+        if (connection.gone) continue;
+        connection.out.append(each.bytes);
+        connection.gone |= connection.out.size() > most_answer;  // it does not listen
+        mark(connection, seen);
+    }
+}
+
+void Server::mark(Connection& connection, const std::vector<std::uint64_t>& seen) {
     // Marks that wait have to be followed by marks: what is behind them may not overtake them.
-    if (disk_ != nullptr || !connection.marks.empty() || !service_.seen.empty())
-        connection.mark(disk_ == nullptr ? 0 : disk_->log().number(), service_.seen);
-    service_.seen.clear();
+    if (disk_ != nullptr || !connection.marks.empty() || !seen.empty())
+        connection.mark(disk_ == nullptr ? 0 : disk_->log().number(), seen);
     account(connection);
     if (store_.buffers > most_buffers()) evict();
     queue(connection);
@@ -366,9 +355,11 @@ void Server::finish_round() {
     // Answers that are taken let further commands run, and these have to be logged before they are answered.
     while (true) {
         tell_guards();
+        if (service_.pubsub.posted()) deliver({});
+        if (service_.replication.feed != nullptr) feed_followers();
         if (service_.guards.rose()) release_held();
-        if (answered_.empty()) break;
         if (disk_ != nullptr && !disk_->log().write()) give_up_log();
+        if (answered_.empty()) break;
         std::vector<Connection*> round;
         round.swap(answered_);
         for (Connection* each : round) {
@@ -376,6 +367,7 @@ void Server::finish_round() {
             send(*each);
         }
     }
+    upstream_.report();
 }
 
 void Server::tell_guards() {
@@ -452,6 +444,8 @@ void Server::release_held() {
 void Server::close(Connection& connection) {
     std::erase(held_, &connection);
     std::erase(answered_, &connection);
+    std::erase(waiting_, &connection);
+    forget_follower(*connection.session);
     store_.buffers -= connection.footprint;
     freed_bytes_ += connection.footprint;
     connections_.erase(connection.socket.get());
@@ -460,18 +454,21 @@ void Server::close(Connection& connection) {
 
 void Server::rare() {
     next_rare_ms_ = store_.now_ms() + rare_ms;
-    if (service_.flush_at_ms != 0 && store_.now_ms() >= service_.flush_at_ms && service_.loggable(record_header + change_header)) {
+    if (service_.flush_at_ms != 0 && !store_.follows && store_.now_ms() >= service_.flush_at_ms && service_.loggable(record_header + change_header)) {
         store_.clear();
-        if (store_.log() != nullptr) store_.log()->seal();
+        store_.seal();
         service_.flush_at_ms = 0;
-        service_.seen.clear();  // nobody has asked
     }
     busy_ = store_.tidy();
+    service_.seen.clear();  // nobody has asked
     if (busy_) next_rare_ms_ = store_.now_ms();
     turn_out_silent();
     turn_out_late_guards();
     give_back_memory();
     if (disk_ != nullptr) watch_snapshot();
+    watch_followers();
+    settle_waits();
+    upstream_.rare();
 }
 
 // Buffers of clients that lie among values stay with the process when they are freed, unless it looks for them.

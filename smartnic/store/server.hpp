@@ -20,6 +20,7 @@
 #include "disk.hpp"
 #include "pacer.hpp"
 #include "service.hpp"
+#include "upstream.hpp"
 
 namespace offramp::store {
 
@@ -32,6 +33,8 @@ struct Settings {
     bool cut = false;
     std::uint32_t connections = 10'000;
     std::uint32_t spin_us = 50;  // at most, before it sleeps; 0: never
+    Policy eviction = Policy::none;
+    std::size_t backlog = std::size_t{16} << 20;
 };
 
 class Server {
@@ -43,6 +46,10 @@ class Server {
     // Takes over a socket that listens, or one whose peer is proved. From any thread.
     void listen(int socket, Protocol protocol);
     void adopt(int socket, Protocol protocol);
+    // Makes it a shard of a cluster, before it runs.
+    void join(Cluster cluster) { service_.cluster = std::move(cluster); }
+    // Follows another store from its beginning on, before it runs; false, with the reason, where the address is none.
+    bool follow(const std::string& host, std::uint16_t leader_port, std::uint16_t port, std::string& error);
     // Serves until `stop`, which any thread and any signal handler may call.
     void run();
     void stop();
@@ -73,6 +80,8 @@ class Server {
     void read(Connection& connection);
     void execute(Connection& connection);
     void note(Connection& connection);
+    void mark(Connection& connection, const std::vector<std::uint64_t>& seen);
+    void deliver(const std::vector<std::uint64_t>& seen);
     void account(Connection& connection);
     void evict();
     [[nodiscard]] std::size_t most_buffers() const;
@@ -81,6 +90,12 @@ class Server {
     void silence(Connection& connection);
     void hold(Connection& connection);
     void finish_round();
+    std::string begin_follower(Session& session, std::string_view id, std::uint64_t place);
+    void feed_followers();
+    void watch_followers();
+    void acknowledge(Session& session, std::uint64_t place);
+    void forget_follower(Session& session);
+    void settle_waits();
     void tell_guards();
     void give_up_log();
     void send(Connection& connection);
@@ -102,7 +117,8 @@ class Server {
     Descriptor epoll_, bell_, spare_;
     std::vector<std::unique_ptr<Listening>> listening_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
-    std::vector<Connection*> answered_, held_;
+    Upstream upstream_;
+    std::vector<Connection*> answered_, held_, waiting_;
     std::vector<char> input_;
     std::mutex mutex_;
     std::vector<Arrival> arrivals_;

@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "cluster.hpp"
 #include "guards.hpp"
+#include "notify.hpp"
+#include "pubsub.hpp"
+#include "replication.hpp"
 #include "store.hpp"
 
 namespace offramp::store {
@@ -22,7 +27,7 @@ constexpr std::size_t most_before_proof = std::size_t{16} << 10;
 constexpr const char* version = "0.1.0";
 
 struct Totals {
-    std::uint64_t commands = 0, connections = 0, refused = 0, evicted = 0, protocol_errors = 0;
+    std::uint64_t commands = 0, connections = 0, refused = 0, evicted = 0, protocol_errors = 0, full_syncs = 0, partial_syncs = 0;
     std::size_t open = 0;
     std::uint64_t bytes_in = 0, bytes_out = 0;
 };
@@ -32,6 +37,8 @@ struct Service {
 
     Store& store;
     Totals totals;
+    std::string run_id;  // of this process
+    std::uint16_t port = 0;  // at which redis' protocol is served
     std::string password;  // empty: nobody has to show one
     std::int64_t began_ms = 0, saved_s = 0;
     std::uint64_t next_id = 1;
@@ -44,6 +51,11 @@ struct Service {
     std::function<bool(std::uint64_t)> kill;
     std::unordered_map<std::string, std::vector<bool*>, KeyHash, std::equal_to<>> watched;  // what is set when a key changes
     Guards guards;
+    PubSub pubsub;
+    Notifier notifier;
+    Verb verb = Verb::set;  // of the command under way
+    Cluster cluster;
+    Replication replication;
     std::vector<std::uint64_t> seen;  // pending changes of guarded keys that the answers under way may show
 
     // Whether connections may guard keys: they have proved the token, so there must be one.
@@ -79,13 +91,12 @@ struct Service {
         return store.log() == nullptr || store.log()->reserve(bytes);
     }
 
-  private:
     // Lets the store tell of changes as long as somebody wants to know.
     void attend() {
-        if (watched.empty() && guards.empty()) {
+        if (watched.empty() && guards.empty() && !notifier.on()) {
             store.changed = nullptr;
         } else if (!store.changed) {
-            store.changed = [this](Event event, std::string_view key) { change(event, key); };
+            store.changed = [this](const Changing& about) { change(about); };
         }
         if (guards.empty()) {
             store.looked_up = nullptr;
@@ -93,8 +104,12 @@ struct Service {
             store.looked_up = [this](std::string_view key) { guards.seen(key, seen); };
         }
     }
+
+  private:
     // Guards are not told of keys that end: they serve none with a time to live.
-    void change(Event event, std::string_view key) {
+    void change(const Changing& about) {
+        const auto [event, key, old, expires_ms] = about;
+        if (notifier.on()) notifier.tell(pubsub, about, verb);
         if (event != Event::expiry) {
             const std::uint64_t number = event == Event::clear ? guards.clear(store.now_ms()) : guards.change(key, store.now_ms());
             if (number != 0) seen.push_back(number);
@@ -128,10 +143,17 @@ class Session {
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] bool proved() const { return proved_; }
     [[nodiscard]] virtual std::string describe() const { return ""; }
+    // Appends a message of a channel that it listens to, by a pattern if there is one.
+    virtual void message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const {
+        (void)to, (void)pattern, (void)channel, (void)text;
+    }
 
     std::uint64_t id = 0;
     std::string peer;       // its address
+    int socket = -1;
+    std::uint16_t port = 0;  // at which it serves, if it is a store that follows this one
     bool guarding = false;  // it serves keys elsewhere as well, and is told of their changes
+    std::optional<Wait> wait;  // it executes nothing until its changes have reached others
 
   protected:
     static constexpr std::size_t long_answers = std::size_t{256} << 10;

@@ -13,6 +13,7 @@ namespace offramp::store {
 namespace {
 
 constexpr int tidy_buckets = 256;  // of one `tidy`
+constexpr int most_evicted = 128;  // of one `make_room`
 constexpr std::size_t step_buckets = 1024;
 
 std::int64_t monotonic_ns() {
@@ -21,7 +22,7 @@ std::int64_t monotonic_ns() {
 
 }  // namespace
 
-Store::Store(const Limits& limits) : limits_(limits), began_ns_(monotonic_ns()) {
+Store::Store(const Limits& limits) : limits_(limits), eviction_(static_cast<std::uint64_t>(monotonic_ns())), began_ns_(monotonic_ns()) {
     if (::getrandom(&seed_, sizeof seed_, 0) != sizeof seed_) seed_.first = static_cast<std::uint64_t>(began_ns_);
     using namespace std::chrono;
     began_ms_ = now_ms_ = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
@@ -37,79 +38,120 @@ void Store::look_at_clock() {
 Entry* Store::find(std::uint64_t hash, std::string_view key) {
     if (looked_up) [[unlikely]] looked_up(key);
     Entry* entry = index_.find(hash, key);
-    if (entry == nullptr || !expired(entry)) return entry;
-    drop_expired(entry);
-    return nullptr;
+    if (entry == nullptr) return nullptr;
+    if (expired(entry)) [[unlikely]] {
+        if (!follows) drop_expired(entry);
+        return nullptr;
+    }
+    if (eviction_.tracks()) entry->use = eviction_.used(entry->use, now_ms_);
+    return entry;
 }
 
 void Store::drop_expired(Entry* entry) {
-    if (changed) changed(Event::expiry, entry->key());
+    report(Event::expiry, entry->key());
     ++counts.expired;
+    // A log needs no record of it: whoever reads it has a clock. Those who follow must not act before this store.
+    if (feed_ != nullptr) feed_->add({Kind::erase, 0, 0, entry->key(), {}});
     drop(entry);
+}
+
+bool Store::evict() {
+    Entry* entry = eviction_.victim(index_, ending_, now_ms_);
+    if (entry == nullptr || (log_ != nullptr && !log_->reserve(record_header + change_header + entry->key_length))) return false;
+    report(Event::eviction, entry->key());
+    ++counts.evicted;
+    record({Kind::erase, 0, 0, entry->key(), {}});
+    drop(entry);
+    return true;
+}
+
+bool Store::make_room(std::size_t more, bool whole) {
+    for (int i = 0; full(more); ++i) {
+        if (i == most_evicted && !whole) return true;
+        if (!evict()) return false;
+    }
+    return true;
 }
 
 void Store::require_memory(std::size_t keys, std::size_t bytes) const {
     constexpr std::size_t slack = std::size_t{64} << 10;
     // Written to a volatile: a compiler may leave out an allocation that nobody uses.
-    void* volatile probe = std::malloc(slack + bytes + keys * (sizeof(Entry) + Index::most_per_key) + index_.growth(keys));
+    void* volatile probe = std::malloc(slack + bytes + keys * (sizeof(Entry) + 2 * Index::most_per_key) + index_.growth(keys) + ending_.growth(keys));
     if (probe == nullptr) throw std::bad_alloc();
     std::free(probe);
 }
 
 Entry* Store::set(std::string_view key, std::string_view value, std::int64_t expires_ms, std::uint32_t flags) {
     const std::uint64_t code = hash(key);
-    report(key);
-    Entry* entry = put(index_.find(code, key), code, key, value, expires_ms, flags);
-    if (log_ != nullptr) log_->add({Kind::set, flags, expires_ms, entry->key(), entry->value()});
+    Entry* old = index_.find(code, key);
+    if (old != nullptr && expired(old)) drop_expired(old), old = nullptr;
+    if (changed) changed({Event::set, key, old, expires_ms});
+    Entry* entry = put(old, code, key, value, expires_ms, flags);
+    record({Kind::set, flags, expires_ms, entry->key(), entry->value()});
     return entry;
 }
 
 Entry* Store::put(Entry* old, std::uint64_t hash, std::string_view key, std::string_view value, std::int64_t expires_ms,
                   std::uint32_t flags) {
     Entry* entry = old;
-    // An entry that is much too long is freed; one that is a little longer is reused.
-    if (old == nullptr || old->room < value.size() || old->room / 2 > value.size() + 64) {
+    if (old == nullptr) {
         entry = Entry::make(hash, key, value.size());
-        if (old == nullptr) {
-            try {
-                index_.insert(entry);
-            } catch (...) {
-                Entry::free(entry);
-                throw;
-            }
-        } else {
-            index_.replace(old, entry);
-            entry->expires_ms = old->expires_ms;
-            bytes_ -= old->footprint();
-        }
-        bytes_ += entry->footprint();
+        insert(entry, expires_ms);
+        entry->use = eviction_.fresh(now_ms_);
+    } else {
+        // An entry that is much too long is freed; one that is a little longer is reused.
+        const std::size_t room = old->room();
+        std::unique_ptr<Entry, void (*)(Entry*)> other(nullptr, Entry::free);
+        if (room < value.size() || room / 2 > value.size() + 64) other.reset(Entry::make(hash, key, value.size()));
+        set_expiry(old, expires_ms);  // without memory for it, nothing has changed
+        if (other) replace(old, entry = other.release());
+        entry->use = eviction_.used(old->use, now_ms_);
     }
     if (!value.empty()) std::memmove(entry->value_bytes(), value.data(), value.size());
     if (old != nullptr && old != entry) Entry::free(old);
     entry->value_length = static_cast<std::uint32_t>(value.size());
     entry->flags = flags;
     entry->version = ++version_;
-    set_expiry(entry, expires_ms);
     return entry;
 }
 
+// Puts in a new entry; without memory for it, it is freed and nothing has changed.
+void Store::insert(Entry* entry, std::int64_t expires_ms) {
+    try {
+        set_expiry(entry, expires_ms);
+        index_.insert(entry);
+    } catch (...) {
+        if (entry->expires_ms != 0) ending_.remove(entry);
+        Entry::free(entry);
+        throw;
+    }
+    bytes_ += entry->footprint();
+}
+
+// Puts an entry in the place of another with its key, whose memory stays the caller's.
+void Store::replace(Entry* old, Entry* with) {
+    index_.replace(old, with);
+    if (old->expires_ms != 0) ending_.replace(old, with);
+    with->expires_ms = old->expires_ms;
+    bytes_ = bytes_ + with->footprint() - old->footprint();
+}
+
 Entry* Store::splice(Entry* entry, std::uint32_t offset, std::string_view data) {
-    report(entry->key());
+    report(Event::splice, entry->key());
     entry = write(entry, offset, data);
-    if (log_ != nullptr) log_->add({Kind::splice, offset, 0, entry->key(), data});
+    record({Kind::splice, offset, 0, entry->key(), data});
     return entry;
 }
 
 Entry* Store::write(Entry* entry, std::uint32_t offset, std::string_view data) {
     const std::size_t end = offset + data.size();
-    if (end > entry->room) {
+    if (end > entry->room()) {
         Entry* longer = Entry::make(entry->hash, entry->key(), std::min<std::size_t>(end + end / 4, limits_.value + end / 8));
         std::memcpy(longer->value_bytes(), entry->value_bytes(), entry->value_length);
         longer->value_length = entry->value_length;
         longer->flags = entry->flags;
-        longer->expires_ms = entry->expires_ms;
-        index_.replace(entry, longer);
-        bytes_ = bytes_ + longer->footprint() - entry->footprint();
+        longer->use = entry->use;
+        replace(entry, longer);
         Entry::free(entry);
         entry = longer;
     }
@@ -121,19 +163,20 @@ Entry* Store::write(Entry* entry, std::uint32_t offset, std::string_view data) {
 }
 
 void Store::expire(Entry* entry, std::int64_t expires_ms) {
-    report(entry->key());
+    report(expires_ms == 0 ? Event::persist : Event::expire, entry->key());
     set_expiry(entry, expires_ms);
-    if (log_ != nullptr) log_->add({Kind::expire, 0, expires_ms, entry->key(), {}});
+    record({Kind::expire, 0, expires_ms, entry->key(), {}});
 }
 
 void Store::set_expiry(Entry* entry, std::int64_t expires_ms) {
-    expiring_ = expiring_ + (expires_ms != 0) - (entry->expires_ms != 0);
+    if (expires_ms != 0 && entry->expires_ms == 0) ending_.insert(entry);
+    if (expires_ms == 0 && entry->expires_ms != 0) ending_.remove(entry);
     entry->expires_ms = expires_ms;
 }
 
 void Store::erase(Entry* entry) {
-    report(entry->key());
-    if (log_ != nullptr) log_->add({Kind::erase, 0, 0, entry->key(), {}});
+    report(Event::erase, entry->key());
+    record({Kind::erase, 0, 0, entry->key(), {}});
     drop(entry);
 }
 
@@ -145,36 +188,58 @@ bool Store::erase(std::string_view key) {
 
 void Store::drop(Entry* entry) {
     index_.remove(entry);
-    expiring_ -= entry->expires_ms != 0;
+    if (entry->expires_ms != 0) ending_.remove(entry);
     bytes_ -= entry->footprint();
     ++version_;
     Entry::free(entry);
 }
 
 void Store::clear() {
-    if (changed) changed(Event::clear, {});
-    index_.clear();
-    bytes_ = expiring_ = 0;
+    report(Event::clear, {});
+    forget_all();
     ++version_;
-    if (log_ != nullptr) log_->add({Kind::clear, 0, 0, {}, {}});
+    record({Kind::clear, 0, 0, {}, {}});
+}
+
+void Store::forget_all() {
+    ending_.clear();
+    index_.clear();
+    bytes_ = 0;
 }
 
 bool Store::tidy() {
     index_.step(step_buckets);
-    if (expiring_ == 0) return false;
+    ending_.step(step_buckets);
+    if (follows) return false;
+    const bool more = drop_some_expired(), evicting = full() && make_room(0) && full();
+    seal();
+    return more || evicting;
+}
+
+// Whether there is probably more: a quarter of what was seen had expired.
+bool Store::drop_some_expired() {
+    if (ending_.size() == 0) return false;
     std::vector<Entry*> gone;
-    std::size_t seen = 0;
+    std::size_t seen = 0, dropped = 0;
     for (int i = 0; i < tidy_buckets; ++i) {
-        tidied_ = index_.scan(tidied_, [&](Entry* entry) {
-            seen += entry->expires_ms != 0;
+        tidied_ = ending_.scan(tidied_, [&](Entry* entry) {
+            ++seen;
             if (expired(entry)) gone.push_back(entry);
         });
         for (Entry* entry : gone) drop_expired(entry);
-        seen -= gone.size();
+        dropped += gone.size();
         gone.clear();
         if (tidied_ == 0) return false;
     }
-    return seen < expiring_ / 16;
+    return 4 * dropped > seen;
+}
+
+bool Store::follow(const Change& change) {
+    constexpr Event events[] = {Event::clear, Event::set, Event::erase, Event::splice, Event::expire, Event::clear};
+    if (const auto kind = static_cast<std::size_t>(change.kind); kind > 0 && kind < std::size(events)) report(events[kind], change.key);
+    if (!apply(change)) return false;
+    if (change.kind != Kind::end) record(change);
+    return true;
 }
 
 bool Store::apply(const Change& change) {
@@ -196,8 +261,7 @@ bool Store::apply(const Change& change) {
             set_expiry(entry, change.expires_ms);
             return true;
         case Kind::clear:
-            index_.clear();
-            bytes_ = expiring_ = 0;
+            forget_all();
             return true;
         default:
             return change.kind == Kind::end;

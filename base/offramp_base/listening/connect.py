@@ -29,6 +29,7 @@ def connect(
     greeting: Mapping[str, Any],
     *,
     timeout_s: float = 10.0,
+    silent_s: float | None = None,
     redial: bool = False,
     prepare: Callable[[socket.socket], None] | None = None,
     descriptors: Sequence[int] = (),
@@ -41,6 +42,7 @@ def connect(
         protocol: name and version of the protocol, the same as the server's.
         greeting: fields of the greeting, which is sent as a JSON object.
         timeout_s: timeout for all of it, seconds.
+        silent_s: timeout for the server's first bytes, which it sends before it looks at anything; None: as for all.
         redial: dial again, with growing pauses, if the server closes the connection before it has answered.
         prepare: sets options on the socket, or binds it, before it is connected.
         descriptors: sent with the greeting over a Unix socket.
@@ -54,7 +56,7 @@ def connect(
     pause = _FIRST_PAUSE_S
     while True:
         try:
-            return _dial(place, token, protocol, greeting, end, prepare, descriptors)
+            return _dial(place, token, protocol, greeting, end, silent_s, prepare, descriptors)
         except (ConnectionError, BlockingIOError) as error:
             left = end - time.monotonic()
             if not redial or left <= pause:
@@ -70,6 +72,7 @@ def _dial(
     protocol: str,
     greeting: Mapping[str, Any],
     end: float,
+    silent_s: float | None,
     prepare: Callable[[socket.socket], None] | None,
     descriptors: Sequence[int],
 ) -> tuple[socket.socket, dict[str, Any]]:
@@ -79,7 +82,7 @@ def _dial(
             prepare(sock)
         sock.settimeout(_left(end))
         sock.connect(place.where)
-        handshake = ClientHandshake(token, protocol, _read(sock, CHALLENGE.size, end))
+        handshake = ClientHandshake(token, protocol, _challenge(sock, end, silent_s))
         sock.sendall(handshake.answer)
         handshake.verify(_read(sock, VERDICT_BYTES, end))
         content = frame(greeting)
@@ -96,6 +99,15 @@ def _dial(
         sock.close()
         raise
     return sock, answer
+
+
+def _challenge(sock: socket.socket, end: float, silent_s: float | None) -> bytes:
+    if silent_s is None:
+        return _read(sock, CHALLENGE.size, end)
+    try:
+        return _read(sock, CHALLENGE.size, min(end, time.monotonic() + silent_s))
+    except TimeoutError:
+        raise TimeoutError(f"it accepts connections, but has said nothing for {silent_s:g} s") from None
 
 
 def _answer(sock: socket.socket, end: float) -> dict[str, Any]:

@@ -43,7 +43,20 @@ class ServedApplication(ApplicationSettings):
     restarts: Annotated[int, Field("How often to restart a responder that has died", least=0)] = 1000
 
 
-_STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_bytes", "connections", "spin_us")
+_STORE_ONLY = (
+    "resp",
+    "memcached",
+    "shards",
+    "follow",
+    "folder",
+    "sync",
+    "cut",
+    "memory",
+    "eviction",
+    "value_bytes",
+    "connections",
+    "spin_us",
+)
 
 
 @command(

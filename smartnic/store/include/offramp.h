@@ -29,6 +29,17 @@ typedef struct offramp_server offramp_server;
 enum { OFFRAMP_RESP = 0, OFFRAMP_MEMCACHED = 1 };
 enum { OFFRAMP_SYNC_ALWAYS = 0, OFFRAMP_SYNC_EVERY_SECOND = 1, OFFRAMP_SYNC_NEVER = 2 };
 
+enum {
+    OFFRAMP_EVICT_NONE = 0,
+    OFFRAMP_EVICT_ALL_LRU = 1,
+    OFFRAMP_EVICT_ALL_LFU = 2,
+    OFFRAMP_EVICT_ALL_RANDOM = 3,
+    OFFRAMP_EVICT_ENDING_LRU = 4, /* of keys that expire, as the next three */
+    OFFRAMP_EVICT_ENDING_LFU = 5,
+    OFFRAMP_EVICT_ENDING_RANDOM = 6,
+    OFFRAMP_EVICT_ENDING_TTL = 7
+};
+
 typedef struct offramp_server_settings {
     uint32_t size;
     uint32_t sync;         /* OFFRAMP_SYNC_... */
@@ -39,6 +50,8 @@ typedef struct offramp_server_settings {
     uint32_t connections;  /* at a time; 0: 10,000 */
     uint32_t spin_us;      /* how long it looks for work at most before it sleeps; 0: never */
     uint32_t cut;          /* not 0: give up what a damaged log has behind its damage */
+    uint32_t eviction;     /* which keys go when the memory is full: OFFRAMP_EVICT_... */
+    uint32_t backlog;      /* bytes of changes that are kept for those who follow; 0: 16 MiB */
 } offramp_server_settings;
 
 /* Fills a store from its folder; NULL, with the reason. */
@@ -47,6 +60,11 @@ OFFRAMP_API offramp_server *offramp_server_open(const offramp_server_settings *s
 OFFRAMP_API void offramp_server_listen(offramp_server *server, int socket, int protocol);
 /* Takes over a connection whose peer has been proved already. From any thread. */
 OFFRAMP_API void offramp_server_adopt(offramp_server *server, int socket, int protocol);
+/* Makes the server, before it runs, shard `self` of `shards` that clients of redis' clusters see at these ports. `id` is 32
+ * hexadecimal digits, the same for all. */
+OFFRAMP_API void offramp_server_join(offramp_server *server, uint32_t self, uint32_t shards, const uint16_t *ports, const char *id);
+/* Makes the server, before it runs, follow the store at a numeric address; `port` is its own, for INFO. -1, with the reason. */
+OFFRAMP_API int offramp_server_follow(offramp_server *server, const char *host, uint16_t leader_port, uint16_t port, char *error);
 /* Serves until offramp_server_stop. */
 OFFRAMP_API void offramp_server_run(offramp_server *server);
 /* From any thread or signal handler. */

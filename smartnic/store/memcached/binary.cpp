@@ -61,6 +61,7 @@ const char* text_of(BinaryStatus status) {
         case BinaryStatus::not_stored: return "Not stored.";
         case BinaryStatus::not_a_number: return "Non-numeric server-side value for incr or decr";
         case BinaryStatus::no_proof: return "Auth failure.";
+        case BinaryStatus::busy: return "Busy";
         case BinaryStatus::unknown: return "Unknown command";
         default: return "";
     }
@@ -135,6 +136,7 @@ std::size_t MemcachedSession::binary_command(std::string_view in, std::string& o
 }
 
 void MemcachedSession::execute(const BinaryRequest& request, std::string& out) {
+    if (service_.replication.leader.loading) return refuse(out, request, BinaryStatus::busy);
     switch (request.opcode) {
         case Opcode::get: case Opcode::touch: case Opcode::get_touch: return binary_get(request, out);
         case Opcode::increment: case Opcode::decrement: return binary_count(request, out);
@@ -189,9 +191,9 @@ void MemcachedSession::binary_store(const BinaryRequest& request, std::string& o
 
 void MemcachedSession::binary_join(const BinaryRequest& request, std::string& out) {
     Store& store = service_.store;
+    if (!binary_may_change(request, request.value.size() + length_of(request.key), true, out)) return;
     Entry* old = store.find(request.key);
     const std::size_t length = request.value.size() + (old == nullptr ? 0 : old->value_length);
-    if (!binary_may_change(request, length, true, out)) return;
     if (old == nullptr || length > store.limits().value) return refuse(out, request, BinaryStatus::not_stored);
     if (request.version != 0 && old->version != request.version) return refuse(out, request, BinaryStatus::exists);
     const Entry* entry = request.opcode == Opcode::append

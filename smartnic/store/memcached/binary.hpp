@@ -23,7 +23,7 @@ enum class Opcode : std::uint8_t {
 
 enum class BinaryStatus : std::uint16_t {
     ok = 0, not_found = 1, exists = 2, too_large = 3, invalid = 4, not_stored = 5, not_a_number = 6, no_proof = 0x20,
-    unknown = 0x81, no_room = 0x82
+    unknown = 0x81, no_room = 0x82, busy = 0x85
 };
 
 struct BinaryRequest {

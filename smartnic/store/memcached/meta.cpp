@@ -119,11 +119,12 @@ void MemcachedSession::meta_set(std::string_view data, std::string& out) {
     const std::string_view modes = "SEAPRseapr";
     if (modes.find(flags.mode) == std::string_view::npos) return void(out.append("CLIENT_ERROR invalid mode for ms\r\n"));
     const char mode = flags.mode >= 'a' ? static_cast<char>(flags.mode - 32) : flags.mode;
-    Entry* old = store.find(key);
     const bool joins = mode == 'A' || mode == 'P';
+    const std::size_t most = data.size() + (joins ? length_of(key) : 0);
+    if (most <= store.limits().value && !may_change(most, true, out)) return drop_old(key);  // which may evict keys
+    Entry* old = store.find(key);
     const std::size_t length = data.size() + (joins && old != nullptr ? old->value_length : 0);
     if (length > store.limits().value) return void(out.append("SERVER_ERROR object too large for cache\r\n"));
-    if (!may_change(length, true, out)) return drop_old(key);
     const char* refusal = nullptr;
     if (flags.compares && old == nullptr) refusal = "NF";
     else if (flags.compares && old->version != flags.compare) refusal = "EX";

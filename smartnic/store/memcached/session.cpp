@@ -107,6 +107,7 @@ std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
 }
 
 void MemcachedSession::execute_line(std::string_view data, bool stores, bool meta_store, std::string& out) {
+    if (service_.replication.leader.loading) return void(out.append("SERVER_ERROR this store is loading what it follows\r\n"));
     try {
         if (stores)
             store_value(data, out);
@@ -160,7 +161,8 @@ void MemcachedSession::prove(std::string_view data, std::string& out) {
 }
 
 const char* MemcachedSession::refusal(std::size_t bytes, bool grows) {
-    if (grows && service_.store.full()) return "out of memory storing object";
+    if (service_.store.follows) return "this store follows another one";
+    if (grows && !service_.store.make_room(0)) return "out of memory storing object";
     return service_.loggable(bytes + record_overhead + most_key) ? nullptr : service_.store.log()->fault().c_str();
 }
 
@@ -171,13 +173,13 @@ bool MemcachedSession::may_change(std::size_t bytes, bool grows, std::string& ou
 }
 
 void MemcachedSession::drop_old(std::string_view key) {
-    if (!good_key(key) || !service_.loggable(record_overhead + most_key)) return;
+    if (!good_key(key) || service_.store.follows || !service_.loggable(record_overhead + most_key)) return;
     service_.store.erase(key);
     seal();
 }
 
 void MemcachedSession::seal() {
-    if (service_.store.log() != nullptr) service_.store.log()->seal();
+    service_.store.seal();
 }
 
 void MemcachedSession::simple(std::string& out) {

@@ -44,6 +44,11 @@ class MemcachedSession : public Session {
     // A value that could not be replaced is removed: nobody may take it for the new one.
     void drop_old(std::string_view key);
     void seal();
+    // Bytes of a key's value.
+    [[nodiscard]] std::size_t length_of(std::string_view key) const {
+        const Entry* entry = service_.store.peek(key);
+        return entry == nullptr ? 0 : entry->value_length;
+    }
 
     void retrieve(std::string& out, std::size_t first, bool unique, bool touches);
     void store_value(std::string_view data, std::string& out);

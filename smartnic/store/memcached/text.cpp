@@ -73,7 +73,7 @@ void MemcachedSession::store_value(std::string_view data, std::string& out) {
     if (!good_key(key) || !parse_number(words_[2], flags) || !parse_number(words_[3], time) ||
         (checks && !parse_number(words_[5], unique)))
         return void(out.append(bad_format));
-    if (!may_change(data.size(), true, out)) return name == "set" ? drop_old(key) : void();
+    if (!may_change(data.size() + (name == "prepend" ? length_of(key) : 0), true, out)) return name == "set" ? drop_old(key) : void();
     Entry* old = store.find(key);
     const bool joins = name == "append" || name == "prepend";
     if (checks && old == nullptr) return void(out.append("NOT_FOUND\r\n"));
@@ -85,7 +85,6 @@ void MemcachedSession::store_value(std::string_view data, std::string& out) {
     if (name == "append") {
         store.splice(old, old->value_length, data);
     } else if (name == "prepend") {
-        if (!may_change(data.size() + old->value_length, true, out)) return;
         store.set(key, std::string(data).append(old->value()), old->expires_ms, old->flags);
     } else {
         store.set(key, data, end_of(store, time), flags);
@@ -173,6 +172,7 @@ void MemcachedSession::each_stat(const std::function<void(std::string_view name,
     number("bytes", store.used());
     number("curr_items", store.size());
     number("expired", store.counts.expired);
+    number("evictions", store.counts.evicted);
 }
 
 }  // namespace offramp::store::memcached

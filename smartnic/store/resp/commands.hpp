@@ -10,6 +10,8 @@ namespace offramp::store::resp {
 
 constexpr const char* no_integer = "ERR value is not an integer or out of range";
 constexpr const char* bad_syntax = "ERR syntax error";
+constexpr const char* loading = "LOADING this store is loading what it follows";
+constexpr const char* cross_slot = "CROSSSLOT Keys in request don't hash to the same slot";
 
 // When something ends, from a number of seconds or milliseconds, from now or from 1970; nothing where there is no such time.
 [[nodiscard]] std::optional<std::int64_t> end_of(Call& call, std::string_view text, bool seconds, bool from_now);
@@ -30,7 +32,18 @@ void multi(Call&), exec(Call&), discard(Call&), watch(Call&), unwatch(Call&);
 // guard.cpp
 void guard(Call&), unguard(Call&), release(Call&), getver(Call&), setver(Call&);
 void tell_change(std::string& to, Store& store, const Guards::Notice& notice);
+// pubsub.cpp
+void subscribe(Call&), unsubscribe(Call&), psubscribe(Call&), punsubscribe(Call&), publish(Call&), pubsub(Call&);
+// cluster.cpp
+void cluster(Call&), readonly(Call&);
+// replication.cpp
+void replicaof(Call&), replconf(Call&), follow(Call&), wait_for(Call&), role(Call&);
+using Fields = std::vector<std::pair<std::string, std::string>>;
+[[nodiscard]] Fields replication_fields(const Service& service);
+// config.cpp
+void config(Call&);
+[[nodiscard]] std::string setting(const Service& service, std::string_view name);
 // server.cpp
-void info(Call&), command(Call&), config(Call&), save(Call&), bgsave(Call&), lastsave(Call&), now(Call&);
+void info(Call&), command(Call&), save(Call&), bgsave(Call&), lastsave(Call&), now(Call&);
 
 }  // namespace offramp::store::resp

@@ -73,6 +73,11 @@ void list_clients(Call& call) {
 
 void ping(Call& call) {
     if (call.size() > 2) return call.out.error("ERR wrong number of arguments for 'ping' command");
+    if (call.session.listening() && call.session.protocol == 2) {
+        call.out.array(2);
+        call.out.bulk("pong");
+        return call.out.bulk(call.size() == 2 ? call[1] : "");
+    }
     call.size() == 2 ? call.out.bulk(call[1]) : call.out.simple("PONG");
 }
 
@@ -123,8 +128,8 @@ void hello(Call& call) {
     call.out.bulk("version"), call.out.bulk("7.0.0");
     call.out.bulk("proto"), call.out.integer(wanted);
     call.out.bulk("id"), call.out.integer(static_cast<std::int64_t>(call.session.id));
-    call.out.bulk("mode"), call.out.bulk("standalone");
-    call.out.bulk("role"), call.out.bulk("master");
+    call.out.bulk("mode"), call.out.bulk(call.service.cluster.on() ? "cluster" : "standalone");
+    call.out.bulk("role"), call.out.bulk(call.store().follows ? "replica" : "master");
     call.out.bulk("modules"), call.out.array(0);
 }
 
@@ -165,18 +170,25 @@ void multi(Call& call) {
 void exec(Call& call) {
     RespSession& session = call.session;
     if (!session.queueing) return call.out.error("ERR EXEC without MULTI");
-    for (const std::string& key : session.watched) (void)call.store().find(key);  // one that has ended meanwhile has changed
-    const bool spoilt = session.spoilt, changed = session.changed;
+    for (const std::string& key : session.watched)  // one that has ended meanwhile has changed
+        if (const Entry* entry = call.store().find(key); entry == nullptr) session.changed |= call.store().peek(key) != nullptr;
     const Transaction transaction = std::move(session.transaction);
-    session.reset();
+    const bool spoilt = session.spoilt, crosses = session.crosses;
+    std::string error;
+    if (!spoilt && !crosses && !session.changed)
+        error = call.service.replication.leader.loading ? loading : session.reserve(transaction);  // which may evict what is watched
+    const bool changed = session.changed;
+    session.end_transaction();
     if (spoilt) return call.out.error("EXECABORT Transaction discarded because of previous errors.");
+    if (crosses) return call.out.error(cross_slot);
     if (changed) return call.out.null_array();
+    if (!error.empty()) return call.out.error("EXECABORT Transaction discarded because of: " + error);
     session.execute(transaction, call.out);
 }
 
 void discard(Call& call) {
     if (!call.session.queueing) return call.out.error("ERR DISCARD without MULTI");
-    call.session.reset();
+    call.session.end_transaction();
     call.out.ok();
 }
 

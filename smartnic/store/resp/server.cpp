@@ -18,21 +18,6 @@ std::string human(std::size_t bytes) {
     return text;
 }
 
-const char* policy_name(const Store& store) {
-    constexpr std::array names = {"always", "everysec", "no"};
-    return store.log() == nullptr ? "no" : names[static_cast<std::size_t>(store.log()->policy())];
-}
-
-std::string settings(Call& call, std::string_view name) {
-    if (name == "maxmemory") return std::to_string(call.store().limits().memory);
-    if (name == "maxmemory-policy") return "noeviction";
-    if (name == "appendonly") return call.store().log() == nullptr ? "no" : "yes";
-    if (name == "appendfsync") return policy_name(call.store());
-    if (name == "proto-max-bulk-len") return std::to_string(call.store().limits().value);
-    if (name == "databases") return "1";
-    return "";  // save: snapshots are made on demand, or when the log has become long
-}
-
 std::string number(std::uint64_t value) {
     return std::to_string(value);
 }
@@ -42,7 +27,7 @@ void describe_command(Call& call, const Command& command) {
     call.out.bulk(command.name);
     call.out.integer(command.arity);
     call.out.set(1);
-    call.out.simple((command.flags & writes) != 0 ? "write" : (command.flags & admin) != 0 ? "fast" : "readonly");
+    call.out.simple((command.flags & writes) != 0 ? "write" : (command.flags & channel) != 0 ? "pubsub" : (command.flags & admin) != 0 ? "fast" : "readonly");
     call.out.integer(command.first);
     call.out.integer(command.last);
     call.out.integer(command.step);
@@ -82,7 +67,7 @@ void info(Call& call) {
     const std::size_t used = store.used() + store.buffers;
     constexpr std::array everything = {"ALL", "DEFAULT", "EVERYTHING"};
     std::string text;
-    const auto section = [&](const char* title, std::initializer_list<std::pair<const char*, std::string>> fields) {
+    const auto section = [&](const char* title, const Fields& fields) {
         bool asked = call.size() == 1;
         for (const std::string_view word : call.words.subspan(1)) {
             asked |= lower(word) == lower(title);
@@ -93,12 +78,12 @@ void info(Call& call) {
         for (const auto& [name, value] : fields)
             if (!value.empty()) text.append(name).append(":").append(value).append("\r\n");
     };
-    section("Server", {{"redis_version", "7.0.0"}, {"server_name", "offramp"}, {"offramp_version", version}, {"redis_mode", "standalone"},
+    section("Server", {{"redis_version", "7.0.0"}, {"server_name", "offramp"}, {"offramp_version", version}, {"redis_mode", call.service.cluster.on() ? "cluster" : "standalone"},
         {"process_id", number(static_cast<std::uint64_t>(::getpid()))}, {"uptime_in_seconds", std::to_string(up_s)}, {"arch_bits", "64"}});
     section("Clients", {{"connected_clients", number(totals.open)}});
     section("Memory", {{"used_memory", number(used)}, {"used_memory_human", human(used)}, {"mem_clients_normal", number(store.buffers)},
-        {"maxmemory", number(store.limits().memory)}, {"maxmemory_policy", "noeviction"}});
-    section("Persistence", {{"loading", "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", policy_name(store)},
+        {"maxmemory", number(store.limits().memory)}, {"maxmemory_policy", setting(call.service, "maxmemory-policy")}});
+    section("Persistence", {{"loading", "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", setting(call.service, "appendfsync")},
         {"aof_last_write_status", log != nullptr && log->failed() ? "err" : "ok"}, {"aof_current_size", number(log == nullptr ? 0 : log->size())},
         {"log_records", number(log == nullptr ? 0 : log->number())}, {"log_syncs", number(log == nullptr ? 0 : log->syncs())},
         {"rdb_bgsave_in_progress", call.service.saving ? "1" : "0"}, {"rdb_last_save_time", std::to_string(call.service.saved_s)},
@@ -106,10 +91,12 @@ void info(Call& call) {
     section("Stats", {{"total_connections_received", number(totals.connections)}, {"total_commands_processed", number(totals.commands)},
         {"total_net_input_bytes", number(totals.bytes_in)}, {"total_net_output_bytes", number(totals.bytes_out)},
         {"keyspace_hits", number(store.counts.hits)}, {"keyspace_misses", number(store.counts.misses)}, {"expired_keys", number(store.counts.expired)},
+        {"evicted_keys", number(store.counts.evicted)}, {"pubsub_channels", number(call.service.pubsub.channels("*").size())},
+        {"pubsub_patterns", number(call.service.pubsub.patterns())}, {"sync_full", number(totals.full_syncs)}, {"sync_partial_ok", number(totals.partial_syncs)},
         {"evicted_clients", number(totals.evicted)}, {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())},
         {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
-    section("Replication", {{"role", "master"}, {"connected_slaves", "0"}});
-    section("Cluster", {{"cluster_enabled", "0"}});
+    section("Replication", replication_fields(call.service));
+    section("Cluster", {{"cluster_enabled", call.service.cluster.on() ? "1" : "0"}});
     section("Keyspace", {{"db0", store.size() == 0 ? "" : "keys=" + number(store.size()) + ",expires=" + number(store.expiring()) + ",avg_ttl=0"}});
     call.out.verbatim(text);
 }
@@ -132,34 +119,6 @@ void command(Call& call) {
         }
     } else {
         call.out.error("ERR unknown subcommand or wrong number of arguments for 'command' command");
-    }
-}
-
-void config(Call& call) {
-    constexpr std::array names = {"maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "proto-max-bulk-len", "databases", "save"};
-    std::uint64_t bytes = 0;
-    if (same_word(call[1], "GET") && call.size() >= 3) {
-        std::vector<const char*> matching;
-        for (const char* name : names)
-            for (const std::string_view pattern : call.words.subspan(2))
-                if (matches(lower(pattern), name)) {
-                    matching.push_back(name);
-                    break;
-                }
-        call.out.map(matching.size());
-        for (const char* name : matching) call.out.bulk(name), call.out.bulk(settings(call, name));
-    } else if (same_word(call[1], "SET") && call.size() == 4 && same_word(call[2], "MAXMEMORY")) {
-        if (!parse_number(call[3], bytes)) return call.out.error("ERR CONFIG SET failed: expected a number of bytes");
-        call.store().limits().memory = bytes;
-        call.out.ok();
-    } else if (same_word(call[1], "SET")) {
-        call.out.error("ERR Unknown option or number of arguments for CONFIG SET: only maxmemory may be set");
-    } else if (same_word(call[1], "RESETSTAT") && call.size() == 2) {
-        call.store().counts = {};
-        call.service.totals.commands = call.service.totals.connections = 0;
-        call.out.ok();
-    } else {
-        call.out.error("ERR unknown subcommand or wrong number of arguments for 'config' command");
     }
 }
 

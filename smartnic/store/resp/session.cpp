@@ -4,6 +4,7 @@
 #include <new>
 
 #include "foreign.hpp"
+#include "resp/commands.hpp"
 
 namespace offramp::store::resp {
 namespace {
@@ -37,7 +38,7 @@ std::string RespSession::describe() const {
 }
 
 std::size_t RespSession::footprint() const {
-    return parser_.footprint() + transaction.footprint() + watched_bytes;
+    return parser_.footprint() + transaction.footprint() + watched_bytes + listening_bytes;
 }
 
 void RespSession::release() {
@@ -46,7 +47,17 @@ void RespSession::release() {
 }
 
 void RespSession::reset() {
-    queueing = spoilt = false;
+    end_transaction();
+    for (const std::string& each : channels) service_.pubsub.unsubscribe(*this, each);
+    for (const std::string& each : patterns) service_.pubsub.unsubscribe_pattern(*this, each);
+    channels.clear();
+    patterns.clear();
+    listening_bytes = 0;
+}
+
+void RespSession::end_transaction() {
+    queueing = spoilt = crosses = false;
+    slot = -1;
     transaction.clear();
     unwatch();
 }
@@ -61,7 +72,7 @@ void RespSession::unwatch() {
 std::size_t RespSession::consume(std::string_view in, std::string& out) {
     std::size_t used = 0;
     needs_ = 1;
-    while (used < in.size() && !ended_ && out.size() < long_answers) {
+    while (used < in.size() && !ended_ && !wait && out.size() < long_answers) {
         const Parsed parsed = parser_.parse(in.substr(used), proved_ ? most_command : most_before_proof,
                                             proved_ ? most_arguments : words_before_proof);
         if (parsed.error != nullptr) {
@@ -96,6 +107,12 @@ void RespSession::run(std::string& out) {
     }
     if (!proved_ && (command->flags & open) == 0) return refuse(reply, "NOAUTH Authentication required.");
     last_ = command->name;
+    if (listening() && protocol == 2 && (command->flags & listens) == 0)
+        return refuse(reply, std::string("ERR Can't execute '") + command->name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+    if ((command->flags & admin) == 0 && service_.replication.leader.loading)
+        return refuse(reply, loading);
+    if (service_.cluster.on() && command->first != 0)
+        if (const std::string reason = elsewhere(*command, words); !reason.empty()) return refuse(reply, reason);
     if (queueing && (command->flags & at_once) == 0) return enqueue(*command, reply);
     execute(*command, words, reply);
 }
@@ -120,8 +137,26 @@ void RespSession::enqueue(const Command& command, Reply& out) {
     out.simple("QUEUED");
 }
 
-std::string RespSession::reserve(const Need& need) {
-    if (need.grows && service_.store.full(need.padding)) return "OOM command not allowed when used memory > 'maxmemory'.";
+std::string RespSession::elsewhere(const Command& command, Arguments words) {
+    const Cluster& cluster = service_.cluster;
+    int first = -1;
+    bool several = false;
+    command.each_key(words, [&](std::string_view key) {
+        const auto slot = static_cast<int>(Cluster::slot_of(key));
+        several |= first >= 0 && slot != first;
+        first = slot;
+    });
+    if (several) return cross_slot;
+    if (first < 0) return "";
+    if (const unsigned shard = cluster.shard_of(static_cast<unsigned>(first)); shard != cluster.self)
+        return "MOVED " + std::to_string(first) + " " + host() + ":" + std::to_string(cluster.ports[shard]);
+    if (queueing) crosses |= slot >= 0 && slot != first, slot = first;
+    return "";
+}
+
+std::string RespSession::reserve(const Need& need, bool whole) {
+    if (need.writes && service_.store.follows) return "READONLY You can't write against a read only replica.";
+    if (need.grows && !service_.store.make_room(need.padding, whole)) return "OOM command not allowed when used memory > 'maxmemory'.";
     if (need.writes && !service_.loggable(need.log)) return "MISCONF writes are refused: " + service_.store.log()->fault();
     if (need.keys > 1) service_.store.require_memory(need.keys, need.bytes + need.padding);
     return "";
@@ -132,25 +167,31 @@ void RespSession::execute(const Command& command, Arguments words, Reply& out) {
         Need need;
         need.add(command, words, service_.store);
         try {
-            if (const std::string error = reserve(need); !error.empty()) return out.error(error);
+            if (const std::string error = reserve(need); !error.empty()) {
+                out.error(error);
+                return seal();  // of what was evicted
+            }
         } catch (const std::bad_alloc&) {
-            return out.error(no_memory);
+            out.error(no_memory);
+            return seal();
         }
     }
     act(command, words, out);
     seal();
 }
 
-void RespSession::execute(const Transaction& all, Reply& out) {
-    std::string error;
+std::string RespSession::reserve(const Transaction& all) {
     try {
         const Need need = all.need(service_.store);
-        error = reserve(need);
+        std::string error = reserve(need, true);
         if (error.empty() && need.grows) service_.store.require_memory(need.keys, need.bytes + need.padding);
+        return error;
     } catch (const std::bad_alloc&) {
-        error = no_memory;
+        return no_memory;
     }
-    if (!error.empty()) return out.error("EXECABORT Transaction discarded because of: " + error);
+}
+
+void RespSession::execute(const Transaction& all, Reply& out) {
     out.array(all.size());
     acting = true;
     all.each([&](const Command& command, Arguments words) {
@@ -168,17 +209,19 @@ void RespSession::act(const Command& command, Arguments words, Reply& out) {
     if ((command.flags & resp::all) != 0) service_.guards.seen_all(service_.seen);
     Call call{service_, *this, words, out};
     const std::size_t before = out.size();
+    service_.verb = command.verb;
     try {
         command.run(call);
     } catch (const std::bad_alloc&) {
         out.cut(before);
         out.error(no_memory);
     }
+    service_.verb = Verb::set;
 }
 
 // Ends the record of what was changed, and begins a snapshot that a transaction has asked for.
 void RespSession::seal() {
-    if (service_.store.log() != nullptr) service_.store.log()->seal();
+    service_.store.seal();
     if (!service_.save_due) return;
     service_.save_due = false;
     service_.save_failed = !service_.save(false).empty();

@@ -2,6 +2,7 @@
 // A connection that speaks redis' protocol.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,7 +39,9 @@ enum Flag : unsigned {
     all = 64,      // looks at every key
     moves = 128,   // gives one key's value to another
     pads = 256,    // adds bytes that nobody has sent, up to an offset
-    computes = 512  // writes a number that may be long
+    computes = 512,  // writes a number that may be long
+    listens = 1024,  // is understood by those who listen to channels
+    channel = 2048   // is about channels: clients of clusters send it to the shard that their first word hashes to
 };
 
 struct Command {
@@ -47,6 +50,15 @@ struct Command {
     unsigned flags;
     void (*run)(Call&);
     int first, last, step;  // which words are keys, as redis tells it
+    Verb verb = Verb::set;
+
+    // Calls `see` for each key among the words.
+    template <typename See>
+    void each_key(Arguments words, See see) const {
+        if (first == 0) return;
+        const auto size = static_cast<int>(words.size());
+        for (int i = first; i <= (last < 0 ? size + last : last) && i < size; i += step) see(words[static_cast<std::size_t>(i)]);
+    }
 };
 
 [[nodiscard]] const Command* find_command(std::string_view name);
@@ -57,8 +69,9 @@ class RespSession : public Session {
     // `trusted`: who is at the other end has been proved already.
     RespSession(Service& service, bool trusted);
     ~RespSession() override {
-        unwatch();
+        reset();
         service_.leave(*this);
+        service_.pubsub.forget(*this);
     }
     RespSession(const RespSession&) = delete;
     RespSession& operator=(const RespSession&) = delete;
@@ -67,11 +80,15 @@ class RespSession : public Session {
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::size_t footprint() const override;
     void release() override;
+    void message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const override;
 
     void prove() { proved_ = true; }
     void end() { ended_ = true; }
     void reset();
+    void end_transaction();
     void unwatch();
+    // The address by which the client has reached this server.
+    [[nodiscard]] std::string host() const;
 
     int protocol = 2;
     std::string name, library, library_version;
@@ -83,10 +100,19 @@ class RespSession : public Session {
     std::size_t watched_bytes = 0;
     bool changed = false;  // something that is watched
     bool acting = false;   // the transaction
+    int slot = -1;         // of the transaction's keys, in a cluster
+    bool crosses = false;  // they have several
+
+    // What it listens to.
+    std::set<std::string, std::less<>> channels, patterns;
+    std::size_t listening_bytes = 0;
+    [[nodiscard]] bool listening() const { return !channels.empty() || !patterns.empty(); }
 
     // Executes a command if the store has room for it.
     void execute(const Command& command, Arguments words, Reply& out);
-    // Executes the commands of a transaction, all or none of them; an error where none.
+    // Takes the room that a transaction needs, for which keys may be evicted; the reason where there is none.
+    [[nodiscard]] std::string reserve(const Transaction& all);
+    // Executes the commands of a transaction that has it.
     void execute(const Transaction& all, Reply& out);
     [[nodiscard]] Service& service() { return service_; }
     // Who is at the other end was proved before the first command.
@@ -97,7 +123,9 @@ class RespSession : public Session {
     void refuse(Reply& out, std::string_view error);
     void enqueue(const Command& command, Reply& out);
     // Why the store has no room for changes; nothing where it has.
-    [[nodiscard]] std::string reserve(const Need& need);
+    [[nodiscard]] std::string reserve(const Need& need, bool whole = false);
+    // Why another shard, or none, has all keys of a command; nothing where this one has.
+    [[nodiscard]] std::string elsewhere(const Command& command, Arguments words);
     void act(const Command& command, Arguments words, Reply& out);
     void seal();
 

@@ -292,3 +292,16 @@ def test_sealed_memory_is_what_it_says():
     memory.close()
     memory.close()
     other.close()
+
+
+def test_an_address_that_accepts_and_says_nothing_is_named_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    from offramp.leo.transports import link
+
+    assert link._SILENT_S == 3.0
+    monkeypatch.setattr(link, "_SILENT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(LinkDown, match="accepts connections, but has said nothing for 0.2 s"):
+            link.RequesterGreeting(listening.parse_address(address), None, {}).dial()
+        assert time.monotonic() - began < 0.9 * link._TIMEOUT_S

@@ -60,6 +60,11 @@ class Peer:
         self._lost_at, self._reason, self.barred = now, reason, barred
         self.retry_at = now
 
+    @property
+    def revivable(self) -> bool:
+        """Whether its process is known, which may be restarted."""
+        return self._process is not None
+
     def revive(self) -> bool:
         """Have it restarted, if possible; returns whether it is starting, which does not count as absence.
 

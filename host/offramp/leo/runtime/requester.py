@@ -490,7 +490,7 @@ class Requester:
         Raises:
             OfframpError: no responder is there.
         """
-        starting = True
+        starting = self._peers[number].revivable
         while True:
             try:
                 return self._connect(number)

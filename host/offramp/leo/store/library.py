@@ -27,6 +27,8 @@ class ServerSettings(ctypes.Structure):
         ("connections", ctypes.c_uint32),
         ("spin_us", ctypes.c_uint32),
         ("cut", ctypes.c_uint32),
+        ("eviction", ctypes.c_uint32),
+        ("backlog", ctypes.c_uint32),
     )
 
 
@@ -50,6 +52,12 @@ def library() -> Any:
         ("server_open", pointer, (ctypes.POINTER(ServerSettings), ctypes.c_char_p)),
         ("server_listen", None, (pointer, number, number)),
         ("server_adopt", None, (pointer, number, number)),
+        ("server_join", None, (pointer, *[ctypes.c_uint32] * 2, ctypes.POINTER(ctypes.c_uint16), ctypes.c_char_p)),
+        (
+            "server_follow",
+            number,
+            (pointer, ctypes.c_char_p, ctypes.c_uint16, ctypes.c_uint16, ctypes.c_char_p),
+        ),
         ("server_run", None, (pointer,)),
         ("server_stop", None, (pointer,)),
         ("server_recovered", None, (pointer, *[ctypes.POINTER(ctypes.c_uint64)] * 3)),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PROTOCOL: Final = "leo"
 """Name of the protocol for :mod:`offramp_base.listening`."""
 _TIMEOUT_S: Final = 10.0
+_SILENT_S: Final = 3.0
 Fields = Mapping[str, Any]
 
 
@@ -138,7 +139,13 @@ class RequesterGreeting:
         content = {**self.content, **more}
         try:
             sock, answer = listening.connect(
-                self.address, self.token, PROTOCOL, content, timeout_s=_TIMEOUT_S, descriptors=descriptors
+                self.address,
+                self.token,
+                PROTOCOL,
+                content,
+                timeout_s=_TIMEOUT_S,
+                silent_s=_SILENT_S,
+                descriptors=descriptors,
             )
         except OSError as error:
             raise LinkDown(f"{self.address}: {error.strerror or error}") from None

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server's connection: its session, and the bytes on their way.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server.hpp"
+
+namespace offramp::store {
+
+struct Mark {
+    std::size_t end;
+    std::uint64_t number;                // of the log's record
+    std::vector<std::uint64_t> changes;  // pending ones of guarded keys
+};
+
+constexpr std::size_t kept_bytes = std::size_t{16} << 10;  // of a buffer that a connection no longer needs
+
+// Gives up the first bytes of a buffer, and memory that the rest does not need.
+inline void drop_front(std::string& buffer, std::size_t bytes) {
+    buffer.erase(0, bytes);
+    if (buffer.capacity() > kept_bytes && buffer.size() < buffer.capacity() / 4) buffer.shrink_to_fit();
+}
+
+struct Server::Connection {
+    Descriptor socket;
+    std::unique_ptr<Session> session;
+    std::string in, out;      // `in`: a command that is not whole
+    std::size_t sent = 0, settled_end = 0;  // bytes of `out`
+    std::vector<Mark> marks;  // answers that wait until a change is durable
+    std::int64_t since_ms = 0;
+    std::size_t footprint = 0;  // as of the last `account`
+    bool queued = false, held = false;
+    bool deaf = false;       // nothing is read: answers wait, or the peer has said all
+    bool finishing = false;  // the peer has said all
+    bool gone = false;       // nothing can be sent any more
+
+    // Notes which changes the answers so far may have seen. A guard's own wait for no guard.
+    void mark(std::uint64_t number, const std::vector<std::uint64_t>& seen) {
+        const std::vector<std::uint64_t>& changes = session->guarding ? std::vector<std::uint64_t>() : seen;
+        if (marks.empty() || marks.back().number != number || marks.back().changes != changes)
+            marks.push_back({out.size(), number, changes});
+        else
+            marks.back().end = out.size();
+    }
+    // How much of `out` may leave.
+    std::size_t settled(std::uint64_t durable, const Guards& guards) {
+        const auto may_leave = [&](const Mark& mark) {
+            return mark.number <= durable && std::none_of(mark.changes.begin(), mark.changes.end(),
+                                                          [&](std::uint64_t change) { return guards.pending(change); });
+        };
+        auto each = marks.begin();
+        for (; each != marks.end() && may_leave(*each); ++each) settled_end = each->end;
+        marks.erase(marks.begin(), each);
+        return settled_end;
+    }
+};
+
+}  // namespace offramp::store

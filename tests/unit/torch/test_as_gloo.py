@@ -7,9 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,15 +15,10 @@ pytest.importorskip("torch")
 if shutil.which("g++") is None:
     pytest.skip("g++ is missing", allow_module_level=True)
 
-import torch.distributed as dist
-
 import torch_as_gloo
 import torch_ranks
 from offramp.torch import build
-from offramp.torch.place import OffloadGroup
-from offramp.torch.settings import NetworkSettings
 from offramp.workers.processes import run_workers
-from offramp_base.errors import OfframpError
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -88,29 +81,6 @@ def test_a_wait_for_an_offload_ends_with_the_group_s_timeout():
     (line, took), _ = run(torch_as_gloo.endless)
     assert line == "recv 2 on rank 0 of group 0: Timed out waiting 2000ms for the operation to complete"
     assert took > 2
-
-
-def test_a_second_group_is_refused_a_link_that_has_one_end_until_the_first_has_left(monkeypatch):
-    from offramp.torch.offloads import allreduce
-
-    monkeypatch.setattr(allreduce, "AllReducer", lambda *_: SimpleNamespace(close=lambda _: None))
-    for link, shared in (("unix:/run/port{port}", False), ("shm:/run/port{port}", False), ("af_packet:eth0", True)):
-        settings = NetworkSettings(link=link, control="127.0.0.1:9559", ports=(1, 2))
-        first, second, third = (allreduce.InSwitch(settings) for _ in range(3))
-        store = dist.HashStore()
-        groups = [
-            OffloadGroup(0, 2, (0, 1), str(k), dist.PrefixStore(str(k), store), timedelta(seconds=1)) for k in range(3)
-        ]
-        first.open(groups[0])
-        if shared:
-            second.open(groups[1])
-        else:
-            with pytest.raises(OfframpError, match=r"^link \w+:/run/port1: another group of this process uses it"):
-                second.open(groups[1])
-        second.close()  # of a group that has no link frees none
-        first.close()
-        third.open(groups[2])
-        third.close()
 
 
 def test_the_soak_of_sums_by_a_switch_runs(tmp_path):

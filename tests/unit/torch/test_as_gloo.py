@@ -92,3 +92,27 @@ def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 of 2 runs")
+
+
+def ends(*arguments):
+    program = Path(torch_as_gloo.__file__).with_name("torch_ends.py")
+    path = os.pathsep.join([str(program.parent), *sys.path])
+    return subprocess.run(
+        [sys.executable, str(program), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+
+@pytest.mark.full
+def test_a_process_that_has_used_gloo_neither_aborts_nor_hangs_at_its_end():
+    done = ends("--runs", "14")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_no_end_of_500_aborts_or_hangs():
+    done = ends("--runs", "500")
+    assert done.returncode == 0, done.stdout + done.stderr

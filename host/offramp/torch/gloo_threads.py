@@ -4,7 +4,7 @@
 A thread of gloo that ends a collective releases its tensors, for which it needs the interpreter's lock; and that may be
 after the program's wait for the collective has returned. If the interpreter is ending by then, the lock ends the thread
 instead, in a destructor: "terminate called without an active exception". If the group is ending, the thread that holds
-the lock waits for gloo's, for ever. So whoever ends either waits first, without the lock, until gloo's threads are idle.
+the lock waits for gloo's, for ever. So whoever ends either waits first, without the lock, until they are idle.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if shutil.which("g++") is None:
 
 import torch_as_gloo
 import torch_ranks
-from offramp.torch import build
+from offramp.torch import build, gloo_threads
 from offramp.workers.processes import run_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -94,25 +94,32 @@ def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
     assert done.stdout.startswith("2 of 2 runs")
 
 
-def ends(*arguments):
-    program = Path(torch_as_gloo.__file__).with_name("torch_ends.py")
-    path = os.pathsep.join([str(program.parent), *sys.path])
-    return subprocess.run(
-        [sys.executable, str(program), *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": path},
-    )
-
-
-@pytest.mark.full
-def test_a_process_that_has_used_gloo_neither_aborts_nor_hangs_at_its_end():
-    done = ends("--runs", "14")
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("name", "call", "waits"),
+    [
+        ("pt_gloo_runloop", "202 0x7fc7a0f53990 0x189 0x0 0x0 0x0 0xffffffff 0x7ff 0x7fc", False),  # for work
+        ("pt_gloo_runloop", "202 0x7fc7cef4e6f0 0x89 0x0 0x7fc7a0f52ce0 0x0 0xffffffff 0x7ff 0x7fc", True),  # the lock
+        ("pt_gloo_runloop", "running", True),
+        ("pt_gloo_runloop", "", False),  # it has ended
+        ("gloo_tcp_loop", "running", False),
+    ],
+)
+def test_an_end_waits_for_threads_of_gloo_that_are_not_idle(tmp_path, monkeypatch, name, call, waits):
+    task = tmp_path / "17"
+    task.mkdir()
+    (task / "comm").write_text(name + "\n")
+    (task / "syscall").write_text(call + "\n")
+    monkeypatch.setattr(gloo_threads, "_TASKS", tmp_path)
+    looks = []
+    monkeypatch.setattr(gloo_threads.time, "sleep", lambda _: looks.append((task / "syscall").write_text("")))
+    gloo_threads.wait_until_idle()
+    assert bool(looks) == waits
 
 
 @pytest.mark.slow
-def test_no_end_of_500_aborts_or_hangs():
-    done = ends("--runs", "500")
+def test_no_end_of_500_processes_that_have_used_gloo_aborts_or_hangs():
+    program = Path(torch_as_gloo.__file__).with_name("torch_ends.py")
+    path = os.pathsep.join([str(program.parent), *sys.path])
+    command = [sys.executable, str(program), "--runs", "500"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -150,6 +150,9 @@ class Fated:
     def receive(self, timeout_s: float) -> Any:
         return self._inner.receive(timeout_s)
 
+    def fileno(self) -> int:
+        return int(self._inner._inner.fileno())
+
     def close(self) -> None:
         self._inner.close()
 
@@ -159,14 +162,14 @@ def be_rank(plan: Plan, rank: int, folder: Path, links: str, restarts: int) -> N
     import torch
     import torch.distributed as dist
 
-    from offramp.allreduce import reducer
+    from offramp.allreduce import reducer, shared_link
     from offramp.torch import create
     from offramp.torch.offloads import allreduce
     from offramp_base.transport.faulty import FaultRates, Faulty
 
     faults = FaultRates(loss=plan.trouble, duplication=plan.trouble, reordering=plan.trouble)
-    plain = reducer.open_io
-    reducer.open_io = lambda link: Fated(  # type: ignore[assignment]
+    plain = shared_link.open_io
+    shared_link.open_io = lambda link: Fated(  # type: ignore[assignment]
         Faulty(plain(link), seed=plan.seed * 8 + rank, sending=faults, receiving=faults), plan, rank, restarts
     )
     allreduce.AllReduceNetwork = functools.partial(reducer.AllReduceNetwork, retry_s=RETRY_S)  # type: ignore[misc,assignment]

@@ -15,10 +15,10 @@ import numpy as np
 
 from offramp.allreduce.link_rank import LinkRank
 from offramp.allreduce.rank_endpoint import make_endpoint
+from offramp.allreduce.shared_link import open_shared
 from offramp.allreduce.tensor_sum import check_ranks
 from offramp.allreduce.wire import frame_bytes
 from offramp_base.errors import OfframpError
-from offramp_base.transport import open_io
 from offramp_base.transport.links import NIC
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class AllReducer:
 
             return NicRank(network.link, *who, self._timeout_s, **shape)
         tick_s = min(network.retry_s / _TICKS, self._timeout_s)
-        return LinkRank(make_endpoint(*who, **shape), io or open_io(network.link), network.burst, tick_s)
+        return LinkRank(make_endpoint(*who, **shape), io or open_shared(network.link, self.job), network.burst, tick_s)
 
     def _part(self, parting_s: float) -> None:
         """Sum nothing once more: when all have sent that, every rank has every sum; rank 0 alone must know."""

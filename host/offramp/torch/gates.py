@@ -2,7 +2,8 @@
 """PyTorch functions reserved for backends of certain names or classes, opened for groups of this backend.
 
 In four places, PyTorch 2.13 checks whether a group is gloo's or NCCL's rather than what it can do. These functions are
-replaced by ones that serve groups of this backend and call the original for all others.
+replaced by ones that serve groups of this backend and call the original for all others. Groups of any backend end only
+once gloo's threads are idle (:mod:`offramp.torch.gloo_threads`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
+
+from offramp.torch.gloo_threads import wait_until_idle
 
 c10d: Any = distributed_c10d
 """The module as Any: its stubs lack what is replaced here."""
@@ -38,6 +41,7 @@ def open_gates() -> None:
         original = getattr(c10d, name, None)
         if original is not None:
             _replace(name, original, ours)
+    _before(c10d.destroy_process_group, wait_until_idle)
     number = c10d.ProcessGroup._get_sequence_number_for_group
 
     def sequence_number(self: dist.ProcessGroup) -> int:
@@ -56,6 +60,18 @@ def _replace(name: str, original: Any, ours: Any) -> None:
     for module in (c10d, dist):
         if getattr(module, name, None) is original:
             setattr(module, name, gate)
+
+
+def _before(original: Any, prepare: Any) -> None:
+    """Have a function of all groups begin with ``prepare()``."""
+
+    @wraps(original)
+    def gate(*arguments: Any, **named: Any) -> Any:
+        prepare()
+        return original(*arguments, **named)
+
+    for module in (c10d, dist):
+        setattr(module, original.__name__, gate)
 
 
 def _monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:

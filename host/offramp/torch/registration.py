@@ -14,10 +14,12 @@ def register() -> None:
 
     if not dist.is_available() or NAME in dist.Backend.backend_list:
         return
+    from offramp.torch import gloo_threads
     from offramp.torch.gates import open_gates
 
     dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
     open_gates()
+    gloo_threads.watch()
 
 
 def _create(options: Any, _: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from allreduce_oracle import exact_sum, random_tensor
+from offramp.allreduce import shared_link
 from offramp.allreduce.control import AllReduceControl, with_control, with_session
 from offramp.allreduce.entries import star
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
@@ -84,6 +85,26 @@ def test_tensors_are_summed_in_order_and_the_job_leaves_nothing(switch) -> None:
         for array, tensor in zip(result, given, strict=True):  # type: ignore[arg-type]
             assert np.array_equal(array.ravel(), exact_sum(tensor, 64, 128))
     assert with_control(switch.address, lambda control: control._taken(), 5.0) == {}
+
+
+def test_jobs_of_a_process_share_its_link_until_the_last_has_left(switch) -> None:
+    rng = np.random.default_rng(5)
+    given = {job: [random_tensor(rng, "float32", 1000, 2) for _ in range(4 - job)] for job in (1, 2)}
+
+    def work(which: int) -> list[np.ndarray]:
+        job, rank = which // 2 + 1, which % 2
+        network = AllReduceNetwork(switch.port_specs[rank], switch.address, PORTS[:2], retry_s=0.05)
+        arrays = [tensor[rank].copy() for tensor in given[job]]
+        with AllReducer(network, rank, 2, job, 20.0) as one:
+            for array in arrays:  # the second job leaves while the first still sums
+                one.all_reduce(array)
+        return arrays
+
+    for which, arrays in enumerate(each(work, 4)):
+        assert isinstance(arrays, list), arrays
+        for array, tensor in zip(arrays, given[which // 2 + 1], strict=True):
+            assert np.array_equal(array, exact_sum(tensor, 64, 128))
+    assert shared_link._links == {}
 
 
 @pytest.mark.full

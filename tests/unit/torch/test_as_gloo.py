@@ -7,9 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,15 +15,10 @@ pytest.importorskip("torch")
 if shutil.which("g++") is None:
     pytest.skip("g++ is missing", allow_module_level=True)
 
-import torch.distributed as dist
-
 import torch_as_gloo
 import torch_ranks
-from offramp.torch import build
-from offramp.torch.place import OffloadGroup
-from offramp.torch.settings import NetworkSettings
+from offramp.torch import build, gloo_threads
 from offramp.workers.processes import run_workers
-from offramp_base.errors import OfframpError
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -90,29 +83,6 @@ def test_a_wait_for_an_offload_ends_with_the_group_s_timeout():
     assert took > 2
 
 
-def test_a_second_group_is_refused_a_link_that_has_one_end_until_the_first_has_left(monkeypatch):
-    from offramp.torch.offloads import allreduce
-
-    monkeypatch.setattr(allreduce, "AllReducer", lambda *_: SimpleNamespace(close=lambda _: None))
-    for link, shared in (("unix:/run/port{port}", False), ("shm:/run/port{port}", False), ("af_packet:eth0", True)):
-        settings = NetworkSettings(link=link, control="127.0.0.1:9559", ports=(1, 2))
-        first, second, third = (allreduce.InSwitch(settings) for _ in range(3))
-        store = dist.HashStore()
-        groups = [
-            OffloadGroup(0, 2, (0, 1), str(k), dist.PrefixStore(str(k), store), timedelta(seconds=1)) for k in range(3)
-        ]
-        first.open(groups[0])
-        if shared:
-            second.open(groups[1])
-        else:
-            with pytest.raises(OfframpError, match=r"^link \w+:/run/port1: another group of this process uses it"):
-                second.open(groups[1])
-        second.close()  # of a group that has no link frees none
-        first.close()
-        third.open(groups[2])
-        third.close()
-
-
 def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
     support = Path(torch_as_gloo.__file__).parent
     path = os.pathsep.join([str(support), *sys.path])
@@ -122,3 +92,34 @@ def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 of 2 runs")
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "waits"),
+    [
+        ("pt_gloo_runloop", "202 0x7fc7a0f53990 0x189 0x0 0x0 0x0 0xffffffff 0x7ff 0x7fc", False),  # for work
+        ("pt_gloo_runloop", "202 0x7fc7cef4e6f0 0x89 0x0 0x7fc7a0f52ce0 0x0 0xffffffff 0x7ff 0x7fc", True),  # the lock
+        ("pt_gloo_runloop", "running", True),
+        ("pt_gloo_runloop", "", False),  # it has ended
+        ("gloo_tcp_loop", "running", False),
+    ],
+)
+def test_an_end_waits_for_threads_of_gloo_that_are_not_idle(tmp_path, monkeypatch, name, call, waits):
+    task = tmp_path / "17"
+    task.mkdir()
+    (task / "comm").write_text(name + "\n")
+    (task / "syscall").write_text(call + "\n")
+    monkeypatch.setattr(gloo_threads, "_TASKS", tmp_path)
+    looks = []
+    monkeypatch.setattr(gloo_threads.time, "sleep", lambda _: looks.append((task / "syscall").write_text("")))
+    gloo_threads.wait_until_idle()
+    assert bool(looks) == waits
+
+
+@pytest.mark.slow
+def test_no_end_of_500_processes_that_have_used_gloo_aborts_or_hangs():
+    program = Path(torch_as_gloo.__file__).with_name("torch_ends.py")
+    path = os.pathsep.join([str(program.parent), *sys.path])
+    command = [sys.executable, str(program), "--runs", "500"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 0, done.stdout + done.stderr

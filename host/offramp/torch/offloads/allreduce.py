@@ -19,10 +19,6 @@ from offramp_base.unreachable import expect_switch
 _JOB = "offramp/allreduce/job"
 _known_jobs: set[int] = set()
 """Existing jobs on the switches that groups of this process use; a job belongs to one group."""
-_EXCLUSIVE = ("unix:", "shm:")
-"""Links whose switch port has one end on this machine."""
-_used_links: set[str] = set()
-"""Such links that groups of this process use: a second end would take the frames of the first."""
 _PARTING_S = 10.0
 """Seconds for which the end of a group waits for ranks that have not reached it."""
 
@@ -39,7 +35,6 @@ class InSwitch(Offload):
         if not (settings.link and (settings.control or settings.job) and settings.ports):
             raise OfframpError("offload allreduce: expected link, control (or job) and ports, which locate the switch")
         self._reducer: AllReducer | None = None
-        self._link = ""
 
     def takes(self, request: CollectiveRequest) -> bool:
         """Whether the group has at least two ranks (one has its sum already), or all ranks of an existing job."""
@@ -56,8 +51,8 @@ class InSwitch(Offload):
         """Become a job of the switch, with a number that rank 0 draws.
 
         Raises:
-            OfframpError: the link or a rank's port does not exist or is another group's, the switch runs another
-                program, or it has no room for the job.
+            OfframpError: the link or a rank's port does not exist, the switch runs another program, or it has no room
+                for the job.
         """
         settings, mine = self.settings, place.ranks[place.rank]
         if max(place.ranks) >= len(settings.ports):
@@ -65,8 +60,6 @@ class InSwitch(Offload):
         ports = [settings.ports[rank] for rank in place.ranks]
         assert settings.link is not None
         link = settings.link.replace("{rank}", str(mine)).replace("{port}", str(settings.ports[mine]))
-        if link in _used_links:
-            raise OfframpError(f"link {link}: another group of this process uses it, and its port has one end")
         if settings.job is not None:
             if settings.job in _known_jobs:
                 raise OfframpError(f"job {settings.job}: another group of all ranks uses it")
@@ -78,15 +71,11 @@ class InSwitch(Offload):
             job, control = int(place.store.get(_JOB)), settings.control or ""
         network = AllReduceNetwork(link, control, ports, pages=settings.pages, segments=settings.segments)
         self._reducer = AllReducer(network, place.rank, place.size, job, place.timeout.total_seconds())
-        if link.startswith(_EXCLUSIVE):
-            self._link = link
-            _used_links.add(link)
 
     def close(self) -> None:
         """Leave the job together with the other ranks."""
         if self._reducer is not None:
             self._reducer.close(_PARTING_S)
-        _used_links.discard(self._link)
 
     def all_reduce(self, values: torch.Tensor, call: CollectiveCall) -> Result:  # noqa: ARG002
         """The sum, with the same bits on all ranks; for bfloat16, the float32 sum rounded."""

@@ -30,6 +30,10 @@ class CodecSettings(Protocol):
         """Type of the features, as PyTorch calls it."""
 
     @property
+    def ranking(self) -> str:
+        """Sylvie's ranking of boundary vertices, a name in :data:`offramp.sylvie.widths.RANKINGS`."""
+
+    @property
     def seed(self) -> int:
         """Random seed."""
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class SylvieCodec(FeatureCodec):
     """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
 
-    A vertex's importance is its rank by in-degree among all that one worker needs of another (the public code's
-    reading), the same for its messages and their gradients.
+    A vertex's importance is its rank by in-degree among all that one worker needs of another, the same for its messages
+    and their gradients; ``ranking`` says how equal degrees share ranks.
 
     Attributes:
         base: width of the epoch's messages, in bits; 32 leaves float32. A message says what it was made with, so it may
@@ -42,16 +42,27 @@ class SylvieCodec(FeatureCodec):
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
         """A codec with importance where the controller decides the width."""
-        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None)
+        joint = cls.bits is None
+        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=joint, ranking=settings.ranking)
 
-    def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
+    def __init__(
+        self,
+        plan: HaloPlan,
+        rank: int,
+        seed: int,
+        *,
+        base: int,
+        joint: bool,
+        compact: bool = True,
+        ranking: str = "ecdf",
+    ) -> None:
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
         self._layouts: dict[tuple[str, int, int, int, int], MessageLayout] = {}
         self._importance = {
-            **{("sent", *_name(m)): p for m, p in _pools(plan, plan.sends)},
-            **{("received", *_name(m)): p for m, p in _pools(plan, plan.receives)},
+            **{("sent", *_name(m)): p for m, p in _pools(plan, plan.sends, ranking)},
+            **{("received", *_name(m)): p for m, p in _pools(plan, plan.receives, ranking)},
         }
 
     def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
@@ -130,12 +141,12 @@ def _name(message: HaloMessage) -> tuple[int, int]:
     return message.peer, message.bin
 
 
-def _pools(plan: HaloPlan, messages: Sequence[HaloMessage]) -> list[tuple[HaloMessage, Doubles]]:
+def _pools(plan: HaloPlan, messages: Sequence[HaloMessage], ranking: str) -> list[tuple[HaloMessage, Doubles]]:
     """The importance of each message's rows among all rows of the same pair of workers."""
     pools = []
     for peer in sorted({message.peer for message in messages}):
         of = [message for message in messages if message.peer == peer]
-        p = importance(plan.degree[np.concatenate([message.rows for message in of])])
+        p = importance(plan.degree[np.concatenate([message.rows for message in of])], ranking)
         ends = np.cumsum([len(message.rows) for message in of])
         pools += list(zip(of, np.split(p, ends[:-1]), strict=True))
     return pools

@@ -91,6 +91,7 @@ class CodecChoice:
     codec: str
     dtype: str = "float32"
     seed: int = 0
+    ranking: str = "ecdf"
 
 
 class CodedExchange:

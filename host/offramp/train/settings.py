@@ -19,6 +19,7 @@ from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.switchgnn.target import TARGETS
 from offramp.sylvie.descent import DescentRule
+from offramp.sylvie.widths import RANKINGS
 from offramp.train.fields import (
     MODEL,
     TRAINING,
@@ -167,6 +168,14 @@ class TrainSettings(GraphSettings):
             choices=codec_names,
         ),
     ] = EXACT
+    ranking: Annotated[
+        str,
+        Field(
+            "Sylvie's ranking of boundary vertices by degree: by vertices (ecdf, the public code's), by different "
+            "degrees (dense: few rows get many bits), or by vertices where equal degrees share their middle rank (middle)",
+            choices=RANKINGS.names,
+        ),
+    ] = "ecdf"
     first_sums: Annotated[
         str,
         Field(
@@ -312,6 +321,7 @@ class TrainSettings(GraphSettings):
             ("codec", self.codec not in (EXACT, FIXED) and not self.by_codes),
             ("sample", self.sample < 1),
             ("descent_lag", self.descent_lag != DescentRule.lag),
+            ("ranking", self.ranking != "ecdf"),
             ("link_bps", self.link_bps is not None),
         ):
             if given:
@@ -326,6 +336,8 @@ class TrainSettings(GraphSettings):
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.descent_lag != DescentRule.lag and not self.adapts:
             raise SettingsError("descent_lag", "goes with {schedule} adaptive or {codec} sylvie only", self.descent_lag)
+        if self.ranking != "ecdf" and self.codec != "sylvie":
+            raise SettingsError("ranking", "goes with {codec} sylvie only", self.ranking)
         if self.codec != EXACT and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and not (MODELS.get(self.model).by_sums and CODECS.get(self.codec).samples):

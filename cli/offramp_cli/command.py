@@ -255,9 +255,8 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 def _as_published(systems: tuple[str, ...]) -> inspect.Parameter:
     """The option that takes a paper's values for defaults: of the one system, or of the one that it names."""
     if len(systems) == 1:
-        note = typer.Option(
-            _flag(_AS_PUBLISHED), help="The paper's values in place of ours; other options override it."
-        )
+        words = "The paper's values in place of ours; other options override it."
+        note = typer.Option(_flag(_AS_PUBLISHED), help=words)
         return _parameter(_AS_PUBLISHED, Annotated[bool, note], False)
     names = " | ".join(systems)
     words = f"The values of a system's paper in place of ours; other options override it: {names}."

@@ -92,6 +92,8 @@ PUBLISHED: Final = {
             PublishedValue("partition", "metis-volume", "auto takes METIS's edge cut"),
             PublishedValue("schedule", "adaptive", "plain works through a switch as well"),
             PublishedValue("codec", "sylvie", "a fixed number of bits costs fewer bytes at the same accuracy"),
+            PublishedValue("ranking", "dense", "equal shares of the vertices cost fewer points"),
+            PublishedValue("pool", "all", "a pair of workers ranks its own rows, as the public code does"),
             PublishedValue("layers", 4, "2 for all full-graph systems alike"),
             PublishedValue("hidden", 256, _HIDDEN),
         ),

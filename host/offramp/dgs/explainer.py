@@ -167,8 +167,9 @@ def optimise(
 ) -> Explanation:
     """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights do not change.
 
-    With ``by_loss`` it stops early where the loss is at most ``threshold``, as algorithm 1 says. Otherwise it stops where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
-    The loss itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the
+    With ``by_loss`` it stops early where the loss is at most ``threshold``, as algorithm 1 says. Otherwise it stops
+    where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more. The loss
+    itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the
     divergence alone may start below it, when masks say nothing yet.
     """
     nodes, columns = (part.requires_grad_() for part in start)

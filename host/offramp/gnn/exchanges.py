@@ -92,6 +92,7 @@ class CodecChoice:
     dtype: str = "float32"
     seed: int = 0
     ranking: str = "ecdf"
+    pool: str = "pairs"
 
 
 class CodedExchange:

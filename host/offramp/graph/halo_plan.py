@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,7 @@ class HaloPlan:
         bins: own rows of each bin, each row in one.
         sends: outgoing messages, by bin and receiver, the next worker first, so that not all send to the same one.
         receives: incoming messages, by sender and its bin, in the same order of workers.
+        pool: ``(d, 2)`` degrees of all rows that any worker receives, ascending, and how many rows have each.
     """
 
     ids: npt.NDArray[np.int64]
@@ -60,6 +61,7 @@ class HaloPlan:
     bins: list[npt.NDArray[np.int64]]
     sends: list[HaloMessage]
     receives: list[HaloMessage]
+    pool: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     @property
     def received(self) -> npt.NDArray[np.int64]:
@@ -114,6 +116,8 @@ def plan_halo_features(
             receives[worker].append(HaloMessage(sender, number, len(vertices) + rows, of, weights[of]))
             sends[sender].append(HaloMessage(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
     position = np.zeros(graph.vertices, np.int64)
+    pooled = np.concatenate([graph.degrees[ids[len(mine) :]] for mine, ids in zip(own, states, strict=True)])
+    pool = np.stack(np.unique(pooled, return_counts=True), 1).astype(np.int64)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
         position[ids] = np.arange(len(ids))
@@ -124,7 +128,8 @@ def plan_halo_features(
         adjacency.sort_indices()
         sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
         receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
-        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
+        messages = sends[worker], receives[worker]
+        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], *messages, pool))
     return plans
 
 

@@ -32,15 +32,24 @@ def importance(degrees: npt.ArrayLike, ranking: str = "ecdf") -> Doubles:
     Raises:
         OfframpError: the ranking is unknown, or one from outside gives something else than importances.
     """
+    _, place, counts = np.unique(np.asarray(degrees, np.int64), return_inverse=True, return_counts=True)
+    return ranked(counts, ranking)[place]
+
+
+def ranked(counts: npt.NDArray[np.intp], ranking: str) -> Doubles:
+    """``(d,)`` importances of the different degrees of a pool, of which ``counts`` says how many rows have each.
+
+    Raises:
+        OfframpError: as :func:`importance`.
+    """
     rank = RANKINGS.get(ranking)
-    values, place, counts = np.unique(np.asarray(degrees, np.int64), return_inverse=True, return_counts=True)
-    if len(values) == 0:
+    if len(counts) == 0:
         return np.zeros(0)
     p = np.array(rank(counts), np.float64)
     if p.shape != counts.shape or not (p >= 0).all() or not (np.diff(p) >= 0).all() or not (p <= 1).all():
         raise OfframpError(f"ranking {ranking}: expected an ascending number from 0 to 1 for each degree")
     p[-1] = 1.0
-    return p[place]
+    return p
 
 
 RANKINGS: Final[Registry[Callable[[npt.NDArray[np.intp]], npt.ArrayLike]]] = Registry("ranking", "offramp.rankings")

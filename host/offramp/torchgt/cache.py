@@ -38,10 +38,10 @@ def l2_bytes(device: str) -> int:
 
 
 def clusters_of(cache: int, width: int, heads: int, block: int) -> int:
-    """k = floor(sqrt(Q_L2 / (i d))), at least 1, with i d bytes for the queries, keys and values of a block's tokens.
+    """The thesis's k, floor(sqrt(Q_L2 / (i d))), at least 1.
 
-    The thesis leaves i open. Here it is the bytes of a block's rows of all heads, which gives the thesis's k = 8 for
-    the 6 MiB of an RTX 3090, d = 64, 8 heads and blocks of 16.
+    The thesis leaves i open. Here i d bytes are the queries, keys and values of a block's tokens in all heads, which
+    gives the thesis's k = 8 for the 6 MiB of an RTX 3090, d = 64, 8 heads and blocks of 16.
     """
     return max(1, isqrt(cache // (_TENSORS * block * heads * width)))
 

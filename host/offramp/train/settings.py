@@ -171,11 +171,18 @@ class TrainSettings(GraphSettings):
     ranking: Annotated[
         str,
         Field(
-            "Sylvie's ranking of boundary vertices by degree: by vertices (ecdf, the public code's), by different "
-            "degrees (dense: few rows get many bits), or by vertices where equal degrees share their middle rank (middle)",
+            "Sylvie's ranking of boundary vertices by degree: of vertices (ecdf, the public code's; middle: equal "
+            "degrees share their middle rank), or of different degrees (dense: few rows get many bits)",
             choices=RANKINGS.names,
         ),
     ] = "ecdf"
+    pool: Annotated[
+        str,
+        Field(
+            "Boundary vertices that Sylvie ranks together",
+            choices={"pairs": "of one pair of workers, as its public code", "all": "of all workers, as the thesis"},
+        ),
+    ] = "pairs"
     first_sums: Annotated[
         str,
         Field(
@@ -322,6 +329,7 @@ class TrainSettings(GraphSettings):
             ("sample", self.sample < 1),
             ("descent_lag", self.descent_lag != DescentRule.lag),
             ("ranking", self.ranking != "ecdf"),
+            ("pool", self.pool != "pairs"),
             ("link_bps", self.link_bps is not None),
         ):
             if given:
@@ -336,8 +344,9 @@ class TrainSettings(GraphSettings):
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.descent_lag != DescentRule.lag and not self.adapts:
             raise SettingsError("descent_lag", "goes with {schedule} adaptive or {codec} sylvie only", self.descent_lag)
-        if self.ranking != "ecdf" and self.codec != "sylvie":
-            raise SettingsError("ranking", "goes with {codec} sylvie only", self.ranking)
+        for field, usual in (("ranking", "ecdf"), ("pool", "pairs")):
+            if getattr(self, field) != usual and self.codec != "sylvie":
+                raise SettingsError(field, "goes with {codec} sylvie only", getattr(self, field))
         if self.codec != EXACT and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and not (MODELS.get(self.model).by_sums and CODECS.get(self.codec).samples):

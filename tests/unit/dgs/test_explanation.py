@@ -293,7 +293,7 @@ def test_masks_are_numbers_after_200_epochs(graph: Graph) -> None:
 
 
 def test_stopping_by_the_loss_itself() -> None:
-    """Algorithm 1 says loss <= 0.01: with regularisers it never is, and all steps run; a high threshold ends at once."""
+    """Algorithm 1 says loss <= 0.01: with regularisers it never is, and all steps run."""
     graph = ExplanationGraph(np.array([7, 9]))
 
     def steps(threshold: float, coefficients: Coefficients = PUBLIC) -> int:

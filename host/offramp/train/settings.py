@@ -37,6 +37,7 @@ from offramp.train.fields import (
     Workers,
 )
 from offramp.train.propagators.registry import PROPAGATORS
+from offramp.workers.budget import LEAST
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -152,6 +153,15 @@ class TrainSettings(GraphSettings):
     )
     bin_memory: Annotated[
         int | None, Field("Memory that two bins of a worker may take, instead of bins: 8MB", least=1, unit=BYTES)
+    ] = None
+    worker_memory: Annotated[
+        int | None,
+        Field(
+            "Most memory that a worker's training may take; bins are streamed from mapped files and computed again on "
+            "the way back, by default two in an eighth of it: 64MB",
+            least=LEAST,
+            unit=BYTES,
+        ),
     ] = None
     priorities: Annotated[
         str | None,
@@ -310,6 +320,8 @@ class TrainSettings(GraphSettings):
         model.check(self)
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
+        if self.worker_memory is not None and not self.by_halo_features:
+            raise SettingsError("worker_memory", f"goes with {{schedule}} other than {PLAIN}", self.worker_memory)
         if self.by_halo_features:
             if self.precision != "dtype":
                 raise SettingsError("precision", "goes with {schedule} plain only", self.precision)
@@ -340,6 +352,8 @@ class TrainSettings(GraphSettings):
     def _check_schedule(self) -> None:
         if self.through_switch:
             raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
+        if self.worker_memory is not None and self.device != "cpu":
+            raise SettingsError("worker_memory", "goes with {device} cpu only", self.worker_memory)
         if self.codec == FIXED:
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.descent_lag != DescentRule.lag and not self.adapts:
@@ -367,6 +381,13 @@ class TrainSettings(GraphSettings):
             return (int(self.lanes),)
         scheme, free = parse_scheme(self.scheme)
         return WIDTHS[:1] if scheme.chunk_major and not free else TARGETS[self.target].lanes
+
+    @property
+    def memory_of_bins(self) -> int | None:
+        """Memory that two bins may take; None if their number is given."""
+        if self.worker_memory is None or self.bins is not None or self.bin_memory is not None:
+            return self.bin_memory
+        return self.worker_memory // 8
 
     @property
     def by_codes(self) -> bool:

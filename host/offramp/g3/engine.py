@@ -120,6 +120,7 @@ class HaloEngine:
             states.put(block.targets, outputs.state.detach())
             if outputs.message is not None:
                 after[block.targets] = outputs.message.detach()
+                self._store.wrote(outputs.message)
                 if outputs.own is not None:
                     owns.put(block.targets, outputs.own.detach())
                 held += bins.sends[index]
@@ -207,6 +208,7 @@ class HaloEngine:
         for index, of_sources in enumerate(of_messages):
             if of_sources is not None:
                 bins.blocks[index].scatter(of_sources, before if number == 1 else before[: self._own])
+                self._store.wrote(of_sources)
         for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
             parameter.grad = torch.stack(parts).sum(0)
         return before, of_own.whole() if of_own else None

@@ -110,4 +110,5 @@ class FirstStage:
         if whole is None:
             whole = self._store.empty(count, *part.shape[1:])
         whole[rows] = part.detach()
+        self._store.wrote(part)
         return whole

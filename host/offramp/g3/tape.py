@@ -127,6 +127,7 @@ class Rows:
         if self._whole is None:
             self._whole = self._store.empty(self._count, *part.shape[1:])
         self._whole[targets] = part
+        self._store.wrote(part)
 
     def whole(self) -> torch.Tensor:
         """``(count, …)`` all rows; without any, of width 0."""

@@ -100,15 +100,15 @@ class Streamed(Sequence[BipartiteBlock]):
         if ahead is not None and block is None:
             ahead[1].cancel()
         following = (index + 1) % len(self)
-        block = block or self._made(index)
+        block = block or self._block(index)
         if len(self) > 1:
-            self._next = following, self._thread.submit(self._made, following)
+            self._next = following, self._thread.submit(self._block, following)
         return block
 
     def all(self) -> list[BipartiteBlock]:
         """All blocks at once."""
-        return [self._made(index) for index in range(len(self))]
+        return [self._block(index) for index in range(len(self))]
 
-    def _made(self, index: int) -> BipartiteBlock:
+    def _block(self, index: int) -> BipartiteBlock:
         plan = self._plan
         return BipartiteBlock(plan.adjacency, plan.bins[index], plan.ids, plan.degree, *self._kind)

@@ -116,8 +116,7 @@ def plan_halo_features(
             receives[worker].append(HaloMessage(sender, number, len(vertices) + rows, of, weights[of]))
             sends[sender].append(HaloMessage(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
     position = np.zeros(graph.vertices, np.int64)
-    pooled = np.concatenate([graph.degrees[ids[len(mine) :]] for mine, ids in zip(own, states, strict=True)])
-    pool = np.stack(np.unique(pooled, return_counts=True), 1).astype(np.int64)
+    pool = _pool(graph, own, states)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
         position[ids] = np.arange(len(ids))
@@ -131,6 +130,12 @@ def plan_halo_features(
         messages = sends[worker], receives[worker]
         plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], *messages, pool))
     return plans
+
+
+def _pool(graph: Graph, own: list[npt.NDArray[np.int64]], states: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """``(d, 2)`` degrees of the rows that any worker receives, and how many have each."""
+    received = [graph.degrees[ids[len(mine) :]] for mine, ids in zip(own, states, strict=True)]
+    return np.stack(np.unique(np.concatenate(received), return_counts=True), 1).astype(np.int64)
 
 
 def _bins(

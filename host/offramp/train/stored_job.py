@@ -4,51 +4,28 @@
 from __future__ import annotations
 
 import mmap
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from offramp.train.job import WorkerJob
-
-_PAGE: Final = mmap.ALLOCATIONGRANULARITY
+from offramp.train.job import WorkerJob
+from offramp_base.wire.objects import pack, unpack
 
 
 @dataclass(frozen=True)
 class StoredJob:
-    """A job of this machine's own: its arrays are in ``path``, the rest is in ``head``.
-
-    Attributes:
-        path: file that lives as long as the run.
-        head: the job without its arrays.
-        places: offset and size of each array.
-    """
+    """A job in ``path``, a file of this machine that lives as long as the run."""
 
     path: Path
-    head: bytes
-    places: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, job: WorkerJob, path: Path) -> StoredJob:
-        """Write the arrays of ``job`` to ``path``."""
-        buffers: list[pickle.PickleBuffer] = []
-        head = pickle.dumps(job, protocol=5, buffer_callback=buffers.append)
-        places, offset = [], 0
-        with path.open("wb") as file:
-            for buffer in buffers:
-                raw = buffer.raw()
-                file.seek(offset)
-                file.write(raw)
-                places.append((offset, raw.nbytes))
-                offset += -(-raw.nbytes // _PAGE) * _PAGE
-            file.truncate(max(1, offset))
-        return cls(path, head, tuple(places))
+        """Write ``job`` to ``path``."""
+        path.write_bytes(pack(job, WorkerJob))
+        return cls(path)
 
     def open(self) -> WorkerJob:
-        """The job over the mapped file; what is written to its arrays changes the file."""
+        """The job, its arrays in the mapped file."""
         with self.path.open("r+b") as file:
             content = memoryview(mmap.mmap(file.fileno(), 0))
-        arrays: list[Any] = [content[offset : offset + size] for offset, size in self.places]
-        job: WorkerJob = pickle.loads(self.head, buffers=arrays)  # noqa: S301 - written by the process that started us
+        job: WorkerJob = unpack(content, WorkerJob, "the plan")
         return job

@@ -84,7 +84,6 @@ def test_mapped_tensors_are_files_without_names(tmp_path, monkeypatch) -> None:
 def test_a_job_comes_back_from_its_file(tmp_path: Path, graph) -> None:
     job = plan_run(graph, BASE).jobs([])[1]
     stored = StoredJob.of(job, tmp_path / "job")
-    assert len(stored.head) < 20_000
     back = stored.open()
     assert back.settings == job.settings
     assert np.array_equal(back.local.features, job.local.features)

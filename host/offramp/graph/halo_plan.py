@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,7 +116,6 @@ def plan_halo_features(
             receives[worker].append(HaloMessage(sender, number, len(vertices) + rows, of, weights[of]))
             sends[sender].append(HaloMessage(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
     position = np.zeros(graph.vertices, np.int64)
-    pool = _pool(graph, own, states)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
         position[ids] = np.arange(len(ids))
@@ -127,9 +126,9 @@ def plan_halo_features(
         adjacency.sort_indices()
         sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
         receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
-        messages = sends[worker], receives[worker]
-        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], *messages, pool))
-    return plans
+        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
+    pool = _pool(graph, own, states)
+    return [replace(plan, pool=pool) for plan in plans]
 
 
 def _pool(graph: Graph, own: list[npt.NDArray[np.int64]], states: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A memory budget's control group, in a folder that stands for the kernel's. Blind spot: that the kernel enforces it,
-which ``tests/e2e/test_worker_memory.py`` shows where a group can be made."""
+"""A memory budget's control group, in a folder that stands for the kernel's. Blind spot: that the kernel enforces it."""
 
 import os
 import resource

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A memory budget's control group, in a folder that stands for the kernel's. Blind spot: that the kernel enforces it."""
+"""A memory budget's control group, in a folder that stands for the kernel's. Blind spot: that it is enforced."""
 
 import os
 import resource

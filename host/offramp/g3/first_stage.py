@@ -80,7 +80,8 @@ class FirstStage:
             ]
             trained = [(o, g) for o, g in pairs if o is not None and g is not None and o.requires_grad]
             if trained:
-                torch.autograd.backward(*zip(*trained, strict=True))
+                roots, gradients = zip(*trained, strict=True)
+                torch.autograd.backward(roots, gradients)
 
     def _piece(self, piece: slice, *, training: bool) -> tuple[torch.Tensor | None, PreparedTensors]:
         """Encoded states of the own vertices of a piece, and what it prepares."""

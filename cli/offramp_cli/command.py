@@ -51,22 +51,29 @@ Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=
 _FILE = "settings_file"
 _FILE_FLAG = "--settings"
 _HELP_ALL = "help_all"
+_AS_PUBLISHED = "as_published"
 
 
 class Command:
     """A command for :meth:`typer.Typer.command`; :class:`LateCommand` spares imports until its options are needed.
 
     Attributes:
+        systems: systems whose published values (:mod:`offramp.published`) the command can take as defaults.
         rewrite: changes the words of the command line before they are parsed.
     """
 
     def __init__(
-        self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, **context: Any
+        self,
+        body: Callable[..., None],
+        classes: tuple[type | str, ...],
+        example: str,
+        systems: tuple[str, ...] = (),
+        **context: Any,
     ) -> None:
         self.__name__, self.__doc__, self.__module__ = body.__name__, body.__doc__, body.__module__
         self.__annotations__: dict[str, Any] = {}
         self.body, self.epilog, self._classes = body, f"Example: offramp {example}", classes
-        self.context = context
+        self.systems, self.context = systems, context
         self.rewrite: Callable[[list[str]], list[str]] = list
 
     @cached_property
@@ -89,6 +96,8 @@ class Command:
         parameters += [parameter for each in by_position for parameter in _parameters(each)]
         note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options override it.")
         parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
+        if self.systems:
+            parameters.append(_as_published(self.systems))
         if rare := [each for each in self.fields.values() if each.field.rare]:
             words = f"Show this message with the {len(rare)} options that are rarely needed, and exit."
             note = typer.Option("--help-all", help=words, is_eager=True, callback=_show_everything)
@@ -109,8 +118,9 @@ class Command:
                     given[each.attribute] = given.pop(_attribute_of(alias))
         file = given.pop(_FILE, None)
         read = {} if file is None else self._read(file)
+        defaults = self._published(given.pop(_AS_PUBLISHED, None))
         try:
-            self._run(given, read)
+            self._run(given, read, defaults)
         except SettingsError as error:
             place = f"{read[error.field].place}: " if error.field in read and error.field not in given else ""
             raise OfframpError(place + error.line(partial(self._name, read.keys() - given.keys()))) from None
@@ -120,8 +130,20 @@ class Command:
 
         return read_settings(Path(file), self.classes)
 
-    def _run(self, given: dict[str, Any], read: dict[str, Given]) -> None:
-        chosen = {name: field.value for name, field in read.items()}
+    def _published(self, system: str | bool | None) -> dict[str, Any]:
+        """The published values that take the place of defaults; none unless they are asked for."""
+        if not system:
+            return {}
+        if system is True:
+            (system,) = self.systems
+        if system not in self.systems:
+            raise OfframpError(f"{_flag(_AS_PUBLISHED)} {system}: expected one of {', '.join(self.systems)}")
+        from offramp.published import published
+
+        return published(system)
+
+    def _run(self, given: dict[str, Any], read: dict[str, Given], defaults: dict[str, Any]) -> None:
+        chosen = defaults | {name: field.value for name, field in read.items()}
         chosen |= {name: _value(self.fields[name], value) for name, value in given.items()}
         for each in self.fields.values():
             if each.default is REQUIRED and each.attribute not in chosen:
@@ -153,15 +175,18 @@ class Command:
         return _flag(each.key) + suffix
 
 
-def command(*classes: type | str, example: str, **context: Any) -> Callable[[Callable[..., None]], Command]:
+def command(
+    *classes: type | str, example: str, systems: tuple[str, ...] = (), **context: Any
+) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function that takes an object of each class.
 
     Args:
         classes: dataclasses of fields; ``module:Class`` for one that is imported late.
         example: arguments, for the end of the help.
+        systems: systems whose published values ``--as-published`` takes; its argument names one of several.
         context: settings of click's context, such as ``ignore_unknown_options``.
     """
-    return lambda body: Command(body, classes, example, **context)
+    return lambda body: Command(body, classes, example, systems, **context)
 
 
 class Late:
@@ -225,6 +250,18 @@ def _is_default(context: typer.Context, name: str) -> bool:
 
 def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _as_published(systems: tuple[str, ...]) -> inspect.Parameter:
+    """The option that takes a paper's values for defaults: of the one system, or of the one that it names."""
+    if len(systems) == 1:
+        words = "The paper's values in place of ours; other options override it."
+        note = typer.Option(_flag(_AS_PUBLISHED), help=words)
+        return _parameter(_AS_PUBLISHED, Annotated[bool, note], False)
+    names = " | ".join(systems)
+    words = f"The values of a system's paper in place of ours; other options override it: {names}."
+    note = typer.Option(_flag(_AS_PUBLISHED), metavar="SYSTEM", help=words)
+    return _parameter(_AS_PUBLISHED, Annotated[str | None, note], None)
 
 
 def _show_everything(context: typer.Context, wanted: bool) -> None:

@@ -100,7 +100,7 @@ def pack(value: Any, kind: Any) -> bytearray:
     return message
 
 
-def unpack(message: bytes | bytearray, kind: Any, sender: str) -> Any:
+def unpack(message: bytes | bytearray | memoryview, kind: Any, sender: str) -> Any:
     """The value of type ``kind`` that :func:`pack` made; its arrays are parts of ``message``.
 
     Raises:
@@ -114,7 +114,7 @@ def unpack(message: bytes | bytearray, kind: Any, sender: str) -> Any:
         raise OfframpError(f"{sender} sent a message of {_name(kind)} that cannot be: {fault}") from None
 
 
-def _unpacked(message: bytes | bytearray, kind: Any) -> Any:
+def _unpacked(message: bytes | bytearray | memoryview, kind: Any) -> Any:
     if len(message) < _HEADER.size:
         _fail(f"{len(message)} bytes")
     magic, version, tree_bytes, array_bytes = _HEADER.unpack_from(message)

@@ -30,6 +30,7 @@ class DgsOutput(Result):
     "offramp.dgs.settings:DgsSettings",
     DgsOutput,
     example="train dgs --graph karate --workers 2 --epochs 5 --fanout 5,5 --json -",
+    systems=("dgs",),
 )
 def dgs(settings: DgsSettings, outputs: DgsOutput) -> None:
     """Train on mini-batches whose remote neighbours and features are sampled by explanations of the model (DGS)."""

@@ -100,6 +100,7 @@ class PlacementOutput(Plotted):
     "offramp.dgtp.exploration:Exploration",
     PlacementOutput,
     example="simulate dgtp testbed-1 --search paper --steps 100 --json -",
+    systems=("dgtp",),
 )
 def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: PlacementOutput) -> None:
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""

@@ -128,6 +128,7 @@ class HermodOutput(Result):
     HermodSettings,
     HermodOutput,
     example="simulate hermod --job mixtral-8x22b --gpus 64 --policies fair,hermod --json -",
+    systems=("hermod",),
 )
 def hermod(settings: HermodSettings, outputs: HermodOutput) -> None:
     """Simulate a training job's coflows under several policies: iteration time and gain, and a timeline."""

@@ -100,7 +100,10 @@ class LeoSimulationSettings:
 
 
 @command(
-    LeoSimulationSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -"
+    LeoSimulationSettings,
+    Plotted,
+    example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -",
+    systems=("leo",),
 )
 def leo(settings: LeoSimulationSettings, outputs: Plotted) -> None:
     """Choose paths by several rules, in open and closed loop, and compare throughput and latency."""

@@ -124,7 +124,13 @@ class ThemisSettings:
         return self.delays or ("overlap" if self.system is None else "serial")
 
 
-@command(ThemisSettings, NcclModel, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
+@command(
+    ThemisSettings,
+    NcclModel,
+    Plotted,
+    example="simulate themis --size 100MB --scheduler all --json -",
+    systems=("themis",),
+)
 def themis(given: ThemisSettings, model: NcclModel, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: baseline, Themis and better."""
     from offramp.hermod.chakra import is_trace

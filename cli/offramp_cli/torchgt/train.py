@@ -35,6 +35,7 @@ class TorchGtOutput(Result):
     "offramp.torchgt.settings:TorchGtSettings",
     TorchGtOutput,
     example="train torchgt --graph karate --clusters 2 --block 4 --epochs 5 --json -",
+    systems=("torchgt",),
 )
 def torchgt(settings: TorchGtSettings, outputs: TorchGtOutput) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""

@@ -40,6 +40,7 @@ class MeasureSettings:
     MeasureSettings,
     Plotted,
     example="train unitg --graph karate --stages 2 --epochs 5 --json -",
+    systems=("unitg",),
 )
 def unitg(settings: UnitgSettings, measured: MeasureSettings, outputs: Plotted) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""

@@ -30,6 +30,14 @@ class CodecSettings(Protocol):
         """Type of the features, as PyTorch calls it."""
 
     @property
+    def ranking(self) -> str:
+        """Sylvie's ranking of boundary vertices, a name in :data:`offramp.sylvie.widths.RANKINGS`."""
+
+    @property
+    def pool(self) -> str:
+        """Sylvie's pool of boundary vertices that are ranked together: ``pairs`` (of workers), or ``all``."""
+
+    @property
     def seed(self) -> int:
         """Random seed."""
 

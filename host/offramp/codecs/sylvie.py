@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from offramp.codecs.base import FeatureCodec
 from offramp.sylvie import tensors
 from offramp.sylvie.message import Label, MessageLayout, read_label
 from offramp.sylvie.streams import stream
-from offramp.sylvie.widths import fixed_widths, importance, joint_widths
+from offramp.sylvie.widths import fixed_widths, importance, joint_widths, ranked
 from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class SylvieCodec(FeatureCodec):
     """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
 
-    A vertex's importance is its rank by in-degree among all that one worker needs of another (the public code's
-    reading), the same for its messages and their gradients.
+    A vertex's importance is its rank by in-degree among all that one worker needs of another, or among all that any
+    worker needs of another, the same for its messages and their gradients.
 
     Attributes:
         base: width of the epoch's messages, in bits; 32 leaves float32. A message says what it was made with, so it may
@@ -42,16 +43,29 @@ class SylvieCodec(FeatureCodec):
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
         """A codec with importance where the controller decides the width."""
-        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None)
+        how = {"ranking": settings.ranking, "pool": settings.pool}
+        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None, **how)
 
-    def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
+    def __init__(
+        self,
+        plan: HaloPlan,
+        rank: int,
+        seed: int,
+        *,
+        base: int,
+        joint: bool,
+        compact: bool = True,
+        ranking: str = "ecdf",
+        pool: str = "pairs",
+    ) -> None:
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
         self._layouts: dict[tuple[str, int, int, int, int], MessageLayout] = {}
+        ranks = partial(_by_all if pool == "all" else _by_pairs, plan, ranking)
         self._importance = {
-            **{("sent", *_name(m)): p for m, p in _pools(plan, plan.sends)},
-            **{("received", *_name(m)): p for m, p in _pools(plan, plan.receives)},
+            **{("sent", *_name(m)): p for m, p in ranks(plan.sends)},
+            **{("received", *_name(m)): p for m, p in ranks(plan.receives)},
         }
 
     def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
@@ -130,15 +144,22 @@ def _name(message: HaloMessage) -> tuple[int, int]:
     return message.peer, message.bin
 
 
-def _pools(plan: HaloPlan, messages: Sequence[HaloMessage]) -> list[tuple[HaloMessage, Doubles]]:
+def _by_pairs(plan: HaloPlan, ranking: str, messages: Sequence[HaloMessage]) -> list[tuple[HaloMessage, Doubles]]:
     """The importance of each message's rows among all rows of the same pair of workers."""
     pools = []
     for peer in sorted({message.peer for message in messages}):
         of = [message for message in messages if message.peer == peer]
-        p = importance(plan.degree[np.concatenate([message.rows for message in of])])
+        p = importance(plan.degree[np.concatenate([message.rows for message in of])], ranking)
         ends = np.cumsum([len(message.rows) for message in of])
         pools += list(zip(of, np.split(p, ends[:-1]), strict=True))
     return pools
+
+
+def _by_all(plan: HaloPlan, ranking: str, messages: Sequence[HaloMessage]) -> list[tuple[HaloMessage, Doubles]]:
+    """The importance of each message's rows among all rows of all workers."""
+    degrees, counts = plan.pool.T
+    p = ranked(counts, ranking)
+    return [(message, p[np.searchsorted(degrees, plan.degree[message.rows])]) for message in messages]
 
 
 def label_of(key: Key, src: int, dst: int) -> Label:

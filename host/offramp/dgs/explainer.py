@@ -34,8 +34,11 @@ class Coefficients:
     mean: bool = True
 
 
+PLANTED: Final = Coefficients()
 PUBLIC: Final = Coefficients(size=0.005, entropy=1.0, mean=False)
 """The coefficients of GNNExplainer in DGL and PyG."""
+LOSSES: Final = {"planted": PLANTED, "gnnexplainer": PUBLIC}
+"""Losses of an explanation by name."""
 
 
 @dataclass(frozen=True)
@@ -159,12 +162,14 @@ def optimise(
     steps: int = 50,
     lr: float = 0.1,
     threshold: float = 0.01,
-    coefficients: Coefficients = Coefficients(),
+    coefficients: Coefficients = PLANTED,
+    by_loss: bool = False,
 ) -> Explanation:
     """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights do not change.
 
-    Stops early where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
-    The loss itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the
+    With ``by_loss`` it stops early where the loss is at most ``threshold``, as algorithm 1 says. Otherwise it stops
+    where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more. The loss
+    itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the
     divergence alone may start below it, when masks say nothing yet.
     """
     nodes, columns = (part.requires_grad_() for part in start)
@@ -176,7 +181,8 @@ def optimise(
         objective = terms(model, graph, features, target, nodes, columns, coefficients)
         before, loss = loss, float(objective.total.detach())
         divergence = float((objective.prediction - certain).detach())
-        if divergence <= threshold and loss >= (1 - SETTLED) * before:
+        settled = divergence <= threshold and loss >= (1 - SETTLED) * before
+        if loss <= threshold if by_loss else settled:
             break
         nodes.grad, columns.grad = torch.autograd.grad(objective.total, [nodes, columns])
         adam.step()

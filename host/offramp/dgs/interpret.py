@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from offramp.dgs.explainer import initial, optimise
+from offramp.dgs.explainer import LOSSES, initial, optimise
 from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.masks import Masks
 from offramp.dgs.minibatch import SampledView
@@ -83,6 +83,8 @@ class Interpreter:
             steps=settings.explain_epochs,
             lr=settings.explain_lr,
             threshold=settings.threshold,
+            coefficients=LOSSES[settings.explain_loss],
+            by_loss=settings.explain_stop == "loss",
         )
         learned = start[0].detach()
         self._loop, self._nodes[places], self._columns = learned[:1], learned[1:], start[1].detach()

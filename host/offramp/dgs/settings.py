@@ -96,7 +96,8 @@ class DgsSettings(GraphSettings):
     training waits for them then; with :data:`FREE` they take effect when they are ready. ``explain`` says whether the
     trainer makes them inline, or a process beside it. ``explain_features`` says whether an explanation uses the
     features that were received, or fetches all that are missing. ``explain_scope`` pools all local vertices into one,
-    or into one for each class. ``signal`` replaces the explanation's mask by another one, made from it.
+    or into one for each class. ``explain_loss`` has its regularisers, and with ``explain_stop`` loss it ends only where
+    the whole loss is at most ``threshold``. ``signal`` replaces the explanation's mask by another one, made from it.
 
     With ``topology`` owned a worker has the edges of its own vertices and asks others for theirs; with replicated every
     worker has all edges. ``masks`` is a file of masks to begin with.
@@ -159,6 +160,20 @@ class DgsSettings(GraphSettings):
             "Local vertices are pooled into one", choices={"classes": "for each class", "pooled": "for all; the thesis"}
         ),
     ] = "classes"
+    explain_loss: Annotated[
+        str,
+        Field(
+            "Regularisers of an explanation's loss",
+            choices={"planted": "rank planted importance best", "gnnexplainer": "of its public code; the thesis"},
+        ),
+    ] = "planted"
+    explain_stop: Annotated[
+        str,
+        Field(
+            "An explanation stops early",
+            choices={"settled": "at the threshold if the loss falls no more", "loss": "by the loss; the thesis"},
+        ),
+    ] = "settled"
     signal: Annotated[str, Field("dgs: measure of importance", choices=SIGNALS)] = "explained"
     masks: Annotated[str | None, Field("dgs: start from the masks in this file")] = None
 

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import torch
 
 from offramp.g3.block import BipartiteBlock
+from offramp.g3.store import TensorStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from offramp.graph.halo_plan import HaloMessage, HaloPlan
 
 
@@ -27,9 +28,16 @@ class Bins:
         consumers: bins that need each received message.
     """
 
-    def __init__(self, plan: HaloPlan, dtype: torch.dtype, device: torch.device | None = None) -> None:
-        self._device = device
-        self.blocks = [BipartiteBlock(plan.adjacency, rows, plan.ids, plan.degree, dtype, device) for rows in plan.bins]
+    def __init__(
+        self,
+        plan: HaloPlan,
+        dtype: torch.dtype,
+        device: torch.device | None = None,
+        store: TensorStore | None = None,
+    ) -> None:
+        self._store = store or TensorStore(dtype, device)
+        streamed = Streamed(plan, dtype, device)
+        self.blocks: Sequence[BipartiteBlock] = streamed if self._store.streams else streamed.all()
         self.awaits: list[list[int]] = [[] for _ in plan.bins]
         for number, message in enumerate(plan.sends):
             self.awaits[message.bin].append(number)
@@ -48,17 +56,59 @@ class Bins:
             for number in self.needs[-1]:
                 rows = np.flatnonzero(of == number)
                 places = place[block.rows[rows]]
-                self._rows[number][index] = torch.from_numpy(places).to(device), torch.from_numpy(rows).to(device)
+                ends = torch.from_numpy(places).to(device), torch.from_numpy(rows).to(device)
+                self._rows[number][index] = self._store.kept(ends[0]), self._store.kept(ends[1])
         self.consumers = [sorted(users) for users in self._rows]
 
-    def gathered(
-        self, number: int, gradients: Sequence[torch.Tensor | None], width: int, dtype: torch.dtype
-    ) -> torch.Tensor:
+    def gathered(self, number: int, gradients: Sequence[torch.Tensor | None], width: int) -> torch.Tensor:
         """``(r, width)`` gradient of the rows of received message ``number``: what its bins have found, in order."""
-        total = torch.zeros(self._sizes[number], width, dtype=dtype, device=self._device)
+        total = self._store.zeros(self._sizes[number], width)
         for index in self.consumers[number]:
             gradient = gradients[index]
             assert gradient is not None, "a message is complete when all of its bins are computed"
             place, rows = self._rows[number][index]
             total.index_add_(0, place, gradient[rows])
         return total
+
+
+class Streamed(Sequence[BipartiteBlock]):
+    """The blocks of a plan's bins, made when they are taken; the next one is made meanwhile, in a thread.
+
+    Two blocks at most are in memory: the one that was taken and its follower in the direction of the last step.
+    """
+
+    def __init__(self, plan: HaloPlan, dtype: torch.dtype, device: torch.device | None) -> None:
+        self._plan, self._kind = plan, (dtype, device)
+        self._thread = ThreadPoolExecutor(1, "bins")
+        self._next: tuple[int, Future[BipartiteBlock]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._plan.bins)
+
+    @overload
+    def __getitem__(self, index: int) -> BipartiteBlock: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[BipartiteBlock]: ...
+    def __getitem__(self, index: int | slice) -> BipartiteBlock | list[BipartiteBlock]:
+        """The block of a bin."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        ahead, self._next = self._next, None
+        block = ahead[1].result() if ahead is not None and ahead[0] == index else None
+        if ahead is not None and block is None:
+            ahead[1].cancel()
+        following = (index + 1) % len(self)
+        block = block or self._block(index)
+        if len(self) > 1:
+            self._next = following, self._thread.submit(self._block, following)
+        return block
+
+    def all(self) -> list[BipartiteBlock]:
+        """All blocks at once."""
+        return [self._block(index) for index in range(len(self))]
+
+    def _block(self, index: int) -> BipartiteBlock:
+        plan = self._plan
+        return BipartiteBlock(plan.adjacency, plan.bins[index], plan.ids, plan.degree, *self._kind)

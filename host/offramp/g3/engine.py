@@ -11,8 +11,10 @@ import torch
 from offramp.codecs.plain import PlainCodec
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
-from offramp.g3.tape import StageOutputs, Tape, leaf
-from offramp.models.base import Inputs, PreparedTensors
+from offramp.g3.first_stage import FirstStage
+from offramp.g3.store import TensorStore
+from offramp.g3.tape import Rows, StageOutputs, StageTapes, leaf
+from offramp.models.base import PreparedTensors
 from offramp.workers.mailbox import Key
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class HaloEngine:
         codec: Coding,
         dtype: torch.dtype,
         device: torch.device | None = None,
+        store: TensorStore | None = None,
     ) -> None:
         """Args: as they are named.
 
@@ -64,18 +67,18 @@ class HaloEngine:
         codec: codec of messages and their gradients, in training.
         dtype: dtype of both.
         device: device of the features and everything that is computed; main memory by default.
+        store: store of what is as large as the worker's part; by default the device.
         """
         self._model, self._plan, self._schedule = model, plan, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
         self._used: Coding = codec
         self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
-        self._device = device
-        self._features = features
-        self._bins = Bins(plan, dtype, device)
+        self._store = store or TensorStore(dtype, device)
+        self._bins = Bins(plan, dtype, device, self._store)
         self._step = self._training_step = self._came = 0
-        self._tapes: list[list[Tape]] = []
-        self._prepared = PreparedTensors(torch.empty(0))
+        self._first_stage = FirstStage(model, features, self._own, self._store)
+        self._stages: list[StageTapes] = []
 
     def forward(self) -> torch.Tensor:
         """Class scores ``(n, classes)`` of the own vertices; in training mode :meth:`backward` must follow."""
@@ -84,14 +87,11 @@ class HaloEngine:
         self._used = self._codec if training else self._exact
         stale = self.stale and training and self._training_step > 0
         self._came = self._training_step if stale else self._step
-        with torch.set_grad_enabled(training):
-            encoded = model.encode(self._features)
-            prepared = self._prepared = model.prepare(1, encoded, self._own)
-        states = [encoded[: self._own]] if isinstance(encoded, torch.Tensor) else []
-        self._encoded = states[0] if states else None
-        first = states[0].detach() if model.uses_first else None
-        states = [state.detach() for state in states]
-        self._tapes = []
+        self._first_stage.forward(training=training)
+        encoded, prepared = self._first_stage.encoded, self._first_stage.prepared
+        states = [] if encoded is None else [encoded]
+        first = encoded if model.uses_first else None
+        self._stages = []
         for number in range(1, model.layers + 1):
             state, prepared = self._stage(number, prepared, first)
             states.append(state)
@@ -107,39 +107,30 @@ class HaloEngine:
     ) -> tuple[torch.Tensor, PreparedTensors]:
         """State ``number`` of the own rows, and what the next layer prepares: room for the received messages, too."""
         model, bins, training, last = self._model, self._bins, self._model.training, number == self._model.layers
-        message, own = (None if part is None else part.detach() for part in prepared)
-        trained = [part is not None and part.requires_grad for part in prepared] if number == 1 else [training] * 2
-        assert message is not None
-        states: dict[int, torch.Tensor] = {}
-        owns: dict[int, torch.Tensor] = {}
-        tapes: dict[int, Tape] = {}
-        after = message.new_empty(0 if last else self._rows, 0 if last else model.messages[number])
+        trained = (self._first_stage.trained if number == 1 else (True, True)) if training else (False, False)
+        stage = StageTapes(model, number, prepared, first, trained, streams=self._store.streams)
+        message = prepared.message
+        states, owns = (Rows(self._own, len(bins.blocks), self._store) for _ in range(2))
+        after = self._store.empty(0 if last else self._rows, 0 if last else model.messages[number])
         held: list[HaloMessage] = []
         for index in self._arrivals(number - 1, message).bins(bins.needs, eager=self._schedule.eager):
             block = bins.blocks[index]
-            inputs = Inputs(
-                leaf(block.gathered(message), trained=training and trained[0]),
-                None if own is None else leaf(own[block.targets], trained=training and trained[1]),
-                None if first is None else leaf(first[block.targets], trained=training),
-            )
-            with torch.set_grad_enabled(training):
-                state = model.combine(number, block, inputs)
-                following = PreparedTensors(*model.prepare(number + 1, state)) if not last else None
-            outputs = StageOutputs(state, *(following or (None, None)))
-            if training:
-                tapes[index] = Tape(inputs, outputs)
-            states[index] = state.detach()
-            if following is not None:
-                after[block.targets] = following.message.detach()
-                if following.own is not None:
-                    owns[index] = following.own.detach()
+            outputs = stage.forward(index, block, training=training)
+            assert outputs.state is not None
+            states.put(block.targets, outputs.state.detach())
+            if outputs.message is not None:
+                after[block.targets] = outputs.message.detach()
+                self._store.wrote(outputs.message)
+                if outputs.own is not None:
+                    owns.put(block.targets, outputs.own.detach())
                 held += bins.sends[index]
+            del outputs
             if self._schedule.asynchronous:
                 held = self._post(held, number, after, backward=False)
         self._post(held, number, after, backward=False)
         self._settle()
-        self._tapes.append([tapes[index] for index in sorted(tapes)])
-        return self._rows_of(states), PreparedTensors(after, self._rows_of(owns) if owns else None)
+        self._stages.append(stage)
+        return states.whole(), PreparedTensors(after, owns.whole() if owns else None)
 
     def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
         """Gradients of ``loss``, which was made of the scores.
@@ -153,7 +144,7 @@ class HaloEngine:
         loss.backward()  # type: ignore[no-untyped-call]
         reduce(model.of_stage(model.layers + 1))
         direct = [state.grad for state in self._leaves][-model.layers :]
-        first = torch.zeros_like(self._leaves[0]) if model.uses_first else None
+        first = self._store.zeros(*self._leaves[0].shape) if model.uses_first else None
         gradients = _Gradients()
         before = torch.empty(0)
         for number in range(model.layers, 0, -1):
@@ -176,9 +167,9 @@ class HaloEngine:
         """
         model, plan, bins = self._model, self._plan, self._bins
         parameters = model.of_stage(number)
-        before = torch.zeros(self._rows, model.messages[number - 1], dtype=self._dtype, device=self._device)
+        before = self._store.zeros(self._rows, model.messages[number - 1])
         of_messages: list[torch.Tensor | None] = [None] * len(bins.blocks)
-        of_own: dict[int, torch.Tensor] = {}
+        of_own = Rows(self._own, len(bins.blocks), self._store)
         of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
         came: dict[int, torch.Tensor] = {}
         left = [len(users) for users in bins.consumers]
@@ -193,52 +184,40 @@ class HaloEngine:
                 assert after.message is not None
                 payload, key = came.pop(message_number), labels[message_number][1]
                 self._used.decode(payload, expected[message_number], key, after.message, add=True)
-            targets = bins.blocks[index].targets
+            block = bins.blocks[index]
+            targets = block.targets
             upstream = StageOutputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
-            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(upstream, parameters)
-            of_messages[index], own, of_first = of_inputs
+            of_inputs, of_parameters[index] = self._stages[-1].backward(index, block, upstream, parameters)
+            of_message, own, of_first = of_inputs
+            of_messages[index] = None if of_message is None else self._store.kept(of_message)
             if own is not None:
-                of_own[index] = own
+                of_own.put(targets, own)
             if first is not None and of_first is not None:
                 first[targets] += of_first
             for message_number in bins.needs[index] if number > 1 else []:
                 left[message_number] -= 1
                 if not left[message_number]:
                     message = plan.receives[message_number]
-                    before[message.rows] = bins.gathered(message_number, of_messages, before.shape[1], self._dtype)
+                    before[message.rows] = bins.gathered(message_number, of_messages, before.shape[1])
                     held.append(message)
             if self._schedule.asynchronous:
                 held = self._post(held, number - 1, before, backward=True)
         self._post(held, number - 1, before, backward=True)
         self._settle()
-        for block, of_sources in zip(bins.blocks, of_messages, strict=True):
+        self._stages.pop()
+        for index, of_sources in enumerate(of_messages):
             if of_sources is not None:
-                block.scatter(of_sources, before if number == 1 else before[: self._own])
+                bins.blocks[index].scatter(of_sources, before if number == 1 else before[: self._own])
+                self._store.wrote(of_sources)
         for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
             parameter.grad = torch.stack(parts).sum(0)
-        return before, self._rows_of(of_own) if of_own else None
+        return before, of_own.whole() if of_own else None
 
     def _first_backward(self, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None) -> None:
         """Through the first :meth:`Model.prepare` and :meth:`Model.encode`."""
-        pairs = [(self._prepared.message, message), (self._encoded, first)]
-        if self._prepared.own is not None and own is not None:
-            pairs.append((self._prepared.own, own))
-        if self._encoded is not None and len(self._leaves) > self._model.layers:
-            pairs.append((self._encoded, self._leaves[0].grad))
-        trained = [(leaf, g) for leaf, g in pairs if leaf is not None and g is not None and leaf.requires_grad]
-        if trained:
-            outputs, gradients = zip(*trained, strict=True)
-            torch.autograd.backward(outputs, gradients)
-
-    def _rows_of(self, parts: dict[int, torch.Tensor]) -> torch.Tensor:
-        """Own rows from the bins' parts."""
-        if len(parts) == 1 == len(self._bins.blocks):
-            return next(iter(parts.values()))
-        width = next(iter(parts.values())).shape[1] if parts else 0
-        whole = torch.empty(self._own, width, dtype=self._dtype, device=self._device)
-        for index, part in parts.items():
-            whole[self._bins.blocks[index].targets] = part
-        return whole
+        read = self._leaves[0].grad if len(self._leaves) > self._model.layers else None
+        encoded = [gradient for gradient in (first, read) if gradient is not None]
+        self._first_stage.backward(message, own, encoded)
 
     def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
         """Arrivals of the messages for layer ``layer + 1``, decoded into ``messages``, which has layer 1's already."""

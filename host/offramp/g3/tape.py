@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autograd graph of a bin's computation, kept for the backward pass."""
+"""The autograd graphs of bins' computations, kept for the backward pass, or made again on it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from offramp.models.base import Inputs
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import nn
 
-    from offramp.models.base import Inputs
+    from offramp.g3.block import BipartiteBlock
+    from offramp.g3.store import TensorStore
+    from offramp.models.base import Model, PreparedTensors
 
 
 class StageOutputs(NamedTuple):
@@ -49,3 +53,82 @@ class Tape:
 def leaf(rows: torch.Tensor, *, trained: bool) -> torch.Tensor:
     """Rows as the start of a graph of their own."""
     return rows.detach().requires_grad_(trained)
+
+
+class StageTapes:
+    """A stage of all bins: its inputs, and the graph of each bin where the store does not stream."""
+
+    def __init__(
+        self,
+        model: Model,
+        number: int,
+        prepared: PreparedTensors,
+        first: torch.Tensor | None,
+        trained: tuple[bool, bool],
+        *,
+        streams: bool,
+    ) -> None:
+        """Args: as they are named.
+
+        model: the model.
+        number: number of the stage.
+        prepared: messages of all rows, and the own parts.
+        first: the own vertices' ``h^0``, if the model uses it.
+        trained: whether messages and own parts have gradients.
+        streams: whether graphs are made again on the way back.
+        """
+        self._model, self._number, self._prepared, self._first = model, number, prepared, first
+        self._trained, self._streams = trained, streams
+        self._tapes: dict[int, Tape] = {}
+
+    def forward(self, index: int, block: BipartiteBlock, *, training: bool) -> StageOutputs:
+        """Outputs of a bin."""
+        tape = self._tape(block, graph=training and not self._streams)
+        if training and not self._streams:
+            self._tapes[index] = tape
+        return tape.outputs
+
+    def backward(
+        self, index: int, block: BipartiteBlock, upstream: StageOutputs, parameters: Sequence[nn.Parameter]
+    ) -> tuple[list[torch.Tensor | None], tuple[torch.Tensor, ...]]:
+        """Gradients as :meth:`Tape.gradients`; the bin's activations end here."""
+        tape = self._tapes.pop(index, None) or self._tape(block, graph=True)
+        return tape.gradients(upstream, parameters)
+
+    def _tape(self, block: BipartiteBlock, *, graph: bool) -> Tape:
+        (message, own), model, number = self._prepared, self._model, self._number
+        inputs = Inputs(
+            leaf(block.gathered(message), trained=graph and self._trained[0]),
+            None if own is None else leaf(own[block.targets], trained=graph and self._trained[1]),
+            None if self._first is None else leaf(self._first[block.targets], trained=graph),
+        )
+        with torch.set_grad_enabled(graph):
+            state = model.combine(number, block, inputs)
+            following = model.prepare(number + 1, state) if number < model.layers else (None, None)
+        return Tape(inputs, StageOutputs(state, *following))
+
+
+class Rows:
+    """Own rows that bins compute part by part; false before the first."""
+
+    def __init__(self, count: int, bins: int, store: TensorStore) -> None:
+        """Args: count: number of rows; bins: number of parts; store: of the whole."""
+        self._count, self._bins, self._store = count, bins, store
+        self._whole: torch.Tensor | None = None
+
+    def __bool__(self) -> bool:
+        return self._whole is not None
+
+    def put(self, targets: torch.Tensor, part: torch.Tensor) -> None:
+        """Enter the rows of ``targets``; the part itself if it is all."""
+        if self._bins == 1:
+            self._whole = self._store.kept(part)
+            return
+        if self._whole is None:
+            self._whole = self._store.empty(self._count, *part.shape[1:])
+        self._whole[targets] = part
+        self._store.wrote(part)
+
+    def whole(self) -> torch.Tensor:
+        """``(count, …)`` all rows; without any, of width 0."""
+        return self._store.empty(self._count, 0) if self._whole is None else self._whole

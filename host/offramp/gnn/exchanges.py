@@ -91,6 +91,8 @@ class CodecChoice:
     codec: str
     dtype: str = "float32"
     seed: int = 0
+    ranking: str = "ecdf"
+    pool: str = "pairs"
 
 
 class CodedExchange:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,7 @@ class HaloPlan:
         bins: own rows of each bin, each row in one.
         sends: outgoing messages, by bin and receiver, the next worker first, so that not all send to the same one.
         receives: incoming messages, by sender and its bin, in the same order of workers.
+        pool: ``(d, 2)`` degrees of all rows that any worker receives, ascending, and how many rows have each.
     """
 
     ids: npt.NDArray[np.int64]
@@ -60,6 +61,7 @@ class HaloPlan:
     bins: list[npt.NDArray[np.int64]]
     sends: list[HaloMessage]
     receives: list[HaloMessage]
+    pool: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     @property
     def received(self) -> npt.NDArray[np.int64]:
@@ -125,7 +127,14 @@ def plan_halo_features(
         sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
         receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
         plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
-    return plans
+    pool = _pool(graph, own, states)
+    return [replace(plan, pool=pool) for plan in plans]
+
+
+def _pool(graph: Graph, own: list[npt.NDArray[np.int64]], states: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """``(d, 2)`` degrees of the rows that any worker receives, and how many have each."""
+    received = [graph.degrees[ids[len(mine) :]] for mine, ids in zip(own, states, strict=True)]
+    return np.stack(np.unique(np.concatenate(received), return_counts=True), 1).astype(np.int64)
 
 
 def _bins(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from offramp.sylvie.kernel import BITS
 from offramp.sylvie.wire import PLAIN
 from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
 
 Doubles = npt.NDArray[np.float64]
 Widths = npt.NDArray[np.uint8]
@@ -26,42 +27,53 @@ def importance(degrees: npt.ArrayLike, ranking: str = "ecdf") -> Doubles:
 
     Args:
         degrees: in-degrees of the pool: the rows of one pair of workers, or of all.
-        ranking: ``ecdf``: the share of the pool with no larger degree, so that levels are about equally full;
-            ``dense``: the rank among different degrees, so that few rows of a power law get many bits; ``middle``:
-            as ``ecdf``, where equal degrees share their middle rank.
+        ranking: name in :data:`RANKINGS`.
 
     Raises:
-        OfframpError: the ranking is unknown.
+        OfframpError: the ranking is unknown, or one from outside gives something else than importances.
+    """
+    _, place, counts = np.unique(np.asarray(degrees, np.int64), return_inverse=True, return_counts=True)
+    return ranked(counts, ranking)[place]
+
+
+def ranked(counts: npt.NDArray[np.intp], ranking: str) -> Doubles:
+    """``(d,)`` importances of the different degrees of a pool, of which ``counts`` says how many rows have each.
+
+    Raises:
+        OfframpError: as :func:`importance`.
     """
     rank = RANKINGS.get(ranking)
-    if rank is None:
-        raise OfframpError(f"ranking {ranking}: expected one of {', '.join(RANKINGS)}")
-    values, place, counts = np.unique(np.asarray(degrees, np.int64), return_inverse=True, return_counts=True)
-    if len(values) == 0:
+    if len(counts) == 0:
         return np.zeros(0)
-    p = rank(counts)
+    p = np.array(rank(counts), np.float64)
+    if p.shape != counts.shape or not (p >= 0).all() or not (np.diff(p) >= 0).all() or not (p <= 1).all():
+        raise OfframpError(f"ranking {ranking}: expected an ascending number from 0 to 1 for each degree")
     p[-1] = 1.0
-    return p[place]
+    return p
 
 
-def _ecdf(counts: npt.NDArray[np.intp]) -> Doubles:
+RANKINGS: Final[Registry[Callable[[npt.NDArray[np.intp]], npt.ArrayLike]]] = Registry("ranking", "offramp.rankings")
+"""Rankings by name: from the ``(d,)`` numbers of vertices of each different degree, ascending by degree, to the
+``(d,)`` importances of these, ascending; an external package adds one as an entry point of this group."""
+
+
+@RANKINGS.register("ecdf")
+def ecdf(counts: npt.NDArray[np.intp]) -> Doubles:
+    """The share of the pool with no larger degree, so that levels are about equally full."""
     return np.cumsum(counts) / np.float64(counts.sum())
 
 
-def _dense(counts: npt.NDArray[np.intp]) -> Doubles:
+@RANKINGS.register("dense")
+def dense(counts: npt.NDArray[np.intp]) -> Doubles:
+    """The rank among different degrees, so that few rows of a power law get many bits."""
     return np.arange(len(counts)) / max(1, len(counts) - 1)
 
 
-def _middle(counts: npt.NDArray[np.intp]) -> Doubles:
-    middle: Doubles = np.cumsum(counts) - (counts + 1) / 2
-    return middle / np.float64(max(1, counts.sum() - 1))
-
-
-RANKINGS: Final[dict[str, Callable[[npt.NDArray[np.intp]], Doubles]]] = {
-    "ecdf": _ecdf,
-    "dense": _dense,
-    "middle": _middle,
-}
+@RANKINGS.register("middle")
+def middle(counts: npt.NDArray[np.intp]) -> Doubles:
+    """As :func:`ecdf`, where equal degrees share their middle rank."""
+    ranks: Doubles = np.cumsum(counts) - (counts + 1) / 2
+    return ranks / np.float64(max(1, counts.sum() - 1))
 
 
 def candidates(base: int) -> tuple[int, ...]:

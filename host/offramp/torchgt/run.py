@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from offramp.torchgt.cache import tuned
 from offramp.torchgt.memory_check import check_full, resolved
 from offramp.torchgt.model import GraphTransformer
 from offramp.torchgt.parallel import RankAllToAll
@@ -134,7 +135,7 @@ def prepare(settings: TorchGtSettings) -> PreparedRun:
     if task.vertices < ranks:
         raise OfframpError(f"{task.name}: {task.vertices} vertices, expected at least {ranks}, one for each of workers")
     longest = task.vertices if task.graph_of is None else int(np.bincount(task.graph_of).max())
-    settings = resolved(settings, min(longest, settings.sequence or longest))
+    settings = tuned(resolved(settings, min(longest, settings.sequence or longest)))
     if not task.masks[0].any():
         raise OfframpError(f"{task.name}: nothing to train on, expected another split")
     prepared = []

@@ -21,6 +21,7 @@ from offramp.train.fields import (
     Precision,
     Resume,
 )
+from offramp_base.numerals import whole_number
 from offramp_base.registry import Registry
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -32,7 +33,24 @@ AUTO: Final = "auto"
 _BATCH: Final = 16
 _FASTEST: Final = 1e30
 _ATTENTION, _SEQUENCES = "Attention", "Sequences"
+_SIZE: Final = f"expected a number of at least 1, or {AUTO}"
 _SETS: Final = "molecules:count=200, families:count=100,nodes=400, pyg:CLASS/NAME, or OGB's folder"
+
+
+TUNED: Final = 0
+"""Number of clusters, or side length of a block, that the cache and a profile decide (:mod:`offramp.torchgt.cache`)."""
+
+
+def parse_size(text: str) -> int:
+    """A number of at least 1, or ``auto``.
+
+    Raises:
+        ValueError: something else.
+    """
+    size = TUNED if text == AUTO else whole_number(text)
+    if size is None or (size < 1 and text != AUTO):
+        raise ValueError(_SIZE)
+    return size
 
 
 class Transformer(NamedTuple):
@@ -119,8 +137,10 @@ class TorchGtSettings(GraphSettings):
         ),
     ] = "pattern"
     beta: Annotated[str, Field("Clusters below this density become blocks: auto, or 0 to 1")] = AUTO
-    clusters: Annotated[int, Field("Clusters of a sequence (k)", least=1)] = 8
-    block: Annotated[int, Field("Side length of a dense block (d_b)", least=1)] = 16
+    clusters: Annotated[
+        int, Field("Clusters of a sequence (k); auto: by the size of the L2 cache", parse=parse_size)
+    ] = 8
+    block: Annotated[int, Field("Side length of a dense block (d_b); auto: the fastest here", parse=parse_size)] = 16
     placement: Annotated[str, Field("Blocks within a cluster", choices=PLACEMENTS)] = "densest"
     sequence: Annotated[int | None, Field("Vertices in a sequence; all by default", least=1, group=_SEQUENCES)] = None
     graphs: Annotated[int | None, Field("Graphs of a set in a sequence; 16, or 1 if reformed, by default", least=1)] = (
@@ -159,6 +179,9 @@ class TorchGtSettings(GraphSettings):
             raise SettingsError("sequence", f"expected at least {{workers}} {self.workers}", self.sequence)
         if self.attention == "reformed" and self.batch > 1:
             raise SettingsError("graphs", "with {attention} reformed blocks would join graphs, expected 1", self.graphs)
+        for field in ("clusters", "block"):
+            if getattr(self, field) < TUNED:
+                raise SettingsError(field, _SIZE, getattr(self, field))
         _ = self.fixed_beta
 
     @property

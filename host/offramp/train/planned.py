@@ -99,10 +99,10 @@ class PlannedRun:
         settings, boundary = self.settings, self.boundary
         schedule = schedule_of(settings.schedule)
         limit = None
-        if settings.bin_memory is not None:
+        if settings.memory_of_bins is not None:
             messages = make_model(settings, layer_widths(self.graph, settings)).messages
             size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
-            limit = memory_limit(settings.bin_memory, max(messages), max([*messages[1:], self.graph.classes]), size)
+            limit = memory_limit(settings.memory_of_bins, max(messages), max([*messages[1:], self.graph.classes]), size)
         return plan_halo_features(
             self.graph,
             boundary.owner,

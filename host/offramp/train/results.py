@@ -17,18 +17,22 @@ class Epoch(ScoredEpoch):
 
     ``communication_seconds`` is the time of the exchanges of boundary features, ``reduction_seconds`` that of summing
     weight gradients over workers. Messages between workers had at least ``bits`` per value, and if ``stale`` those of
-    the previous epoch were used.
+    the previous epoch were used. Under a memory budget no worker had more than ``peak_bytes`` beyond what it had
+    before, by the count of what enforces the limit, ``limited_by``.
     """
 
     communication_seconds: float
     reduction_seconds: float
     bits: int = 32
     stale: bool = False
+    peak_bytes: int = 0
+    limited_by: str = ""
 
     def progress(self) -> list[str]:
         """The times, after the other progress."""
         spent = {"comm": self.communication_seconds, "reduce": self.reduction_seconds}
-        return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items())]
+        memory = [f"memory {self.peak_bytes / 1e6:.0f} MB"] if self.limited_by else []
+        return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items()), *memory]
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
@@ -13,7 +15,9 @@ from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
 from offramp.train.results import Epoch, TrainingResult
+from offramp.train.stored_job import StoredJob
 from offramp.train.trainer import OnEpoch, Trainer
+from offramp.workers.budget import open_budget
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
 from offramp.workers.traffic import Traffic
@@ -28,8 +32,23 @@ if TYPE_CHECKING:
 
 def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> RankResult[Epoch, Traffic] | None:
     """One worker's whole run; rank 0 reports every epoch and returns everyone's traffic."""
-    with open_channel(job, group) as channel:
-        return run_epochs(Trainer(job, group, channel), group, report, lambda: channel.traffic, Traffic)
+    with open_channel(job, group) as channel, open_budget(job.settings.worker_memory) as budget:
+        trainer = Trainer(job, group, channel, budget=budget)
+        return run_epochs(trainer, group, report, lambda: channel.traffic, Traffic)
+
+
+def train_stored_rank(group: Group, job: StoredJob, report: Callable[[Any], None]) -> RankResult[Epoch, Traffic] | None:
+    """:func:`train_rank` of a job in a file.
+
+    Raises:
+        OfframpError: also if the memory budget is too small.
+    """
+    try:
+        return train_rank(group, job.open(), report)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):
+            raise SettingsError("worker_memory", "is too small: expected more, or smaller {bin_memory}") from None
+        raise
 
 
 class TrainingFabric(Protocol):
@@ -85,6 +104,15 @@ def train(
                 fabric = stack.enter_context(open_fabric())
                 fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES, acks=settings.acks)
                 links = fabric.links
-            done: RankResult[Epoch, Traffic] = launcher.run(train_rank, planned.jobs(links), WorkerJob, on_epoch)
+            jobs = planned.jobs(links)
+            done: RankResult[Epoch, Traffic]
+            if settings.worker_memory is None:
+                done = launcher.run(train_rank, jobs, WorkerJob, on_epoch)
+            else:
+                if not launcher.starts:
+                    raise SettingsError("worker_memory", "goes with workers that this command starts only")
+                folder = Path(stack.enter_context(TemporaryDirectory(prefix="offramp-")))
+                stored = [StoredJob.of(jobs.pop(0), folder / str(rank)) for rank in range(len(jobs))]
+                done = launcher.run(train_stored_rank, stored, WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()
     return TrainingResult(planned.describe(), done.epochs, done.seconds, done.ranks, totals)

@@ -19,6 +19,7 @@ from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.switchgnn.target import TARGETS
 from offramp.sylvie.descent import DescentRule
+from offramp.sylvie.widths import RANKINGS
 from offramp.train.fields import (
     MODEL,
     TRAINING,
@@ -36,6 +37,7 @@ from offramp.train.fields import (
     Workers,
 )
 from offramp.train.propagators.registry import PROPAGATORS
+from offramp.workers.budget import LEAST
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -152,6 +154,15 @@ class TrainSettings(GraphSettings):
     bin_memory: Annotated[
         int | None, Field("Memory that two bins of a worker may take, instead of bins: 8MB", least=1, unit=BYTES)
     ] = None
+    worker_memory: Annotated[
+        int | None,
+        Field(
+            "Most memory that a worker's training may take; bins are streamed from mapped files and computed again on "
+            "the way back, by default two in an eighth of it: 64MB",
+            least=LEAST,
+            unit=BYTES,
+        ),
+    ] = None
     priorities: Annotated[
         str | None,
         Field(
@@ -167,6 +178,21 @@ class TrainSettings(GraphSettings):
             choices=codec_names,
         ),
     ] = EXACT
+    ranking: Annotated[
+        str,
+        Field(
+            "Sylvie's ranking of boundary vertices by degree: of vertices (ecdf, the public code's; middle: equal "
+            "degrees share their middle rank), or of different degrees (dense: few rows get many bits)",
+            choices=RANKINGS.names,
+        ),
+    ] = "ecdf"
+    pool: Annotated[
+        str,
+        Field(
+            "Boundary vertices that Sylvie ranks together",
+            choices={"pairs": "of one pair of workers, as its public code", "all": "of all workers, as the thesis"},
+        ),
+    ] = "pairs"
     first_sums: Annotated[
         str,
         Field(
@@ -294,6 +320,8 @@ class TrainSettings(GraphSettings):
         model.check(self)
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
+        if self.worker_memory is not None and not self.by_halo_features:
+            raise SettingsError("worker_memory", f"goes with {{schedule}} other than {PLAIN}", self.worker_memory)
         if self.by_halo_features:
             if self.precision != "dtype":
                 raise SettingsError("precision", "goes with {schedule} plain only", self.precision)
@@ -312,6 +340,8 @@ class TrainSettings(GraphSettings):
             ("codec", self.codec not in (EXACT, FIXED) and not self.by_codes),
             ("sample", self.sample < 1),
             ("descent_lag", self.descent_lag != DescentRule.lag),
+            ("ranking", self.ranking != "ecdf"),
+            ("pool", self.pool != "pairs"),
             ("link_bps", self.link_bps is not None),
         ):
             if given:
@@ -322,10 +352,15 @@ class TrainSettings(GraphSettings):
     def _check_schedule(self) -> None:
         if self.through_switch:
             raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
+        if self.worker_memory is not None and self.device != "cpu":
+            raise SettingsError("worker_memory", "goes with {device} cpu only", self.worker_memory)
         if self.codec == FIXED:
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.descent_lag != DescentRule.lag and not self.adapts:
             raise SettingsError("descent_lag", "goes with {schedule} adaptive or {codec} sylvie only", self.descent_lag)
+        for field, usual in (("ranking", "ecdf"), ("pool", "pairs")):
+            if getattr(self, field) != usual and self.codec != "sylvie":
+                raise SettingsError(field, "goes with {codec} sylvie only", getattr(self, field))
         if self.codec != EXACT and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and not (MODELS.get(self.model).by_sums and CODECS.get(self.codec).samples):
@@ -346,6 +381,13 @@ class TrainSettings(GraphSettings):
             return (int(self.lanes),)
         scheme, free = parse_scheme(self.scheme)
         return WIDTHS[:1] if scheme.chunk_major and not free else TARGETS[self.target].lanes
+
+    @property
+    def memory_of_bins(self) -> int | None:
+        """Memory that two bins may take; None if their number is given."""
+        if self.worker_memory is None or self.bins is not None or self.bin_memory is not None:
+            return self.bin_memory
+        return self.worker_memory // 8
 
     @property
     def by_codes(self) -> bool:

@@ -13,8 +13,9 @@ from torch import nn
 
 from offramp.g3.engine import HaloEngine
 from offramp.g3.schedule import schedule_of
+from offramp.g3.store import MappedStore, TensorStore
 from offramp.models import make_model
-from offramp.models.neighbourhood import as_features, stacked
+from offramp.models.neighbourhood import as_features
 from offramp.train.checkpoint import TrainingSnapshot, save
 from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from offramp.models.base import Model
     from offramp.train.computation import Computation
     from offramp.train.job import WorkerJob
+    from offramp.workers.budget import MemoryBudget
     from offramp.workers.group import Group
     from offramp.workers.mailbox import Mailbox
 
@@ -45,8 +47,15 @@ class Trainer(EpochLoop[Epoch]):
         group: Group,
         channel: Propagator | Mailbox,
         clock: Callable[[], float] = time.perf_counter,
+        budget: MemoryBudget | None = None,
     ) -> None:
-        """``channel`` of :func:`~offramp.train.propagators.channel.open_channel`; ``clock``: seconds, for epochs."""
+        """Args: job: the worker's share; group: all workers; others as follows.
+
+        channel: of :func:`~offramp.train.propagators.channel.open_channel`.
+        clock: seconds, for epochs.
+        budget: limit on memory, within which bins are streamed.
+        """
+        self._budget = budget
         self._clock = clock
         settings = job.settings
         self._settings = settings
@@ -70,10 +79,11 @@ class Trainer(EpochLoop[Epoch]):
             self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device)
         else:
             assert job.rows is not None
-            features = as_features(stacked(job.local.features, job.received_features), dtype, device)
+            store = TensorStore(dtype, device) if budget is None else MappedStore(dtype)
+            features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
             codec = open_codec(settings, job.rows, group.rank)
             schedule = schedule_of(settings.schedule)
-            engine = HaloEngine(self.model, job.rows, features, schedule, channel, codec, dtype, device)
+            engine = HaloEngine(self.model, job.rows, features, schedule, channel, codec, dtype, device, store)
             self._control.govern(engine, codec)
             self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
@@ -129,7 +139,9 @@ class Trainer(EpochLoop[Epoch]):
         hits = [float((right & mask).sum()) for mask in self._masks]
         sums = torch.tensor([loss, *hits], dtype=torch.float64)
         self._group.sum(sums)
-        time_s, waited_s, reduced_s = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
+        peak = self._budget.peak() if self._budget else 0
+        largest = self._group.max(torch.tensor([*seconds, peak], dtype=torch.float64))
+        time_s, waited_s, reduced_s, peak_bytes = largest.tolist()
         require_finite(number, float(sums[0]))
         train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
         bits, stale = self._control.used
@@ -145,4 +157,6 @@ class Trainer(EpochLoop[Epoch]):
             reduction_seconds=reduced_s,
             bits=bits,
             stale=stale,
+            peak_bytes=int(peak_bytes),
+            limited_by=self._budget.by if self._budget else "",
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.unitg.language_model import EXITS, LanguageModel, seeded
-from offramp.unitg.lazy_tuner import Batches, centrality_groups, random_groups
+from offramp.unitg.lazy_tuner import Batches, centrality_groups, random_groups, value_groups
 from offramp.unitg.microbatches import Microbatch, affinity_split, cut_edges, make_microbatches, random_split
 from offramp.unitg.schedule import PipelinePosition, split_layers
 from offramp.unitg.settings import UnitgSettings
@@ -142,9 +142,11 @@ def _corpus(graph: Graph, settings: UnitgSettings) -> Corpus:
     match settings.exits:
         case "centrality":
             groups = centrality_groups(graph.degrees)
+        case "value":
+            groups = value_groups(graph.degrees)
         case "random":
             groups = random_groups(graph.vertices, EXITS, settings.seed)
         case _:
             groups = [np.zeros(0, np.int64)] * (EXITS - 1) + [np.arange(graph.vertices)]
-    batches = Batches(groups, graph.train, settings.lm_batch, settings.stages, settings.seed)
+    batches = Batches(groups, graph.train, settings.lm_batch, settings.stages, settings.seed, settings.exits == "value")
     return Corpus(tokens, vocabulary, graph.labels, batches, pad)

@@ -19,6 +19,16 @@ def centrality_groups(degrees: IntArray, groups: int = EXITS) -> list[IntArray]:
     return list(np.array_split(order, groups))
 
 
+def value_groups(degrees: IntArray, groups: int = EXITS) -> list[IntArray]:
+    """C_1 to C_4 by the value of the centrality: bins of equal width from the least degree to the greatest.
+
+    On a power law nearly all vertices are in the lowest bin and leave at the first exit; equal degrees share a bin.
+    """
+    low, high = (int(degrees.min()), int(degrees.max())) if len(degrees) else (0, 0)
+    level = np.minimum((degrees - low) * groups // max(1, high - low), groups - 1)
+    return [np.flatnonzero(level == each).astype(np.int64) for each in range(groups)]
+
+
 def random_groups(vertices: int, groups: int = EXITS, seed: int = 0) -> list[IntArray]:
     """Groups of the same sizes that ignore the graph: the ablation."""
     return list(np.array_split(np.random.default_rng(seed).permutation(vertices).astype(np.int64), groups))
@@ -41,6 +51,8 @@ class Batches:
         size: texts of each kind that one rank takes from a group in one step.
         ranks: number of data-parallel ranks.
         seed: seed of the order.
+        proportional: whether a group gives texts in proportion to its vertices, at least one, in place of ``size``; a
+            step has as many in all.
     """
 
     groups: list[IntArray]
@@ -48,10 +60,18 @@ class Batches:
     size: int
     ranks: int
     seed: int
+    proportional: bool = False
+
+    def size_of(self, exit_: int) -> int:
+        """Texts of each kind that one rank takes from a group in one step."""
+        if not self.proportional:
+            return self.size
+        vertices = sum(len(group) for group in self.groups)
+        return max(1, round(len(self.groups) * self.size * len(self.groups[exit_]) / max(1, vertices)))
 
     def steps_of_epoch(self) -> int:
         """Number of steps in which every vertex is encoded at least once."""
-        return -(-max(len(group) for group in self.groups) // (self.size * self.ranks))
+        return max(-(-len(group) // (self.size_of(each) * self.ranks)) for each, group in enumerate(self.groups))
 
     def learn(self, step: int, exit_: int, rank: int) -> IntArray:
         """Training vertices of a group, the same number on all ranks; none if the group has none."""
@@ -68,7 +88,8 @@ class Batches:
     def _pick(self, rows: IntArray, step: int, exit_: int, rank: int) -> IntArray:
         if not len(rows):
             return rows
-        at = (step * self.ranks + rank) * self.size + np.arange(min(self.size, len(rows)))
+        size = self.size_of(exit_)
+        at = (step * self.ranks + rank) * size + np.arange(min(size, len(rows)))
         turn, place = np.divmod(at, len(rows))
         orders = {t: np.random.default_rng((self.seed, exit_, t)).permutation(rows) for t in np.unique(turn).tolist()}
         return np.array([orders[t][p] for t, p in zip(turn.tolist(), place.tolist(), strict=True)], np.int64)

@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
 """The language model runs in bubbles; beside the pipeline at any time; before the pipeline; not at all."""
-EXIT_RULES: Final = {"centrality": "of their vertices", "random": "", "none": "all at the end"}
+EXIT_RULES: Final = {
+    "centrality": "quartiles of their vertices' degrees",
+    "value": "equal bins of the degrees' values",
+    "random": "",
+    "none": "all at the end",
+}
 _LM = "Language model"
 _MOST_LAYERS = 1024
 

@@ -49,6 +49,7 @@ def test_list_names_every_item_with_its_time():
     }
     assert {name for name in (item.name for item in items()) if name.startswith("sylvie/")} == {
         "sylvie/accuracy",
+        "sylvie/rankings",
         *(f"sylvie/table3.{n}" for n in (2, 6, 7, 8, 9, 10, 11, 12)),
         *(f"sylvie/fig3.{n}" for n in (1, 5, 9, 10, 11, 13)),
     }

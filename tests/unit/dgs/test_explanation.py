@@ -11,7 +11,7 @@ import torch
 
 from dgs_runs import auc, hubs, planted, settings, train
 from offramp.dgs.evaluator import ModelEvaluator
-from offramp.dgs.explainer import PUBLIC, Terms, entropy, initial, optimise, terms
+from offramp.dgs.explainer import PUBLIC, Coefficients, Terms, entropy, initial, optimise, terms
 from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.interpret import Interpreter
 from offramp.dgs.masks import Masks
@@ -290,3 +290,16 @@ def test_masks_are_numbers_after_200_epochs(graph: Graph) -> None:
     random = train(graph, replace(how, sampler="random", epochs=1)).epochs[-1].reported.ledger.total
     assert all(np.isfinite(masks.nodes).all() and np.isfinite(masks.features).all() for masks in result.masks)
     assert max(epoch.reported.ledger.total for epoch in result.epochs[20:]) < 0.7 * random
+
+
+def test_stopping_by_the_loss_itself() -> None:
+    """Algorithm 1 says loss <= 0.01: with regularisers it never is, and all steps run."""
+    graph = ExplanationGraph(np.array([7, 9]))
+
+    def steps(threshold: float, coefficients: Coefficients = PUBLIC) -> int:
+        start = torch.zeros(3), torch.zeros(2)
+        how = {"steps": 30, "threshold": threshold, "coefficients": coefficients, "by_loss": True}
+        return optimise(golden_model(), graph, X, TARGET, start, **how).steps
+
+    assert steps(0.01) == 30
+    assert steps(10.0) == 1

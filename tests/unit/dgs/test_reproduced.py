@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from offramp_sim.reproduce.catalogue import find
-from offramp_sim.reproduce.dgs.throughput import ThroughputRates, epoch_s
+from offramp_sim.reproduce.dgs.runs import stand_in
+from offramp_sim.reproduce.dgs.throughput import ThroughputRates, epoch_s, synchronisation_s
 
 
 def test_there_are_the_tables_and_figures() -> None:
@@ -22,6 +23,17 @@ def test_time_is_computation_and_bytes() -> None:
     assert epoch_s(10**6, 100, 10**10, 10, "gcn") == pytest.approx((20 + flops / 2 + 8) / 10)
     slower = ThroughputRates(link_gbps=1.0, vertex_us=2.0)
     assert epoch_s(10**6, 100, 10**10, 10, rates=slower) == pytest.approx((2 + flops + 80) / 10)
+
+
+def test_synchronisation_of_ladies_is_a_ring_for_each_layer() -> None:
+    """Two layers, four bytes for each of 10^6 vertices, 2 * 7 / 8 of them from each of eight workers, 10 Gb/s."""
+    assert synchronisation_s(10**6, 8, ThroughputRates()) == pytest.approx(2 * 4e6 * 14 / 8 * 8 / 1e10)
+
+
+def test_stand_ins_as_published_have_the_real_degrees() -> None:
+    graph = stand_in("Ogbn-products", 1.0, 0, as_published=True)
+    assert graph.degrees.mean() == pytest.approx(50.5, rel=0.15)
+    assert stand_in("Reddit", 0.35, 0, as_published=True).degrees.mean() == pytest.approx(105, rel=0.2)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from offramp_base.errors import OfframpError
 DEGREES = st.lists(st.integers(0, 50), min_size=1, max_size=60)
 
 
-@given(degrees=DEGREES, ranking=st.sampled_from(sorted(RANKINGS)), base=st.sampled_from(BASES))
+@given(degrees=DEGREES, ranking=st.sampled_from(RANKINGS.names()), base=st.sampled_from(BASES))
 def test_more_degree_never_gets_fewer_bits(degrees, ranking, base):
     p = importance(degrees, ranking)
     assert ((p >= 0) & (p <= 1)).all()
@@ -36,7 +36,7 @@ def test_rankings_by_hand():
     assert importance(degrees, "middle").tolist() == pytest.approx([3.5 / 5, 1 / 5, 1 / 5, 1, 3.5 / 5, 1 / 5])
 
 
-@pytest.mark.parametrize("ranking", sorted(RANKINGS))
+@pytest.mark.parametrize("ranking", RANKINGS.names())
 def test_pools_of_nobody_of_one_and_of_equals(ranking):
     assert importance([], ranking).tolist() == []
     assert importance([3], ranking).tolist() == [1]
@@ -72,5 +72,24 @@ def test_fixed_and_refused():
     assert fixed_widths(3, 4).tolist() == [4, 4, 4]
     with pytest.raises(OfframpError, match="base width 3: expected one of 1, 2, 4, 8, 32"):
         fixed_widths(3, 3)
-    with pytest.raises(OfframpError, match="ranking best: expected one of ecdf, dense, middle"):
+    with pytest.raises(OfframpError, match="ranking best: expected one of dense, ecdf, middle"):
         importance([1], "best")
+
+
+def test_bits_of_a_power_law_by_each_ranking():
+    """Neither is 1.45 bits at base 1: equal shares of the pool give 3.75, different degrees between 1 and 1.3."""
+    rng = np.random.default_rng(0)
+    degrees = np.minimum(rng.zipf(2.2, 20_000), 20_000)
+    bits = {name: joint_widths(importance(degrees, name), 1).mean() for name in RANKINGS.names()}
+    assert bits["dense"] < 1.3
+    assert bits["ecdf"] > 3.75  # ties count as the last of them
+
+
+def test_a_ranking_from_outside_is_checked(monkeypatch):
+    known = RANKINGS.names()
+    ranks = {"flat": lambda counts: np.zeros(len(counts)), "falling": lambda counts: -np.arange(len(counts))}
+    monkeypatch.setattr(RANKINGS, "_things", {**RANKINGS._things, **ranks})
+    assert RANKINGS.names() == sorted([*known, *ranks])
+    assert importance([1, 2, 3], "flat").tolist() == [0, 0, 1]
+    with pytest.raises(OfframpError, match="ranking falling: expected an ascending number from 0 to 1 for each degree"):
+        importance([1, 2, 3], "falling")

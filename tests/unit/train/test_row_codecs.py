@@ -194,3 +194,24 @@ def test_bounds_are_compact_where_there_are_any_and_it_was_asked(graph, base: in
     assert SYLVIE.decode(payload.numpy().tobytes())["compact"] == (compact and base != 32)
     if base == 32:
         assert torch.equal(decoded(receiver, payload, got, key, 8), x[sent.rows])
+
+
+@pytest.mark.parametrize("ranking", ["ecdf", "dense"])
+def test_ranks_in_one_pool_of_all_workers(graph, ranking: str) -> None:
+    """Every worker ranks its rows among all that travel, as a brute-force count over all messages does."""
+    settings = replace(BASE, codec="sylvie", ranking=ranking, pool="all")
+    plans = [job.rows for job in plan_run(graph, settings).jobs([])]
+    degrees = np.concatenate([plan.degree[message.rows] for plan in plans for message in plan.receives])
+    p_of = dict(zip(degrees.tolist(), importance(degrees, ranking).tolist(), strict=True))
+    for rank, plan in enumerate(plans):
+        codec = SylvieCodec.of(settings, plan, rank)
+        for end, messages in (("sent", plan.sends), ("received", plan.receives)):
+            for message in messages:
+                expected = [p_of[degree] for degree in plan.degree[message.rows].tolist()]
+                assert codec._importance[end, message.peer, message.bin].tolist() == expected
+
+
+def test_a_ranking_without_sylvie_is_refused() -> None:
+    for field, value in (("ranking", "dense"), ("pool", "all")):
+        with pytest.raises(OfframpError, match="goes with codec sylvie only"):
+            replace(BASE, codec="q4", **{field: value})

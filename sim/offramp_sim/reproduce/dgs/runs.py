@@ -13,6 +13,7 @@ from offramp.dgs.run import train_dgs
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
+from offramp.published import published
 from offramp_base.progress import report
 from offramp_sim.reproduce.dgs.graphs import planted
 from offramp_sim.switchgnn.thread_group import open_threads
@@ -35,17 +36,31 @@ METHODS: Final[dict[str, dict[str, Any]]] = {
 """Settings that each method of the thesis changes in a run of DGS."""
 
 
-def stand_in(name: str, scale: float, seed: int) -> Graph:
-    """A graph with planted communities and a power law of degrees."""
-    return generate(
-        f"sbm:n={max(400, round(1200 * scale))},homophily=0.8,gamma=2.5,{GRAPHS[name]}", "0.5/0.2/0.3", seed
-    )
+SIZES: Final = {
+    "Reddit": (232_965, 984.0),
+    "Ogbn-products": (2_449_029, 50.5),
+    "Amazon": (1_598_960, 82.7),
+    "Ogbn-papers": (111_059_956, 29.1),
+}
+"""Vertices and mean degrees of the real graphs (table 3.1)."""
 
 
-def traffic(graph: Graph, **changes: Any) -> DgsResult:
-    """A run of eight workers, fan-out 10 and 10, the thesis's epsilon, columns and steps.
+def stand_in(name: str, scale: float, seed: int, *, as_published: bool = False) -> Graph:
+    """A graph with planted communities and a power law of degrees: with ``as_published`` the real mean degree.
 
-    An epoch has four batches, so that the masks of the first explanation serve from the second epoch on.
+    The real degree is capped at a quarter of the vertices.
+    """
+    n, of = max(400, round(1200 * scale)), GRAPHS[name]
+    if as_published:
+        of = f"degree={min(SIZES[name][1], n / 4):g},{of.partition(',')[2]}"
+    return generate(f"sbm:n={n},homophily=0.8,gamma=2.5,{of}", "0.5/0.2/0.3", seed)
+
+
+def traffic(graph: Graph, *, as_published: bool = False, **changes: Any) -> DgsResult:
+    """A run of eight workers, the thesis's epsilon, columns and steps.
+
+    An epoch has four batches, so that the masks of the first explanation serve from the second epoch on. Fan-outs are
+    10 and 10, or with ``as_published`` the thesis's, whose loss, pool and rule of stopping explanations then have.
     """
     workers = changes.get("workers", 8)
     if "sampler" in changes:  # without masks there is nothing that a signal could stand for
@@ -58,7 +73,10 @@ def traffic(graph: Graph, **changes: Any) -> DgsResult:
         "period": 3,
         "explain": "inline",
     }
-    return run(graph, DgsSettings("generated", **(fields | changes)))
+    theirs = published("dgs") if as_published else {}
+    if changes.get("layers", 2) != 2:
+        theirs["fanout"] = theirs.get("fanout", fields["fanout"])[:1] * changes["layers"]
+    return run(graph, DgsSettings("generated", **(fields | theirs | changes)))
 
 
 def run(graph: Graph, settings: DgsSettings) -> DgsResult:

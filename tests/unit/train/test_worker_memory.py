@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training from mapped files equals training in memory to the bit. Blind spot: how much memory either takes."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from offramp.g3 import first_stage
+from offramp.g3.store import MappedStore, mapped
+from offramp.train.planned import plan_run
+from offramp.train.propagators.channel import open_channel
+from offramp.train.settings import TrainSettings
+from offramp.train.stored_job import StoredJob
+from offramp.train.trainer import Trainer
+from offramp.workers.budget import MemoryBudget
+from offramp_base.errors import OfframpError
+
+BASE = TrainSettings(
+    "random", workers=2, propagator="p2p", partition="hash", hidden=8, epochs=3, schedule="g3", bins=3, dropout=0.3
+)
+
+
+class Unlimited(MemoryBudget):
+    """Streams as under a limit, without one."""
+
+    by = "nothing"
+
+    def peak(self) -> int:
+        """Nothing is counted."""
+        return 7
+
+
+def losses(in_group, graph, settings: TrainSettings, budget: MemoryBudget | None = None):
+    jobs = plan_run(graph, settings).jobs([])
+
+    def work(group):
+        with open_channel(jobs[group.rank], group) as channel:
+            trainer = Trainer(jobs[group.rank], group, channel, budget=budget)
+            epochs = [(e.loss, e.test_accuracy, e.peak_bytes) for e in trainer.run()]
+            return epochs, [p.detach().clone() for p in trainer.model.parameters()]
+
+    return in_group(settings.workers, work)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "codec"), [("gcn", "fp32"), ("sage", "fp32"), ("gat", "fp32"), ("gcnii", "sylvie"), ("dagnn", "fp32")]
+)
+def test_streamed_bins_have_the_same_bits(in_group, graph, monkeypatch, model: str, codec: str) -> None:
+    monkeypatch.setattr(first_stage, "ROWS", 7)  # pieces of the first stage too
+    settings = replace(BASE, model=model, codec=codec)
+    here, weights = losses(in_group, graph, settings)
+    streamed, same = losses(in_group, graph, settings, Unlimited())
+    assert [epoch[:2] for epoch in streamed] == [epoch[:2] for epoch in here]
+    assert all(torch.equal(a, b) for a, b in zip(weights, same, strict=True))
+    assert {epoch[2] for epoch in streamed} == {7}
+
+
+def test_pieces_of_the_first_stage_change_sums_by_rounding_only(in_group, graph, monkeypatch) -> None:
+    settings = replace(BASE, model="gcnii", dtype="float64")
+    whole, _ = losses(in_group, graph, settings)
+    monkeypatch.setattr(first_stage, "ROWS", 7)
+    pieces, _ = losses(in_group, graph, settings)
+    assert [e[0] for e in pieces] == pytest.approx([e[0] for e in whole], rel=1e-12)
+
+
+def test_mapped_tensors_are_files_without_names(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    tensor = mapped(torch.float32, 300, 5)
+    assert tensor.sum() == 0
+    tensor[7] = 2
+    assert tensor.sum() == 10
+    assert list(tmp_path.iterdir()) == []
+    assert mapped(torch.int64, 0, 3).shape == (0, 3)
+    own, received = np.ones((2, 3), np.float32), np.zeros((1, 3), np.float32)
+    assert MappedStore(torch.float32).stacked([own, received]).tolist() == [[1, 1, 1], [1, 1, 1], [0, 0, 0]]
+
+
+def test_a_job_comes_back_from_its_file(tmp_path: Path, graph) -> None:
+    job = plan_run(graph, BASE).jobs([])[1]
+    stored = StoredJob.of(job, tmp_path / "job")
+    back = stored.open()
+    assert back.settings == job.settings
+    assert np.array_equal(back.local.features, job.local.features)
+    assert (back.rows.adjacency != job.rows.adjacency).nnz == 0
+    assert [m.rows.tolist() for m in back.rows.sends] == [m.rows.tolist() for m in job.rows.sends]
+    back.received_features[:] = 3  # the file, which the next to open it sees
+    assert (stored.open().received_features == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schedule": "plain"}, "worker_memory|schedule"),
+        ({"device": "cuda"}, "goes with device cpu only"),
+    ],
+)
+def test_a_budget_goes_with_bins_in_main_memory(changes, message: str) -> None:
+    with pytest.raises(OfframpError, match=message):
+        replace(BASE, bins=None, dropout=0.0, **changes, worker_memory=64 << 20)
+
+
+def test_bins_take_an_eighth_unless_told_otherwise() -> None:
+    limited = replace(BASE, bins=None, worker_memory=64 << 20)
+    assert limited.memory_of_bins == 8 << 20
+    assert replace(limited, bin_memory=1000).memory_of_bins == 1000
+    assert replace(limited, bins=2).memory_of_bins is None

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A memory budget's control group, in a folder that stands for the kernel's. Blind spot: that it is enforced."""
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from offramp.workers import budget
+from offramp.workers.budget import LEAST, open_budget
+from offramp_base.errors import OfframpError
+
+
+def test_without_a_budget_nothing_is_limited() -> None:
+    with open_budget(None) as limit:
+        assert limit is None
+
+
+def test_too_small_a_budget_is_refused() -> None:
+    with pytest.raises(OfframpError, match="expected at least"), open_budget(LEAST - 1):
+        pass
+
+
+@pytest.mark.parametrize(("limit", "peak"), budget._FILES.items())
+def test_a_group_has_the_limit_this_process_and_a_peak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, peak: str
+) -> None:
+    parent = tmp_path / "memory" if limit == "memory.limit_in_bytes" else tmp_path
+    parent.mkdir(exist_ok=True)
+    group = parent / f"offramp-{os.getpid()}"
+    group.mkdir()  # as the kernel does: a new folder has its files
+    for name in (limit, peak):
+        (group / name).write_text("12345")
+    monkeypatch.setattr(budget, "_own", lambda root, controller, mount: mount)
+    with open_budget(LEAST, tmp_path) as limited:
+        assert limited is not None
+        assert limited.by == f"control group ({limit})"
+        assert limited.peak() == 12345
+        assert (group / limit).read_text() == str(LEAST)
+        assert (group / "cgroup.procs").read_text() == str(os.getpid())
+    assert (parent / "cgroup.procs").read_text() == str(os.getpid())  # it has left
+
+
+def test_without_groups_private_memory_is_limited(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with open_budget(64 << 20, tmp_path) as limit:
+        assert limit is not None
+        assert limit.by.startswith("RLIMIT_DATA")
+        with pytest.raises(MemoryError):
+            bytearray(256 << 20)
+        kept = bytes(16 << 20).replace(b"\0", b"1")
+        assert limit.peak() >= len(kept)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    bytearray(256 << 20)

@@ -302,6 +302,6 @@ def test_an_address_that_accepts_and_says_nothing_is_named_early(monkeypatch: py
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
-        with pytest.raises(LinkDown, match="accepts connections, but has said nothing for 0.2 s"):
+        with pytest.raises(LinkDown, match=r"accepts connections, but has said nothing for 0\.2 s"):
             link.RequesterGreeting(listening.parse_address(address), None, {}).dial()
         assert time.monotonic() - began < 0.9 * link._TIMEOUT_S

@@ -191,7 +191,10 @@ def test_golden_settings_errors() -> None:
             ("model gat: needs neighbours' messages, not their sums: schedule g3 or sequential, with propagator p2p"),
         ),
         ({"model": "gat", "heads": 4}, "hidden 6: expected a multiple of heads 4"),
-        ({"model": "gin"}, "model gin: expected one of dagnn, gat, gcn, gcnii, jknet, resgen, revgat, revgcn, sage, sgc"),
+        (
+            {"model": "gin"},
+            "model gin: expected one of dagnn, gat, gcn, gcnii, jknet, resgen, revgat, revgcn, sage, sgc",
+        ),
         ({"dtype": "int8"}, "dtype int8: expected one of float32, float64"),
     ):
         with pytest.raises(OfframpError) as caught:

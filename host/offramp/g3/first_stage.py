@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from offramp.models.base import Features, Model
 
 ROWS: Final = 16384
-"""Rows that are computed at once; the same with and without a limit on memory, so that sums have the same order."""
+"""Most rows that are computed at once; the same with and without a limit on memory, so that sums have the same order."""
+BYTES: Final = 16 << 20
+"""Most bytes of their features, of which dropout has a copy and a mask."""
 
 
 class FirstStage:
@@ -35,8 +37,11 @@ class FirstStage:
     def __init__(self, model: Model, features: Features, own: int, store: TensorStore) -> None:
         """Args: model: the model; features: ``(n + h, F)``; own: ``n``; store: of the results."""
         self._model, self._features, self._own, self._store = model, features, own, store
-        rows = len(features) if isinstance(features, torch.Tensor) else ROWS
-        self._pieces = [slice(at, min(at + ROWS, rows)) for at in range(0, rows, ROWS)] or [slice(0, 0)]
+        rows, step = ROWS, ROWS
+        if isinstance(features, torch.Tensor):
+            row = max(1, features[:1].nbytes)
+            rows, step = len(features), max(1, min(ROWS, BYTES // row))
+        self._pieces = [slice(at, min(at + step, rows)) for at in range(0, rows, step)] or [slice(0, 0)]
         self._whole = len(self._pieces) == 1
         self._tapes: list[tuple[torch.Tensor | None, PreparedTensors]] = []
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from offramp.fabric import read_fabric
-from offramp.job.counters import link_bytes, since
+from offramp.job import link_bytes, since
 from offramp_base.ending.owner import is_process
 from offramp_sim.lab import possible_mode
 

@@ -22,7 +22,7 @@ _SOCK_DIAG_BY_FAMILY: Final = 20
 _NLM_F_REQUEST: Final = 1
 _ANY: Final = 0xFFFFFFFF
 _USER_AT: Final = 16 + 4 + 48 + 12
-"""``idiag_uid`` behind the netlink header, the socket's state, its addresses and three numbers."""
+"""Where the user stands: behind the netlink header, the socket's state, its addresses and three numbers."""
 _ANSWER_S: Final = 1.0
 
 Owners = dict[tuple[bytes, int], set[int]]
@@ -63,9 +63,12 @@ class LocalSockets:
 def connection_owner(sock: socket.socket) -> int | None:
     """The user at the other end of a TCP connection on this machine, which the kernel finds by its addresses.
 
-    None where the kernel does not say (sock_diag(7)), or has no such socket.
+    None where the kernel does not say (sock_diag(7)), has no such socket, or the other end is gone already.
     """
-    (there, port), (here, own) = sock.getpeername()[:2], sock.getsockname()[:2]
+    try:
+        (there, port), (here, own) = sock.getpeername()[:2], sock.getsockname()[:2]
+    except OSError:
+        return None
     ends = [ipaddress.ip_address(each).packed.ljust(16, b"\0") for each in (there, here)]
     request = struct.pack("=BBBxI", sock.family, socket.IPPROTO_TCP, 0, _ANY)
     request += struct.pack(">HH", port, own) + b"".join(ends) + struct.pack("=III", 0, _ANY, _ANY)

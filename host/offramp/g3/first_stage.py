@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from offramp.models.base import Features, Model
 
 ROWS: Final = 16384
-"""Most rows that are computed at once; the same with and without a limit on memory, so that sums have the same order."""
+"""Most rows that are computed at once, with a limit on memory or without, so that sums have the same order."""
 BYTES: Final = 16 << 20
 """Most bytes of their features, of which dropout has a copy and a mask."""
 
@@ -73,7 +73,7 @@ class FirstStage:
             own: that of the own parts.
             encoded: gradients ``(n, …)`` of the encoded states, which add up in their order.
         """
-        if not self._model.of_stage(0):
+        if not self._model.of_stage(0) and not any(self.trained):
             return
         for number, piece in enumerate(self._pieces):
             outputs, prepared = self._tapes[number] if self._tapes else self._piece(piece, training=True)

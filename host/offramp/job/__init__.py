@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from offramp_base.lazy import face
 
 if TYPE_CHECKING:
+    from offramp.job.counters import link_bytes as link_bytes
+    from offramp.job.counters import since as since
     from offramp.job.planner import JobPlan as JobPlan
     from offramp.job.planner import make_job_plan as make_job_plan
     from offramp.job.run import run_job as run_job
@@ -26,8 +28,10 @@ else:
         {
             "JobPlan": "offramp.job.planner",
             "JobSettings": "offramp.job.settings",
+            "link_bytes": "offramp.job.counters",
             "make_job_plan": "offramp.job.planner",
             "run_job": "offramp.job.run",
+            "since": "offramp.job.counters",
             "step": "offramp.job.steps",
             "tell_progress": "offramp.job.steps",
         },

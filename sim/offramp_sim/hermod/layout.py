@@ -18,7 +18,7 @@ NIC_PORT = 0
 
 
 class LayoutCable(NamedTuple):
-    """A cable between two ports; NICs are nodes called ``nic0`` and so on, with one port."""
+    """A cable between two ports; a NIC is a node of one port, called ``nic`` and its number."""
 
     a: str
     a_port: int

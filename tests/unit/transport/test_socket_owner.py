@@ -14,8 +14,10 @@ from offramp_base.transport.socket_owner import connection_owner
 
 CONNECTS = """
 import os, socket, sys
-os.setuid(int(sys.argv[3]))
-sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+family, _, _, _, address = socket.getaddrinfo(sys.argv[1], int(sys.argv[2]), type=socket.SOCK_STREAM)[0]
+os.setuid(int(sys.argv[3]))  # which may be a user who cannot read Python's modules any more
+sock = socket.socket(family)
+sock.connect(address)
 print(sock.recv(1))
 """
 
@@ -27,6 +29,7 @@ def test_the_owner_of_a_connection(host: str, user: int) -> None:
         pytest.skip("only root can be somebody else")
     with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
         words = [sys.executable, "-S", "-c", CONNECTS, host, str(server.getsockname()[1]), str(user)]
+        server.settimeout(20)
         with subprocess.Popen(words) as stranger:
             sock, _ = server.accept()
             with sock:

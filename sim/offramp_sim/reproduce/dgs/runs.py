@@ -46,9 +46,10 @@ SIZES: Final = {
 
 
 def stand_in(name: str, scale: float, seed: int, *, as_published: bool = False) -> Graph:
-    """A graph with planted communities and a power law of degrees: with ``as_published`` the real mean degree.
+    """A graph with planted communities and a power law of degrees.
 
-    The real degree is capped at a quarter of the vertices.
+    With ``as_published`` the generator is asked for the real mean degree, or for a quarter of the vertices where that
+    is less; it drops duplicate edges, of which so few vertices have many, so that the mean is up to 60 % below.
     """
     n, of = max(400, round(1200 * scale)), GRAPHS[name]
     if as_published:

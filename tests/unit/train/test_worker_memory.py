@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -110,3 +113,17 @@ def test_bins_take_an_eighth_unless_told_otherwise() -> None:
     assert limited.memory_of_bins == 8 << 20
     assert replace(limited, bin_memory=1000).memory_of_bins == 1000
     assert replace(limited, bins=2).memory_of_bins is None
+
+
+@pytest.mark.slow
+def test_a_graph_of_ten_times_the_limit_trains_to_the_same_bits(tmp_path: Path) -> None:
+    """Each of two workers has 640 MB of features of its own, and more of its neighbours', in 64 MB."""
+    results = []
+    for number, limit in enumerate(([], ["--worker-memory", "64MB"])):
+        out = tmp_path / f"{number}.json"
+        words = "train --graph sbm:n=80000,k=4,degree=6,features=4000 --workers 2 --propagator p2p --schedule g3"
+        words += f" --model gcn --hidden 16 --epochs 2 --bin-memory 4000000 --json {out}"
+        subprocess.run([sys.executable, "-m", "offramp", *words.split(), *limit], check=True, timeout=600)
+        results.append(json.loads(out.read_text("utf-8"))["per_epoch"])
+    assert [epoch["loss"] for epoch in results[0]] == [epoch["loss"] for epoch in results[1]]
+    assert max(epoch["peak_bytes"] for epoch in results[1]) <= 64_000_000

@@ -99,7 +99,7 @@ def test_hermod_measures_coflows(tmp_path: Path) -> None:
 
 
 def test_leo_runs_without_tools_for_rtl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offramp_cli.demo.act_leo.rtl_or_why", lambda _: ({}, "No iverilog on PATH."))
+    monkeypatch.setattr("offramp_cli.demo.act_leo.rtl_or_reason", lambda _: ({}, "No iverilog on PATH."))
     _, outcome = run("leo", "sockets", tmp_path / "demo")
     by_name = {each["name"]: each for each in outcome["alternatives"]}
     assert len(by_name["processor"]["measured_s"]) == 5

@@ -90,7 +90,7 @@ def play(scene: Scene) -> Outcome:
     """Ask the RTL, then run the store over all paths."""
     console, seed = scene.stage.console, scene.settings.seed
     with console.status("RTL of the FPGA in simulation"):
-        rtl, lacks = rtl_or_why(seed)
+        rtl, lacks = rtl_or_reason(seed)
     answered = f"The FPGA's RTL in simulation: {rtl['count']} look-ups, {rtl['busy_ns']} ns each." if rtl else lacks
     notes = [answered]
     others = tasks_of_others()
@@ -188,7 +188,7 @@ def lacks_agent() -> str:
     return "No smartNIC: its agent is not built (offramp nic build builds it)."
 
 
-def rtl_or_why(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], str]:
+def rtl_or_reason(seed: int, timeout_s: float = _RTL_S) -> tuple[dict[str, Any], str]:
     """Results of look-ups in the FPGA's RTL; or nothing and the reason in a sentence."""
     if shutil.which("iverilog") is None:
         return {}, "No iverilog on PATH, so the FPGA is its model alone."

@@ -60,9 +60,9 @@ def run(settings: LeoRunSettings, result: Result) -> None:
 
 
 def _report_energy(console: Console, comparison: PathComparison) -> None:
-    from offramp.report.energy import energy_or_why
+    from offramp.report.energy import energy_or_reason
 
-    _, reason = energy_or_why()
+    _, reason = energy_or_reason()
     if reason:
         console.print(reason, soft_wrap=True)
         return

@@ -65,7 +65,7 @@ class Energy:
         return total / 1e6
 
 
-def energy_or_why(root: Path = POWERCAP) -> tuple[Energy | None, str]:
+def energy_or_reason(root: Path = POWERCAP) -> tuple[Energy | None, str]:
     """The counters, or None and the reason in one line."""
     try:
         return Energy(root), ""

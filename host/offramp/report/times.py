@@ -22,7 +22,7 @@ _MOST_DOTS: Final = 200
 _TICKS: Final = 4
 _DIAMOND: Final = '<path class="mark" d="M0 6l7 9l-7 9l-7 -9z"/>'
 _SQUARE: Final = '<path class="mark" d="M-6 9h12v12h-12z"/>'
-_WHY: Final = ' class="why"'
+_LONG: Final = ' class="why"'
 _HEAD: Final = ("predicted", "measured: median", "measured: middle half", "measured", "only modelled", "start-up")
 
 
@@ -37,7 +37,7 @@ def _table(outcome: Outcome, palette: Palette) -> str:
     columns[4] = f"measured: {unit}s"
     whole = '<span class="whole">start-up</span>'  # a hyphen would let it break
     head = "".join(
-        f"<th{_WHY if column == 'why' else ''}>{escape(column).replace('start-up', whole)}</th>" for column in columns
+        f"<th{_LONG if column == 'why' else ''}>{escape(column).replace('start-up', whole)}</th>" for column in columns
     )
     body = "".join(_row(each, columns, palette) for each in outcome.alternatives)
     caption = (

@@ -13,7 +13,7 @@ from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
 from offramp.switchgnn.local_block import share
 from offramp.switchgnn.wire import MOST_SEGMENTS, frame_bytes
-from offramp.switchgnn.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
+from offramp.switchgnn.worker_library import ERROR_BYTES, STATS_WORDS, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
@@ -47,7 +47,7 @@ class CompiledSwitchGnnEndpoint:
         self.index, self.plans = index, list(plans)
         shares = share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
-        self._library, self._text = library(), ctypes.create_string_buffer(WHY_BYTES)
+        self._library, self._text = library(), ctypes.create_string_buffer(ERROR_BYTES)
         text = worker_plans.write(shares)
         settings = settings_for(index, recovery)
         self._worker = ctypes.c_void_p(

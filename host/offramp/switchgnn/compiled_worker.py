@@ -19,7 +19,7 @@ from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import WorkerStats
 from offramp.switchgnn.worker import TICKS, silence
-from offramp.switchgnn.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
+from offramp.switchgnn.worker_library import ERROR_BYTES, STATS_WORDS, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
 from offramp_base.transport.shm.io import ShmIO
@@ -79,7 +79,7 @@ class CompiledWorker:
         tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         pace = {"window": window, "limit": round(1e9 * timeout_s), "tick": round(1e9 * tick_s)}
         settings = settings_for(index, recovery, **pace)
-        self._library, self._reason = library(), ctypes.create_string_buffer(WHY_BYTES)
+        self._library, self._reason = library(), ctypes.create_string_buffer(ERROR_BYTES)
         text = worker_plans.write(shares)
         memory = np.frombuffer(io.memory.view, np.uint8).ctypes.data if isinstance(io, ShmIO) else None
         self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), memory, self._reason)

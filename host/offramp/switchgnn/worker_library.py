@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.private_folder import make_cache
 
 LIBRARY: Final = "libofframp-worker.so"
-WHY_BYTES: Final = 512
+ERROR_BYTES: Final = 512
 _OTHERS: Final = ("agent", "cmake", "fuzz", "ports", "store", "tests")
 """Folders beside the sources of the library and the endpoint."""
 _LINK_WORDS: Final = len(fields(LinkCounts))

@@ -23,10 +23,10 @@ from offramp_sim.hermod.lab.modelled import flows_of, model
 
 def test_without_iverilog_or_cocotb_the_fpga_is_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert act_leo.rtl_or_why(0) == ({}, "No iverilog on PATH, so the FPGA is its model alone.")
+    assert act_leo.rtl_or_reason(0) == ({}, "No iverilog on PATH, so the FPGA is its model alone.")
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(act_leo, "find_spec", lambda _: None)
-    assert act_leo.rtl_or_why(0) == ({}, "The package cocotb is missing, so the FPGA is its model alone.")
+    assert act_leo.rtl_or_reason(0) == ({}, "The package cocotb is missing, so the FPGA is its model alone.")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_rtl_has_a_deadline(monkeypatch: pytest.MonkeyPatch, program: str, said:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(act_leo, "find_spec", lambda _: object())
     monkeypatch.setattr(act_leo.subprocess, "Popen", popen)
-    outcome, reason = act_leo.rtl_or_why(0, timeout_s=2.0 if said.startswith("The RTL did") else 60.0)
+    outcome, reason = act_leo.rtl_or_reason(0, timeout_s=2.0 if said.startswith("The RTL did") else 60.0)
     assert reason.startswith(said)
     assert bool(outcome) == (not said)
     assert started[0].poll() is not None  # nothing is left behind

@@ -3,7 +3,7 @@
 
 import pytest
 
-from offramp.report.energy import Energy, energy_or_why
+from offramp.report.energy import Energy, energy_or_reason
 from offramp_base.errors import OfframpError
 
 RANGE = 262_143_328_850
@@ -34,12 +34,12 @@ def test_a_counter_that_comes_around(tmp_path):
 
 
 def test_where_nothing_is_readable_a_line_says_why(tmp_path):
-    assert energy_or_why(tmp_path) == (
+    assert energy_or_reason(tmp_path) == (
         None,
         f"energy is not readable: no {tmp_path}/intel-rapl:0, as in most virtual machines",
     )
     zone(tmp_path, "intel-rapl:0", "garbage")
-    energy, reason = energy_or_why(tmp_path)
+    energy, reason = energy_or_reason(tmp_path)
     assert energy is None
     assert reason.startswith(f"energy is not readable: {tmp_path}/intel-rapl:0: ")
 

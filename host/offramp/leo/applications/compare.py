@@ -16,7 +16,7 @@ from offramp.leo.applications.load import LoadResult, closed_loop, open_loop
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.selection import AnyPolicy, Policy
-from offramp.report.energy import energy_or_why
+from offramp.report.energy import energy_or_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,7 +208,7 @@ class ApplicationRun:
         try:
             workload = application.workload(seed)
             closed_loop(requester, workload, min(WARM_UP_S, seconds), application.window)
-            energy, _ = energy_or_why()
+            energy, _ = energy_or_reason()
             if rate is None:
                 outcome = closed_loop(requester, workload, seconds, application.window)
             else:

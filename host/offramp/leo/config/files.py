@@ -57,7 +57,7 @@ def _find(name: str | Path) -> Path:
 
 def _join(sources: Sequence[SourceFile]) -> Config:
     parts: dict[str, Any] = {}
-    said: dict[str, SourceFile] = {}
+    source_of: dict[str, SourceFile] = {}
     for source in sources:
         if not isinstance(source.data, dict):
             raise source.error((), f"expected one of {', '.join(Config.model_fields)}")
@@ -67,18 +67,18 @@ def _join(sources: Sequence[SourceFile]) -> Config:
             if part not in Config.model_fields:
                 raise source.error((part,), "no such field")
             if part in parts:
-                raise source.error((part,), f"{said[part].name} gives it already")
-            parts[part], said[part] = value, source
+                raise source.error((part,), f"{source_of[part].name} gives it already")
+            parts[part], source_of[part] = value, source
     for part, field in Config.model_fields.items():
         if field.is_required() and parts.get(part) is None:
             names = ", ".join(source.name for source in sources) or "no file"
             raise OfframpError(f"{names}: expected {part}, in this file or in another one given with it")
     try:
-        config = Config.of(parts, said)
+        config = Config.of(parts, source_of)
     except ValidationError as error:
         first = error.errors()[0]
-        source = said[str(first["loc"][0])]
-        raise source.error(_place(source, first["loc"]), _said(first)) from None
+        source = source_of[str(first["loc"][0])]
+        raise source.error(_place(source, first["loc"]), _message(first)) from None
     check(config)
     return config
 
@@ -90,12 +90,12 @@ def _hardware(source: SourceFile) -> SourceFile:
         OfframpError: one line with file and line: no model, or hosts of several.
     """
     cluster = cluster_of(source, Path(source.name).stem)
-    said = {repr(host.hardware): host for host in cluster.hosts if host.hardware is not None}
-    if len(said) != 1:
-        hosts = " and ".join(f"{host.name} ({cluster.place(host.name)})" for host in said.values())
-        problem = f"{hosts} have different models" if said else "no host has a model"
+    models = {repr(host.hardware): host for host in cluster.hosts if host.hardware is not None}
+    if len(models) != 1:
+        hosts = " and ".join(f"{host.name} ({cluster.place(host.name)})" for host in models.values())
+        problem = f"{hosts} have different models" if models else "no host has a model"
         raise source.error(("hosts",), f"hardware: {problem}: LEO expects the same one for all hosts that have any")
-    (host,) = said.values()
+    (host,) = models.values()
     if isinstance(host.hardware, str):
         beside = Path(source.name).parent / host.hardware
         inner = read_source(beside if beside.is_file() else builtin(host.hardware))
@@ -120,7 +120,7 @@ def _place(source: SourceFile, steps: Sequence[int | str]) -> Place:
     return tuple(place)
 
 
-def _said(error: Any) -> str:
+def _message(error: Any) -> str:
     """An error of pydantic in a user's words."""
     kind, last = error["type"], str(error["loc"][-1]) if error["loc"] else ""
     if kind == "extra_forbidden":

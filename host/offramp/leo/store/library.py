@@ -11,7 +11,7 @@ from offramp.leo.store.build import LIBRARY, built
 from offramp_base.errors import OfframpError
 
 ABI: Final = 1
-WHY_BYTES: Final = 256
+ERROR_BYTES: Final = 256
 
 
 class ServerSettings(ctypes.Structure):
@@ -77,7 +77,7 @@ def library() -> Any:
 
 def reason() -> Any:
     """Buffer for the line in which a function reports an error."""
-    return ctypes.create_string_buffer(WHY_BYTES)
+    return ctypes.create_string_buffer(ERROR_BYTES)
 
 
 def said(buffer: Any) -> str:

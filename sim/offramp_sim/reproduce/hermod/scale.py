@@ -24,7 +24,7 @@ from offramp_sim.reproduce.hermod.runs import (
 )
 from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
 
-_WHY = (
+_REASON = (
     "Most of the gain over FIFO is the end of head-of-line blocking: PP and EP wait for ReduceScatters of whole"
     " layers. Over fair sharing a few percent remain, as in the specification's own small pipelines. "
 )
@@ -56,7 +56,7 @@ def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
         PaperComparison(f"{sizes[-1]} GPUs, over Lina, up to", "1.31\N{MULTIPLICATION SIGN}", best(last, "Lina")),
         PaperComparison(f"gain at {sizes[-1]} over that at 1024", "above 1", f"{text(growth[most])} ({most})"),
     ]
-    note = f"{NETWORK}{ONE_LINK}{_WHY}The thesis says both 'up to 1.50' and 'by 83 %' of the same runs."
+    note = f"{NETWORK}{ONE_LINK}{_REASON}The thesis says both 'up to 1.50' and 'by 83 %' of the same runs."
     return Reproduction(comparisons, panels, {"gpus": sizes, "seed": seed}, note, data)
 
 
@@ -87,5 +87,5 @@ def figure513(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
         PaperComparison("40 Gb/s, over Lina, up to", None, best(slow, "Lina")),
         PaperComparison("40 Gb/s, over Lina, at least", None, text(min(gain(row, "Lina") for row in slow.values()))),
     ]
-    note = f"{NETWORK}{ONE_LINK}{_WHY}The gain falls with the rate, as the network stops to be the bottleneck."
+    note = f"{NETWORK}{ONE_LINK}{_REASON}The gain falls with the rate, as the network stops to be the bottleneck."
     return Reproduction(comparisons, panels, {"gpus": 1024, "rates_gbps": rates, "seed": seed}, note, data)

@@ -25,9 +25,9 @@ class TableStore:
         self._synced: dict[Key, dict[str, Value]] = {}
 
     def seen(self, key: Key, data: EntryData, *, from_hw: bool) -> EntryData:
-        """An entry as a client sees it: its counts are those of the last operation that brought them up to date.
+        """An entry as a client sees it: with the counts of the last operation that brought them up to date.
 
-        A read ``from_hw`` is one too.
+        A read ``from_hw`` is such an operation.
         """
         if not self._counts:
             return data
@@ -38,14 +38,14 @@ class TableStore:
         return EntryData(data.action, {**data.values, **{name: known.get(name, 0) for name in self._counts}})
 
     def written(self, key: Key, data: EntryData) -> None:
-        """A client has written an entry, and knows the counts that it gave."""
+        """Record the counts of an entry that a client has written, and so knows."""
         counts = {name: data.values[name] for name in self._counts if name in data.values}
         if counts:
             key = self.canonical(key)
             self._synced[key] = {**self._synced.get(key, {}), **counts}
 
     def forget(self, key: Key | None) -> None:
-        """A client has removed or reset an entry, None: all, and with it the counts that it knew."""
+        """Forget the counts of an entry that a client has removed or reset; of all entries if ``key`` is None."""
         if key is None:
             self._synced.clear()
         else:

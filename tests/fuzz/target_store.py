@@ -71,7 +71,7 @@ def run(rng: random.Random) -> None:
     memcached = example >= 4
     ours, theirs = socket.socketpair()
     ours.settimeout(5.0)
-    server._lib.offramp_server_adopt(server._server, theirs.detach(), 1 if memcached else 0)
+    server._lib.offramp_server_adopt(server._servers[0], theirs.detach(), 1 if memcached else 0)
     # The server hangs up on what is not a command.
     with ours, contextlib.suppress(BrokenPipeError, ConnectionResetError):
         at = rng.randrange(len(content) + 1)
@@ -82,7 +82,7 @@ def run(rng: random.Random) -> None:
             pass
     check, theirs = socket.socketpair()
     check.settimeout(5.0)
-    server._lib.offramp_server_adopt(server._server, theirs.detach(), 0)
+    server._lib.offramp_server_adopt(server._servers[0], theirs.detach(), 0)
     with check:
         check.sendall(encoded("PING"))
         assert check.recv(100) == b"+PONG\r\n"

@@ -43,8 +43,8 @@ class SylvieCodec(FeatureCodec):
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
         """A codec with importance where the controller decides the width."""
-        how = {"ranking": settings.ranking, "pool": settings.pool}
-        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None, **how)
+        base, joint = cls.bits or 1, cls.bits is None
+        return cls(plan, rank, settings.seed, base=base, joint=joint, ranking=settings.ranking, pool=settings.pool)
 
     def __init__(
         self,

@@ -36,7 +36,8 @@ def test_tables_of_volumes_at_the_pins(tmp_path, simulator):
 
 @pytest.mark.parametrize("case", ["quantised_rows", "refused_rows"])
 def test_rows_at_the_pins(case, tmp_path, fast):
-    run_bench(Design("udp_card", SMALL | {"QUANTPACK_DEPTH": 64}), fast, BENCH, tmp_path, case=case)
+    design = Design("udp_card", SMALL | {"QUANTPACK_DEPTH": 64})
+    run_bench(design, fast, BENCH, tmp_path, case=case, settings={"requests": 6})
 
 
 @pytest.mark.parametrize("sizes", [(64, 256, 1400), pytest.param((512, 1024), marks=pytest.mark.slow)])

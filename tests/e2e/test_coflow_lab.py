@@ -91,6 +91,7 @@ def test_priorities_show_in_completion_times_and_counters(tmp_path: Path):
     assert gains[1] > 1
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 def test_an_abuser_starves_the_job_only_where_the_switch_trusts_everybody(tmp_path: Path):
     """Without protection the job ends after the abuser, who goes on for three times the job's time; with it before.

@@ -58,6 +58,7 @@ def test_gnn_is_equal_to_one_process(mode: str, tmp_path: Path, capsys: pytest.C
     assert ("network namespaces" if rated(mode) else "on Unix sockets: no namespaces") in printed
 
 
+@pytest.mark.slow
 @pytest.mark.p4
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_job_is_planned_run_and_compared(mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,6 +105,7 @@ def machines(folders: list[Path], line: str) -> list[subprocess.CompletedProcess
         return done
 
 
+@pytest.mark.slow
 def test_two_machines_train_what_one_does(tmp_path: Path) -> None:
     namespaces.require()
     (tmp_path / "net.py").write_text(MODEL)

@@ -134,6 +134,7 @@ def test_leo_runs_block_storage_through_the_card(card, fast, tmp_path):
     assert running.finish()["executed"] > 600  # 576 lines of tables, then reads
 
 
+@pytest.mark.slow
 def test_reads_of_volumes_over_a_bad_wire_are_the_models(card, fast):
     """In the order of requests, since each leaves its volume's bucket changed; so are the tables in the end."""
     running = card(fast, bad=0.05, EBS_LINES=1024)

@@ -66,6 +66,7 @@ def test_engines_agree_on_programs_of_other_architectures(write: Callable[[int],
     assert (campaign.counts.programs, campaign.counts.unsupported) == (3, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [random_psa_program, random_pna_program])
 def test_traces_change_nothing(write: Callable[[int], RandomProgram]) -> None:
     campaign = Campaign(traced_engine, write=write)

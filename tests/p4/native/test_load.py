@@ -77,6 +77,7 @@ def test_numbers_of_hundreds_of_bits() -> None:
     twins.send([(0, bytes([a, b, 0xA5, c])) for a in (0, 3, 255) for b in (0, 100, 255) for c in (0, 1, 0x80)])
 
 
+@pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize("source", ["v1model", "strawman_v1model"])
 def test_compile_time(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,7 @@ def debugger(_: Path) -> Iterator[tuple[str, Job]]:
 JOBS = {"gNMI": gnmi, "BF-RT": bfrt, "Thrift": thrift, "DAP": debugger}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 def test_answers_are_right_while_strangers_greet(job, tmp_path: Path) -> None:
     with job(tmp_path) as (address, step):

@@ -92,6 +92,7 @@ def test_the_packets_are_the_references(name: str) -> None:
     assert lengths == {frame_bytes(segments) for segments in (0, 1, 2, PROGRAMS[name][2])}
 
 
+@pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if "native" in name])

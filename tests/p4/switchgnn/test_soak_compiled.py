@@ -24,6 +24,7 @@ from switchgnn_soak.library import load_library
 pytestmark = [pytest.mark.p4, pytest.mark.skipif(shutil.which("g++") is None, reason="the soak needs g++")]
 
 
+@pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize(("kind", "runs"), [("v1model", 150), ("replicated", 80), ("leaves", 80)])
 def test_some_hundred_seeds(kind: str, runs: int) -> None:

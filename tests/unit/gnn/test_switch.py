@@ -75,6 +75,7 @@ def test_losses_and_gradients_are_those_of_one_process(ranks, names):
     assert all(packets > 0 for _, packets in results.values())
 
 
+@pytest.mark.slow
 @pytest.mark.full
 def test_rows_arrive_bit_by_bit_and_their_gradients_as_sums():
     for wrong, far in on_switch(rows, 3, [(40,), (40,), (2, 3), (1,), (300,)], CHOICES):

@@ -66,6 +66,7 @@ def kill_switch(keeper, name: str) -> None:
     os.kill(int(keeper.lab.processes[f"switch {name}"].split(".")[0]), signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["leaf1", pytest.param("spine", marks=pytest.mark.slow)])
 def test_a_switch_and_then_a_rank(keeper, lab, states, job, tmp_path, first):
     before = states()

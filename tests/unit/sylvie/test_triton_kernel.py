@@ -10,6 +10,7 @@ from triton_interpreter import interpreted
 pytestmark = pytest.mark.full
 
 
+@pytest.mark.slow
 def test_codes_bounds_and_values_are_those_of_the_quantiser_to_the_bit() -> None:
     pytest.importorskip("triton")
     interpreted("triton_quantiser.py", "cpu")

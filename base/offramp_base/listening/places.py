@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 
 
 class ClientPlaces:
@@ -13,10 +14,12 @@ class ClientPlaces:
 
     Args:
         most: number of places.
+        on_refusal: called before a connection is cut for want of a place: its peer then finds the line in the log.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, on_refusal: Callable[[], None] = lambda: None) -> None:
         self.most = most
+        self._on_refusal = on_refusal
         self._silent: dict[socket.socket, bool] = {}
         self._lock = threading.Lock()
 
@@ -30,6 +33,7 @@ class ClientPlaces:
             if refused is not client:
                 self._silent[client] = True
         if refused is not None:
+            self._on_refusal()
             _cut(refused)
         return refused
 

@@ -70,7 +70,7 @@ class DebugServer:
         name = self._socket.getsockname()
         self.address = where if where.family == socket.AF_UNIX else Address(where.family, name)
         self._sockets = LocalSockets("tcp")
-        self._clients = ClientPlaces(MAX_CLIENTS)
+        self._clients = ClientPlaces(MAX_CLIENTS, lambda: self._refuse(f"more than {MAX_CLIENTS} at once"))
         self._events: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._accept, name="debugger", daemon=True)
@@ -96,15 +96,16 @@ class DebugServer:
                 if self._socket.fileno() < 0:
                     return
                 continue
-            trusted = self._trusted(sock)
-            refused = self._clients.take(sock) if trusted else sock
-            if refused is not None:
-                reason = f"more than {MAX_CLIENTS} at once" if trusted else "another user"
-                self._note(f"a connection refused: {reason}")
-            if refused is sock:
+            if not self._trusted(sock):
+                self._refuse("another user")
+                sock.close()
+            elif self._clients.take(sock) is sock:
                 sock.close()
             else:
                 threading.Thread(target=self._serve, args=(sock,), name="debugger client", daemon=True).start()
+
+    def _refuse(self, reason: str) -> None:
+        self._note(f"a connection refused: {reason}")
 
     def _note(self, event: str) -> None:
         """Log what a stranger did, a flood of it ever more seldom."""

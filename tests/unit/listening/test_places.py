@@ -30,7 +30,8 @@ def is_open(peer: socket.socket) -> bool:
 
 def test_the_oldest_silent_client_gives_way(pairs) -> None:
     (a, at_a), (b, at_b), (c, at_c), (d, at_d) = pairs
-    places = ClientPlaces(2)
+    refusals: list[bool] = []  # whether the connection to be refused was open still
+    places = ClientPlaces(2, lambda: refusals.append(is_open(at_d if len(refusals) else at_b)))
     assert places.take(a) is None
     assert places.take(b) is None
     places.greeted(a)
@@ -40,6 +41,7 @@ def test_the_oldest_silent_client_gives_way(pairs) -> None:
     places.greeted(c)
     assert places.take(d) is d
     assert [is_open(each) for each in (at_a, at_c, at_d)] == [True, True, False]
+    assert refusals == [True, True]  # said before the end that it explains
     places.leave(a)
     places.leave(d)
     other = pairs[1][0]

@@ -69,7 +69,7 @@ class ThriftServer:
         self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")
         self._socket.listen(_WAITING)
         self.port: int = self._socket.getsockname()[1]
-        self._clients = ClientPlaces(MAX_CLIENTS)
+        self._clients = ClientPlaces(MAX_CLIENTS, lambda: self._note("Thrift: too many clients"))
         self._closing = threading.Event()
         self._methods: tuple[Pipeline, dict[str, Any]] | None = None
         self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
@@ -108,10 +108,7 @@ class ThriftServer:
                 if self._closing.wait(0.05):
                     return
                 continue  # a stranger that is gone again, or no descriptor left for the moment
-            refused = self._clients.take(client)
-            if refused is not None:
-                self._note("Thrift: too many clients")
-            if refused is client:
+            if self._clients.take(client) is client:
                 client.close()
             else:
                 threading.Thread(target=self._serve, args=(client,), name="thrift client", daemon=True).start()

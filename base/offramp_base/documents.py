@@ -235,9 +235,8 @@ _FAST: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 class LongLoader(_Bounds, _FAST):  # type: ignore[misc,valid-type]
     """The same for longer files, which programs write: by libyaml where it is there, whose messages differ."""
 
-    _most_nodes = _MOST_LONG_NODES
-
     def __init__(self, text: str) -> None:
+        self._most_nodes = MOST_NODES if len(text) <= MOST_BYTES else _MOST_LONG_NODES
         yaml.composer.Composer.__init__(self)
         _FAST.__init__(self, text)
         self._begin()

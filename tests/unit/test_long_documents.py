@@ -42,6 +42,21 @@ def test_limits_hold(text: str, problem: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text", ["a: 1\na: 2\n", "a: [\n", "a: 1\n b: 2\n", 'a: "\\ud800"\n', "a: !!int x\n", "a: @b\n", SMALL]
+)
+def test_what_libyaml_refuses_is_refused_in_the_words_of_short_files(text: str) -> None:
+    """A file that people write may be long; its errors have columns and words that they know."""
+    answers = []
+    for pad in (f"pad: {'x' * 100}\n", f"pad: {'x' * (MOST_BYTES >> 2)}\n"):
+        try:
+            source = parse_source(pad + text, "f")
+            answers.append((source.data | {"pad": ""}, source.lines))
+        except OfframpError as error:
+            answers.append((str(error), {}))
+    assert answers[0] == answers[1]
+
+
 def test_files_of_other_kinds_keep_their_limit() -> None:
     with pytest.raises(OfframpError, match="longer than 1048576 characters"):
         parse_source(PAD, "f")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Hashable, Mapping
@@ -17,6 +18,7 @@ from offramp_base.errors import OfframpError
 
 _TOML_KEY = re.compile(r"""\s*\[*\s*([\w-]+|"[^"]*"|'[^']*')\s*[.=\]]""")
 _MOST_TOML_LINES = 1000  # beyond them errors name the file alone
+_SHORT = 1 << 16  # characters of YAML that PyYAML itself reads in a third of a second
 
 Place = tuple[str | int, ...]
 """Keys and indices from the top of a file to a node."""
@@ -97,14 +99,23 @@ def parse_source(text: str, name: str, most_bytes: int = MOST_BYTES) -> SourceFi
     if len(text) > most_bytes:
         raise OfframpError(f"{name}: longer than {most_bytes} characters")
     try:
-        loader = BoundedLoader(text) if len(text) <= MOST_BYTES else LongLoader(text)
-        node = loader.get_single_node()
+        loader, node = _composed(text)
         data = None if node is None else _SourceReader(name, lines, loader).value(node, ())
     except yaml.YAMLError as error:
         raise OfframpError(f"{name}:{line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
         raise OfframpError(f"{name}:1: not YAML: a character that does not exist") from None
     return SourceFile(name, data, lines)
+
+
+def _composed(text: str) -> tuple[BoundedLoader | LongLoader, yaml.Node | None]:
+    """A text's tree, by libyaml where that saves time; what it refuses is refused with the other loader's words."""
+    if len(text) > _SHORT:
+        with contextlib.suppress(yaml.YAMLError) if len(text) <= MOST_BYTES else contextlib.nullcontext():
+            loader = LongLoader(text)
+            return loader, loader.get_single_node()
+    bounded = BoundedLoader(text)
+    return bounded, bounded.get_single_node()
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -163,8 +162,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_one_line(how: list[str]) -> N
         os.kill(workers[-1], signal.SIGKILL)
         _, errors = running.communicate(timeout=60)
     assert running.returncode == 2
-    # Whoever is first tells: the launcher, or a rank that misses the other.
-    assert "was killed by SIGKILL; the run has ended" in errors or re.fullmatch(r"rank 2 is gone: .*\n", errors)
+    assert "was killed by SIGKILL; the run has ended" in errors
 
 
 def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) -> None:

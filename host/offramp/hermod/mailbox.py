@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -24,7 +25,7 @@ from offramp.workers.mailbox import END, WORDS, Key, Mailbox, PeerLostError, par
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from offramp.hermod.endhost.handle import Handle
     from offramp.workers.group import Group
@@ -75,11 +76,13 @@ class CoflowMailbox(Mailbox):
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
         """A sum in rank order; the later of an epoch, of the layers before, the less urgent."""
-        future = self._sums.start(values, Factors(0, CType.DP, min(self._sum_count, 2 * self._layers + 1)))
+        with self._blaming_peers():
+            future = self._sums.start(values, Factors(0, CType.DP, min(self._sum_count, 2 * self._layers + 1)))
         self._sum_count += 1
 
         def finish() -> None:
-            values.copy_(future.result(self._timeout_s))
+            with self._blaming_peers():
+                values.copy_(future.result(self._timeout_s))
 
         return finish
 
@@ -92,11 +95,21 @@ class CoflowMailbox(Mailbox):
         if not len(payload):
             self._sent(None)
             return
-        handle = self._messages.isend(payload, peer, _PAYLOADS, factors)
+        with self._blaming_peers():
+            handle = self._messages.isend(payload, peer, _PAYLOADS, factors)
         handle.when_done(lambda: self._events.put(lambda: self._sent(handle)))
 
     def _announce(self, peer: int, words: list[int], factors: Factors | None = None) -> Handle[None]:
-        return self._messages.isend(torch.tensor(words, dtype=torch.int64), peer, _HEADERS, factors)
+        with self._blaming_peers():
+            return self._messages.isend(torch.tensor(words, dtype=torch.int64), peer, _HEADERS, factors)
+
+    @contextmanager
+    def _blaming_peers(self) -> Iterator[None]:
+        """What the endpoint refuses is the end of another worker, whose own account, or death, says more."""
+        try:
+            yield
+        except OfframpError as error:
+            raise PeerLostError(f"worker {self.rank}: {error}") from None
 
     def _sent(self, handle: Handle[None] | None) -> None:
         if handle is not None:
@@ -124,10 +137,9 @@ class CoflowMailbox(Mailbox):
     def _run(self) -> None:
         """The thread that reacts to transfers that have ended."""
         try:
-            while (react := self._events.get()) is not None:
-                react()
-        except OfframpError as error:
-            self.fail(PeerLostError(f"worker {self.rank}: {error}"))
+            with self._blaming_peers():
+                while (react := self._events.get()) is not None:
+                    react()
         except BaseException as fault:
             self.fail(fault)
 

@@ -15,7 +15,7 @@ from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
-from offramp.workers.mailbox import Key, parse_header
+from offramp.workers.mailbox import Key, PeerLostError, parse_header
 from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(
@@ -104,8 +104,9 @@ def test_rows_overtake_sums_and_later_rows(in_group) -> None:
     assert all(order.index(1) < order.index(3) and order.index(2) < order.index(3) for order in ordered)
 
 
-def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph) -> None:
-    """The others end at once, in one line, though nobody told them."""
+@pytest.mark.parametrize("sums", [False, True])
+def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph, sums: bool) -> None:
+    """The others end at once, in one line, though nobody told them; a launcher believes a death first."""
     ready = threading.Barrier(2)
 
     def work(group):
@@ -115,10 +116,12 @@ def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph) -> None:
             box._endpoint.close()
             return
         ready.wait(20)
-        box.wait([(0, Key(1, 1, backward=False, bin=0))])
-        return
+        if sums:
+            box.start_sum(torch.ones(3))()
+        else:
+            box.wait([(0, Key(1, 1, backward=False, bin=0))])
 
-    with pytest.raises(OfframpError, match=r"^worker 1: rank 0 (left|is gone)"):
+    with pytest.raises(PeerLostError, match=r"^worker 1: rank 0 (left|is gone|has left)"):
         in_group(2, work)
 
 

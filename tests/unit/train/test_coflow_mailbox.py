@@ -121,7 +121,7 @@ def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph, sums: bool) -> Non
         else:
             box.wait([(0, Key(1, 1, backward=False, bin=0))])
 
-    with pytest.raises(PeerLostError, match=r"^worker 1: rank 0 (left|is gone|has left)"):
+    with pytest.raises(PeerLostError, match=r"^worker 1: rank 0\b"):
         in_group(2, work)
 
 

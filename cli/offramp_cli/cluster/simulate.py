@@ -141,7 +141,10 @@ def _jobs(study: ClusterStudy) -> list[ClusterJob]:
 
     if study.jobs.suffix in (".yaml", ".yml", ".toml"):
         return read_jobs(study.jobs)
-    return read_log(study.jobs, study.seed, study.most)
+    log = read_log(study.jobs, study.seed, study.most)
+    if log.left_out:
+        show.console(errors=True).print(f"{study.jobs}: {log.left_out} left out, without GPUs or the times of a run")
+    return log.jobs
 
 
 def _show(study: ClusterStudy, fabric: Fabric, jobs: int, results: dict[str, dict[str, Any]]) -> None:

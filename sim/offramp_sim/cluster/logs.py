@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from offramp_sim.cluster.job import MOST_JOBS, ClusterJob
 
 _MOST_BYTES: Final = 4 << 30
 _MOST_SECONDS: Final = 1e12
+_UNKNOWN: Final = frozenset({"", "-", "na", "n/a", "nan", "nat", "none", "null", "unknown"})
+"""What logs have, in any case of letters, in place of a time or number that nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,15 @@ class LoggedJob:
     seconds: float
 
 
-def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> list[ClusterJob]:
+@dataclass(frozen=True, slots=True)
+class ClusterLog:
+    """Jobs of a log, and the number of rows that are none: without GPUs, or without the times of a run."""
+
+    jobs: list[ClusterJob]
+    left_out: int
+
+
+def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> ClusterLog:
     """Jobs of a log with at least one GPU that ran, the first at 0 s.
 
     Args:
@@ -80,14 +90,16 @@ def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> list[C
         OfframpError: it cannot be read, or is none of these; names the file.
     """
     try:
-        jobs = sorted(_parse(read_text(Path(path), _MOST_BYTES)), key=lambda job: job.arrival_s)[: most or MOST_JOBS]
+        rows = list(_parse(read_text(Path(path), _MOST_BYTES)))
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
+    ran = [row for row in rows if row is not None and row.gpus > 0 and row.seconds > 0 and _sound(row)]
+    jobs = sorted(ran, key=lambda job: job.arrival_s)[: most or MOST_JOBS]
     if not jobs:
         raise OfframpError(f"{path}: no job that had GPUs and ended")
     draws = np.random.default_rng(seed).integers(0, len(PROFILES), len(jobs)).tolist()
     zero = jobs[0].arrival_s
-    return [
+    simulated = [
         ClusterJob(
             name=f"{job.name}-{number}",
             gpus=job.gpus,
@@ -98,6 +110,7 @@ def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> list[C
         )
         for number, (job, draw) in enumerate(zip(jobs, draws, strict=True))
     ]
+    return ClusterLog(simulated, len(rows) - len(ran))
 
 
 def is_log(text: str) -> bool:
@@ -106,7 +119,7 @@ def is_log(text: str) -> bool:
     return start.startswith("[") or "," in start.partition("\n")[0]
 
 
-def _parse(text: str) -> Iterator[LoggedJob]:
+def _parse(text: str) -> Iterator[LoggedJob | None]:
     if text.lstrip().startswith("["):
         return _philly(text)
     first = text.partition("\n")[0]
@@ -115,20 +128,58 @@ def _parse(text: str) -> Iterator[LoggedJob]:
         return _rows(text, None, _helios)
     if {"num_gpu", "creation_time", "deletion_time"} <= set(names):
         return _rows(text, None, _openb)
+    if names == list(_PAI_TASKS):
+        return _rows(text, None, _pai)
     if len(names) == len(_PAI_TASKS):
         return _rows(text, _PAI_TASKS, _pai)
     raise OfframpError("expected a log of Philly (JSON), Helios, PAI or openb (CSV)")
 
 
-def _rows(text: str, names: tuple[str, ...] | None, job_of: Any) -> Iterator[LoggedJob]:
-    reader = csv.DictReader(io.StringIO(text), fieldnames=names)
+def _rows(
+    text: str, names: tuple[str, ...] | None, job_of: Callable[[_Row], LoggedJob | None]
+) -> Iterator[LoggedJob | None]:
+    reader = csv.DictReader(io.StringIO(text), fieldnames=names, skipinitialspace=True)
     for row in _readable(reader):
         try:
-            job = job_of(row)
-        except (ValueError, TypeError, KeyError) as error:
+            yield job_of(_Row(row))
+        except OfframpError as error:
             raise OfframpError(f"line {reader.line_num}: {error}") from None
-        if job is not None and job.gpus > 0 and job.seconds > 0 and _sound(job):
-            yield job
+
+
+class _Row:
+    """Fields of a line, converted when they are asked for."""
+
+    def __init__(self, fields: Mapping[str, str | None]) -> None:
+        self._fields = {name.strip(): value for name, value in fields.items() if isinstance(name, str)}
+
+    def knows(self, *names: str) -> bool:
+        """Whether the log has values of all these fields."""
+        return all((self._fields.get(name) or "").strip().lower() not in _UNKNOWN for name in names)
+
+    def text(self, name: str) -> str:
+        """A field's text."""
+        value = self._fields.get(name)
+        if value is None:
+            raise OfframpError(f"{name} is missing")
+        return value.strip()
+
+    def number(self, name: str) -> float:
+        """A field's number."""
+        try:
+            return float(self.text(name))
+        except ValueError:
+            raise OfframpError(f"{name} {self.text(name)}: expected a number") from None
+
+    def count(self, name: str) -> int:
+        """A field's whole number, which tables of floats write with a point."""
+        number = self.number(name)
+        if not number.is_integer():
+            raise OfframpError(f"{name} {self.text(name)}: expected a whole number")
+        return int(number)
+
+    def time(self, name: str) -> float:
+        """Seconds of a field's date and time."""
+        return _time(name, self.text(name))
 
 
 def _readable(reader: csv.DictReader[str]) -> Iterator[dict[str, str]]:
@@ -143,45 +194,64 @@ def _sound(job: LoggedJob) -> bool:
     return abs(job.arrival_s) <= _MOST_SECONDS and job.seconds <= _MOST_SECONDS
 
 
-def _helios(row: Mapping[str, str]) -> LoggedJob:
-    return LoggedJob(row["job_id"], _time(row["submit_time"]), int(row["gpu_num"]), float(row["duration"]))
-
-
-def _openb(row: Mapping[str, str]) -> LoggedJob | None:
-    if not row["deletion_time"] or not row["scheduled_time"]:
+def _helios(row: _Row) -> LoggedJob | None:
+    if not row.knows("submit_time", "gpu_num", "duration"):
         return None
-    begun = float(row["scheduled_time"])
-    return LoggedJob(row["name"], float(row["creation_time"]), int(row["num_gpu"]), float(row["deletion_time"]) - begun)
+    return LoggedJob(row.text("job_id"), row.time("submit_time"), row.count("gpu_num"), row.number("duration"))
 
 
-def _pai(row: Mapping[str, str]) -> LoggedJob | None:
-    if row["status"] != "Terminated" or not row["plan_gpu"] or not row["start_time"] or not row["end_time"]:
+def _openb(row: _Row) -> LoggedJob | None:
+    if not row.knows("creation_time", "scheduled_time", "deletion_time"):
         return None
-    gpus = -(-round(float(row["plan_gpu"]) * float(row["inst_num"])) // 100)  # hundredths of a GPU for each instance
-    return LoggedJob(
-        row["job_name"][:40], float(row["start_time"]), gpus, float(row["end_time"]) - float(row["start_time"])
-    )
+    seconds = row.number("deletion_time") - row.number("scheduled_time")
+    return LoggedJob(row.text("name"), row.number("creation_time"), row.count("num_gpu"), seconds)
 
 
-def _philly(text: str) -> Iterator[LoggedJob]:
-    rows = parse_json(text)
-    for i, row in enumerate(rows):
+def _pai(row: _Row) -> LoggedJob | None:
+    if row.text("status") != "Terminated" or not row.knows("plan_gpu", "inst_num", "start_time", "end_time"):
+        return None
+    gpus = -(-round(row.number("plan_gpu") * row.number("inst_num")) // 100)  # hundredths of a GPU for each instance
+    begun = row.number("start_time")
+    return LoggedJob(row.text("job_name")[:40], begun, gpus, row.number("end_time") - begun)
+
+
+def _philly(text: str) -> Iterator[LoggedJob | None]:
+    for i, row in enumerate(parse_json(text)):
         try:
-            attempts = [each for each in row["attempts"] if each.get("start_time") and each.get("end_time")]
-            gpus = max((sum(len(host["gpus"]) for host in each["detail"]) for each in attempts), default=0)
-            seconds = sum(_time(each["end_time"]) - _time(each["start_time"]) for each in attempts)
-            if gpus and seconds > 0:
-                job = LoggedJob(str(row["jobid"]), _time(row["submitted_time"]), gpus, seconds)
-                if _sound(job):
-                    yield job
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise OfframpError(f"job {i}: {type(error).__name__} {error}") from None
+            times = [
+                (_time("start_time", each["start_time"]), _time("end_time", each["end_time"]), each["detail"])
+                for each in row["attempts"]
+                if _known(each.get("start_time")) and _known(each.get("end_time"))
+            ]
+            gpus = max((sum(len(host["gpus"]) for host in detail) for _, _, detail in times), default=0)
+            seconds = sum(end - start for start, end, _ in times)
+            known = _known(row["submitted_time"])
+            job = (
+                LoggedJob(str(row["jobid"]), _time("submitted_time", row["submitted_time"]), gpus, seconds)
+                if known
+                else None
+            )
+        except OfframpError as error:
+            raise OfframpError(f"job {i}: {error}") from None
+        except KeyError as error:
+            raise OfframpError(f"job {i}: {error.args[0]} is missing") from None
+        except (TypeError, AttributeError):
+            raise OfframpError(f"job {i}: expected jobid, submitted_time, and attempts with times and detail") from None
+        yield job
 
 
-def _time(text: str) -> float:
+def _known(value: object) -> bool:
+    return value is not None and str(value).strip().lower() not in _UNKNOWN
+
+
+def _time(name: str, text: object) -> float:
     """Seconds of ``2017-10-07 01:05:03``, also with an offset, or a number."""
     try:
-        return float(text)
+        return float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        pass
+    try:
+        when = datetime.fromisoformat(str(text).replace(" PDT", "-07:00").replace(" PST", "-08:00"))
     except ValueError:
-        when = datetime.fromisoformat(text.replace(" PDT", "-07:00").replace(" PST", "-08:00"))
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        raise OfframpError(f"{name} {text}: expected a time such as 2017-10-07 01:05:03") from None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_sim.cluster.logs import PROFILES, read_log
+from offramp_sim.cluster.logs import _PAI_TASKS, PROFILES, read_log
 
 PHILLY = json.dumps(
     [
@@ -61,7 +61,9 @@ p3,8000,100,1,500,,LS,Pending,52,,
 def test_jobs_have_the_logs_gpus_and_times(tmp_path: Path, text: str, jobs: list[tuple[int, float, float]]) -> None:
     path = tmp_path / "log"
     path.write_text(text)
-    read = read_log(path)
+    log = read_log(path)
+    read = log.jobs
+    assert log.left_out == {PHILLY: 2, HELIOS: 1, PAI: 1, OPENB: 2}[text]
     assert [(job.gpus, job.arrival_s) for job in read] == [(gpus, arrival) for gpus, arrival, _ in jobs]
     for job, (_, _, seconds) in zip(read, jobs, strict=True):
         assert job.iterations * job.compute_s == pytest.approx(seconds, abs=job.compute_s)
@@ -72,9 +74,35 @@ def test_the_seed_decides_what_jobs_are(tmp_path: Path) -> None:
     path = tmp_path / "log"
     head, row = HELIOS.splitlines()[:2]
     path.write_text("\n".join([head, *([row] * 50)]))
-    of = {seed: [job.all_reduce for job in read_log(path, seed)] for seed in (0, 0, 1)}
+    of = {seed: [job.all_reduce for job in read_log(path, seed).jobs] for seed in (0, 0, 1)}
     assert of[0] != of[1]
-    assert len(read_log(path, most=3)) == 3
+    assert len(read_log(path, most=3).jobs) == 3
+
+
+@pytest.mark.parametrize("unknown", ["", "None", "NULL", "nan", " - "])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (PHILLY, "2017-10-07 01:20:00"),
+        (HELIOS, "2020-04-01 00:00:10"),
+        (HELIOS, "600"),
+        (f"{','.join(_PAI_TASKS)}\n{PAI}", "400.0"),
+        (OPENB, "350"),
+    ],
+)
+def test_what_nobody_knows_leaves_its_row_out(tmp_path: Path, text: str, value: str, unknown: str) -> None:
+    """Public logs write it in many ways; the other jobs count."""
+    path = tmp_path / "log"
+    path.write_text(text)
+    before = read_log(path)
+    if text is PHILLY:
+        again = json.dumps([*json.loads(text), json.loads(text)[0]])
+        value, unknown = json.dumps(value), json.dumps(unknown)
+    else:
+        again = text + text.splitlines()[1] + "\n"
+    path.write_text(again.replace(value, unknown, 1))
+    log = read_log(path)
+    assert (len(log.jobs), log.left_out) == (len(before.jobs), before.left_out + 1)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +110,8 @@ def test_the_seed_decides_what_jobs_are(tmp_path: Path) -> None:
     [
         ("hello", "expected a log of Philly"),
         ("[{]", "log: "),
-        ('[{"jobid": 1}]', "job 0: KeyError 'attempts'"),
-        (HELIOS.replace(",8,64", ",x,64"), "line 2: invalid literal"),
+        ('[{"jobid": 1}]', "job 0: attempts is missing"),
+        (HELIOS.replace(",8,64", ",x,64"), "line 2: gpu_num x: expected a number"),
         (HELIOS.splitlines()[0] + "\n", "no job that had GPUs"),
         (HELIOS.splitlines()[0] + "\n7,u,8,1,1,C,nan,0,0,inf,10\n", "no job that had GPUs"),
         (HELIOS.splitlines()[0] + "\n" + "x" * 200_000, "field larger"),

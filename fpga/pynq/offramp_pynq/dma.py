@@ -20,7 +20,7 @@ class PynqCore:
     def __init__(self, core: Any, dmas: Sequence[Any]) -> None:
         """Take the overlay's ``pynq.DefaultIP``, and one ``pynq.lib.dma.DMA`` for each of the engine's ways."""
         self._mmio, self._device = core.mmio, core.device
-        self.ways = [Way(dma, core.device) for dma in dmas]
+        self.ways = [DmaStreams(dma, core.device) for dma in dmas]
 
     def read(self, offset: int) -> int:
         """A register."""
@@ -47,7 +47,7 @@ class PynqCore:
         return self.ways[way].finish()
 
 
-class Way:
+class DmaStreams:
     """A DMA engine, and a buffer to the engine and one back."""
 
     def __init__(self, dma: Any, device: Any) -> None:

@@ -3,7 +3,7 @@
 
 A packet that recirculates with a key that counts will find the entry of the next key; where that entry's action sets a
 place that the program indexes registers by, their rows are known a pass before they are used. As everywhere in
-:mod:`.foresight`, a hint affects time alone: what does not follow from the entry and this pass's headers is not hinted.
+:mod:`.foresight`, this affects time alone: what does not follow from the entry and this pass's headers is left to wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LINE: Final = 64
 _MOST_LINES: Final = 16
-"""Lines that are hinted of for one entry: more would not be there in time."""
+"""Cache lines prefetched for one entry; more would not arrive in time."""
 _MOST_BITS: Final = 64
 _INDEX: Final = {"read": 1, "write": 0}
 """The argument of a register's methods that is the index."""
@@ -70,7 +70,7 @@ def reaches(g: Emitter, table: ir.MatchTable, places: Places) -> tuple[Reach, ..
 
 
 def write_hints(g: Emitter, plan: TablePlan, words: Value, spare: Value, known: tuple[Reach, ...]) -> None:
-    """Hint of the rows that the entry of the key behind the one at ``words`` leads to; ``spare`` is room for a key."""
+    """Prefetch the rows that the next entry leads to; its key is behind the one at ``words``, ``spare`` holds a key."""
     at = g.call(next_row, g.word_address(plan.words), words, spare, plan.row_size)
     with g.when(g.b.icmp_unsigned("!=", at, i64(0)), likely=True):
         row = g.b.inttoptr(at, g.memory.type)

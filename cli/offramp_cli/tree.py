@@ -47,7 +47,7 @@ SIMULATE: Final = CommandGroup(
     "Simulate a system at sizes beyond any laboratory.",
     {
         name: f"offramp_cli.{name}.simulate:{name}"
-        for name in ("cluster", "themis", "dgtp", "hermod", "leo", "unitg", "g3", "packets")
+        for name in ("cluster", "themis", "dgtp", "hermod", "leo", "unitg", "g3", "switchgnn", "packets")
     }
     | {"coflows": "offramp_cli.cluster.coflows:coflows"},
     aliases={"placement": "dgtp", "collective": "themis"},

@@ -43,6 +43,7 @@ LASTS: dict[str, list[str]] = {
     "graph partition": ["sbm:n=3000000,k=4", "store", "--parts", "4"],
     "simulate g3": ["--graph", "ba:n=200000,m=5"],
     "simulate packets": ["--size", "200MB"],
+    "simulate switchgnn": ["sbm:n=300000,k=8", "--partition", "hash"],
     "hermod demo": [],
     "leo profile": ["kvs", "direct", "--seconds", "60"],
     "leo run": ["kvs", "--seconds", "60"],
@@ -92,7 +93,7 @@ TOOLS = {
     "nic run": "cmake",
     "nic bench": "cmake",
 }
-FINITE = {"simulate themis", "simulate g3", "simulate packets"}
+FINITE = {"simulate themis", "simulate g3", "simulate packets", "simulate switchgnn"}
 """Their work may be done before the signal comes."""
 QUICK = {"plan", "simulate leo", "switch run", "train"}
 """Commands of each kind (a library that keeps Python's lock, a pool, a server, workers) that ``make test`` starts."""

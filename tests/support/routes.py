@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 from offramp.cluster.model import Cable, Cluster, ClusterSwitch
@@ -12,9 +11,18 @@ from offramp_base.errors import OfframpError
 
 
 def next_links(cluster: Cluster, target: str) -> dict[str, Cable]:
-    """The link by which each node sends to ``target``; of several equally short ones a hash of both names decides."""
+    """The link by which each node sends to ``target``, a host with one link.
+
+    Of several equally short ones each switch takes the next for the next host at the target's switch. Where it begins
+    is a hash of both switches.
+    """
     far = distances(cluster, target)
     links: dict[str, Cable] = {}
+    numbers = {switch.name: number for number, switch in enumerate(cluster.switches)}
+    (home,) = (link.far(target).node for link in cluster.links_of[target])
+    at_home = [
+        host.name for host in cluster.hosts for link in cluster.links_of[host.name] if link.far(host.name).node == home
+    ]
     for name in far:
         if name == target:
             continue
@@ -24,8 +32,14 @@ def next_links(cluster: Cluster, target: str) -> dict[str, Cable]:
             if far.get(link.far(name).node, len(far)) == far[name] - 1
             and (link.far(name).node == target or isinstance(cluster.by_name[link.far(name).node], ClusterSwitch))
         ]
-        links[name] = ways[zlib.crc32(target.encode()) % len(ways)]
+        begin = _hash(numbers[name] * len(numbers) + numbers[home]) if name in numbers else 0
+        links[name] = ways[(at_home.index(target) + begin) % len(ways)]
     return links
+
+
+def _hash(cell: int) -> int:
+    word = (cell + 1) * 0x9E3779B97F4A7C15 % (1 << 64)
+    return (word ^ word >> 32) >> 8
 
 
 @dataclass(frozen=True, slots=True)

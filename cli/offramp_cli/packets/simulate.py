@@ -3,30 +3,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base import Field, SettingsError
-from offramp_base.settings import BITS_PER_SECOND, BYTES
-from offramp_base.settings.units import nanoseconds
+from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
+from offramp_cli.packets.network import NetworkSettings
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     import numpy.typing as npt
 
-    from offramp_sim.packets import PacketRun, Topology
+    from offramp_sim.packets import PacketRun
     from offramp_sim.packets.control import Control
     from offramp_sim.packets.flows import FlowSchedule
-
-_NUMBERS: Final = {"star": 1, "leaf-spine": 3, "fat-tree": 5}
-_SHAPES: Final = "star:HOSTS, leaf-spine:LEAVESxSPINESxHOSTS or fat-tree:PODSxLEAVESxHOSTSxSPINESxCORES"
 
 
 def _controls() -> tuple[str, ...]:
@@ -35,29 +30,10 @@ def _controls() -> tuple[str, ...]:
     return ("none", *CONTROLS)
 
 
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    if Path(text).suffix in (".yaml", ".yml", ".toml"):
-        return text, ()
-    kind, _, sizes = text.partition(":")
-    numbers = tuple(int(each) if each.isascii() and each.isdecimal() else 0 for each in sizes.split("x"))
-    if len(numbers) != _NUMBERS.get(kind) or min(numbers) < 1 or max(numbers) > 65_536:
-        raise ValueError(f"expected {_SHAPES}, or a cluster file (.yaml, .toml)")
-    return kind, numbers
-
-
 @dataclass(frozen=True)
-class PacketSettings:
+class PacketSettings(NetworkSettings):
     """A network, its traffic, and the senders' congestion control."""
 
-    network: Annotated[
-        tuple[str, tuple[int, ...]],
-        Field(
-            f"{_SHAPES}; HOSTS are per leaf. Or a cluster file, whose NICs are the hosts",
-            parse=_shape,
-            metavar="SHAPE|FILE",
-            shown_default="star:33",
-        ),
-    ] = ("star", (33,))
     traffic: Annotated[
         str,
         Field(
@@ -68,27 +44,6 @@ class PacketSettings:
     flows: Annotated[Path | None, Field("A connection matrix of htsim (.cm), in place of --traffic and --size")] = None
     size: Annotated[int, Field("Bytes of each flow", unit=BYTES, least=1)] = 1_000_000
     control: Annotated[tuple[str, ...], Field("Congestion control; repeatable; all by default", choices=_controls)] = ()
-    rate_bps: Annotated[
-        int, Field("Rate of every link", key="rate", above=0, unit=BITS_PER_SECOND, shown_default="100gbit")
-    ] = 100_000_000_000
-    delay_ns: Annotated[
-        float, Field("Delay of every link", key="delay", parse=nanoseconds, metavar="TIME", shown_default="1us")
-    ] = 1000.0
-    buffer: Annotated[int | None, Field("Buffer of a switch's port in bytes; unlimited by default", unit=BYTES)] = None
-    mark: Annotated[
-        int | None,
-        Field("Queued bytes above which packets are marked; each control's own threshold by default", unit=BYTES),
-    ] = None
-    mark_all: Annotated[
-        int | None,
-        Field(
-            "Queued bytes above which all packets are marked; between the thresholds the probability rises", unit=BYTES
-        ),
-    ] = None
-    mark_probability: Annotated[
-        float, Field("Probability of a mark just below the upper threshold", least=0, most=1)
-    ] = 1.0
-    loss: Annotated[float, Field("Probability that a link loses a packet", least=0, below=1)] = 0.0
     pfc: Annotated[
         int | None,
         Field(
@@ -102,16 +57,13 @@ class PacketSettings:
     seed: Annotated[int, Field("Random seed", least=0)] = 0
 
     def __post_init__(self) -> None:
-        if not self.network[1]:
-            for name in ("rate_bps", "delay_ns", "buffer", "spray"):
-                if getattr(self, name) != type(self).__dataclass_fields__[name].default:
-                    raise SettingsError(name, "does not go with a cluster file, which has its own")
+        super().__post_init__()
+        if not self.network[1] and self.spray:
+            raise SettingsError("spray", "does not go with a cluster file, which has its own")
         if self.pfc is not None:
             for name in ("buffer", "mark_all", "loss", "cores"):
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                     raise SettingsError(name, "does not go with pauses ({pfc})")
-        if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
-            raise SettingsError("mark_all", "expected more than {mark}", self.mark_all)
 
 
 @command(PacketSettings, Result, example="simulate packets --network leaf-spine:4x4x8 --traffic permutation --json -")
@@ -122,7 +74,7 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
     from offramp_sim.packets.simulate import simulate
 
     kind, sizes = settings.network
-    topology = _topology(settings)
+    topology = settings.topology()
     if settings.flows is None:
         traffic = settings.traffic
         table = pattern(traffic, topology.hosts, settings.size, settings.seed)
@@ -160,35 +112,6 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
     fields = ("traffic", "size", "rate_bps", "delay_ns", "spray", "seed", "pfc")
     known = {name: getattr(settings, name) for name in fields}
     outputs.write("offramp.simulate.packets/1", {"settings": known | {"network": [kind, *sizes]}, "controls": outcomes})
-
-
-def _topology(settings: PacketSettings) -> Topology:
-    from offramp_sim.packets import LinkProperties, fat_tree, leaf_spine, packet_topology, star
-
-    kind, sizes = settings.network
-    if not sizes:
-        from offramp.fabric import read_fabric
-
-        topology = packet_topology(read_fabric(kind))
-        links = replace(
-            topology.links,
-            mark_bytes=settings.mark,
-            mark_all_bytes=settings.mark_all,
-            mark_probability=settings.mark_probability,
-            loss=settings.loss,
-        )
-        return replace(topology, links=links)
-    links = LinkProperties(
-        settings.rate_bps,
-        round(settings.delay_ns * 1000),
-        settings.buffer,
-        settings.mark,
-        settings.mark_all,
-        settings.mark_probability,
-        settings.loss,
-    )
-    makers: dict[str, Callable[..., Topology]] = {"star": star, "leaf-spine": leaf_spine, "fat-tree": fat_tree}
-    return makers[kind](*sizes, links)
 
 
 def _paused_numbers(settings: PacketSettings, flows: FlowSchedule, control: Control | None) -> dict[str, Any]:

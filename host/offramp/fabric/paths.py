@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +29,15 @@ def hop_choice(choice: Ints, switch: Ints) -> Ints:
     word = (word ^ (word >> np.uint64(29))) * np.uint64(_MIX[0][1])
     number: Ints = (word >> np.uint64(33)).astype(np.int64)
     return number
+
+
+def _turned(table: Ints, first: Ints, counts: Ints) -> Ints:
+    """An order in which the ways of each cell begin anywhere: at the next switch, other places share a way."""
+    word = (table.astype(np.uint64) + np.uint64(1)) * _GOLDEN
+    begin = ((word ^ (word >> np.uint64(32))) >> np.uint64(8)).astype(np.int64)
+    turn = (np.arange(len(table)) - first[table] + begin) % counts[table]
+    order: Ints = first[table] + turn
+    return order
 
 
 class Paths:
@@ -78,12 +86,22 @@ class Paths:
         table = self._near[link] * self._switches + self.homes[home]
         by = np.lexsort((link, table))
         counts = np.bincount(table, minlength=self._switches**2)
-        return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64), counts, self._links[link[by]]
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        if self._fabric.cluster.routing == "destination":
+            by = by[_turned(table[by], first, counts)]
+        return first, counts, self._links[link[by]]
 
     @cached_property
-    def names(self) -> Ints:
-        """``(hosts,)`` hash of each host's name, by which our switches choose."""
-        return np.array([zlib.crc32(name.encode()) for name in self._fabric.nodes[: self._hosts]], np.int64)
+    def places(self) -> Ints:
+        """``(nics,)`` place of each NIC among those at its switch, by which switches choose where destinations decide.
+
+        Neighbours' traffic thus takes all ways in turn, wherever it comes from.
+        """
+        far = self._fabric.nics.far
+        by = np.argsort(far, kind="stable")
+        place = np.empty(len(far), np.int64)
+        place[by] = np.arange(len(far)) - np.searchsorted(far[by], far[by])
+        return place
 
     def towards(self, nic: int) -> list[int]:
         """The link by which each switch that reaches a NIC forwards to it, where destinations decide."""
@@ -93,7 +111,7 @@ class Paths:
         first, count, ways = self.ways
         cells = np.arange(self._switches) * self._switches + nics.far[nic] - self._hosts
         cells = cells[count[cells] > 0]
-        return [*ways[first[cells] + self.names[nics.host[nic]] % count[cells]].tolist(), int(nics.down[nic])]
+        return [*ways[first[cells] + self.places[nic] % count[cells]].tolist(), int(nics.down[nic])]
 
     def between(self, a: Ints, b: Ints) -> Ints:
         """``(f,)`` links of the shortest path from one NIC to another."""
@@ -157,7 +175,7 @@ class Paths:
         ]
         if len(away):
             a, b = self.nics(source[away], sink[away])
-            choice = self.hashes(a, b, key) if fabric.cluster.routing == "ecmp" else self.names[to[away]]
+            choice = self.hashes(a, b, key) if fabric.cluster.routing == "ecmp" else self.places[b]
             rows += [(away[flow], link, share) for flow, link, share in self.walk(a, b, choice)]
         flow, resource, share = (np.concatenate(part) for part in zip(*rows, strict=True))
         return flow, resource, share

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts, links and switches packet by packet, in integer picoseconds and machine code, for 128 workers and more.
 
-Any fabric runs (``packet_topology``); stars, leaf-spine networks and fat trees also take exchanges in switches.
+Any fabric runs (``packet_topology``), with flows and with exchanges in its switches.
 Packets carry a few words in place of bytes. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
 ``offramp_sim.packets.flows`` draws traffic, ``control`` has the congestion controls.
 

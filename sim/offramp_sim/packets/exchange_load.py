@@ -76,7 +76,7 @@ class _ExchangeCount:
             to_switch: whether the packets end at the NICs' switches.
         """
         fabric = self.fabric
-        choice = fabric.paths.names[fabric.nics.host[nic]]
+        choice = fabric.paths.places[nic]
         if fabric.cluster.routing == "ecmp":
             choice = ((number + 1).astype(np.uint64) * np.uint64(GOLDEN)).view(np.int64)
         begin = self._nic_at[switch]

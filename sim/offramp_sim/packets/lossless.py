@@ -404,8 +404,8 @@ def _paths(fabric: Fabric, flows: FlowSchedule) -> list[dict[int, int]]:
 
 
 def _walk(fabric: Fabric, flows: FlowSchedule) -> list[tuple[Words, Words, Floats]]:
-    paths, names = fabric.paths, fabric.paths.names[fabric.nics.host[flows.sink]]
-    choice = paths.hashes(flows.source, flows.sink, 0) if fabric.cluster.routing == "ecmp" else names
+    paths, places = fabric.paths, fabric.paths.places[flows.sink]
+    choice = paths.hashes(flows.source, flows.sink, 0) if fabric.cluster.routing == "ecmp" else places
     return paths.walk(flows.source, flows.sink, choice)
 
 

@@ -125,7 +125,7 @@ def _rates(fabric: Fabric) -> tuple[Floats, Words]:
 
 
 def load_routes(machine: SimulationMemory, topology: Topology, flows: FlowSchedule | None) -> None:
-    """Load the tables of ways, and what decides among equal ones: the destination's name, or a hash of each flow."""
+    """Load the tables of ways, and what decides among equal ones: the destination's place, or a hash of each flow."""
     ways = topology.ways
     if ways is None:
         return
@@ -133,7 +133,7 @@ def load_routes(machine: SimulationMemory, topology: Topology, flows: FlowSchedu
     for context in machine.contexts:
         context.routing = _ROUTINGS[fabric.cluster.routing]
         context.switch_count = topology.nodes - topology.hosts
-    choices = fabric.paths.names[fabric.nics.host]
+    choices = fabric.paths.places
     if fabric.cluster.routing == "ecmp" and flows is not None:
         choices = fabric.paths.hashes(flows.source, flows.sink, 0)
     fields = at.PartitionState
@@ -154,9 +154,7 @@ def routed_trips(ways: RoutedWays, source: Words, sink: Words, data: int, answer
     total = np.zeros(len(source))
     for near, far, size in ((source, sink, data), (sink, source, answer)):
         routing = fabric.cluster.routing
-        choice = (
-            fabric.paths.hashes(source, sink, 0) if routing == "ecmp" else fabric.paths.names[fabric.nics.host[far]]
-        )
+        choice = fabric.paths.hashes(source, sink, 0) if routing == "ecmp" else fabric.paths.places[far]
         for flow, link, share in fabric.paths.walk(near, far, choice):
             total += np.bincount(flow, share * (delay[link] + size * rate[link]), len(source))
     return np.rint(total).astype(np.int64)

@@ -138,3 +138,22 @@ def test_a_switch_that_takes_programs_has_ports_of_nine_bits() -> None:
     assert parse_cluster(text % "plain").switches[0].ports == 511
     with pytest.raises(OfframpError, match=r":2: .*511: expected at most 510 at a switch of target v1model"):
         parse_cluster(text % "v1model")
+
+
+@pytest.mark.parametrize(
+    ("shape", "most"),
+    [("leaf-spine:2x2x4", 1.0), ("leaf-spine:8x4x8", 1.0), ("leaf-spine:4x3x8", 1.2), ("fat-tree:4x4x4x4x4", 1.6)],
+)
+def test_destinations_take_all_ways_in_turn(shape: str, most: float) -> None:
+    """What the busiest link between switches carries of an all-to-all, as a multiple of the mean of its kind."""
+    fabric = fabric_of(make_cluster(shape, routing="destination"))
+    source, sink = (each.ravel() for each in np.indices((fabric.ranks,) * 2))
+    load = fabric.load(source[source != sink], sink[source != sink], np.ones(int((source != sink).sum())))
+    level = {name: name.rstrip("0123456789") for name in fabric.nodes}
+    kinds: dict[tuple[str, str], list[float]] = {}
+    for (a, b), each in zip(fabric.ends.tolist(), load[: len(fabric.ends)].tolist(), strict=True):
+        if min(a, b) >= fabric.hosts:
+            kinds.setdefault((level[fabric.nodes[a]], level[fabric.nodes[b]]), []).append(each)
+    assert kinds
+    for loads in kinds.values():
+        assert max(loads) <= most * np.mean(loads) + 1e-9

@@ -136,7 +136,7 @@ class RoutedFabric(BisectionFabric):
         """Links of the paths between NICs, as :meth:`offramp.fabric.Paths.walk` has them."""
         fabric = self.fabric
         ecmp = fabric.cluster.routing == "ecmp"
-        choice = fabric.paths.hashes(a, b, key) if ecmp else fabric.paths.names[fabric.nics.host[b]]
+        choice = fabric.paths.hashes(a, b, key) if ecmp else fabric.paths.places[b]
         return fabric.paths.walk(a, b, choice)
 
     def packet_latency_s(self, flows: Flows, ctype: CType, packet_bits: float, _delay_ns: float) -> float:

@@ -108,11 +108,24 @@ def test_ibnetdiscover(tmp_path):
     assert {str(link.near("leaf1").port) for link in cluster.links_of["leaf1"]} == {"1", "2", "3"}
 
 
+def test_ibnetdiscover_with_prefixes_of_hexadecimal_numbers_and_without_a_switch(tmp_path):
+    """Two adapters and a cable, as some versions print them; one that is printed at one end only is refused."""
+    nodes = [
+        f'caguid=0xa{k}\nCa\t1 "H-0xa{k}"\t\t# "node-{k} mlx5_0"\n'
+        f'[1](0xb{k}) \t"H-0xa{3 - k}"[1](0xb{3 - k})\t\t# lid {k} lmc 0 "node-{3 - k} mlx5_0" lid {3 - k} 4xEDR\n'
+        for k in (1, 2)
+    ]
+    assert ends(imported(tmp_path, "ibnetdiscover", "\n".join(nodes))) == [("node-1", "node-2", 100)]
+    with pytest.raises(OfframpError, match=r":4: H-a2: no such switch or adapter: expected what ibnetdiscover prints"):
+        imported(tmp_path, "ibnetdiscover", "\n" + nodes[0])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (("4xEDR", "4xFAST"), "ibnetdiscover0:11: 4xFAST: expected a speed such as 4xHDR"),
         (('"S-ec0d9a0300000002"[1]', '"S-ec0d9a0300000009"[1]'), "13: S-ec0d9a0300000009: no such switch or adapter"),
+        (('"[1](', '"[one]('), "expected a port such as"),
         (("Switch\t", "Swatch\t"), "ibnetdiscover0:11: a port: expected its switch or adapter in a line before it"),
     ],
 )

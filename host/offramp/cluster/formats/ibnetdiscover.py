@@ -16,9 +16,10 @@ from offramp.cluster.formats.build import build, clean, speed
 from offramp.cluster.model import Cluster
 from offramp_base.errors import OfframpError
 
-_NODE: Final = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR]-[0-9a-fA-F]{1,16})"\s*#\s*"([^"]*)"')
+_NODE: Final = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR])-(?:0x)?([0-9a-fA-F]{1,16})"\s*#\s*"([^"]*)"')
 _LINK: Final = re.compile(
-    r'\[(\d{1,4})\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?\s+"([SHR]-[0-9a-fA-F]{1,16})"\[(\d{1,4})\](.*)'
+    r"\[(\d{1,4})\](?:\[ext \d+\])?(?:\((?:0x)?[0-9a-fA-F]+\))?\s+"
+    r'"([SHR])-(?:0x)?([0-9a-fA-F]{1,16})"\[(\d{1,4})\](.*)'
 )
 _SPEED: Final = re.compile(r"(\d{1,2})x([A-Z]{3,5}\d{0,2})\s*(?:s=\d+\s*)?$")
 _GUID: Final = re.compile(r"(sysimgguid|caguid)=0x([0-9a-fA-F]{1,16})")
@@ -140,15 +141,19 @@ class _SubnetReader:
         if guid:
             self._guids.add(int(guid[2], 16))
         elif node:
-            self._node(*node.groups())
+            kind, letter, digits, description = node.groups()
+            self._node(kind, f"{letter}-{digits}", description)
         elif link:
             if not self.current:
                 raise OfframpError(f"{where}: a port: expected its switch or adapter in a line before it")
-            width = _SPEED.search(link[4].strip())
+            port, letter, digits, far_port, rest = link.groups()
+            width = _SPEED.search(rest.strip())
             if width and width[2] not in _LANE_BPS:
                 raise OfframpError(f"{where}: {width[0]}: expected a speed such as 4xHDR")
             rate = int(width[1]) * _LANE_BPS[width[2]] if width else None
-            self._ends[self.current, int(link[1])] = (where, link[2], int(link[3]), rate or None)
+            self._ends[self.current, int(port)] = (where, f"{letter}-{digits}", int(far_port), rate or None)
+        elif line.startswith("[") and self.current:
+            raise OfframpError(f'{where}: {line:.40}: expected a port such as [1] "H-0002c903000e8acf"[1]')
 
     def _node(self, kind: str, identifier: str, description: str) -> None:
         self.current = identifier
@@ -187,7 +192,7 @@ class _SubnetReader:
             back = self._ends.get((far, far_port))
             rate = min((each for each in (rate, back and back[3]) if each), default=None)
             if far not in self.nodes:
-                raise OfframpError(f"{where}: {far}: no such switch or adapter")
+                raise OfframpError(f"{where}: {far}: no such switch or adapter: expected {_MISSING}")
             if self.nodes[far].name != self.nodes[here[0]].name:
                 links.append((here, (far, far_port), rate))
         return links

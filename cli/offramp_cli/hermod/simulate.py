@@ -189,7 +189,7 @@ def _on_cluster(settings: HermodSettings) -> tuple[Fabric | None, HermodSettings
         return None, replace(settings, leaf=16 if settings.leaf is None else settings.leaf)
     from offramp.fabric import read_fabric
 
-    return read_fabric(settings.cluster).at(0.0), settings
+    return read_fabric(settings.cluster), settings
 
 
 def _packet_level(settings: HermodSettings, setup: SimulationSetup) -> PacketLevel | None:

@@ -10,7 +10,7 @@ from typing import Final
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.faults import RunFaults
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.flow.simulate import FlowResult, check_constant, iteration_ends
+from offramp_sim.hermod.flow.simulate import FlowResult, iteration_ends
 from offramp_sim.hermod.flows import HermodFlow, flows_of
 from offramp_sim.hermod.host import CoflowHost
 from offramp_sim.hermod.layout import layout_of
@@ -126,7 +126,12 @@ class _HermodRun:
     def _outcome(self) -> PacketResult:
         senders = [flow.sender for flow in self._flows]
         start, end = self._progress.start, self._progress.end
-        check_constant(self._loaded, float(end.max(initial=0.0)))
+        for time_s, _ in self._loaded.fabric.changes:
+            if end.max(initial=0.0) > time_s:
+                raise OfframpError(
+                    f"failures: a link fails or is mended after {time_s:g} s, before the end at {end.max():g} s: "
+                    "Hermod's packets keep the network of the start, expected --level flow"
+                )
         return PacketResult(
             self._loaded,
             start,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -85,15 +86,45 @@ def test_what_cuts_hosts_off_is_one_line(failures: list[tuple[str, str]], proble
         packet_topology(failing(*(LinkFailure(pair, 1e6) for pair in failures)))
 
 
-def test_the_flow_level_refuses_a_run_in_which_links_change() -> None:
-    """A coflow of 1 GB at 10 Gbit/s takes 0.8 s."""
-    for at_s in (0.5, 0.9):
-        fabric = failing(LinkFailure(("leaf0", "spine0"), at_s * 1e9), routing="destination").at(0.0)
-        flows = Flows(np.array([0]), np.array([2]), np.array([1e9]))
-        dag = Dag([Coflow("test", Factors(0, CType.DP, 0), 0, 0, flows)], 4, 1, 1, 1, 8, False)
-        loaded = load(dag, RoutedFabric.on(fabric, np.arange(4)))
-        if at_s > 0.8:
-            assert simulate(loaded, "fair").end.max() == pytest.approx(0.8)
-        else:
-            with pytest.raises(OfframpError, match=r"failures: a link fails or is mended after 0.5 s, before .* 0.8 s"):
-                simulate(loaded, "fair")
+def coflows_of(*flows: tuple[int, int, float]) -> Dag:
+    """A coflow of each flow by itself, on four ranks."""
+    tasks = [
+        Coflow(f"{k}", Factors(k, CType.DP, 0), 0, k, Flows(np.array([a]), np.array([b]), np.array([size])))
+        for k, (a, b, size) in enumerate(flows)
+    ]
+    return Dag(tasks, 4, len(tasks), 1, 1, 8, False)
+
+
+@pytest.mark.parametrize("granularity", ["coflow", "flow"])
+def test_flows_of_the_flow_level_go_round_a_link_from_its_failure_on(granularity: str) -> None:
+    """Two flows of 1 GB at 10 Gbit/s, each over a spine of its own; later over one, and over two again.
+
+    0.8 s undisturbed. A failure after 0.5 s halves both rates: 0.3 s of sending become 0.6, or 0.2 s until the link is
+    mended send as much as 0.1 s.
+    """
+    dag = coflows_of((0, 2, 1e9), (1, 3, 1e9))
+    for failure, expected_s in (
+        (LinkFailure(("leaf0", "spine0"), 0.9e9), 0.8),
+        (LinkFailure(("leaf0", "spine0"), 0.5e9), 1.1),
+        (LinkFailure(("leaf0", "spine0"), 0.5e9, 0.7e9), 0.9),
+        (LinkFailure(("leaf0", "spine0"), 0.0, 0.4e9), 1.0),
+    ):
+        fabric = failing(failure, routing="destination")
+        loaded = load(dag, RoutedFabric.on(fabric, np.arange(4)), granularity=granularity)
+        assert simulate(loaded, "fair").end.tolist() == pytest.approx([expected_s] * 2)
+        if failure.end_ns == math.inf:  # else one that waits for the other has less to catch up with
+            assert [simulate(loaded, policy).end.max() for policy in ("fifo", "hermod")] == pytest.approx(
+                [expected_s] * 2
+            )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_flows_and_packets_agree_while_links_fail(seed: int) -> None:
+    """Until a link fails two flows have a path of their own, from then on they share one."""
+    size = 2_000_000
+    at_ns = float(np.random.default_rng(seed).uniform(0.1e6, 1.5e6))
+    fabric = failing(LinkFailure(("leaf0", "spine0"), at_ns), routing="destination")
+    dag = coflows_of((0, 2, size * (1024 + 82) / 1024), (1, 3, size * (1024 + 82) / 1024))
+    flow_s = simulate(load(dag, RoutedFabric.on(fabric, np.arange(4))), "fair").end.max()
+    packets = run_packets(packet_topology(fabric), flows=make_flows([(0, 2, size, 0), (1, 3, size, 0)]))
+    assert packets.seconds == pytest.approx(flow_s, rel=0.03)

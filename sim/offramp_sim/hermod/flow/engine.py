@@ -92,6 +92,11 @@ def free_slots(ctx: FlowRunState) -> None:
 def run(ctx: FlowRunState, most_events: int) -> int:
     """Run until all is done (1), ``most_events`` have happened (0), nothing can proceed (2) or time is up (3)."""
     until = ctx.events + most_events
+    if ctx.rejoining > 0:
+        for flow in range(ctx.rejoining):
+            join(ctx, flow)
+        ctx.rejoining = 0
+        allocate(ctx)
     while ctx.done < ctx.tasks:
         if ctx.events >= until:
             return 0

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -98,9 +97,9 @@ class BisectionFabric:
         return cls(ports, servers, placement.ports, placement.share, nic_gbps * 1e9 / 8, routing, leaf, seed)
 
     @property
-    def constant_until_s(self) -> float:
-        """When the network first changes."""
-        return math.inf
+    def changes(self) -> tuple[tuple[float, BisectionFabric], ...]:
+        """The network from each time on, in seconds, at which links fail or are mended."""
+        return ()
 
     @property
     def leaves(self) -> int:

@@ -99,5 +99,6 @@ class FlowRunState(Record):
     done: int
     clock: float
     slack: float  # seconds within which ends count as one event
+    rejoining: int  # how many of the first slots hold flows that are on no resource yet, since the network has changed
     punctual: int  # 1: ends of one event keep their own times, and share no more than the allocation of rates
     until: float  # nothing after this time happens

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -65,6 +67,8 @@ class Loaded(EngineLoad):
 
     dag: Dag
     fabric: BisectionFabric
+    reload: Callable[[BisectionFabric], Loaded] = field(repr=False, compare=False)
+    """The same DAG on another state of the fabric."""
 
     @property
     def capacity(self) -> Array:
@@ -134,6 +138,14 @@ def load(
     return Loaded(
         dag=dag,
         fabric=fabric,
+        reload=partial(
+            load,
+            dag,
+            granularity=granularity,
+            all_to_all=all_to_all,
+            overhead_s=overhead_s,
+            tensor_bytes_per_s=tensor_bytes_per_s,
+        ),
         delay=delay,
         flow_row=np.array(row, np.int32),
         coflow_of_flow=np.array(owner, np.int32),

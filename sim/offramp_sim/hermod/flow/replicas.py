@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def load_replicas(dag: ReplicaDag, fabric: BisectionFabric) -> Loaded:
     return Loaded(
         dag=dag,
         fabric=fabric,
+        reload=partial(load_replicas, dag),
         delay=dag.seconds,
         flow_row=flow_row,
         coflow_of_flow=np.flatnonzero(travels).astype(np.int32),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.fabric import Fabric
+from offramp.fabric.failures import joined_states
 from offramp.hermod.dag import Flows
 from offramp.hermod.factors import CType
 from offramp.hermod.placement import Placement
@@ -23,13 +23,15 @@ class RoutedFabric(BisectionFabric):
     """Resources are those of the fabric, the sending sides of NICs first.
 
     Attributes:
-        fabric: hosts, switches and links.
+        fabric: hosts, switches and links at the start.
+        later: the same from each time on, in seconds, at which links fail or are mended.
         first: ``(workers,)`` rank of each worker's first GPU.
         gpus: GPUs of a worker, neighbouring ranks, each of which sends the same.
         goodput: share of the rate of links that flows have.
     """
 
     fabric: Fabric = field(kw_only=True)
+    later: tuple[tuple[float, Fabric], ...] = field(default=(), kw_only=True)
     first: Array = field(kw_only=True)
     gpus: int = field(kw_only=True)
     goodput: float = field(default=1.0, kw_only=True)
@@ -39,15 +41,27 @@ class RoutedFabric(BisectionFabric):
         """The fabric with workers on these ranks.
 
         Raises:
-            OfframpError: more workers than it has ranks.
+            OfframpError: more workers than it has ranks, or failures that cut hosts off.
         """
         last = int(first.max(initial=-1)) + gpus
         if last > fabric.ranks:
             raise OfframpError(f"{fabric.cluster.origin}: {fabric.ranks} ranks, the job needs {last}")
+        (_, now), *later = joined_states(fabric) if fabric.changes_ns else [(0.0, fabric.at(0.0))]
         slowest = float(fabric.rate_bps[fabric.nics.up].min()) / 8
         ports, servers = fabric.rail[first], fabric.rank_host[first]
         count = len(fabric.nics)
-        return cls(ports, servers, count, 1, slowest, leaf=count, fabric=fabric, first=first, gpus=gpus)
+        return cls(
+            ports,
+            servers,
+            count,
+            1,
+            slowest,
+            leaf=count,
+            fabric=now,
+            later=tuple((time_ns / 1e9, each) for time_ns, each in later),
+            first=first,
+            gpus=gpus,
+        )
 
     @classmethod
     def placed(cls, fabric: Fabric, placement: Placement, gpus: int) -> RoutedFabric:
@@ -77,9 +91,9 @@ class RoutedFabric(BisectionFabric):
         return self.fabric.resources
 
     @property
-    def constant_until_s(self) -> float:
-        """When the first link fails, or is mended, after the start."""
-        return self.fabric.changes_ns[0] / 1e9 if self.fabric.changes_ns else math.inf
+    def changes(self) -> tuple[tuple[float, RoutedFabric], ...]:
+        """The fabric from each change on, with the same workers."""
+        return tuple((time_s, replace(self, fabric=fabric, later=())) for time_s, fabric in self.later)
 
     @cached_property
     def _order(self) -> tuple[Array, Array]:

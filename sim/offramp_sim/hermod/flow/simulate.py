@@ -70,36 +70,27 @@ def simulate(
     """Run a policy (:func:`offramp_sim.hermod.flow.policies.order_of`); ``progress`` gets the share of tasks done.
 
     Raises:
-        OfframpError: an unknown policy, a DAG in which nothing can proceed, or links that change before its end.
+        OfframpError: an unknown policy, or a DAG in which nothing can proceed.
     """
     order = order_of(loaded.dag, policy, queues, scheme, hosts)
     kept = memory(loaded, order, slack_s)
-    context = kept.fields
+    changes = list(loaded.fabric.changes)
+    kept.fields.until = changes[0][0] if changes else math.inf
     run = engine()
     while True:
         state = run(kept.address, _SLICE)
         if state == 2:
             raise OfframpError("the DAG cannot proceed: a cycle, or a flow without capacity")
         if progress is not None:
-            progress(context.done / max(1, context.tasks))
+            progress(kept.fields.done / max(1, kept.fields.tasks))
         if state == 1:
             break
+        if state == 3:
+            time_s, fabric = changes.pop(0)
+            kept = rerouted(kept, loaded.reload(fabric), order, time_s)
+            kept.fields.until = changes[0][0] if changes else math.inf
     end = kept[FlowRunState.end]
-    check_constant(loaded, float(end.max(initial=0.0)))
-    return FlowResult(loaded, kept[FlowRunState.start], end, iteration_ends(loaded.dag, end), context.events)
-
-
-def check_constant(loaded: Loaded, end_s: float) -> None:
-    """Refuse a run in which links change.
-
-    Raises:
-        OfframpError: a link fails or is mended before the end.
-    """
-    if end_s > loaded.fabric.constant_until_s:
-        raise OfframpError(
-            f"failures: a link fails or is mended after {loaded.fabric.constant_until_s:g} s, before the end at "
-            f"{end_s:g} s: Hermod keeps the network of the start"
-        )
+    return FlowResult(loaded, kept[FlowRunState.start], end, iteration_ends(loaded.dag, end), kept.fields.events)
 
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
@@ -166,6 +157,32 @@ def memory(
         records.give(place, array)
     _begin(loaded, records)
     return records
+
+
+def rerouted(
+    before: RecordArrays[FlowRunState], loaded: Loaded, order: Order, time_s: float
+) -> RecordArrays[FlowRunState]:
+    """The same run from a time on, on other links: what has arrived has arrived, the rest takes its new way at once."""
+    run, was = FlowRunState, before.fields
+    after = memory(loaded, order, was.slack)
+    now = after.fields
+    kept: tuple[Any, ...] = (run.waits, run.open_flows, run.start, run.end, run.heap_time, run.heap_task)
+    for place in kept:
+        after[place][:] = before[place]
+    now.heap_count, now.events, now.done, now.clock = was.heap_count, was.events, was.done, time_s
+    idle = before[run.spare][: was.spare_count]
+    flows = np.setdiff1d(np.arange(was.fresh_slot), idle)
+    flows = flows[np.lexsort((before[run.since][flows], before[run.classes][flows]))]
+    count = len(flows)
+    kept = (run.task, run.load, run.classes, run.host, run.side)
+    for place in kept:
+        after[place][:count] = before[place][flows]
+    sent = before[run.rate][flows] * (time_s - before[run.since][flows])
+    after[run.left][:count] = np.maximum(before[run.left][flows] - sent, 0.0)
+    after[run.since][:count] = time_s
+    after[run.place][:count] = after[run.witness][:count] = NOBODY
+    now.fresh_slot = now.rejoining = count
+    return after
 
 
 def _begin(loaded: Loaded | PlainLoad, records: RecordArrays[FlowRunState]) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from offramp.fabric import fabric_of, make_cluster
 from offramp.hermod.build import build, job_dag
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows
 from offramp.hermod.factors import CType, Factors
@@ -22,6 +24,7 @@ from offramp_sim.hermod.flow.concurrency import concurrent
 from offramp_sim.hermod.flow.fabric import BisectionFabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.policies import NAMES
+from offramp_sim.hermod.flow.routed import RoutedFabric
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.study import SimulationSetup, compare
 
@@ -230,3 +233,18 @@ def test_what_cannot_be_simulated_is_said() -> None:
     dag = build(JobTraffic(job(), Placement.of(job())), 1)
     with pytest.raises(OfframpError, match="policy ep-first: has no code points"):
         simulate(load(dag, BisectionFabric.of(Placement.of(job()), 5)), "ep-first", queues=4)
+
+
+@pytest.mark.parametrize("policy", NAMES)
+def test_a_change_that_changes_nothing_is_not_felt(policy: str) -> None:
+    """What is under way when links fail is taken up where it was; here the same links go on."""
+    described = job()
+    fabric = fabric_of(make_cluster("leaf-spine:4x2x2", rate_bps=5 * 10**9, gpus=2))
+    routed = RoutedFabric.placed(fabric, Placement.of(described), described.tp)
+    loaded = load(job_dag(described, 2), routed)
+    expected = simulate(loaded, policy)
+    times = np.random.default_rng(len(policy)).uniform(0, expected.end.max(), 5)
+    changing = replace(routed, later=tuple((float(each), fabric) for each in sorted(times)))
+    run = simulate(replace(loaded, fabric=changing), policy)
+    assert run.end == pytest.approx(expected.end, rel=1e-6)
+    assert run.start == pytest.approx(expected.start, rel=1e-6, abs=1e-9)

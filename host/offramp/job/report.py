@@ -73,6 +73,7 @@ def report(
             "attempts": run.attempts,
             "bytes_by_link": {name: list(pair) for name, pair in run.bytes_by_link.items()},
             "steps": run.steps,
+            **({"account": run.account} if run.account else {}),
         }
         for way, run in outcomes.items()
     }
@@ -124,6 +125,10 @@ def _ways(content: Mapping[str, Any]) -> list[str]:
 
 def _lead(content: Mapping[str, Any]) -> str:
     text = f"By {content['taken']}, {content['when']}."
+    account = content["measured"][content["taken"]].get("account")
+    if account:
+        text += f" {account['engine']} job {account['job']} on {account['nodes']}, {account['run_time']},"
+        text += f" restarted {account['restarts']} times."
     if content["error"] is not None:
         text += f" A step was predicted to take {duration(content['predicted_step_s'])} and took"
         text += f" {duration(content['measured_step_s'])} ({content['error']:+.0%})."

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -24,7 +25,7 @@ SlurmctldHost=control(10.91.0.254)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock,cred_expire=3
+AuthInfo=socket={folder}/munge.sock,cred_expire=6
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -74,12 +75,12 @@ class SlurmCluster:
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> SlurmCluster:
+    def __enter__(self) -> Self:
         try:
             self._network()
             self._files()
             self.start("munged", ["munged", "--foreground", "--force", *self._munge_options()], [])
-            self._until(lambda: (self.folder / "munge.sock").exists(), "munged")
+            self._until((self.folder / "munge.sock").exists, "munged")
             self.start("control", ["slurmctld", "-D", "-i"], self.inside)
             for name in self.hosts:
                 self.start_node(name)
@@ -155,12 +156,13 @@ class SlurmCluster:
     def kill_node(self, name: str) -> None:
         """A node dies: its daemon, and whatever runs for jobs there, at once."""
         self.end(name, signal.SIGKILL)
-        for pid in processes_with(f"SLURMD_NODENAME={name}"):
+        for pid in self.processes(name):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in stepds(self.folder / f"spool-{name}", name):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+
+    def processes(self, name: str) -> list[int]:
+        """Everything that runs on a node, but the process that keeps its namespace."""
+        return [pid for pid in in_network_of(self.hosts[name]) if pid != self.hosts[name]]
 
     def run(self, *words: str) -> str:
         """What one of Slurm's commands prints."""
@@ -191,34 +193,14 @@ class SlurmCluster:
             time.sleep(0.1)
 
 
-def processes_with(word: str) -> list[int]:
-    """Processes with this variable in their environment."""
+def in_network_of(keeper: int) -> list[int]:
+    """All processes in the network namespace of one of them."""
+    space = Path(f"/proc/{keeper}/ns/net").readlink()
     pids = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if word.encode() in path.read_bytes().split(b"\0"):
-                pids.append(int(path.parent.name))
-        except OSError:
-            continue
-    return pids
-
-
-def stepds(spool: Path, name: str) -> list[int]:
-    """Slurm's step daemons of a node, by the sockets in its folder: ``NODE_JOB.STEP``."""
-    pids = []
-    sockets = {str(path) for path in spool.glob(f"{name}_*")}
-    inodes = {
-        line.split()[6]
-        for line in Path("/proc/net/unix").read_text().splitlines()[1:]
-        if len(line.split()) > 7 and line.split()[7] in sockets
-    }
-    for path in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            target = os.readlink(path)
-        except OSError:
-            continue
-        if target.startswith("socket:[") and target[8:-1] in inodes:
-            pids.append(int(path.parts[2]))
+    for path in Path("/proc").glob("[0-9]*/ns/net"):
+        with contextlib.suppress(OSError):
+            if path.readlink() == space:
+                pids.append(int(path.parts[2]))
     return pids
 
 

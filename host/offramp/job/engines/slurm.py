@@ -66,7 +66,7 @@ def script(placed: PlacedJob, submission: Submission) -> str:
         *(f"#SBATCH {option}" for option in options),
         "#",
         "# The plan:",
-        *(f"#   {visible(row)}" for row in submission.plan),
+        *(f"#   {visible(' '.join(row.split()))}" for row in submission.plan),
         "#",
         "# This runs on the first node. The command brings programs and entries to the switches, starts a rank for",
         "# each task by srun, and removes everything.",
@@ -78,15 +78,21 @@ def script(placed: PlacedJob, submission: Submission) -> str:
         f"trap 'offramp job undo --on {_inside(on)}' EXIT  # whatever a killed command has left on the switches",
         "",
         run,
+        *(_requeueing(job.restarts) if job.restarts else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _requeueing(restarts: int) -> list[str]:
+    return [
         "status=$?",
         "",
         "# After a failure the job starts again from its checkpoint; Slurm does the same when a node has died.",
-        f'if [ "$status" -ne 0 ] && [ -z "$cancelled" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {job.restarts} ]; then',
+        f'if [ "$status" -ne 0 ] && [ -z "$cancelled" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then',
         '    scontrol requeue "$SLURM_JOB_ID"',
         "fi",
         'exit "$status"',
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _inside(quoted: str) -> str:

@@ -67,8 +67,8 @@ class LaunchedRank:
 def find_place(environment: Mapping[str, str] = os.environ) -> LaunchedRank | None:
     """This process's place; None if neither torchrun, mpirun nor srun started it.
 
-    If several sets of variables are present, torchrun's count before mpirun's, and these before srun's: each of them may
-    have started the one before.
+    If several sets of variables are present, torchrun's count before mpirun's, and these before srun's: each of them
+    may have started the one before.
 
     Raises:
         OfframpError: a variable is missing or invalid.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Any, ClassVar, Final
@@ -27,7 +27,8 @@ _TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 1.0
 _TAIL: Final = 4000
 _ENDED: Final = frozenset(
-    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
+    {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"}
+    | {"OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
 )
 _PAIR: Final = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=(\S*)")
 _SACCT: Final = ("Elapsed", "TotalCPU", "MaxRSS")

@@ -75,7 +75,7 @@ def test_scancel_takes_everything_away(slurm, racks, tmp_path):
     until(lambda: reached(tmp_path, 1) or process.poll() is not None, lambda: "no epoch 1")
     slurm.run("scancel", number_of(slurm))
     out, err = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 1, out
+    assert process.returncode == 2, out
     assert "is CANCELLED" in err
     racks.nothing_left(before)
 

@@ -184,6 +184,11 @@ class BatchEngine(Engine):
         """
 
 
+def connected() -> list[str]:
+    """Words before a command that ssh starts: it runs in this folder, and ends with its connection."""
+    return [sys.executable, *_RUN_RANK, "--while-connected", "--in", str(Path.cwd())]
+
+
 def every_host(cluster: Cluster, reach: str) -> Cluster:
     """The cluster with all hosts reached in one way."""
     return replace(cluster, hosts=tuple(replace(host, reach=reach) for host in cluster.hosts))

@@ -173,7 +173,7 @@ class RankProcesses:
             "MASTER_PORT": str(self.job.port),
             "OMP_NUM_THREADS": "1",
             "TORCHELASTIC_RESTART_COUNT": str(self.attempt),
-            "OFFRAMP_JOB_FOLDER": str(self.folder),
+            "OFFRAMP_JOB_FOLDER": str(self.folder.absolute()),
         }
         if all(is_here(each) for each in self.hosts):
             common[MEETING] = str(self._meeting.absolute())

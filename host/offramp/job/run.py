@@ -108,7 +108,7 @@ def _deployed(
             transaction.apply(step)
         path = None
         if wanted.network is not None:
-            path = folder / "network.yaml"
+            path = folder.absolute() / "network.yaml"
             write_text(path, wanted.network)
         yield There(path, wanted.steps)
 
@@ -310,7 +310,7 @@ def calibrate(
 
 def _with_token(job: JobSettings, folder: Path) -> JobSettings:
     """The job with a token of its own, which Hermod's endpoints ask for, unless it has one."""
-    path = folder / "job.token"
+    path = folder.absolute() / "job.token"  # hosts that ssh leads to start in a folder of their own
     if any(each.startswith("OFFRAMP_TOKEN_FILE=") for each in job.environment):
         return job
     if not path.exists():

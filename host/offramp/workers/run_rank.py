@@ -2,13 +2,14 @@
 """Become the program of a rank, with torchrun's variables, whichever launcher started this process.
 
 ``srun python -m offramp.workers.run_rank python train.py`` and the same behind ``mpirun -n 4`` start any program that
-calls ``init_process_group`` with the environment's place. ``--log FOLDER`` writes ``rank-N.log`` there. With
-``--while-connected`` the program ends when standard input does: ssh without a terminal leaves a program running when
-its connection ends.
+calls ``init_process_group`` with the environment's place. ``--log FOLDER`` writes ``rank-N.log`` there; ``--in FOLDER``
+is where the program runs if this machine has that folder. With ``--while-connected`` the program ends when standard
+input does: ssh without a terminal leaves a program running when its connection ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -115,8 +116,11 @@ def _arguments(words: Sequence[str]) -> tuple[list[str], Path | None, bool]:
             connected = True
         elif option == "--log" and rest:
             folder = Path(rest.pop(0))
+        elif option == "--in" and rest:
+            with contextlib.suppress(OSError):
+                os.chdir(rest.pop(0))
         else:
-            sys.exit(f"{option}: expected --log FOLDER, --while-connected, or a program")
+            sys.exit(f"{option}: expected --log FOLDER, --in FOLDER, --while-connected, or a program")
     if not rest:
         sys.exit("expected a program and its arguments")
     return rest, folder, connected

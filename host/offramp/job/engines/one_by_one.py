@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import ClassVar
 
 from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.reach import command_on
-from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, every_host
+from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, connected, every_host
 
 
 @ENGINES.register("hosts")
@@ -24,8 +23,7 @@ class OneByOne(RankEngine):
     def _command(self, start: RankStart, rank: int, host: ClusterHost) -> RankCommand:
         environment = {**start.common, **start.own[rank]}
         remote = host.reach == "ssh"
-        guard = [sys.executable, "-m", "offramp.workers.run_rank", "--while-connected"] if remote else []
-        words = command_on(host, [*guard, *start.command], environment)
+        words = command_on(host, [*(connected() if remote else []), *start.command], environment)
         return RankCommand(words, range(rank, rank + 1), f"rank-{rank}.log", held=remote)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from offramp.cluster.reach import command_on
-from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart
+from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, connected
 
 
 @ENGINES.register("torchrun")
@@ -27,8 +27,7 @@ class TorchRun(RankEngine):
             words += [f"--master-addr={start.own[0]['MASTER_ADDR']}", f"--master-port={start.common['MASTER_PORT']}"]
             words += ["--no-python", *start.launched()]
             remote = host.reach == "ssh"
-            guard = [sys.executable, "-m", "offramp.workers.run_rank", "--while-connected"] if remote else []
-            reached = command_on(host, [*guard, *words], start.common)
+            reached = command_on(host, [*(connected() if remote else []), *words], start.common)
             ranks = range(first, first + host.processes)
             commands.append(RankCommand(reached, ranks, f"torchrun-{node}.log", held=remote))
             first = ranks.stop

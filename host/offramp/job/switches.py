@@ -15,10 +15,10 @@ from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.wire import PAGE
 from offramp.cluster.model import ClusterSwitch
 from offramp.fabric.forwarding import entries
+from offramp.job.claimant import claimant
 from offramp.job.ledger import SwitchLedger, opened
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.p4src import p4_text
-from offramp_base.ending.owner import owner
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
@@ -115,7 +115,7 @@ class ProgramOnSwitch(ABC):
                 session.insert(entries(session, self.ports))
             self.admit(session)
             ledger.program = self.program
-            ledger.jobs = {**ledger.jobs, self.job: owner()}
+            ledger.jobs = {**ledger.jobs, self.job: claimant()}
         except BaseException:
             if alone:
                 with contextlib.suppress(OfframpError):  # the switch is gone, too: the next job restores what was kept

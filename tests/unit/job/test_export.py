@@ -63,7 +63,7 @@ def test_hosts_with_several_ranks_start_torchrun():
         _, manifest = exported(job, cluster, form)
         for _, pod in pods(manifest):
             words = pod["containers"][0]["command"]
-            assert (words[0], len(words)) == ("torchrun", 4 + options)
+            assert (words[0], len(words)) == ("torchrun", 5 + options)
             assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 2}
 
 

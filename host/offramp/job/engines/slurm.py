@@ -7,7 +7,6 @@ https://slurm.schedmd.com/sbatch.html
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,20 +16,19 @@ from typing import Any, ClassVar, Final
 from offramp.cluster.names import join
 from offramp.job.engine import ENGINES, BatchEngine, Submission, same_python
 from offramp.job.kind import PlacedJob
+from offramp.job.slurm_commands import job_row, said
 from offramp_base.arguments import label, visible
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 
 SCRIPT: Final = "job.sbatch"
 LOG: Final = "slurm.log"
-_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 1.0
 _TAIL: Final = 4000
 _ENDED: Final = frozenset(
     {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"}
     | {"OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
 )
-_PAIR: Final = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=(\S*)")
 _SACCT: Final = ("Elapsed", "TotalCPU", "MaxRSS")
 
 
@@ -127,7 +125,7 @@ class Slurm(BatchEngine):
         path = submission.out / SCRIPT
         write_text(path, self.script(placed, submission))
         (submission.out / LOG).unlink(missing_ok=True)
-        number = _said("sbatch", "--parsable", str(path.absolute())).split(";")[0].strip()
+        number = said("sbatch", "--parsable", str(path.absolute())).split(";")[0].strip()
         if not number.isdecimal():
             raise OfframpError(f"sbatch: expected a job's number: {visible(number[:60])}")
         note("start", f"Slurm job {number}")
@@ -137,7 +135,7 @@ class Slurm(BatchEngine):
             ended = True
         finally:
             if not ended:
-                _said("scancel", number)
+                said("scancel", number)
         if account["state"] != "COMPLETED":
             raise OfframpError(
                 f"job {placed.job.name}: Slurm job {number} is {account['state']}{_end_of_log(submission.out)}"
@@ -159,15 +157,6 @@ class Slurm(BatchEngine):
             time.sleep(self._poll_s)
 
 
-def job_row(number: str) -> dict[str, str]:
-    """What the controller knows of a job, by the names of ``scontrol show job``.
-
-    Raises:
-        OfframpError: it does not answer, or has forgotten the job.
-    """
-    return dict(_PAIR.findall(_said("scontrol", "--oneliner", "show", "job", number)))
-
-
 def _account(number: str, row: Mapping[str, str]) -> dict[str, Any]:
     """A job's accounting: what the controller still knows, and what its data base adds where there is one."""
     account: dict[str, Any] = {
@@ -180,7 +169,7 @@ def _account(number: str, row: Mapping[str, str]) -> dict[str, Any]:
         "exit_code": row.get("ExitCode", ""),
     }
     try:
-        rows = _said("sacct", "--noheader", "--parsable2", f"--jobs={number}", f"--format={','.join(_SACCT)}")
+        rows = said("sacct", "--noheader", "--parsable2", f"--jobs={number}", f"--format={','.join(_SACCT)}")
     except OfframpError:  # accounting is off
         return account
     for line in rows.splitlines()[:1]:
@@ -193,18 +182,3 @@ def _end_of_log(out: Path) -> str:
     said = path.read_bytes()[-_TAIL:].decode("utf-8", "replace").splitlines() if path.is_file() else []
     lines = [line.strip() for line in said if line.strip()]
     return f": {visible(lines[-1])}" if lines else ""
-
-
-def _said(*words: str) -> str:
-    """What one of Slurm's commands prints.
-
-    Raises:
-        OfframpError: it has failed; its words.
-    """
-    try:
-        done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise OfframpError(f"{words[0]}: {error}") from None
-    if done.returncode:
-        raise OfframpError(f"{words[0]}: {visible(' '.join(done.stderr.split())[:300]) or 'failed'}")
-    return done.stdout

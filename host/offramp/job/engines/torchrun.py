@@ -25,7 +25,7 @@ class TorchRun(RankEngine):
             words = [sys.executable, "-m", "torch.distributed.run"]
             words += [f"--nnodes={len(start.hosts)}", f"--node-rank={node}", f"--nproc-per-node={host.processes}"]
             words += [f"--master-addr={start.own[0]['MASTER_ADDR']}", f"--master-port={start.common['MASTER_PORT']}"]
-            words += ["--no-python", *start.launched()]
+            words += ["--no-python", "--", *start.launched()]  # else it takes ranks' options for its own, shortened
             remote = host.reach == "ssh"
             reached = command_on(host, [*(connected() if remote else []), *words], start.common)
             ranks = range(first, first + host.processes)

@@ -145,7 +145,7 @@ def _launcher(given: JobExport, options: list[str]) -> list[str]:
     program = given.kind.program(given.placed, given.submission.way, JobStart(_OUT, attempt=1))
     replaced = {sys.executable: "python"} | ({} if path is None else {str(path.absolute()): str(_FILES / path.name)})
     words = [replaced.get(word, word) for word in program.command]
-    return words if _processes(given) == 1 else ["torchrun", *options, "--no-python", *words]
+    return words if _processes(given) == 1 else ["torchrun", *options, "--no-python", "--", *words]
 
 
 def _pod(given: JobExport, command: list[str], place: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -90,10 +89,8 @@ def test_a_lost_connection_ends_its_rank_and_the_job_in_one_line(racks, ssh, by_
     words = ["job", "run", "job.yaml", "--on", f"ssh:{by_ssh}", "--by", "gloo", "--no-calibrate", "--out", "out"]
     process = offramp(on_first_host(racks), tmp_path, ssh.environment, *words)
     until(lambda: sleeping(racks) == 4 or process.poll() is not None, lambda: str(racks.processes()))
-    done = subprocess.run(["pgrep", "-P", str(process.pid), "ssh"], capture_output=True, text=True, check=False)
-    children = done.stdout.split()
-    assert len(children) == 4, racks.processes()
-    os.kill(int(children[2]), signal.SIGKILL)
+    (connection,) = racks.pids("h1", lambda words: words.startswith("ssh -o") and "RANK=2 " in words)
+    os.kill(connection, signal.SIGKILL)
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 2
     assert "rank 2 on h3" in err

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 
+import job_rank
 import slurm_cluster
 from cluster_case import LIMIT_S, Racks, model_of, offramp, run_words, train_job, until
+from offramp.job.engine import Submission
+from offramp.job.engines.slurm import LOG, script
+from offramp.job.kind import PlacedJob
+from offramp.job.settings import JobSettings
 from slurm_cluster import SlurmCluster
 
+STEPS = 10
 pytestmark = [pytest.mark.cluster, pytest.mark.full]
 
 
@@ -90,4 +99,36 @@ def test_a_command_that_ends_cancels_its_job(slurm, racks, tmp_path):
     process.communicate(timeout=LIMIT_S)
     assert process.returncode == 143
     until(lambda: "CANCELLED" in slurm.run("scontrol", "show", "job", number), lambda: "it goes on")
+    racks.nothing_left(before)
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(50, marks=pytest.mark.slow)])
+def test_jobs_in_a_queue_share_the_switches_and_give_back_all_slots(slurm, racks, tmp_path, count, monkeypatch):
+    """Each has half of the slots and a quarter of a node: four run at once, two have room on the spine, two wait."""
+    before = racks.states()
+    monkeypatch.chdir(tmp_path)
+    command = (sys.executable, job_rank.__file__, str(STEPS), "0.01")
+    numbers = []
+    for number in range(count):
+        hosts = ("h1,h3", "h2,h4", "h1,h4", "h2,h3")[number % 4]
+        folder = tmp_path / f"out-{number}"
+        text = yaml.safe_dump({"command": list(command), "hosts": hosts, "all_reduce": 1000, "pages": 8, "wait": 600})
+        path = tmp_path / f"job-{number}.yaml"
+        path.write_text(text + "segments: 4\nslurm: [--cpus-per-task=4]\n")
+        placed = PlacedJob.on(JobSettings.read(path), racks.cluster)
+        batch = tmp_path / f"{number}.sbatch"
+        folder.mkdir()
+        batch.write_text(script(placed, Submission(path, str(racks.file), "allreduce", [], folder)))
+        numbers.append(slurm.run("sbatch", "--parsable", str(batch)).strip())
+    until(lambda: not slurm.run("squeue", "--noheader"), lambda: slurm.run("squeue"), 100.0 + 30.0 * count)
+    waited = 0
+    for number, job in enumerate(numbers):
+        log = (tmp_path / f"out-{number}" / LOG).read_text()
+        assert "JobState=COMPLETED" in slurm.run("scontrol", "show", "job", job), log
+        steps = json.loads((tmp_path / f"out-{number}/report.json").read_text())["measured"]["allreduce"]["steps"]
+        waited += any(step.startswith("wait ") for step in steps)
+        for rank in range(2):
+            model = np.load(tmp_path / f"out-{number}/allreduce/model-{rank}.npy")
+            assert (model == job_rank.expected(STEPS, 2)).all()
+    print(f"{count} jobs, {waited} waited for room")  # noqa: T201 - the figure of a campaign
     racks.nothing_left(before)

@@ -72,6 +72,10 @@ class Racks:
                     commands.append(words)
         return commands
 
+    def pids(self, host: str, chosen: Callable[[str], bool]) -> list[int]:
+        """Processes on a host by their commands."""
+        return [pid for pid in slurm_cluster.in_network_of(self.keepers[host]) if chosen(_command(pid))]
+
     def nothing_left(self, before: dict[str, SwitchSnapshot]) -> None:
         """Wait until no process of a job is left on any host, and then compare the switches with what they were."""
         until(lambda: not self.processes(), lambda: str(self.processes()))

@@ -258,7 +258,9 @@ def _run(
 
         def note(what: str, name: str) -> None:
             status.update(escape(f"{way}: {what} {name}"))
-            if what == "restart":
+            if what == "without":
+                console.print(f"{name}: it runs in the plain way", markup=False, soft_wrap=True)
+            elif what == "restart":
                 console.print(f"{way}: {name}: restarted", markup=False, soft_wrap=True)
 
         if isinstance(engine, BatchEngine):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that uses a switch for a job, as other machines can judge it: ``PID.START.WHERE HOST [slurm:JOB.RESTARTS]``.
+"""The process that uses a switch for a job, as other machines can judge it.
 
-A process of this machine is seen. One of another machine is not: it has ended if Slurm says that its job has, and is
+It is written ``PID.START.WHERE HOST``, in a Slurm job with ``slurm:JOB.RESTARTS`` behind it. A process of this machine is seen. One of another machine is not: it has ended if Slurm says that its job has, and is
 left alone otherwise.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import Final
 
 from offramp.job.slurm_commands import job_row
 from offramp_base.ending.owner import is_process, owner
 from offramp_base.errors import OfframpError
 
-_SLURM = "slurm:"
-_RUNS = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "STAGE_OUT", "RESIZING", "SIGNALING"})
+_SLURM: Final = "slurm:"
+_RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "STAGE_OUT", "RESIZING", "SIGNALING"})
 
 
 def claimant() -> str:

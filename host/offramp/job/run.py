@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from offramp.allreduce.control import NoRoomError
 from offramp.cluster.model import Cable, Cluster
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.counters import Moved, link_bytes, of_hosts, since
@@ -33,6 +34,8 @@ Note = Callable[[str, str], None]
 _BACK_S: Final = 60.0
 """Seconds that a switch or agent that has died may stay away."""
 _POLL_S: Final = 0.1
+_PAUSE_S: Final = (0.3, 1.5)
+"""Seconds between two attempts to get room on switches, at random, so that waiting jobs do not meet again."""
 
 
 def _silent(what: str, name: str) -> None:
@@ -51,6 +54,7 @@ class JobRunResult:
         links: bytes from the first end and from the second of each link that is counted, meanwhile.
         begun_ns: when the ranks of that attempt started, by the system's clock; None: unknown.
         others: tasks of others that wanted a processor of this machine just before; None: unknown.
+        without: the reason that it ran in the plain way, where its own had no room on switches; else empty.
         account: what the batch system says of the job, with the engine's name; empty where there is none.
     """
 
@@ -61,6 +65,7 @@ class JobRunResult:
     links: dict[Cable, Moved] = field(default_factory=dict)
     begun_ns: int | None = None
     others: float | None = None
+    without: str = ""
     account: dict[str, Any] = field(default_factory=dict)
 
 
@@ -154,6 +159,15 @@ def run_job(
     numbers: list[int] = []
     try:
         return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps, engine)
+    except NoRoomError as error:
+        plain = kind.ways[0]
+        if not job.fallback or way == plain:
+            raise
+        on_step("without", f"{way}: {error}")
+        placed = replace(placed, decided=None)
+        needed = kind.deployment(placed, [plain], _number(), folder).steps
+        result = _attempts(kind, placed, plain, folder, needed, numbers, on_step, steps, engine)
+        return replace(result, without=str(error))
     except Exception:
         with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
             _release(needed, numbers)
@@ -172,21 +186,29 @@ def _attempts(
     engine: RankEngine | None,
 ) -> JobRunResult:
     job = placed.job
-    earlier = 0 if engine is None else engine.earlier
-    for attempt in range(earlier, max(job.restarts, earlier) + 1):
+    attempt = 0 if engine is None else engine.earlier
+    room = Deadline(job.wait_s)
+    while True:
         numbers.append(_number())
         try:
             result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step, engine)
+        except NoRoomError as error:
+            numbers.pop()
+            if not room.left_s:
+                raise
+            on_step("wait", str(error))
+            time.sleep(min(room.left_s, random.uniform(*_PAUSE_S)))
+            continue
         except OfframpError as error:
             if attempt >= job.restarts:
                 raise
+            attempt += 1
             on_step("restart", str(error))
             _wait_until_back(needed)
             _release(needed, numbers)
             continue
         _release(needed, numbers)
         return replace(result, steps=steps)
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _check_engine(engine: RankEngine | None, kind: JobKind, job: JobSettings, cluster: Cluster) -> None:

@@ -28,6 +28,7 @@ def save_run(result: JobRunResult, folder: Path) -> None:
         "links": links,
         "begun_ns": result.begun_ns,
         "others": result.others,
+        "without": result.without,
     }
     write_text(folder / RUN, json.dumps(document) + "\n")
 
@@ -50,6 +51,7 @@ def read_run(folder: Path, cluster: Cluster) -> JobRunResult:
             {links[name]: (int(a), int(b)) for name, (a, b) in document["links"].items() if name in links},
             document["begun_ns"],
             document["others"],
+            str(document["without"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise OfframpError(f"{path}: expected the result of a run: {error}") from None

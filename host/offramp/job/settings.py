@@ -62,6 +62,10 @@ class JobSettings:
     segments: Annotated[int, Field("Segments of 256 bytes in a frame of all-reduce, where switches are empty")] = 32
     port: Annotated[int, Field("Port at which rank 0 listens for the others", least=1024, most=65535)] = 29500
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
+    wait_s: Annotated[
+        float, Field("Seconds that it waits for room on switches that other jobs use", key="wait", least=0)
+    ] = 0.0
+    fallback: Annotated[bool, Field("Run in the plain way where switches have no room, rather than fail")] = False
     slurm: Annotated[
         tuple[str, ...], Field("Further options of sbatch, such as --partition=gpu", item=_sbatch_option)
     ] = ()

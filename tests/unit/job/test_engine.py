@@ -257,7 +257,7 @@ def test_options_of_sbatch_are_words(tmp_path, option):
 
 def test_a_run_reads_back_from_its_file(racks, tmp_path):
     link = racks.links[0]
-    run = JobRunResult(1.5, 2, {"h1": (3, 4)}, ["start 4 ranks"], {link: (3, 4)}, 12345, 0.5)
+    run = JobRunResult(1.5, 2, {"h1": (3, 4)}, ["start 4 ranks"], {link: (3, 4)}, 12345, 0.5, "no room")
     save_run(run, tmp_path)
     assert read_run(tmp_path, racks) == run
     (tmp_path / "run.json").write_text(json.dumps({"seconds": 1}))

@@ -20,7 +20,7 @@ from offramp_cli.result import OUTPUT, write_file
 def _formats() -> dict[str, str]:
     from offramp.job.export import JOB_FORMATS
 
-    return {name: (JOB_FORMATS.get(name).__doc__ or "").split("\n")[0] for name in JOB_FORMATS.names()}
+    return {name: (JOB_FORMATS.get(name).__doc__ or "").split("\n")[0].rstrip(".") for name in JOB_FORMATS.names()}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class JobExportSettings(Where):
     by: Annotated[str | None, Field("Use this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
     image: Annotated[str, Field("Kubernetes: image with Offramp and the job's program", parse=word)] = "offramp:latest"
     claim: Annotated[str | None, Field("Kubernetes: volume claim for checkpoints and results", parse=word)] = None
-    to: Annotated[Path, Field("Folder in which the job will write logs and reports", parse=Path)] = Path("job-out")
+    to: Annotated[Path, Field("Folder in which the job will write logs and reports")] = Path("job-out")
     out: Annotated[
         Path | None, Field("Write this file", group=OUTPUT, written=True, shown_default="standard output")
     ] = None

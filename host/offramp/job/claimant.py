@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that uses a switch for a job, as other machines can judge it.
 
-It is written ``PID.START.WHERE HOST``, in a Slurm job with ``slurm:JOB.RESTARTS`` behind it. A process of this machine is seen. One of another machine is not: it has ended if Slurm says that its job has, and is
-left alone otherwise.
+It is written ``PID.START.WHERE HOST``, in a Slurm job with ``slurm:JOB.RESTARTS`` behind it. A process of this machine
+is seen. One of another machine is not: it has ended if Slurm says that its job has, and is left alone otherwise.
 """
 
 from __future__ import annotations

@@ -9,5 +9,5 @@ from offramp.job.export import JOB_FORMATS, JobExport
 
 @JOB_FORMATS.register("slurm")
 def slurm(given: JobExport) -> str:
-    """The script."""
+    """A script for sbatch."""
     return script(given.placed, given.submission)

@@ -8,9 +8,9 @@ SHELL := /bin/bash
 # Every command that a test starts would compile all of Offramp anew without these files.
 export PYTHONDONTWRITEBYTECODE :=
 
-TESTS := $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not bench and not guest"
+TESTS := $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not bench and not guest and not cluster"
 
-.PHONY: help setup demo test test-fast test-rest test-all test-changed test-slow guest bench fuzz soak mutation lint format formats packages lock sbom site man deb clean
+.PHONY: help setup demo test test-fast test-rest test-all test-changed test-slow guest cluster bench fuzz soak mutation lint format formats packages lock sbom site man deb clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -45,11 +45,15 @@ test-changed: setup ## the tests that the change since REVISION (by default HEAD
 	if [ -z "$$reached" ]; then echo "no test reaches the change"; else $(TESTS) $$reached; fi
 
 test-slow: packages setup ## the tests that take minutes
-	$(BIN)/python -m pytest -m "slow and not bench and not guest"
+	$(BIN)/python -m pytest -m "slow and not bench and not guest and not cluster"
 
 guest: packages setup ## suites on RDMA, poll-mode drivers, prio and netem, in a QEMU guest; docs/how-to/guest.md
 	@ci/install-packages ci/guest/packages.txt
 	$(BIN)/python -m pytest -m guest tests/guest
+
+cluster: packages setup ## jobs on a real Slurm, over OpenSSH and by mpirun, in network namespaces
+	@ci/install-packages ci/cluster/packages.txt
+	$(BIN)/python -m pytest -m cluster tests/cluster
 
 bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them
 	$(BIN)/python -m pytest -m bench --benchmark-columns=min,median,ops

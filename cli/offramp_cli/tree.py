@@ -78,8 +78,8 @@ CLUSTER: Final = CommandGroup(
     | {"import": "offramp_cli.cluster.convert:import_", "export": "offramp_cli.cluster.convert:export"},
 )
 JOB: Final = CommandGroup(
-    "One job on a cluster: plan, run, watch, undo.",
-    {name: f"offramp_cli.job.job:{name}" for name in ("plan", "run", "undo")} | {"top": "offramp_cli.job.top:top"},
+    "One job on a cluster: plan, run, watch, export, undo.",
+    {name: f"offramp_cli.job.job:{name}" for name in ("plan", "run", "undo")} | _in("job", "top export"),
 )
 LAB: Final = CommandGroup(
     "Run the cluster of a file as a laboratory on this machine.",

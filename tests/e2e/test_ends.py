@@ -70,6 +70,7 @@ WITHOUT: dict[str, str] = {
             "fpga lint", "fpga regs", "leo validate", "leo plan", "leo password",
             "graph convert", "nic stats", "nic metrics", "nic doctor", "transport list",
             "token", "schema", "cluster check", "cluster show", "cluster import", "cluster export", "lab status",
+            "job export",
         ),
         SHORT,
     ),

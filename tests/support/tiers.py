@@ -21,7 +21,7 @@ from typing import Final
 import pytest
 
 FAST, REST = "fast", "rest"
-SUITES: Final = ("conformance", "e2e", "fpga", "fuzz", "gpu", "guest", "nic")
+SUITES: Final = ("cluster", "conformance", "e2e", "fpga", "fuzz", "gpu", "guest", "nic")
 """Folders of ``tests`` whose tests are outside the fast tier by default."""
 _TESTS: Final = Path(__file__).parents[1]
 _WHOLLY_FULL: Final = re.compile(r"^pytestmark = .*\bmark\.(full|slow)\b", re.MULTILINE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp job plan``, ``run`` and ``undo``."""
+"""``offramp job plan``, ``run``, ``export`` and ``undo``."""
 
 from __future__ import annotations
 
@@ -22,24 +22,47 @@ if TYPE_CHECKING:
 
     from offramp.cluster import Cluster
     from offramp.job import JobPlan, JobSettings
+    from offramp.job.engine import Engine
     from offramp.job.planner import PlannerChoice
     from offramp.job.run import JobRunResult
 
 
 @dataclass(frozen=True)
 class Where:
-    """The cluster of a command."""
+    """The cluster of a command, and the engine that runs jobs on it."""
 
-    on: Annotated[str, Field("A cluster file, or a running laboratory: lab, or lab:NAME")]
+    on: Annotated[
+        str,
+        Field(
+            "A cluster file, or a running laboratory: lab, or lab:NAME; in front of it perhaps an engine: "
+            "ssh:, mpi:, torchrun:, local:, slurm:, srun:"
+        ),
+    ]
+
+    @property
+    def place(self) -> str:
+        """The cluster file, or the laboratory."""
+        from offramp.job.engine import parse_on
+
+        return parse_on(self.on)[1]
+
+    def engine(self) -> Engine:
+        """The engine that runs the job."""
+        from offramp.job.engine import ENGINES, parse_on
+
+        return ENGINES.get(parse_on(self.on)[0])()
 
     def cluster(self) -> Cluster:
-        """The cluster, read from its file."""
+        """The cluster, read from its file, as the engine reaches it."""
         from offramp.cluster import read_cluster
         from offramp_sim.lab.state import find
 
-        if self.on == "lab" or self.on.startswith("lab:"):
-            return find(self.on.partition(":")[2] or None).cluster()
-        return read_cluster(self.on)
+        place = self.place
+        if place == "lab" or place.startswith("lab:"):
+            cluster = find(place.partition(":")[2] or None).cluster()
+        else:
+            cluster = read_cluster(place)
+        return self.engine().reached(cluster)
 
 
 @dataclass(frozen=True)
@@ -67,7 +90,7 @@ def plan(settings: JobPlanSettings, result: Result) -> None:
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
-    chosen = plan_of(console, job, cluster, measure=settings.calibrate)
+    chosen = plan_of(console, job, cluster, measure=settings.calibrate, engine=settings.engine())
     show_plan(console, job, chosen)
     result.write("offramp.job.plan/1", {"name": job.name, **plan_document(chosen), "taken": str(chosen.taken.way)})
 
@@ -83,19 +106,22 @@ def run(settings: JobRunSettings, result: Result) -> None:
     from offramp_base.settings import expect_choice
 
     console = show.console()
-    job, cluster = JobSettings.read(settings.job), settings.cluster()
+    job, cluster, engine = JobSettings.read(settings.job), settings.cluster(), settings.engine()
+    engine.check()
     if settings.by is not None:
         expect_choice("by", settings.by, list(kind_of(job).ways))
-    chosen = plan_of(console, job, cluster, measure=settings.calibrate and settings.by is None)
+    measure = settings.calibrate and settings.by is None
+    chosen = plan_of(console, job, cluster, measure=measure, engine=engine)
     show_plan(console, job, chosen)
     if settings.by is not None:
-        chosen = _forced(chosen, settings.by)
+        chosen = forced(chosen, settings.by)
     ways = [chosen.taken.way]
     if settings.compare:
         ways += [each.way for each in chosen.choices if each.step_s is not None and not each.taken]
     elif settings.ablate and chosen.taken is not chosen.plain:
         ways.append(chosen.plain.way)
-    outcomes = carry_out(console, job, cluster, chosen, ways, settings.out)
+    place = JobPlace(settings.job, settings.place, engine)
+    outcomes = carry_out(console, job, cluster, chosen, ways, settings.out, place)
     words = ["offramp", "job", "run", str(settings.job), "--on", settings.on, "--by", str(chosen.taken.way)]
     content = report(job, replace(cluster), chosen, outcomes, settings.out, shlex.join(words))
     _, page = write(content, settings.out)
@@ -118,15 +144,32 @@ def undo(settings: Where, result: Result) -> None:
     result.write("offramp.job.undo/1", {"released": released})
 
 
-def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
-    """A job's plan within its deadline; without calibration, and with a message, if none is possible."""
+@dataclass(frozen=True)
+class JobPlace:
+    """The file of a job, its cluster file or laboratory, and its engine."""
+
+    job_file: Path
+    on: str
+    engine: Engine
+
+
+def plan_of(
+    console: Console, job: JobSettings, cluster: Cluster, *, measure: bool, engine: Engine | None = None
+) -> JobPlan:
+    """A job's plan within its deadline; without calibration, and with a message, if none is possible.
+
+    A batch system is no place for calibrations.
+    """
     from offramp.job import make_job_plan
+    from offramp.job.engine import BatchEngine, RankEngine
     from offramp.job.measuring import measurer
 
+    measure = measure and not isinstance(engine, BatchEngine)
+    starts = engine if isinstance(engine, RankEngine) else None
     with ExitStack() as stack:
         if measure and (job.communicates or job.file):
             stack.enter_context(console.status("calibrating"))
-        plan = make_job_plan(job, cluster, measurer(job, cluster) if measure else None)
+        plan = make_job_plan(job, cluster, measurer(job, cluster, engine=starts) if measure else None)
     if plan.reason:
         console.print(f"not calibrated: {plan.reason}", soft_wrap=True, markup=False)
     return plan
@@ -142,9 +185,16 @@ def plan_document(plan: JobPlan) -> dict[str, Any]:
 
 
 def carry_out(
-    console: Console, job: JobSettings, cluster: Cluster, plan: JobPlan, ways: Sequence[str], out: Path
+    console: Console,
+    job: JobSettings,
+    cluster: Cluster,
+    plan: JobPlan,
+    ways: Sequence[str],
+    out: Path,
+    place: JobPlace | None = None,
 ) -> dict[str, JobRunResult]:
     """Run a job in each of these ways, each in its own folder; ``out`` gets the plan, and a trace of the first."""
+    from offramp.job.run_file import save_run
     from offramp.job.watch import PLAN
     from offramp_base.ending.files import write_text
 
@@ -152,13 +202,20 @@ def carry_out(
     write_text(out / PLAN, json.dumps({"name": job.name, **plan_document(plan)}) + "\n")
     outcomes = {}
     for way in ways:
-        _fresh(out / str(way))
-        outcomes[way] = _run(console, job, cluster, plan.by(way), out / str(way))
+        folder = out / str(way)
+        _fresh(folder, requeued=_requeued(place))
+        outcomes[way] = _run(console, job, cluster, plan.by(way), folder, place, plan_lines(plan))
+        save_run(outcomes[way], folder)
     _trace(out / str(ways[0]), out / "trace.json")
     return outcomes
 
 
-def _forced(plan: JobPlan, way: str) -> JobPlan:
+def forced(plan: JobPlan, way: str) -> JobPlan:
+    """The plan with another way taken.
+
+    Raises:
+        SettingsError: a way that cannot be taken, and why.
+    """
     from dataclasses import replace
 
     chosen = next(each for each in plan.choices if each.way == way)
@@ -167,27 +224,65 @@ def _forced(plan: JobPlan, way: str) -> JobPlan:
     return replace(plan, choices=tuple(replace(each, taken=each.way == way) for each in plan.choices))
 
 
-def _run(console: Console, job: JobSettings, cluster: Cluster, choice: PlannerChoice, folder: Path) -> JobRunResult:
+def plan_lines(plan: JobPlan) -> list[str]:
+    """The plan in a line for each way, for a script."""
+    from offramp.report.units import duration
+
+    return [
+        f"{each.way}: {'cannot be taken' if each.step_s is None else f'a step {duration(each.step_s)}'}"
+        + (f"; {each.reason}" if each.reason else "")
+        for each in plan.choices
+    ]
+
+
+def _run(
+    console: Console,
+    job: JobSettings,
+    cluster: Cluster,
+    choice: PlannerChoice,
+    folder: Path,
+    place: JobPlace | None,
+    plan: Sequence[str],
+) -> JobRunResult:
+    from dataclasses import replace
+
     from rich.markup import escape
 
     from offramp.job import run_job
+    from offramp.job.engine import BatchEngine, RankEngine, Submission
+    from offramp.job.kind import PlacedJob
+    from offramp.job.run_file import read_run
 
-    way = choice.way
+    way, engine = choice.way, place.engine if place is not None else None
     with console.status(f"{way}: deploying") as status:
 
         def note(what: str, name: str) -> None:
             status.update(escape(f"{way}: {what} {name}"))
-            if what == "restart":
+            if what == "without":
+                console.print(f"{name}: it runs in the plain way", markup=False, soft_wrap=True)
+            elif what == "restart":
                 console.print(f"{way}: {name}: restarted", markup=False, soft_wrap=True)
 
-        return run_job(job, cluster, choice, folder, note)
+        if isinstance(engine, BatchEngine):
+            assert place is not None
+            submission = Submission(place.job_file, place.on, str(way), plan, folder.parent)
+            account = engine.run(PlacedJob.on(job, cluster), submission, note)
+            return replace(read_run(folder, cluster), account=account)
+        return run_job(job, cluster, choice, folder, note, engine if isinstance(engine, RankEngine) else None)
 
 
-def _fresh(folder: Path) -> None:
+def _requeued(place: JobPlace | None) -> bool:
+    """Whether a batch system has started this job before."""
+    from offramp.job.engine import RankEngine
+
+    return place is not None and isinstance(place.engine, RankEngine) and place.engine.earlier > 0
+
+
+def _fresh(folder: Path, *, requeued: bool) -> None:
     """Empty the folder of a run, so that results of an earlier run are not taken for this one's."""
     folder.mkdir(parents=True, exist_ok=True)
-    for pattern in ("rank-*.log", "steps-*.jsonl", "paths-*.json", "network.yaml", "train.json"):
-        for path in folder.glob(pattern):
+    for pattern in ("rank-*.log", "steps-*.jsonl", "paths-*.json", "network.yaml", "train.json", "run.json"):
+        for path in folder.glob(pattern) if not requeued else ():
             path.unlink()
 
 

@@ -49,6 +49,10 @@ class JobControl(Protocol):
         """Counts of the packets' outcomes, by name."""
 
 
+class NoRoomError(OfframpError):
+    """A switch that other jobs use has no room for one more."""
+
+
 class AllReduceControl:
     """Control of one switch that runs ``allreduce/v1model.p4`` or ``allreduce/tna.p4``.
 
@@ -83,13 +87,14 @@ class AllReduceControl:
             the switch's pages.
 
         Raises:
-            OfframpError: other jobs have too many of them, or a switch that refuses.
+            NoRoomError: other jobs have too many of them.
+            OfframpError: a switch that refuses.
         """
         self.release(job)
         used = self._taken()
         free = [page for page in range(self.pages) if page not in used][:pages]
         if len(free) < pages:
-            raise OfframpError(
+            raise NoRoomError(
                 f"job {job}: needs {pages} pages of slots, the switch has {len(free)} of {self.pages} left "
                 f"beside {len(set(used.values()))} other jobs"
             )

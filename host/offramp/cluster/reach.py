@@ -23,8 +23,13 @@ _SSH: Final = {
     "ForwardAgent": "no",
     "ClearAllForwardings": "yes",
     "PermitLocalCommand": "no",
+    "RequestTTY": "no",
+    "ServerAliveInterval": "15",
 }
-"""ssh's options: it asks nobody, it takes no key that it does not know, and the host gets nothing of this user's."""
+"""ssh's options: it asks nobody, it takes no key that it does not know, and the host gets nothing of this user's.
+
+A host that does not answer for three intervals ends the connection.
+"""
 
 
 def is_here(host: ClusterHost) -> bool:
@@ -47,6 +52,20 @@ def command_on(
     """
     try:
         return _command_on(host, words, environment or {})
+    except ValueError as error:
+        raise OfframpError(f"{host.name}: {host.where}: {error}") from None
+
+
+def shell_on(host: ClusterHost) -> list[str]:
+    """Words of a command on a host; the last word of the whole is text for a shell there, which the caller appends.
+
+    Raises:
+        OfframpError: as :func:`command_on`.
+    """
+    try:
+        if host.reach == "ssh":
+            return [*_ssh(host), "--", host_name(host.where)]
+        return _command_on(host, ["sh", "-c"], {})
     except ValueError as error:
         raise OfframpError(f"{host.name}: {host.where}: {error}") from None
 

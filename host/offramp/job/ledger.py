@@ -2,7 +2,7 @@
 """Users of a switch, and what it held before the first of them: a folder for each switch, under a lock.
 
 The first job that brings a program keeps what was there; the last one that leaves puts it back. A job whose process was
-killed is found by the next: its process id and start are in the ledger.
+killed is found by the next: its process is in the ledger (:mod:`offramp.job.claimant`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from offramp.cluster.model import ClusterSwitch
+from offramp.job.claimant import has_ended
 from offramp.job.snapshot import SwitchSnapshot
 from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text
-from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import make_private, user_folder
 
@@ -70,7 +70,7 @@ class SwitchLedger:
     @property
     def ended(self) -> list[int]:
         """Jobs whose processes have ended without leaving."""
-        return [number for number, owner in self.jobs.items() if not is_process(owner)]
+        return [number for number, owner in self.jobs.items() if has_ended(owner)]
 
     @property
     def before(self) -> SwitchSnapshot | None:

@@ -12,6 +12,7 @@ from typing import Final
 from offramp.cluster.model import Cluster
 from offramp.job import run
 from offramp.job.bounded import Deadline, within
+from offramp.job.engine import RankEngine
 from offramp.job.kind import CalibrationResult, Measure
 from offramp.job.later import undo_later
 from offramp.job.settings import JobSettings
@@ -22,8 +23,13 @@ _SHARE: Final = 0.8
 """Share of the time that deploying and measuring may take; the rest is for ending ranks and undoing the deployment."""
 
 
-def measurer(job: JobSettings, cluster: Cluster, clock: Callable[[], float] = monotonic) -> Measure:
-    """Measures on the cluster until the job's deadline, whose time begins now; fails where that is over first."""
+def measurer(
+    job: JobSettings, cluster: Cluster, clock: Callable[[], float] = monotonic, engine: RankEngine | None = None
+) -> Measure:
+    """Measures on the cluster until the job's deadline, whose time begins now; fails where that is over first.
+
+    Ranks are started by the engine that will start the job's.
+    """
     deadline = Deadline(job.deadline_s, clock)
 
     def measure(ways: Sequence[str], size: int) -> CalibrationResult:
@@ -31,16 +37,27 @@ def measurer(job: JobSettings, cluster: Cluster, clock: Callable[[], float] = mo
         if not left_s:
             raise OfframpError(f"the models took all of the {job.deadline_s:g} s that planning may take")
         stopped = Event()
-        return within(left_s, lambda: _measured(job, cluster, ways, size, left_s, stopped), _stopping(cluster, stopped))
+        return within(
+            left_s,
+            lambda: _measured(job, cluster, ways, size, left_s, stopped, engine),
+            _stopping(cluster, stopped),
+        )
 
     return measure
 
 
 def _measured(
-    job: JobSettings, cluster: Cluster, ways: Sequence[str], size: int, left_s: float, stopped: Event
+    job: JobSettings,
+    cluster: Cluster,
+    ways: Sequence[str],
+    size: int,
+    left_s: float,
+    stopped: Event,
+    engine: RankEngine | None,
 ) -> CalibrationResult:
     with temporary_folder() as folder:
-        return run.calibrate(job, cluster, ways, size, Path(folder), left_s * _SHARE, stopped=stopped.is_set)
+        limit_s = left_s * _SHARE
+        return run.calibrate(job, cluster, ways, size, Path(folder), limit_s, stopped=stopped.is_set, engine=engine)
 
 
 def _stopping(cluster: Cluster, stopped: Event) -> Callable[[], None]:

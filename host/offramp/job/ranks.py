@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a job: a process for each, where its host is, with what torchrun would have set."""
+"""The ranks of a job, which its engine starts, each with what torchrun would have set."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from offramp.cluster.model import Cluster, ClusterHost
-from offramp.cluster.reach import command_on, is_here
+from offramp.cluster.reach import is_here
+from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart
 from offramp.job.network import interface
 from offramp.job.settings import JobSettings
 from offramp.workers.meeting import MEETING
@@ -28,6 +30,8 @@ _LOOK_S: Final = 1.0
 _POLL_S: Final = 0.1
 _GRACE_S: Final = 10.0
 """Seconds that ranks have to end by themselves."""
+_HARDER_S: Final = 5.0
+"""Seconds that a launcher has to end ranks that it has to kill."""
 _GRACE_SHARE: Final = 0.1
 """The same of the seconds that they may run, where these are few."""
 
@@ -42,6 +46,7 @@ class RankProcesses:
         folder: folder for logs, ``rank-0.log`` and so on.
         attempt: number of earlier starts of the job.
         leading: number of ranks, from 0, that end by themselves; the others serve them. None: all.
+        engine: what starts them; None: each where its host is, as the cluster's file says.
     """
 
     job: JobSettings
@@ -51,6 +56,8 @@ class RankProcesses:
     folder: Path
     attempt: int = 0
     leading: int | None = None
+    engine: RankEngine | None = None
+    commands: list[RankCommand] = field(default_factory=list)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -61,8 +68,10 @@ class RankProcesses:
         """
         self._meeting.unlink(missing_ok=True)
         try:
-            for rank, host in enumerate(h for h in self.hosts for _ in range(h.processes)):
-                self.processes.append(self._start(rank, self._local(rank), host))
+            engine = self._engine
+            self.commands = engine.commands(self._placed())
+            for command in self.commands:
+                self.processes.append(self._start(command))
         except BaseException:
             self.stop()
             raise
@@ -84,12 +93,12 @@ class RankProcesses:
             OfframpError: one has failed: its rank, how it ended and the end of what it said; the others have ended.
         """
         begun = looked = time.monotonic()
-        waiting = {os.pidfd_open(each.pid): rank for rank, each in enumerate(self.processes)}
-        leading = len(self.processes) if self.leading is None else self.leading
+        waiting = {os.pidfd_open(each.pid): number for number, each in enumerate(self.processes)}
+        leading = self._size if self.leading is None else self.leading
         poll_s = _LOOK_S if stopped is None else _POLL_S
         grace_s = _GRACE_S if timeout_s is None else min(_GRACE_S, timeout_s * _GRACE_SHARE)
         try:
-            while any(rank < leading for rank in waiting.values()):
+            while any(self.commands[number].ranks.start < leading for number in waiting.values()):
                 now = time.monotonic()
                 left = float("inf") if timeout_s is None else begun + timeout_s - now
                 if stopped is not None and stopped():
@@ -104,11 +113,11 @@ class RankProcesses:
                 ready = wait(list(waiting), min(left, poll_s))
                 for descriptor in ready:
                     assert isinstance(descriptor, int)
-                    rank = waiting.pop(descriptor)
+                    number = waiting.pop(descriptor)
                     os.close(descriptor)
-                    code = self.processes[rank].wait()
+                    code = self.processes[number].wait()
                     if code:
-                        raise OfframpError(self._failure(rank, code))
+                        raise OfframpError(self._failure(self.commands[number], code))
         finally:
             for descriptor in waiting:
                 os.close(descriptor)
@@ -117,16 +126,35 @@ class RankProcesses:
 
     def stop(self, grace_s: float = _GRACE_S) -> None:
         """End the ranks that still run, within these seconds by themselves."""
+        mildest, *harder = self._engine.ending
         for each in self.processes:
+            if each.stdin is not None:
+                with contextlib.suppress(OSError):
+                    each.stdin.close()
             if each.poll() is None:
-                each.send_signal(signal.SIGTERM)
+                each.send_signal(mildest)
         deadline = time.monotonic() + grace_s
         for each in self.processes:
-            try:
-                each.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                os.killpg(each.pid, signal.SIGKILL)  # what it has started, too, which would keep the port of rank 0
-                each.wait()
+            for number in harder:
+                try:
+                    each.wait(max(0.0, deadline - time.monotonic()))
+                    break
+                except subprocess.TimeoutExpired:
+                    os.killpg(each.pid, number)  # what it has started, too, which would keep the port of rank 0
+                    if number is not signal.SIGKILL:
+                        deadline = time.monotonic() + min(grace_s, _HARDER_S)
+            each.wait()
+
+    @property
+    def _engine(self) -> RankEngine:
+        engine = self.engine if self.engine is not None else ENGINES.get("hosts")()
+        assert isinstance(engine, RankEngine)
+        return engine
+
+    @property
+    def _size(self) -> int:
+        """Number of ranks."""
+        return sum(each.processes for each in self.hosts)
 
     @property
     def _meeting(self) -> Path:
@@ -138,43 +166,70 @@ class RankProcesses:
         names = [host.name for host in self.hosts for _ in range(host.processes)]
         return names[:rank].count(names[rank])
 
-    def _start(self, rank: int, local: int, host: ClusterHost) -> subprocess.Popen[bytes]:
-        size = sum(each.processes for each in self.hosts)
-        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        environment |= {
-            "RANK": str(rank),
-            "WORLD_SIZE": str(size),
-            "LOCAL_RANK": str(local),
-            "LOCAL_WORLD_SIZE": str(host.processes),
-            "MASTER_ADDR": "127.0.0.1" if host.reach == "local" else self.hosts[0].where,
+    def _placed(self) -> RankStart:
+        """The ranks with their variables."""
+        common = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        common |= {
             "MASTER_PORT": str(self.job.port),
             "OMP_NUM_THREADS": "1",
             "TORCHELASTIC_RESTART_COUNT": str(self.attempt),
-            "OFFRAMP_JOB_FOLDER": str(self.folder),
+            "OFFRAMP_JOB_FOLDER": str(self.folder.absolute()),
         }
         if all(is_here(each) for each in self.hosts):
-            environment[MEETING] = str(self._meeting.absolute())
-        name = "lo" if host.reach == "local" else interface(self.cluster, host)
-        if name is not None:
-            environment["GLOO_SOCKET_IFNAME"] = name
+            common[MEETING] = str(self._meeting.absolute())
         if self.network is not None:
-            environment["OFFRAMP_NETWORK"] = str(self.network)
-        environment |= dict(each.split("=", 1) for each in self.job.environment)
-        with (self.folder / f"rank-{rank}.log").open("ab") as log:
+            common["OFFRAMP_NETWORK"] = str(self.network)
+        given = dict(each.split("=", 1) for each in self.job.environment)
+        hosts = [host for host in self.hosts for _ in range(host.processes)]
+        own = [self._place(rank, self._local(rank), host) | given for rank, host in enumerate(hosts)]
+        return RankStart(self.job.command, self.cluster, self.hosts, common | given, own, self.folder)
+
+    def _place(self, rank: int, local: int, host: ClusterHost) -> dict[str, str]:
+        place = {
+            "RANK": str(rank),
+            "WORLD_SIZE": str(self._size),
+            "LOCAL_RANK": str(local),
+            "LOCAL_WORLD_SIZE": str(host.processes),
+            "MASTER_ADDR": "127.0.0.1" if host.reach == "local" else self.hosts[0].where,
+        }
+        name = "lo" if host.reach == "local" else interface(self.cluster, host)
+        return place if name is None else place | {"GLOO_SOCKET_IFNAME": name}
+
+    def _start(self, command: RankCommand) -> subprocess.Popen[bytes]:
+        with (self.folder / command.log).open("ab") as log:
             try:
                 return subprocess.Popen(
-                    command_on(host, self.job.command, environment),
-                    stdin=subprocess.DEVNULL,
+                    list(command.words),
+                    stdin=subprocess.PIPE if command.held else subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
+                    env=None if command.environment is None else os.environ | dict(command.environment),
                     process_group=0,
                 )
             except OSError as error:
-                raise OfframpError(f"rank {rank} on {host.name}: {error.filename}: {error.strerror}") from None
+                raise OfframpError(f"{self._who(command.ranks.start)}: {error.filename}: {error.strerror}") from None
 
-    def _failure(self, rank: int, code: int) -> str:
-        raw = (self.folder / f"rank-{rank}.log").read_bytes()[-_TAIL:]
-        lines = [line for line in raw.decode("utf-8", "replace").strip().splitlines() if line.strip()]
-        last_line = f": {lines[-1].strip()}" if lines else ""
+    def _failure(self, command: RankCommand, code: int) -> str:
+        """What has failed, in a line: a rank where that is known, with the end of its log."""
+        rank: int | None = command.ranks.start
+        if len(command.ranks) > 1:
+            rank = self._engine.failed_rank(self._said(command.log))
+        if rank is not None and rank in command.ranks:
+            said = self._said(f"rank-{rank}.log") or self._said(command.log)
+            return f"job {self.job.name}: {ended_as(self._who(rank), code)}{_last_line(said)}"
+        who = f"{Path(command.log).stem} of ranks {command.ranks.start} to {command.ranks.stop - 1}"
+        return f"job {self.job.name}: {ended_as(who, code)}{_last_line(self._said(command.log))}"
+
+    def _who(self, rank: int) -> str:
         host = [host.name for host in self.hosts for _ in range(host.processes)][rank]
-        return f"job {self.job.name}: {ended_as(f'rank {rank} on {host}', code)}{last_line}"
+        return f"rank {rank} on {host}"
+
+    def _said(self, name: str) -> str:
+        """The end of a log; empty without one."""
+        path = self.folder / name
+        return path.read_bytes()[-_TAIL:].decode("utf-8", "replace") if path.is_file() else ""
+
+
+def _last_line(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if any(letter.isalnum() for letter in line)]
+    return f": {lines[-1]}" if lines else ""

@@ -73,6 +73,8 @@ def report(
             "attempts": run.attempts,
             "bytes_by_link": {name: list(pair) for name, pair in run.bytes_by_link.items()},
             "steps": run.steps,
+            **({"without": run.without} if run.without else {}),
+            **({"account": run.account} if run.account else {}),
         }
         for way, run in outcomes.items()
     }
@@ -124,6 +126,12 @@ def _ways(content: Mapping[str, Any]) -> list[str]:
 
 def _lead(content: Mapping[str, Any]) -> str:
     text = f"By {content['taken']}, {content['when']}."
+    row = content["measured"][content["taken"]]
+    if "without" in row:
+        text += f" It ran in the plain way: {row['without']}."
+    if account := row.get("account"):
+        text += f" {account['engine']} job {account['job']} on {account['nodes']}, {account['run_time']},"
+        text += f" restarted {account['restarts']} times."
     if content["error"] is not None:
         text += f" A step was predicted to take {duration(content['predicted_step_s'])} and took"
         text += f" {duration(content['measured_step_s'])} ({content['error']:+.0%})."

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from offramp.allreduce.control import NoRoomError
 from offramp.cluster.model import Cable, Cluster
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.counters import Moved, link_bytes, of_hosts, since
+from offramp.job.engine import RankEngine
 from offramp.job.kind import CalibrationResult, JobKind, JobStart, PlacedJob, kind_of
 from offramp.job.later import undo_later
 from offramp.job.load import tasks_of_others
@@ -32,6 +34,8 @@ Note = Callable[[str, str], None]
 _BACK_S: Final = 60.0
 """Seconds that a switch or agent that has died may stay away."""
 _POLL_S: Final = 0.1
+_PAUSE_S: Final = (0.3, 1.5)
+"""Seconds between two attempts to get room on switches, at random, so that waiting jobs do not meet again."""
 
 
 def _silent(what: str, name: str) -> None:
@@ -50,6 +54,8 @@ class JobRunResult:
         links: bytes from the first end and from the second of each link that is counted, meanwhile.
         begun_ns: when the ranks of that attempt started, by the system's clock; None: unknown.
         others: tasks of others that wanted a processor of this machine just before; None: unknown.
+        without: the reason that it ran in the plain way, where its own had no room on switches; else empty.
+        account: what the batch system says of the job, with the engine's name; empty where there is none.
     """
 
     seconds: float
@@ -59,6 +65,8 @@ class JobRunResult:
     links: dict[Cable, Moved] = field(default_factory=dict)
     begun_ns: int | None = None
     others: float | None = None
+    without: str = ""
+    account: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,13 +113,18 @@ def _deployed(
             transaction.apply(step)
         path = None
         if wanted.network is not None:
-            path = folder / "network.yaml"
+            path = folder.absolute() / "network.yaml"
             write_text(path, wanted.network)
         yield There(path, wanted.steps)
 
 
 def run_job(
-    job: JobSettings, cluster: Cluster, choice: PlannerChoice | str, folder: Path, note: Note = _silent
+    job: JobSettings,
+    cluster: Cluster,
+    choice: PlannerChoice | str,
+    folder: Path,
+    note: Note = _silent,
+    engine: RankEngine | None = None,
 ) -> JobRunResult:
     """Run a job as a plan has chosen; what dies has it started again, up to ``restarts`` times.
 
@@ -125,6 +138,7 @@ def run_job(
         choice: a choice of the job's plan, whose decisions the ranks read, or a way of the job's kind.
         folder: takes logs, and files of the ranks.
         note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
+        engine: starts the ranks; None: each host as the cluster's file says.
 
     Raises:
         OfframpError: it cannot be deployed, or something failed once too often.
@@ -136,6 +150,7 @@ def run_job(
         note(what, name)
 
     kind = kind_of(job)
+    _check_engine(engine, kind, job, cluster)
     job = _with_token(job, folder)
     way, decided = (choice, None) if isinstance(choice, str) else (choice.way, choice.decided)
     placed = replace(PlacedJob.on(job, cluster), decided=decided)
@@ -143,7 +158,16 @@ def run_job(
     needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
     numbers: list[int] = []
     try:
-        return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps)
+        return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps, engine)
+    except NoRoomError as error:
+        plain = kind.ways[0]
+        if not job.fallback or way == plain:
+            raise
+        on_step("without", f"{way}: {error}")
+        placed = replace(placed, decided=None)
+        needed = kind.deployment(placed, [plain], _number(), folder).steps
+        result = _attempts(kind, placed, plain, folder, needed, numbers, on_step, steps, engine)
+        return replace(result, without=str(error))
     except Exception:
         with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
             _release(needed, numbers)
@@ -159,32 +183,63 @@ def _attempts(
     numbers: list[int],
     on_step: Note,
     steps: list[str],
+    engine: RankEngine | None,
 ) -> JobRunResult:
     job = placed.job
-    for attempt in range(job.restarts + 1):
+    attempt = 0 if engine is None else engine.earlier
+    room = Deadline(job.wait_s)
+    while True:
         numbers.append(_number())
         try:
-            result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step)
-        except OfframpError as error:
-            if attempt == job.restarts:
+            result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step, engine)
+        except NoRoomError as error:
+            numbers.pop()
+            if not room.left_s:
                 raise
+            on_step("wait", str(error))
+            time.sleep(min(room.left_s, random.uniform(*_PAUSE_S)))
+            continue
+        except OfframpError as error:
+            if attempt >= job.restarts:
+                raise
+            attempt += 1
             on_step("restart", str(error))
             _wait_until_back(needed)
             _release(needed, numbers)
             continue
         _release(needed, numbers)
         return replace(result, steps=steps)
-    raise AssertionError("the last attempt returns or raises")
 
 
-def _attempt(kind: JobKind, placed: PlacedJob, way: str, start: JobStart, number: int, on_step: Note) -> JobRunResult:
+def _check_engine(engine: RankEngine | None, kind: JobKind, job: JobSettings, cluster: Cluster) -> None:
+    if engine is None:
+        return
+    engine.check()
+    reason = engine.refuse(job.hosts_of(cluster))
+    if engine.together and kind.leading is not None:
+        reason = f"starts all ranks together, of which {job.kind} has to end some before the others"
+    if reason:
+        raise OfframpError(f"job {job.name}: engine {engine.name}: {reason}")
+
+
+def _attempt(
+    kind: JobKind,
+    placed: PlacedJob,
+    way: str,
+    start: JobStart,
+    number: int,
+    on_step: Note,
+    engine: RankEngine | None,
+) -> JobRunResult:
     """One attempt that ends well."""
     cluster, hosts = placed.cluster, placed.hosts
     program = kind.program(placed, way, start)
     done: JobRunResult | None = None
     try:
         with _deployed(kind, placed, [way], start.folder, number, on_step) as there:
-            ranks = RankProcesses(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
+            ranks = RankProcesses(
+                program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading, engine
+            )
             others = tasks_of_others()
             before, begun_ns = link_bytes(cluster), time.time_ns()
             on_step("start", f"{placed.ranks} ranks")
@@ -238,6 +293,7 @@ def calibrate(
     timeout_s: float,
     note: Note = _silent,
     stopped: Callable[[], bool] = lambda: False,
+    engine: RankEngine | None = None,
 ) -> CalibrationResult:
     """Measure the seconds of a step, or of ``size`` bytes, by each way that works on the cluster.
 
@@ -250,6 +306,7 @@ def calibrate(
         timeout_s: timeout for everything but taking it away again.
         note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
         stopped: whether nobody waits for the measurements any more.
+        engine: starts the ranks; None: each host as the cluster's file says.
 
     Raises:
         OfframpError: it cannot be deployed or run, or takes too long.
@@ -266,7 +323,7 @@ def calibrate(
             note(what, name)
 
         with _deployed(kind, placed, chosen, mine, _number(), in_time) as there:
-            ranks = RankProcesses(program, cluster, placed.hosts, there.network, mine, 0, kind.leading)
+            ranks = RankProcesses(program, cluster, placed.hosts, there.network, mine, 0, kind.leading, engine)
             ranks.start()
             ranks.wait(deadline.left_s, stopped=stopped)
 
@@ -275,7 +332,7 @@ def calibrate(
 
 def _with_token(job: JobSettings, folder: Path) -> JobSettings:
     """The job with a token of its own, which Hermod's endpoints ask for, unless it has one."""
-    path = folder / "job.token"
+    path = folder.absolute() / "job.token"  # hosts that ssh leads to start in a folder of their own
     if any(each.startswith("OFFRAMP_TOKEN_FILE=") for each in job.environment):
         return job
     if not path.exists():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Self
@@ -25,6 +26,12 @@ _FILES: Final = ("train", "dgs", "torchgt", "unitg", "leo")
 def _assignment(text: str) -> str:
     if not text.partition("=")[0].isidentifier() or "=" not in text:
         raise ValueError("expected NAME=VALUE")
+    return text
+
+
+def _sbatch_option(text: str) -> str:
+    if not re.fullmatch(r"--[a-z][a-z-]*(=[A-Za-z0-9][A-Za-z0-9._,:@/+\[\]-]*)?", text):
+        raise ValueError("expected an option of sbatch such as --partition=gpu or --time=2:00:00")
     return text
 
 
@@ -55,6 +62,13 @@ class JobSettings:
     segments: Annotated[int, Field("Segments of 256 bytes in a frame of all-reduce, where switches are empty")] = 32
     port: Annotated[int, Field("Port at which rank 0 listens for the others", least=1024, most=65535)] = 29500
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
+    wait_s: Annotated[
+        float, Field("Seconds that it waits for room on switches that other jobs use", key="wait", least=0)
+    ] = 0.0
+    fallback: Annotated[bool, Field("Run in the plain way where switches have no room, rather than fail")] = False
+    slurm: Annotated[
+        tuple[str, ...], Field("Further options of sbatch, such as --partition=gpu", item=_sbatch_option)
+    ] = ()
     restarts: Annotated[int, Field("How often the job is restarted after a rank has died", least=0, most=100)] = 0
 
     def __post_init__(self) -> None:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from offramp.allreduce.control import AllReduceControl, with_session
+from offramp.allreduce.control import AllReduceControl, NoRoomError, with_session
 from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.wire import PAGE
 from offramp.cluster.model import ClusterSwitch
 from offramp.fabric.forwarding import entries
+from offramp.job.claimant import claimant
 from offramp.job.ledger import SwitchLedger, opened
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.p4src import p4_text
-from offramp_base.ending.owner import owner
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
@@ -96,13 +96,14 @@ class ProgramOnSwitch(ABC):
         """Bring the program, forwarding included, unless it is there; then admit this job.
 
         Raises:
-            OfframpError: the switch refuses, does not answer, or is in use with another program.
+            NoRoomError: other jobs use all of it, or use it with another program.
+            OfframpError: the switch refuses, or does not answer.
         """
         with opened(self.switch) as ledger:
             _release_ended(self.switch, ledger)
             if ledger.jobs and not (self.shared and ledger.program == self.program):
                 problem = f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
-                raise OfframpError(f"{self.place}: {self.switch.name}: {problem}")
+                raise NoRoomError(f"{self.place}: {self.switch.name}: {problem}")
             with_switch(self.switch, lambda session: self._apply(session, ledger))
 
     def _apply(self, session: Session, ledger: SwitchLedger) -> None:
@@ -115,7 +116,7 @@ class ProgramOnSwitch(ABC):
                 session.insert(entries(session, self.ports))
             self.admit(session)
             ledger.program = self.program
-            ledger.jobs = {**ledger.jobs, self.job: owner()}
+            ledger.jobs = {**ledger.jobs, self.job: claimant()}
         except BaseException:
             if alone:
                 with contextlib.suppress(OfframpError):  # the switch is gone, too: the next job restores what was kept
@@ -189,7 +190,7 @@ class JobOnSwitch(ProgramOnSwitch):
         control = AllReduceControl(session)
         if control.segments != self.segments:
             problem = f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"
-            raise OfframpError(f"{self.place}: {self.switch.name}: {problem}")
+            raise NoRoomError(f"{self.place}: {self.switch.name}: {problem}")
         try:
             control.admit(self.job, self.role, self.pages)
         except BaseException:

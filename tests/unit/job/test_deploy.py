@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import pytest
 
-from offramp.allreduce.control import AllReduceControl
+from offramp.allreduce.control import AllReduceControl, NoRoomError
 from offramp.cluster.model import Agent
 from offramp.cluster.write import cluster_text
 from offramp.job import gnn_switches
@@ -219,6 +219,30 @@ def test_jobs_share_a_switch_and_the_last_one_puts_it_back(lab, states, job, tmp
             run_job(other, lab, ReductionNetwork.SWITCH, tmp_path)
         first.close()
         assert pages(lab, "spine") == {n: each for n, each in pages_now.items() if n not in alone}
+    assert states() == before
+
+
+@pytest.mark.full
+def test_a_job_waits_for_room_or_goes_without_as_its_file_says(lab, states, job, tmp_path):
+    before = states()
+    job = replace(job, pages=9)
+    first, moments = ExitStack(), list[str]()
+    with first:
+        first.enter_context(deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path))
+        with pytest.raises(NoRoomError, match="needs 9 pages of slots, the switch has 7 of 16 left beside 1 other"):
+            run_job(replace(job, wait_s=0.01), lab, ReductionNetwork.SWITCH, tmp_path)
+        outcome = run_job(replace(job, fallback=True), lab, ReductionNetwork.SWITCH, tmp_path)
+        assert "7 of 16 left" in outcome.without
+        assert "offloads: []" in (tmp_path / "network.yaml").read_text()
+
+        def note(what: str, _name: str) -> None:
+            moments.append(what)
+            if what == "wait":
+                first.close()
+
+        outcome = run_job(replace(job, wait_s=60.0), lab, ReductionNetwork.SWITCH, tmp_path, note)
+    assert moments.count("wait") == 1
+    assert (outcome.attempts, outcome.without) == (1, "")
     assert states() == before
 
 

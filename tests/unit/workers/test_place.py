@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places that torchrun and srun give a process, in environments that we make. Blind to a Slurm that sets others."""
+"""Places that torchrun, srun and mpirun give a process, in environments that we make.
+
+Blind to launchers that set others; ``tests/cluster`` runs the real ones.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import pytest
 
 from offramp.workers.launch import open_launcher
 from offramp.workers.place import LaunchedRank, find_place, leads, ranks_here
+from offramp.workers.run_rank import set_place
 from offramp_base.errors import OfframpError
 
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
@@ -16,6 +20,14 @@ SRUN = {
     "SLURM_NODELIST": "node[03-04],login1",
     "SLURM_JOB_ID": "1234567",
     "SLURM_STEP_ID": "0",
+}
+MPIRUN = {
+    "OMPI_COMM_WORLD_RANK": "5",
+    "OMPI_COMM_WORLD_SIZE": "6",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "3",
+    "OMPI_MCA_ess_base_jobid": "1234567",
+    "MASTER_ADDR": "10.0.0.1",
 }
 
 
@@ -36,6 +48,40 @@ def test_srun() -> None:
     assert find_place(SRUN | {"SLURM_NTASKS_PER_NODE": "2"}) == LaunchedRank(
         2, 4, 2, expected.rendezvous, expected.started
     )
+
+
+def test_mpirun() -> None:
+    expected = LaunchedRank(5, 6, 3, "tcp://10.0.0.1:24567", "mpirun started OMPI_COMM_WORLD_SIZE=6", 1)
+    assert find_place(MPIRUN) == expected
+    assert find_place(SRUN | MPIRUN) == expected  # mpirun in an allocation of Slurm's
+    alone = find_place(without(MPIRUN, "MASTER_ADDR") | {"OMPI_COMM_WORLD_LOCAL_SIZE": "6"})
+    assert alone is not None
+    assert alone.rendezvous == "tcp://127.0.0.1:24567"
+
+
+@pytest.mark.parametrize(
+    ("node", "tasks", "here"), [("0", "2(x3),1", 2), ("2", "2(x3),1", 2), ("3", "2(x3),1", 1), ("1", "1,3", 3)]
+)
+def test_a_step_lists_its_tasks_by_node(node: str, tasks: str, here: int) -> None:
+    step = {"SLURM_STEP_TASKS_PER_NODE": tasks, "SLURM_NODEID": node, "SLURM_LOCALID": "1"}
+    place = find_place(SRUN | step | {"SLURM_STEP_NODELIST": "n[7-9]"})
+    assert place is not None
+    assert (place.on_machine, place.local, place.rendezvous) == (here, 1, "tcp://n7:24567")
+
+
+def test_torchruns_variables_for_any_launcher() -> None:
+    for launcher in (MPIRUN, SRUN | {"SLURM_LOCALID": "1", "SLURM_NTASKS_PER_NODE": "2"}):
+        environment = dict(launcher)
+        set_place(environment)
+        before, after = find_place(launcher), find_place(environment)
+        assert before is not None
+        assert after is not None
+        assert (after.rank, after.size, after.local) == (before.rank, before.size, before.local)
+        assert (after.on_machine, after.rendezvous) == (before.on_machine, "env://")
+        assert (environment["MASTER_ADDR"], environment["MASTER_PORT"]) == (before.host(launcher), "24567")
+    environment = dict(TORCHRUN)
+    set_place(environment)
+    assert environment == TORCHRUN
 
 
 @pytest.mark.parametrize(
@@ -88,6 +134,22 @@ def test_nobody_started_it() -> None:
         (TORCHRUN | {"MASTER_ADDR": "a b"}, "MASTER_ADDR a b: expected a host name or an address, as torchrun sets it"),
         (without(SRUN, "SLURM_NTASKS"), "SLURM_NTASKS: not set, which srun sets for each process that it starts"),
         (without(SRUN, "SLURM_NODELIST"), "SLURM_NODELIST: not set, which srun sets for each process that it starts"),
+        (
+            without(MPIRUN, "MASTER_ADDR"),
+            "MASTER_ADDR: not set: mpirun -x MASTER_ADDR=HOST says where rank 0 is",
+        ),
+        (
+            MPIRUN | {"OMPI_COMM_WORLD_RANK": "6"},
+            "OMPI_COMM_WORLD_RANK 6: expected 0 to 5, as mpirun sets it",
+        ),
+        (
+            SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1(x2)", "SLURM_NODEID": "2"},
+            "SLURM_STEP_TASKS_PER_NODE 1(x2): expected a number for each node, as srun sets it",
+        ),
+        (
+            SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1(x", "SLURM_NODEID": "0"},
+            "SLURM_STEP_TASKS_PER_NODE 1(x: expected numbers of tasks such as 2(x3),1, as srun sets it",
+        ),
         (SRUN | {"SLURM_PROCID": "9"}, "SLURM_PROCID 9: expected 0 to 3, as srun sets it"),
         (SRUN | {"SLURM_JOB_ID": "x"}, "SLURM_JOB_ID x: expected at least 0, as srun sets it"),
         (

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines that run jobs, each registered in :data:`offramp.job.engine.ENGINES`."""

@@ -205,7 +205,7 @@ def _open(settings: Settings, device: P4Device) -> _OpenedSwitch:
             from offramp_p4.ports.dpdk.opening import open_devices
 
             ports, workers = open_devices(settings)
-        captures = {number: spec for number, spec in settings.ports.items() if spec.startswith(FILES)}
+        captures = {n: spec.removeprefix(FILES) for n, spec in settings.ports.items() if spec.startswith(FILES)}
         if captures:
             from offramp_p4.ports.files import open_files
 

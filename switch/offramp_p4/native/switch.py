@@ -20,7 +20,16 @@ from offramp_base.native.arrays import address
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
-from offramp_p4.native.architecture import GATHER, RUN, PacketMode, SwitchProperties, architecture, build
+from offramp_p4.native.architecture import (
+    GATHER,
+    RUN,
+    PacketMode,
+    SwitchProperties,
+    architecture,
+    build,
+    machine_code,
+    translated,
+)
 from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
@@ -86,7 +95,7 @@ class NativeSwitch(PlainSwitch):
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = architecture(program).objects(program)
-        way = PacketMode.QUEUED if queued else PacketMode.BATCH
+        way = self._way = PacketMode.QUEUED if queued else PacketMode.BATCH
         try:
             self._module = build(program, objects, way)
         except RecursionError:
@@ -109,7 +118,7 @@ class NativeSwitch(PlainSwitch):
     def code(self, way: PacketMode) -> MachineCode:
         """The program in machine code for one way of packets, made when it is first asked for."""
         if way not in self._codes:
-            self._codes[way] = MachineCode(build(self.program, self._objects, way).text, self.cache)
+            self._codes[way] = machine_code(self.program, self._objects, way, self.cache)
         return self._codes[way]
 
     @cached_property
@@ -120,7 +129,7 @@ class NativeSwitch(PlainSwitch):
     @property
     def source(self) -> str:
         """The LLVM assembly that the program has been translated to."""
-        return self._module.text
+        return self._module.text or translated(self.program, self._objects, self._way).text
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
         """Run a batch without packets of the packet generator."""

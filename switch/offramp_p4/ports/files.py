@@ -19,7 +19,6 @@ from offramp_base.numerals import whole_number
 from offramp_base.transport.base import LinkStats
 from offramp_base.wire import pcap
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.settings import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +60,7 @@ class FilesPort:
     """The port ``number`` of a schedule, which sends into a capture."""
 
     def __init__(self, number: int, stem: str, schedule: CaptureSchedule, wait_s: float) -> None:
-        self.name, self.stats = f"{FILES}{stem}", LinkStats()
+        self.name, self.stats = f"files:{stem}", LinkStats()
         self._number, self._schedule = number, schedule
         self._out = pcap.CaptureWriter(Path(f"{stem}_out.pcap"))
         self._ready = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -110,18 +109,18 @@ class FilesPort:
 
 
 def open_files(links: Mapping[int, str]) -> dict[int, FilesPort]:
-    """The ports of ``files:STEM[,wait=SECONDS]`` by number.
+    """The ports of ``STEM[,wait=SECONDS]`` by number.
 
     Raises:
         OfframpError: a capture is missing or cannot be read, a file cannot be written, or a time is not a number.
     """
-    parts = {number: link.removeprefix(FILES).partition(_WAIT) for number, link in links.items()}
+    parts = {number: link.partition(_WAIT) for number, link in links.items()}
     waits: dict[int, int] = {}
     frames: dict[int, list[tuple[int, bytes]]] = {}
     for number, (stem, comma, text) in parts.items():
         wait_s = whole_number(text) if comma else 0
         if not stem or wait_s is None:
-            raise OfframpError(f"{links[number]}: expected files:STEM or files:STEM,wait=SECONDS")
+            raise OfframpError(f"{links[number]!r}: expected files:STEM or files:STEM,wait=SECONDS")
         path = Path(f"{stem}_in.pcap")
         if not path.is_file():
             raise OfframpError(f"{path}: no such file; port {number} reads its frames from it")

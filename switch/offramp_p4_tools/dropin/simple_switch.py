@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 GRPC: Final = "simple_switch_grpc"
 P4RUNTIME: Final = 9559
 THRIFT: Final = 9090
+NOTIFICATIONS: Final = "ipc:///tmp/bmv2-{}-notifications.ipc"
+"""Where bmv2 publishes what a device has learnt."""
 _KNOWN: Final[dict[str, Takes]] = {
     "-i": "value", "--pcap": "maybe", "--thrift-port": "value", "--device-id": "value", "--log-console": "nothing",
     "--log-file": "value", "-L": "value", "--no-p4": "nothing", "--version": "nothing", "--json-version": "nothing",
@@ -180,7 +181,7 @@ def _notifications(line: CommandWords, stack: ExitStack) -> Publisher | None:
 
     wanted = line.last("--notifications-addr")
     try:
-        address = wanted or f"ipc://{tempfile.gettempdir()}/bmv2-{line.number('--device-id') or 0}-notifications.ipc"
+        address = wanted or NOTIFICATIONS.format(line.number("--device-id") or 0)
         return stack.enter_context(Publisher(address))
     except OfframpError as error:
         if wanted is not None:

@@ -57,9 +57,9 @@ def test_a_switch_reads_and_writes_captures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ("files:", "expected files:STEM or files:STEM,wait=SECONDS"),
-        ("files:a,wait=x", "expected files:STEM or files:STEM,wait=SECONDS"),
-        ("files:none", "none_in.pcap: no such file; port 1 reads its frames from it"),
+        ("", "expected files:STEM or files:STEM,wait=SECONDS"),
+        ("a,wait=x", "expected files:STEM or files:STEM,wait=SECONDS"),
+        ("none", "none_in.pcap: no such file; port 1 reads its frames from it"),
     ],
 )
 def test_golden_errors(link: str, message: str) -> None:

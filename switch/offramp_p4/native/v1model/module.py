@@ -12,7 +12,7 @@ from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
-from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
+from offramp_p4.native.architecture import Module, PacketMode
 from offramp_p4.native.emitter import Emitter, WriteWatch
 from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import ByteLayout
@@ -194,6 +194,3 @@ def _write_fields(g: Emitter, target: NativeV1Target, write: _Write) -> None:
 
 def _packed_size(kept: list[Span]) -> int:
     return aligned(sum(end - at for at, end in kept), 8)
-
-
-ARCHITECTURE: Final = NativeArchitecture(V1Objects, translate, frozenset(PacketMode))

@@ -53,12 +53,19 @@ class PacketMode(Enum):
     Attributes:
         BATCH: arrays of packets run to completion, and whole frames leave.
         QUEUED: with a traffic manager between ingress and egress.
+        LOGGED_BATCH, LOGGED_QUEUED: the same, and leave lines of what packets do; v1model only.
         BURST: as BATCH, but frames lie anywhere, and what leaves refers to them; v1model only.
     """
 
     BATCH = "batch"
     QUEUED = "queued"
     BURST = "burst"
+    LOGGED_BATCH = "batch with a log"
+    LOGGED_QUEUED = "queued with a log"
+
+
+LOGGED: Final = {PacketMode.BATCH: PacketMode.LOGGED_BATCH, PacketMode.QUEUED: PacketMode.LOGGED_QUEUED}
+"""The ways with a log, by those without."""
 
 
 @dataclass(frozen=True)

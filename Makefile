@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TESTS := $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not bench and not guest and not cluster"
 
-.PHONY: help setup demo test test-fast test-rest test-all test-changed test-slow guest cluster bench fuzz soak mutation lint format formats packages lock sbom site man deb clean
+.PHONY: help setup demo test test-fast test-rest test-all test-changed test-slow guest cluster bench fuzz soak judge mutation lint format formats packages lock sbom site man deb clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -65,6 +65,9 @@ soak: setup      ## SwitchGNN in 110,000 jobs over loss, duplication, delay and 
 	@mkdir -p out
 	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak v1model --runs 100000 --progress out/soak-v1model.json
 	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak leaves --runs 10000 --progress out/soak-leaves.json
+
+judge: setup     ## compare with p4c, bmv2 and the Tofino back end, as far as they are on PATH; out/judge.md
+	PYTHONPATH=tests/support $(BIN)/python -m judge --out out/judge.md
 
 MUTATION := --share 0.1 --progress out/mutation.json
 EVERY := --every --most 10 --draw 200 --quick --progress out/mutation-every.json

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 
 def commit() -> str:
     """The commit that a wheel was built from or that a checkout is at; empty if unknown."""
+    import subprocess
+
     folder = Path(__file__).parent
     with suppress(OSError, subprocess.CalledProcessError):
         if (folder / "commit.txt").exists():

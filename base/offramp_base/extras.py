@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Final
 
@@ -96,6 +95,8 @@ def _near(path: Path) -> str:
 
 def _missing_requirements(extra: str) -> list[str]:
     """Requirements of an extra of the installed distribution that this Python lacks, in pip's form."""
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         rows = requires("offramp") or []
     except PackageNotFoundError:
@@ -105,6 +106,8 @@ def _missing_requirements(extra: str) -> list[str]:
 
 
 def _is_installed(distribution: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         version(distribution)
     except PackageNotFoundError:

@@ -13,11 +13,13 @@ import pkgutil
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from offramp_base.errors import OfframpError
 from offramp_base.extras import missing_extra
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -97,6 +99,8 @@ class Registry(Generic[T]):
 
     @cached_property
     def _brought(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points
+
         points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
             other = points.setdefault(point.name, point)

@@ -30,10 +30,14 @@ def _run() -> None:
 
 
 def _command() -> None:
-    from offramp_cli.app import app
+    from offramp_cli.kept_help import help_kept
 
     try:
-        app()
+        with help_kept(sys.argv) as kept:
+            if not kept:
+                from offramp_cli.app import app
+
+                app()
     except OfframpError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)

@@ -31,6 +31,7 @@ from offramp_base.settings import Declared
 from offramp_base.settings.check import check_field, from_text, from_texts
 from offramp_base.settings.error import shown
 from offramp_base.settings.field import REQUIRED, declared
+from offramp_cli.coercion import spared
 from offramp_cli.result import Result, expect_writable
 
 if TYPE_CHECKING:
@@ -208,6 +209,10 @@ class Late:
     @params.setter
     def params(self, value: Any) -> None:
         self.__dict__["params"] = value
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters, that of ``--help`` among them."""
+        return spared(super().get_params(ctx))  # type: ignore[misc]
 
     @property
     def callback(self) -> Any:

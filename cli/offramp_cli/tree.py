@@ -37,7 +37,7 @@ TRAIN: Final = CommandGroup(
 )
 SWITCH: Final = CommandGroup(
     "The P4 software switch.",
-    _in("switch", "run stf trace debug bench fuzz lint compile p4info resources shims shell")
+    _in("switch", "run stf trace debug bench fuzz lint compile p4info dissector resources shims shell")
     | {
         "doctor": "offramp_cli.doctor:switch_doctor",
         "language-server": "offramp_cli.switch.language_server:language_server",

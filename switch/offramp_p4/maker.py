@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from offramp_base.errors import OfframpError
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class SwitchMaker:
         engine: one of :data:`offramp_p4.engines.ENGINES`.
         tm: traffic manager; None: what the program sends leaves at once.
         trace: gets the trace of each packet; only the Python engine has traces. With a traffic manager a program that
-            reads what queues do gets no traces, and any other no queues.
+            reads what queues do gets no traces, and any other no queues. Of a sink that wants bmv2's lines alone the
+            native engine makes them, with queues.
         debugger: may hold packets; only the Python engine has one, and a traffic manager keeps it out.
         seed, cpu_port, drop_port, max_state, max_steps: as of :class:`offramp_p4.switch.Switch`.
     """
@@ -77,6 +79,9 @@ class SwitchMaker:
         for name in ("trace", "debugger"):
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)
+        logged = None if cache is not None else self._logged(program, options)
+        if logged is not None:
+            return logged
         if self.tm is not None and self.trace is not None:
             if not reads_queues(program):  # a traffic manager would keep the trace out and change nothing else
                 return make_switch(program, self.engine, **options)
@@ -87,6 +92,26 @@ class SwitchMaker:
         from offramp_p4.paced import PacedSwitch
 
         return PacedSwitch(program, self.tm, self.engine, **options)
+
+    def _logged(self, program: Program, options: Mapping[str, Any]) -> AnySwitch | None:
+        """The switch whose machine code leaves the lines of the log; None: the log is to come from traces.
+
+        A program that a controller has pushed is compiled within a budget, which is that of the code without a log.
+        """
+        write = getattr(self.trace, "lines_alone", None)
+        if write is None or self.engine == "python" or program.main.type_name != "V1Switch":
+            return None
+        from offramp_p4.engines import make_switch
+        from offramp_p4.paced import PacedSwitch
+
+        native = {**{name: value for name, value in options.items() if name != "trace"}, "log": write}
+        try:
+            if self.tm is None:
+                return make_switch(program, "native", **native)
+            return PacedSwitch(program, self.tm, "native", **native)
+        except OfframpError as error:
+            _LOG.info("the log comes from the Python engine: %s", error)
+            return None
 
     def to_plain(self) -> dict[str, Any]:
         """The recipe for :meth:`from_plain` in another process; without the trace."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from offramp_base.documents import read_bytes
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -26,9 +25,10 @@ def load_program(
         OfframpError: it cannot be read, or is refused.
     """
     if Path(path).suffix != ".json":
-        from offramp_p4.frontend import load
+        from offramp_p4.kept_programs import kept_program
 
-        return load(path, include=include, defines=defines)
+        return kept_program(path, include, defines)
+    from offramp_base.documents import read_bytes
     from offramp_p4.extensions import FORMATS, extension
 
     try:

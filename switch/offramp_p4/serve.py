@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from offramp_base.errors import OfframpError
 from offramp_base.transport.links import AUTO, interface_opener, parse_link
-from offramp_p4.settings import PEER, Settings
+from offramp_p4.settings import FILES, PEER, Settings
 
 if TYPE_CHECKING:
     from offramp_p4.debugging import DebugListener, ServedDebugger
@@ -205,6 +205,11 @@ def _open(settings: Settings, device: P4Device) -> _OpenedSwitch:
             from offramp_p4.ports.dpdk.opening import open_devices
 
             ports, workers = open_devices(settings)
+        captures = {n: spec.removeprefix(FILES) for n, spec in settings.ports.items() if spec.startswith(FILES)}
+        if captures:
+            from offramp_p4.ports.files import open_files
+
+            ports.update(open_files(captures))
         for number, spec in settings.ports.items():
             if number in ports:
                 continue

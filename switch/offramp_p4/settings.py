@@ -20,6 +20,8 @@ from offramp_p4.ports.dpdk.devices import is_device
 from offramp_p4.program_source import PreprocessorSettings
 from offramp_p4.tm.config import MAX_PORT, TmConfig
 
+FILES = "files:"
+"""Prefix of a port whose frames are read from a capture and written to another."""
 PEER = "peer:"
 """Prefix of a port's path: a link to the Unix socket of another switch's port."""
 _PACKET_PORTS = 512
@@ -81,7 +83,7 @@ class Settings(PreprocessorSettings):
         Mapping[int, str],
         Field(
             "NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF, "
-            "bundle:IF, af_xdp:IF, memif:PATH[,client] or dpdk:DEVICE[,ARGUMENTS]",
+            "bundle:IF, af_xdp:IF, memif:PATH[,client], dpdk:DEVICE[,ARGUMENTS] or files:STEM[,wait=SECONDS]",
             key="interface",
             short="-i",
             item=parse_port,

@@ -62,8 +62,8 @@ LASTS: dict[str, list[str]] = {
 WITHOUT: dict[str, str] = {
     **dict.fromkeys(
         (
-            "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
-            "switch compile", "switch shims",
+            "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch dissector",
+            "switch resources", "switch compile", "switch shims",
             "simulate hermod", "simulate unitg", "simulate coflows", "themis check", "themis export",
             "hermod models", "hermod plan", "hermod compose",
             "hermod match", "hermod export",

@@ -23,6 +23,7 @@ IMPORTED: Final = {
     "hls4ml",
     "ipykernel",
     "lsprotocol",
+    "lupa",
     "matplotlib",
     "mtkahypar",
     "nbclient",

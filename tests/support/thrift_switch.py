@@ -11,17 +11,25 @@ from typing import Any
 
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
+from offramp_p4_tools.dropin.nanomsg import Publisher
 from offramp_p4_tools.dropin.thrift import cli
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
 from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
 
 @contextmanager
-def serving(source: Path, *, swap: bool = False, engine: str = "python", **settings: Any) -> Iterator[ThriftServer]:
+def serving(
+    source: Path,
+    *,
+    swap: bool = False,
+    engine: str = "python",
+    notifications: Publisher | None = None,
+    **settings: Any,
+) -> Iterator[ThriftServer]:
     """The services of a switch that runs ``source``; ``swap``: it may be replaced."""
     running = build(Settings(program=str(source), address="127.0.0.1:0", engine=engine, **settings))
     try:
-        with ThriftServer(running, 0, swap=swap) as server:
+        with ThriftServer(running, 0, swap=swap, notifications=notifications) as server:
             yield server
     finally:
         for port in running.ports.values():

@@ -13,10 +13,8 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Collection, Sequence
-from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +45,9 @@ def fork_now(preload: Sequence[str], folder: str) -> bool:
         Whether there is one now. False without :func:`allow_forks`, where this process has other threads in Python, or
         an unknown version of it: multiprocessing starts a new interpreter then, when it needs one.
     """
+    import tempfile
+    from multiprocessing import forkserver, resource_tracker
+
     server: Any = forkserver._forkserver
     if server._forkserver_pid is not None:
         return True
@@ -79,6 +80,8 @@ def _serve(listener: int, alive: int, preload: Sequence[str]) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         _close_as_exec({0, 1, 2, listener, alive})
+        from multiprocessing import forkserver
+
         forkserver.main(listener, alive, list(preload))
     except SystemExit:
         code = 0  # no client is left

@@ -104,9 +104,9 @@ class MachineCode:
         self._link(payload)
 
     @classmethod
-    def of_key(cls, key: str, translate: Callable[[], str]) -> Self:
+    def of_key(cls, key: str, translate: Callable[[], str], cache: ObjectCache | None = None) -> Self:
         """A module that is translated only if the cache has nothing for ``key``, which determines its text."""
-        store, key = ObjectCache(), f"{_fingerprint()}\n{key}"
+        store, key = ObjectCache() if cache is None else cache, f"{_fingerprint()}\n{key}"
         payload = store.get(key)
         if payload is None:
             translated = cls(translate(), store)

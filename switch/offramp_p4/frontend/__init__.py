@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["load", "load_pushed", "load_text"]
 
 
-def load(path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> ir.Program:
+def load(
+    path: str | Path,
+    *,
+    include: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    includes: Includes | None = None,
+) -> ir.Program:
     """Read a P4-16 program from a file.
 
     Args:
         path: the source; quoted includes are looked up beside it, then in ``include``, then built in.
         include: folders for ``#include``.
         defines: macros, as ``-DNAME=VALUE``.
+        includes: finds the files of ``#include`` in place of ``include``.
 
     Raises:
         P4Error: a fault in the program, with its place; also when the file cannot be read.
@@ -39,7 +46,7 @@ def load(path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str
         raise P4Error(Pos(str(path), 0, 0), f"cannot read the program: {error.strerror}") from None
     except ValueError:  # UnicodeDecodeError, or a name that no file can have
         raise P4Error(Pos(str(path), 0, 0), "this is not a text file in UTF-8") from None
-    return _load(text, str(path), file.parent, FolderIncludes(include), defines)
+    return _load(text, str(path), file.parent, includes or FolderIncludes(include), defines)
 
 
 def load_text(

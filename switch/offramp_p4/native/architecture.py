@@ -13,16 +13,27 @@ of the
 
 from __future__ import annotations
 
+import hashlib
+import os
+import pickle
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+import offramp_base.native
+from offramp_base.kept_files import KeptFiles
+from offramp_base.native.cache import cache_folder
+from offramp_base.native.compiler import MachineCode
+from offramp_p4.kept_programs import contents_of
 from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:
+    from offramp_base.native.cache import ObjectCache
     from offramp_p4 import ir
     from offramp_p4.native.plan import ContextPlan
     from offramp_p4.native.records import RecordFormat
@@ -42,12 +53,19 @@ class PacketMode(Enum):
     Attributes:
         BATCH: arrays of packets run to completion, and whole frames leave.
         QUEUED: with a traffic manager between ingress and egress.
+        LOGGED_BATCH, LOGGED_QUEUED: the same, and leave lines of what packets do; v1model only.
         BURST: as BATCH, but frames lie anywhere, and what leaves refers to them; v1model only.
     """
 
     BATCH = "batch"
     QUEUED = "queued"
     BURST = "burst"
+    LOGGED_BATCH = "batch with a log"
+    LOGGED_QUEUED = "queued with a log"
+
+
+LOGGED: Final = {PacketMode.BATCH: PacketMode.LOGGED_BATCH, PacketMode.QUEUED: PacketMode.LOGGED_QUEUED}
+"""The ways with a log, by those without."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +73,7 @@ class Module:
     """The text of a module, and what Python must know to use it.
 
     Attributes:
+        text: empty of a module that is kept: its machine code is in the cache, by its key.
         memory_size: bytes of the memory of one packet.
         digests, events: how to read the records in the buffers of these names.
     """
@@ -64,6 +83,7 @@ class Module:
     memory_size: int
     digests: list[RecordFormat]
     events: list[RecordFormat]
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +112,25 @@ class NativeArchitecture:
         ways: ways that it supports.
         translate: makes the module of a program for one way of packets.
             The plan is the same for all, and whichever switch of the program the objects are of.
+        plan: makes the plan alone; None: only a translation does.
     """
 
     objects: Callable[[ir.Program], NativeState]
     translate: Callable[[ir.Program, NativeState, PacketMode], Module]
     ways: frozenset[PacketMode] = frozenset({PacketMode.BATCH, PacketMode.QUEUED})
+    plan: Callable[[ir.Program, Any], ContextPlan] | None = None
 
 
 _MODULES: Final = {
-    "V1Switch": "v1model",
-    "Switch": "tna",
-    "MultiParserSwitch": "tna",
-    "PSA_Switch": "portable",
-    "PNA_NIC": "portable",
+    "V1Switch": "v1model.entry",
+    "Switch": "tna.module",
+    "MultiParserSwitch": "tna.module",
+    "PSA_Switch": "portable.module",
+    "PNA_NIC": "portable.module",
 }
 """The modules of this package by the package that a program's ``main`` is of."""
+KEPT: Final = KeptFiles("modules", cache_folder, ".module", most_files=2048, most_bytes=16 << 20)
+"""What Python must know of the modules whose machine code lies beside it."""
 _BUILT: Final[WeakKeyDictionary[ir.Program, dict[PacketMode, Module]]] = WeakKeyDictionary()
 """Modules by the program that they are translated from: a network of switches runs few programs."""
 
@@ -120,17 +144,76 @@ def architecture(program: ir.Program) -> NativeArchitecture:
     package = program.main.type_name
     if package not in _MODULES:
         raise Unsupported(program.main.pos, f"architecture {package} ({', '.join(_MODULES)} are)")
-    chosen: NativeArchitecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
+    chosen: NativeArchitecture = import_module(f"offramp_p4.native.{_MODULES[package]}").ARCHITECTURE
     return chosen
 
 
 def build(program: ir.Program, objects: NativeState, way: PacketMode = PacketMode.BATCH) -> Module:
-    """Translate a program, once for each way.
+    """Translate a program, once for each way; of a program that is kept, what an earlier process knew will do.
 
     Raises:
         Unsupported: it uses something that the native engine or its architecture does not execute.
     """
     built = _BUILT.setdefault(program, {})
     if way not in built:
-        built[way] = architecture(program).translate(program, objects, way)
+        kept = _kept(program, objects, way)
+        built[way] = translated(program, objects, way) if kept is None else kept
     return built[way]
+
+
+def translated(program: ir.Program, objects: NativeState, way: PacketMode) -> Module:
+    """Translate a program, whatever is kept of it.
+
+    Raises:
+        Unsupported: see :func:`build`.
+    """
+    module = architecture(program).translate(program, objects, way)
+    key = _key(program, way)
+    if key is None:
+        return module
+    facts = module.memory_size, module.digests, module.events
+    KEPT.put(key, pickle.dumps(facts, pickle.HIGHEST_PROTOCOL))
+    return replace(module, key=key)
+
+
+def machine_code(program: ir.Program, objects: NativeState, way: PacketMode, cache: ObjectCache | None) -> MachineCode:
+    """The machine code of a program, from the cache where it has it.
+
+    Raises:
+        OfframpError: LLVM cannot compile it.
+    """
+    module = build(program, objects, way)
+    if module.key is None:
+        return MachineCode(module.text, cache)
+    return MachineCode.of_key(module.key, lambda: module.text or translated(program, objects, way).text, cache)
+
+
+def _kept(program: ir.Program, objects: NativeState, way: PacketMode) -> Module | None:
+    """The module without its text, if an earlier process has translated the same program by the same code."""
+    plan, key = architecture(program).plan, _key(program, way)
+    kept = None if key is None else KEPT.get(key)
+    if plan is None or kept is None:
+        return None
+    memory_size, digests, events = pickle.loads(kept)  # noqa: S301 - in a folder that is this user's alone
+    return Module("", plan(program, objects), memory_size, digests, events, key)
+
+
+def _key(program: ir.Program, way: PacketMode) -> str | None:
+    """What the module of a program follows from; None: it was not read from files, or its architecture is not kept."""
+    content = contents_of(program)
+    if content is None or architecture(program).plan is None:
+        return None
+    return f"{way.value} {_code()} {content}"
+
+
+@cache
+def _code() -> str:
+    """The digest of the modules that decide what a program is translated to."""
+    digest = hashlib.sha256()
+    for top in (Path(__file__).parents[1], Path(offramp_base.native.__file__).parent):
+        for folder, folders, names in os.walk(top):  # thrice as fast as rglob, and this is done at every start
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    digest.update(name.encode() + b"\0" + Path(folder, name).read_bytes())
+    return digest.hexdigest()

@@ -70,6 +70,8 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
         raise Unsupported(e.pos, f"extract of {header}, which has a varbit, without its size")
     else:
         _extract_fixed(g, e, place, header)
+    if g.log is not None:
+        g.log.extracted(g, place)
     _advance_stack(g, place)
     return None
 

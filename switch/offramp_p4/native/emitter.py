@@ -31,6 +31,7 @@ from offramp_p4.types import Type
 if TYPE_CHECKING:
     from offramp_p4.native.actions import Actions
     from offramp_p4.native.layout import ByteLayout
+    from offramp_p4.native.log import PacketLog
     from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.next_pass import Reach
 
@@ -121,6 +122,7 @@ class Emitter:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
         watched: headers, where somebody wants to know whether they are written.
+        log: leaves lines of what packets do; None: there is no log.
         counted: tables that a packet which comes again looks up with keys one after the other, and what each entry of
             them leads to.
         work: number of steps that the statements in a loop take.
@@ -141,6 +143,7 @@ class Emitter:
         self.memo: dict[object, Any] = {}
         self.counted: Mapping[ir.MatchTable, tuple[Reach, ...]] = {}
         self.watched: WriteWatch | None = None
+        self.log: PacketLog | None = None
         self.work = StatementBound()
         self._function: _FunctionState | None = None
         self._serial = 0

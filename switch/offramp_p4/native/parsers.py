@@ -52,6 +52,8 @@ class _NativeStates:
 
     def _body(self, state: ir.ParserState) -> None:
         g = self.g
+        if g.log is not None:
+            g.log.state(g, state.name)
         for stmt in state.body:
             g.statement(stmt)
         if not state.select:

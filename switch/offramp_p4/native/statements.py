@@ -66,11 +66,20 @@ def _block(g: Emitter, s: ir.Block) -> None:
 @statement(ir.If)
 def _if(g: Emitter, s: ir.If) -> None:
     otherwise = s.otherwise
-    if otherwise is None:
+    if g.log is not None:
+        g.choose(g.value(s.condition), lambda: _logged(g, s, s.then), lambda: _logged(g, s, otherwise))
+    elif otherwise is None:
         with g.when(g.value(s.condition)):
             g.statement(s.then)
     else:
         g.choose(g.value(s.condition), lambda: g.statement(s.then), lambda: g.statement(otherwise))
+
+
+def _logged(g: Emitter, s: ir.If, arm: ir.Stmt | None) -> None:
+    assert g.log is not None
+    g.log.branch(g, s, arm is s.then)
+    if arm is not None:
+        g.statement(arm)
 
 
 @statement(ir.SwitchAction)

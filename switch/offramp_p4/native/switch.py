@@ -20,8 +20,19 @@ from offramp_base.native.arrays import address
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
-from offramp_p4.native.architecture import GATHER, RUN, PacketMode, SwitchProperties, architecture, build
+from offramp_p4.native.architecture import (
+    GATHER,
+    LOGGED,
+    RUN,
+    PacketMode,
+    SwitchProperties,
+    architecture,
+    build,
+    machine_code,
+    translated,
+)
 from offramp_p4.native.lock import PacketLock, nothing
+from offramp_p4.native.log import LogLines
 from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import SwitchContext
@@ -58,6 +69,7 @@ class NativeSwitch(PlainSwitch):
     Attributes:
         cache: cache of its machine code; None: the user's.
         queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
+        log: takes lines of what packets do, in bmv2's words, after each batch; v1model only.
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
@@ -80,13 +92,16 @@ class NativeSwitch(PlainSwitch):
         host_ports: Iterable[int] = (),
         cache: ObjectCache | None = None,
         queued: bool = False,
+        log: Callable[[str], object] | None = None,
     ) -> None:
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
         super().__init__(program, cpu_port)
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = architecture(program).objects(program)
-        way = PacketMode.QUEUED if queued else PacketMode.BATCH
+        self._log_to = log
+        self._log: LogLines | None = None
+        way = self._way = self._logged(PacketMode.QUEUED if queued else PacketMode.BATCH)
         try:
             self._module = build(program, objects, way)
         except RecursionError:
@@ -108,9 +123,13 @@ class NativeSwitch(PlainSwitch):
 
     def code(self, way: PacketMode) -> MachineCode:
         """The program in machine code for one way of packets, made when it is first asked for."""
+        way = self._logged(way)
         if way not in self._codes:
-            self._codes[way] = MachineCode(build(self.program, self._objects, way).text, self.cache)
+            self._codes[way] = machine_code(self.program, self._objects, way, self.cache)
         return self._codes[way]
+
+    def _logged(self, way: PacketMode) -> PacketMode:
+        return way if self._log_to is None else LOGGED.get(way, way)
 
     @cached_property
     def _run(self) -> Callable[..., int]:
@@ -120,7 +139,7 @@ class NativeSwitch(PlainSwitch):
     @property
     def source(self) -> str:
         """The LLVM assembly that the program has been translated to."""
-        return self._module.text
+        return self._module.text or translated(self.program, self._objects, self._way).text
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
         """Run a batch without packets of the packet generator."""
@@ -292,7 +311,13 @@ class NativeSwitch(PlainSwitch):
     def _read_events(self, context: SwitchContext) -> None:
         raw = context.buffer(at.SwitchMemory.events).tobytes()
         context.empty(at.SwitchMemory.events)
-        for kind, values in read_records(self._module.events, raw):
+        if self._log_to is None:
+            records = read_records(self._module.events, raw)
+        else:
+            if self._log is None:
+                self._log = LogLines(self._log_to, self._module.events)
+            records = iter(self._log.read(raw))
+        for kind, values in records:
             if kind.text.startswith(CHECK_MARK):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))
             else:

@@ -60,6 +60,9 @@ def call(g: Emitter, table: ir.MatchTable) -> Applied:
 def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
     plan: TablePlan = g.target.table(table)
     searched = plan.key.search != "none"
+    log = g.log
+    if log is not None:
+        log.table(g, table)
     words = key_room(g, plan) if searched else i64(0)
     entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"], words)
     if table in g.counted:
@@ -70,6 +73,8 @@ def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 
     def matched() -> None:
+        if log is not None:
+            log.outcome(g, table, hit=True)
         count(g, plan.words + TableRecord.hits)
         at = g.b.add(g.word(plan.words + offset(TableRecord.rows)), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
         g.b.store(at if plan.profile is None else _resolve(g, table, plan, at), row)
@@ -77,6 +82,8 @@ def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
         g.target.on_hit(g, table, entry)
 
     def missed() -> None:
+        if log is not None:
+            log.outcome(g, table, hit=False)
         if searched:
             count(g, plan.words + TableRecord.misses)
             g.target.on_miss(g, table, words)
@@ -165,4 +172,6 @@ def _run_action(g: Emitter, choice: ir.TableAction, row: Value) -> None:
     for param, (at, width) in zip(choice.data_params, cells, strict=True):
         datum = g.load_number(g.at(row, at), width, "Rows")
         g.store(datum, g.cell(g.layout.base(param)), param.type)
+    if g.log is not None:
+        g.log.entry(g, choice)
     run(g, action(g, choice.action), out, ends(g, choice.action))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import OutOfRangeError, decode, encode
@@ -169,6 +168,8 @@ def read_tables(path: Path) -> dict[str, dict[str, int]]:
     Raises:
         OfframpError: it cannot be read or has another form.
     """
+    from offramp_base.documents import parse_json, read_text
+
     try:
         raw = parse_json(read_text(path))
     except OfframpError as error:

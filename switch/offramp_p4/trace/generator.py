@@ -29,6 +29,8 @@ class TracingGenerator(Generator):
         self.note = self.bind(self.recorder, "trace")
         self._proxies = proxies(traced.objects, self.recorder)
         self._branches: dict[ir.Stmt, tuple[ir.If, bool]] = {}
+        lines = self.recorder.lines
+        self._line_counts = None if lines is None else self.bind(lines, "lines")
 
     def bind(self, thing: object, hint: str) -> str:
         """A global name for a run-time object, or for its proxy."""
@@ -51,6 +53,8 @@ class TracingGenerator(Generator):
         taken = self._branches.get(stmt)
         if taken is not None:
             self._note_branch(*taken)
+        if self._line_counts is not None and stmt.pos.line and not isinstance(stmt, ir.Block):
+            self._count(stmt)
         level = ""
         if isinstance(stmt, ir.If):
             self._expect_branches(stmt)
@@ -63,6 +67,13 @@ class TracingGenerator(Generator):
         super().statement(stmt)
         if level:
             self.line(f"{self.note}.leave({level})")
+
+    def _count(self, stmt: ir.Stmt) -> None:
+        """Count the runs of a statement's line."""
+        assert self.recorder.lines is not None
+        place = stmt.pos.file, stmt.pos.line
+        self.recorder.lines.setdefault(place, 0)
+        self.line(f"{self._line_counts}[{place!r}] += 1")
 
     def _expect_branches(self, stmt: ir.If) -> None:
         node: ir.Stmt | None = stmt

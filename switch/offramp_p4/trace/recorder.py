@@ -20,9 +20,11 @@ class Recorder:
 
     Attributes:
         chooser: chooser in place of the hash of action selectors; None: the hash decides.
+        lines: counts of the runs of each source line, by file and line; None: nobody counts them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lines: dict[tuple[str, int], int] | None = None) -> None:
+        self.lines = lines
         self.chooser: MemberChooser | None = None
         self._stack: list[list[Event]] = [[]]
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from offramp_p4.trace.model import PacketTrace
 
 
@@ -35,6 +37,16 @@ class TraceSink:
         self._trees = None if file is None or like_bmv2 else Console(file=file, highlight=False, soft_wrap=True)
         self._lines = None if lines is None else _open(lines)
 
+    @property
+    def lines_alone(self) -> Callable[[str], object] | None:
+        """What writes lines of the log, if nothing else is wanted: then the native engine can make them."""
+        return self._write if self._text is not None and self._lines is None else None
+
+    def _write(self, text: str) -> None:
+        assert self._text is not None
+        self._text.write(text)
+        self._text.flush()
+
     def __call__(self, trace: PacketTrace) -> None:
         """Write one trace."""
         from offramp_p4.trace.render import tree
@@ -44,8 +56,7 @@ class TraceSink:
         if self._text is not None:
             from offramp_p4.trace.bmv2_lines import lines
 
-            self._text.writelines(f"{line}\n" for line in lines(trace, datetime.now(UTC)))
-            self._text.flush()
+            self._write("".join(f"{line}\n" for line in lines(trace, datetime.now(UTC))))
         if self._lines is not None:
             self._lines.write(json.dumps(trace.to_json()) + "\n")
 

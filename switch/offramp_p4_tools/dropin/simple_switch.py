@@ -16,30 +16,33 @@ from offramp_p4_tools.dropin.words import CommandWords, Takes, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import ExitStack
 
     from offramp_p4.serve import RunningSwitch
     from offramp_p4.settings import Settings
     from offramp_p4.tm.config import TmConfig
+    from offramp_p4_tools.dropin.nanomsg import Publisher
 
 GRPC: Final = "simple_switch_grpc"
 P4RUNTIME: Final = 9559
 THRIFT: Final = 9090
+NOTIFICATIONS: Final = "ipc:///tmp/bmv2-{}-notifications.ipc"
+"""Where bmv2 publishes what a device has learnt."""
 _KNOWN: Final[dict[str, Takes]] = {
     "-i": "value", "--pcap": "maybe", "--thrift-port": "value", "--device-id": "value", "--log-console": "nothing",
     "--log-file": "value", "-L": "value", "--no-p4": "nothing", "--version": "nothing", "--json-version": "nothing",
     "--help": "nothing", "--grpc-server-addr": "value", "--grpc-server-cacert": "value", "--grpc-server-cert": "value",
     "--grpc-server-key": "value", "--cpu-port": "value", "--drop-port": "value", "--priority-queues": "value",
     "--gnmi-server-addr": "value", "--enable-swap": "nothing",
+    "--notifications-addr": "value", "--use-files": "value",
 }  # fmt: skip
 _IGNORED: Final[dict[str, Takes]] = {
     **dict.fromkeys(
         (
             "--nanolog",
-            "--use-files",
             "--packet-in",
             "--log-file-max-size",
             "--log-file-max-files",
-            "--notifications-addr",
             "--debugger-addr",
             "--restore-state",
             "--dump-packet-data",
@@ -108,9 +111,10 @@ def settings(line: CommandWords, program: str) -> Settings:
     Raises:
         OfframpError: an option has a wrong value.
     """
-    from offramp_p4.settings import Settings, parse_port
+    from offramp_p4.settings import FILES, Settings, parse_port
 
     ports: dict[int, str] = {}
+    waits = line.number("--use-files")
     for text in line.options.get("-i", ()):
         try:
             number, link = parse_port(text)
@@ -118,7 +122,7 @@ def settings(line: CommandWords, program: str) -> Settings:
             raise OfframpError(f"-i {text}: {error}") from None
         if number in ports:
             raise OfframpError(f"-i {text}: port {number} is there twice")
-        ports[number] = link
+        ports[number] = link if waits is None else f"{FILES}{link},wait={waits}"
     if bool(line.positions) == ("--no-p4" in line.options):
         raise OfframpError("expected either a program or --no-p4")
     if len(line.positions) > 1:
@@ -171,6 +175,21 @@ def _this_machine(line: CommandWords, program: str, option: str) -> str | None:
     return f"127.0.0.1:{port}"
 
 
+def _notifications(line: CommandWords, stack: ExitStack) -> Publisher | None:
+    """The publisher of notifications, at bmv2's address unless another is given; None: bmv2's address is taken."""
+    from offramp_p4_tools.dropin.nanomsg import Publisher
+
+    wanted = line.last("--notifications-addr")
+    try:
+        address = wanted or NOTIFICATIONS.format(line.number("--device-id") or 0)
+        return stack.enter_context(Publisher(address))
+    except OfframpError as error:
+        if wanted is not None:
+            raise
+        logging.getLogger(__name__).warning("no notifications: %s", error)
+        return None
+
+
 def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
     from contextlib import ExitStack
 
@@ -183,7 +202,17 @@ def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
             if program != GRPC or port is not None:
                 from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
-                server = stack.enter_context(ThriftServer(running, THRIFT if port is None else port, swap=swap))
+                notifications = _notifications(line, stack)
+                at = {} if notifications is None else {"notifications_socket": notifications.address}
+                server = stack.enter_context(
+                    ThriftServer(
+                        running,
+                        THRIFT if port is None else port,
+                        swap=swap,
+                        notifications=notifications,
+                        publishers=at,
+                    )
+                )
                 sys.stdout.write(f"Thrift server was started on port {server.port}\n")
             if program == GRPC:
                 sys.stdout.write(f"Server listening on {running.address}\n")

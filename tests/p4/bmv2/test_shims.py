@@ -105,6 +105,11 @@ def test_the_switch_takes_bmv2_s_options() -> None:
     assert line.unknown == ["--nanolog", "--fancy"]
 
 
+def test_ports_on_files() -> None:
+    parsed, _ = settings("-i", "1@p1", "--use-files", "3", "prog.json")
+    assert parsed.ports == {1: "files:p1,wait=3"}
+
+
 def test_an_address_for_everybody_becomes_loopback(capsys: pytest.CaptureFixture[str]) -> None:
     parsed, _ = settings("--no-p4", "--grpc-server-addr", "0.0.0.0:50051")
     assert parsed.address == "127.0.0.1:50051"

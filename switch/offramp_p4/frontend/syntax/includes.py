@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,10 +50,17 @@ class Includes(Protocol):
 
 
 class FolderIncludes:
-    """Any file that the user may read: of a program on the user's own machine."""
+    """Any file that the user may read: of a program on the user's own machine.
+
+    Attributes:
+        files: digests of the contents of the files that were read, and None for those that were not there.
+        installed: whether a declaration came from an installed package, not from a file.
+    """
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         self._folders = [*folders, SYSTEM_INCLUDE]
+        self.files: dict[str, str | None] = {}
+        self.installed = False
 
     def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
         """The first file called ``name``, in ``folder``, the given folders, and those built in."""
@@ -60,14 +68,18 @@ class FolderIncludes:
         for base in candidates:
             path = base / name
             try:
+                self.files.setdefault(str(path.absolute()), None)
                 if path.is_file():
-                    text = path.read_text(encoding="utf-8", errors="replace")
+                    data = path.read_bytes()
+                    self.files[str(path.absolute())] = hashlib.sha256(data).hexdigest()
+                    text = _lines(data.decode(errors="replace"))
                     return Included(text, str(path), str(path.resolve()), path.parent, built_in=base == SYSTEM_INCLUDE)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "this is not a name of a file"
                 raise P4Error(pos, f"include file '{name}' cannot be read: {reason}") from None
         installed = _declaration(name, pos)
         if installed is not None:
+            self.installed = True
             return installed
         where = ", ".join(str(c) for c in candidates if c != SYSTEM_INCLUDE) or "no folders"
         raise P4Error(pos, f"include file '{name}' not found (looked in {where} and the built-in includes)")
@@ -91,6 +103,11 @@ class OwnIncludes:
         if installed is not None:
             return installed
         raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
+
+
+def _lines(text: str) -> str:
+    """The text with the line ends that reading a text file leaves."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _declaration(name: str, pos: Pos) -> Included | None:

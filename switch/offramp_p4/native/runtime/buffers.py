@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from offramp_base.native.subset import Words, call_back, inlined, native
+from offramp_base.native.subset import Words, call_foreign, inlined, native
 from offramp_p4.native.runtime.context import Buffer, SwitchMemory
 
 
 @native
 def _enlarge(ctx: SwitchMemory, buffer: int, size: int) -> None:
-    call_back(ctx.grow, buffer, size)
+    # The context goes along because the buffer's words change: callers' contexts alias nothing that is not passed.
+    call_foreign(ctx.grow, buffer, size, int(ctx))
 
 
 @inlined

@@ -12,10 +12,11 @@ from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
-from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
+from offramp_p4.native.architecture import LOGGED, Module, PacketMode
 from offramp_p4.native.emitter import Emitter, WriteWatch
 from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import ByteLayout
+from offramp_p4.native.log import PacketLog
 from offramp_p4.native.near import copy_near, same_bytes
 from offramp_p4.native.next_pass import indexed_places, reaches
 from offramp_p4.native.plan import ContextPlan
@@ -56,6 +57,8 @@ _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Module:
     """Translate a program."""
     assert isinstance(objects, V1Objects)
+    logged = way in LOGGED.values()
+    way = next((plain for plain, with_log in LOGGED.items() if with_log is way), way)
     blocks = list(blocks_of(program).values())
     parser = blocks[0]
     assert isinstance(parser, ir.ParserInstance)
@@ -83,7 +86,9 @@ def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mod
     g = Emitter(program, module, layout, target, library)
     deparser = blocks[-1]
     assert isinstance(deparser, ir.ControlInstance)
-    known = gives_back(layout, parser, deparser)
+    if logged:
+        g.log = PacketLog(target.events)
+    known = not logged and gives_back(layout, parser, deparser)
     if known:
         g.watched = WriteWatch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
     foresight = Foresight(g, program.tables, parser)
@@ -91,7 +96,8 @@ def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mod
     places = indexed_places(g, columns)
     g.counted = {table: reaches(g, table, places) for table in foresight.counted}
     for name, block in zip(_BLOCKS, blocks, strict=True):
-        supplied[name] = calls.block(g, block)
+        callee = calls.block(g, block)
+        supplied[name] = callee if g.log is None else g.log.around(g, name, callee)
     supplied |= foresight.write(g)
     known = (
         known
@@ -194,6 +200,3 @@ def _write_fields(g: Emitter, target: NativeV1Target, write: _Write) -> None:
 
 def _packed_size(kept: list[Span]) -> int:
     return aligned(sum(end - at for at, end in kept), 8)
-
-
-ARCHITECTURE: Final = NativeArchitecture(V1Objects, translate, frozenset(PacketMode))

@@ -292,7 +292,7 @@ def _ternaries(key: ir.Key, bits: Bits, case: ir.SelectCase) -> list[tuple[int, 
 def _constant(e: ir.Expr, bits: Bits, case: ir.SelectCase) -> int:
     if not isinstance(e, ir.Const) or not isinstance(e.value, int):
         raise Unsupported(
-            e.pos if e.pos is not NOWHERE else case.pos, "a select case that is not a constant, in bmv2's JSON"
+            e.pos if e.pos != NOWHERE else case.pos, "a select case that is not a constant, in bmv2's JSON"
         )
     return e.value & bits.mask
 

@@ -60,6 +60,15 @@ class Array:
     table: str | None = None
 
 
+@dataclass(frozen=True)
+class LearnListInfo:
+    """A learn list: its number, its name, and the octets of each of its fields."""
+
+    number: int
+    name: str
+    sizes: tuple[int, ...]
+
+
 @dataclass
 class Catalogue:
     """The declarations of a document, by name."""
@@ -72,6 +81,7 @@ class Catalogue:
     registers: dict[str, Array] = field(default_factory=dict)
     value_sets: dict[str, int] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
+    learn_lists: list[LearnListInfo] = field(default_factory=list)
 
 
 def read_catalogue(text: str) -> Catalogue:
@@ -109,7 +119,13 @@ def _read(document: Any) -> Catalogue:
             arrays[a["name"]] = Array(a["name"], a.get("binding") if a.get("is_direct") else None)
     out.value_sets = {v["name"]: v["compressed_bitwidth"] for v in document.get("parse_vsets", ())}
     out.hashes = {c["name"]: c["algo"] for c in document.get("calculations", ())}
+    out.learn_lists = [_learn_list(each, widths) for each in document.get("learn_lists", ())]
     return out
+
+
+def _learn_list(each: Any, widths: Mapping[tuple[str, str], int]) -> LearnListInfo:
+    bits = [widths[tuple(e["value"])] if e["type"] == "field" else 4 * (len(e["value"]) - 2) for e in each["elements"]]
+    return LearnListInfo(each["id"], each["name"], tuple((width + 7) // 8 for width in bits))
 
 
 def _widths(document: Any) -> dict[tuple[str, str], int]:

@@ -13,6 +13,8 @@ from offramp_p4.tm.config import MAX_PORT
 from offramp_p4_tools.dropin.thrift.services import RequestRefused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from offramp_p4.queued import QueuedSwitch
     from offramp_p4.runtime.pipeline import Pipeline
     from offramp_p4.serve import RunningSwitch
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 class Info:
     """The methods of the switch itself."""
 
-    def __init__(self, running: RunningSwitch, pipeline: Pipeline, port: int) -> None:
-        self._running, self._pipeline, self._port = running, pipeline, port
+    def __init__(self, running: RunningSwitch, pipeline: Pipeline, port: int, publishers: Mapping[str, str]) -> None:
+        self._running, self._pipeline, self._port, self._publishers = running, pipeline, port, publishers
         self._document: str | None = None
 
     def bm_get_config(self) -> str:
@@ -43,8 +45,8 @@ class Info:
         return hashlib.md5(self.bm_get_config().encode(), usedforsecurity=False).digest()
 
     def bm_mgmt_get_info(self) -> Any:
-        """The device and the port of this server."""
-        return {"device_id": self._running.device.id, "thrift_port": self._port}
+        """The device, the port of this server, and where notifications and events are published."""
+        return {"device_id": self._running.device.id, "thrift_port": self._port, **self._publishers}
 
     def bm_reset_state(self) -> None:
         """Tables, arrays and replication as when the program was loaded."""
@@ -57,6 +59,7 @@ class Info:
     def bm_get_id_from_name(self, resource_type: int, resource_name: str) -> int:
         """The id of an object in the document."""
         kinds = {0: "tables", 1: "action_profiles", 2: "counter_arrays", 3: "meter_arrays", 4: "register_arrays"}
+        kinds[5] = "learn_lists"
         if resource_type not in kinds:
             raise RequestRefused(0, f"resource type {resource_type}")
         import json

@@ -18,7 +18,9 @@ from offramp_base.listening import Access, parse_address
 from offramp_base.listening.places import ClientPlaces
 from offramp_base.listening.sockets import bind, remove
 from offramp_p4_tools.dropin.thrift.arrays import Arrays
+from offramp_p4_tools.dropin.thrift.catalogue import read_catalogue
 from offramp_p4_tools.dropin.thrift.info import Info
+from offramp_p4_tools.dropin.thrift.learning import Learning
 from offramp_p4_tools.dropin.thrift.management import Management
 from offramp_p4_tools.dropin.thrift.protocol import (
     CALL,
@@ -35,10 +37,12 @@ from offramp_p4_tools.dropin.thrift.services import LACKING, SERVICES, STRUCTS, 
 from offramp_p4_tools.dropin.thrift.tables import TableMethods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from offramp_p4.runtime.pipeline import Pipeline
     from offramp_p4.serve import RunningSwitch
+    from offramp_p4_tools.dropin.nanomsg import Publisher
+    from offramp_p4_tools.dropin.thrift.catalogue import LearnListInfo
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 32
@@ -57,13 +61,32 @@ _UNKNOWN_METHOD, _INTERNAL_ERROR = 1, 6
 class ThriftServer:
     """Serves the pipeline that runs; a context manager.
 
+    Args:
+        running: the switch.
+        port: port on loopback; 0: a free one.
+        swap: whether programs may be swapped.
+        notifications: gets bmv2's notifications of samples that have been learnt.
+        publishers: addresses of publishers, by their fields in the answer of ``bm_mgmt_get_info``.
+
     Attributes:
         port: port on loopback at which it listens.
         refused: connections and messages that were no Thrift, by reason.
     """
 
-    def __init__(self, running: RunningSwitch, port: int, *, swap: bool = False) -> None:
+    def __init__(
+        self,
+        running: RunningSwitch,
+        port: int,
+        *,
+        swap: bool = False,
+        notifications: Publisher | None = None,
+        publishers: Mapping[str, str] | None = None,
+    ) -> None:
         self._running = running
+        self._publishers = dict(publishers or {})
+        device = running.device
+        publish: Callable[[bytes], None] = (lambda _: None) if notifications is None else notifications.publish
+        self._learning = Learning(device.id, lambda: device.now_ns, self._learn_lists, publish)
         self._management = Management(running, self._calculations, swap=swap)
         self.refused: Counter[str] = Counter()
         self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")
@@ -75,6 +98,7 @@ class ThriftServer:
         self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
 
     def __enter__(self) -> Self:
+        self._running.device.observers.append(self._learning)
         self._thread.start()
         return self
 
@@ -85,6 +109,7 @@ class ThriftServer:
         remove(self._socket)
         self._clients.cut()
         self._thread.join()
+        self._running.device.observers.remove(self._learning)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -207,6 +232,7 @@ class ThriftServer:
         with device.control(), device.exclusive():
             answer = self._apply(name, self._functions()[name], given)
             if name == "bm_reset_state":
+                self._learning.reset()
                 self._methods = None  # handles count from 0 again
             return answer
 
@@ -221,9 +247,18 @@ class ThriftServer:
 
     def _calculations(self) -> dict[str, str]:
         """The hashes of the program that runs, with their algorithms."""
-        with self._running.device.control():
+        device = self._running.device
+        with device.control(), device.exclusive():
             document = json.loads(self._functions()["bm_get_config"]())
         return {each["name"]: each["algo"] for each in document["calculations"]}
+
+    def _learn_lists(self) -> list[LearnListInfo]:
+        """The learn lists of the program that runs; none where bmv2's JSON cannot be written."""
+        try:
+            return read_catalogue(self._functions()["bm_get_config"]()).learn_lists
+        except OfframpError as error:
+            _LOG.warning("no learning: %s", error)
+            return []
 
     def _functions(self) -> dict[str, Any]:
         """The methods for the pipeline that runs now; handles are of one pipeline."""
@@ -231,7 +266,8 @@ class ThriftServer:
         if self._methods is None or self._methods[0] is not pipeline:
             switch = pipeline.switch
             parts: list[Any] = [TableMethods(switch), Arrays(switch), ReplicationMethods(switch)]
-            parts.append(Info(self._running, pipeline, self.port))
+            parts.append(Info(self._running, pipeline, self.port, self._publishers))
             methods = {n: getattr(part, n) for part in parts for n in dir(part) if not n.startswith("_")}
+            methods.update(self._learning.methods(pipeline))
             self._methods = pipeline, {n: m for n, m in methods.items() if callable(m)}
         return self._methods[1]

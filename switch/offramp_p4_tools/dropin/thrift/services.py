@@ -180,17 +180,12 @@ SERVICES: Final[dict[str, dict[str, Method]]] = {
 """Methods by service, as clients name it in front of a method."""
 
 
-_DIGESTS: Final = "digests go to P4Runtime's controllers"
 _INDIRECT_DEFAULT: Final = "a miss of a table with members or groups runs an action"
 _RATES: Final = "lines have rates in bits per second, set when the switch starts"
 LACKING: Final = {
     "set_egress_priority_queue_rate": _RATES,
     "set_egress_queue_rate": _RATES,
     "set_all_egress_queue_rates": _RATES,
-    "bm_learning_ack": _DIGESTS,
-    "bm_learning_ack_buffer": _DIGESTS,
-    "bm_learning_set_timeout": _DIGESTS,
-    "bm_learning_set_buffer_size": _DIGESTS,
     "bm_serialize_state": "no state is saved or restored",
     "bm_mc_set_lag_membership": "multicast has no groups of aggregated links",
     "bm_mt_indirect_set_default_member": _INDIRECT_DEFAULT,

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of the native engine against that of the Python engine, line by line, with queues and without."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.engines import make_switch
+from offramp_p4.frontend import load
+from offramp_p4.maker import SwitchMaker
+from offramp_p4.native import NativeSwitch
+from offramp_p4.paced import PacedSwitch
+from offramp_p4.state import ActionData, Exact, TableEntry
+from offramp_p4.switch import Switch
+from offramp_p4.tm import TmConfig
+from offramp_p4.trace.bmv2_lines import lines
+from offramp_p4.trace.sinks import TraceSink
+
+HERE = Path(__file__).parent
+CONTROL = HERE / "control_plane.p4"
+REFLECTOR = HERE.parents[2] / "p4/examples/reflector.p4"
+NOW = datetime(2026, 1, 2, 3, 4, 5, 6000, UTC)
+ONE_ENGINE = re.compile(
+    r"Deparser|'egress': |Primitive|Updated|(Read|Wrote) register|Attempted|Parser state key|Exception|Dropping"
+)
+"""Lines that one of the engines has alone, or words differently."""
+
+pytestmark = pytest.mark.p4
+
+
+def texts(log: str) -> list[str]:
+    """The lines without their heads."""
+    parts = re.split(r"^\[[\d:.]+\] \[bmv2\] ", log, flags=re.MULTILINE)[1:]
+    bare = [re.sub(r"\[thread 1\] \[[\d.]+\] \[cxt 0\] ", "", part).strip() for part in parts]
+    return [text for text in bare if not ONE_ENGINE.search(text)]
+
+
+@pytest.mark.full
+def test_both_engines_write_the_same() -> None:
+    program = load(CONTROL)
+    frames = [(1, bytes(40)), (2, bytes([0, 0, 0, 7]) + bytes(40)), (3, bytes(30))]
+    by_trace: list[str] = []
+    python = Switch(program, trace=lambda trace: by_trace.extend(f"{line}\n" for line in lines(trace, NOW)))
+    by_code: list[str] = []
+    native = make_switch(program, "native", log=by_code.append)
+    for switch in (python, native):
+        entry = TableEntry((Exact(7),), ActionData("I.to", (5,)))
+        switch.tables["I.small"].insert(entry)
+        outputs = list(switch.process(PacketBatch.of(frames)))
+        assert len(outputs) == 3
+    expected, written = texts("".join(by_trace)), texts("".join(by_code))
+    assert written == expected
+    assert "[T] Action I.to" in written
+    assert "[D] Action entry is I.to - 05," in written
+    assert sum("Transmitting packet of size" in text for text in written) == 3
+    numbers = re.findall(r"\[(\d+)\.0\] \[cxt 0\] Processing", "".join(by_code))
+    assert numbers == ["0", "1", "2"]
+
+
+def test_without_a_log_nothing_is_different() -> None:
+    program = load(REFLECTOR)
+    plain = NativeSwitch(program)
+    texts: list[str] = []
+    logged = NativeSwitch(program, log=texts.append)
+    assert plain.source != logged.source
+    assert "Processing packet" not in "".join(kind.text for kind in plain._module.events)
+    batch = PacketBatch.of([(1, bytes(range(64)))])
+    assert list(plain.process(batch)) == list(logged.process(batch))
+    texts.clear()
+    logged.process(PacketBatch.of([(1, bytes(64))] * 600))  # more records than their buffer has room for at first
+    (text,) = texts
+    assert text.count("Processing packet received on port 1, 64 bytes\n") == 600
+    assert text.count("Transmitting packet of size 64 out of port 1\n") == 600
+
+
+@pytest.mark.full
+def test_a_log_keeps_the_queues_and_the_native_engine(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    make = SwitchMaker(tm=TmConfig.uniform(), trace=TraceSink(str(log), None, like_bmv2=True))
+    switch = make(load(REFLECTOR))
+    assert isinstance(switch, PacedSwitch)
+    assert switch.engine == "native"
+    assert len(switch.process_one(1, bytes(64))) == 1
+    text = log.read_text()
+    assert "Processing packet received on port 1, 64 bytes\n" in text
+    assert "Transmitting packet of size 64 out of port 1\n" in text
+
+
+def test_traces_in_json_stay_with_the_python_engine(tmp_path: Path) -> None:
+    sink = TraceSink(str(tmp_path / "log"), str(tmp_path / "traces"), like_bmv2=True)
+    switch = SwitchMaker(trace=sink)(load(REFLECTOR))
+    assert switch.engine == "python"

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs kept between processes: only as long as every file, macro and module is what it was."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import offramp_p4.frontend
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.engines import make_switch
+from offramp_p4.frontend import load
+from offramp_p4.kept_programs import HERE, KEPT, code_files, contents_of
+from offramp_p4.native import architecture
+from offramp_p4.programs import load_program
+from offramp_p4.runtime.p4info import generate
+
+PROGRAM = """
+#include <core.p4>
+#include <v1model.p4>
+#include "size.p4"
+header h_t { bit<SIZE> a; }
+struct headers { h_t h; }
+struct meta { }
+parser P(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { b.extract(h.h); transition accept; }
+}
+control V(inout headers h, inout meta m) { apply { } }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    action to(bit<9> port) { s.egress_spec = port; }
+    table routes { key = { h.h.a : exact; } actions = { to; NoAction; } const entries = { 1 : to(3); } }
+    apply { s.egress_spec = 2; routes.apply(); digest<bit<SIZE>>(1, h.h.a); h.h.a = h.h.a + 1; }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+control D(packet_out b, in headers h) { apply { b.emit(h.h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+pytestmark = pytest.mark.p4
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    (tmp_path / "late").mkdir()
+    (tmp_path / "size.p4").write_text("#define SIZE 16\n")
+    path = tmp_path / "program.p4"
+    path.write_text(PROGRAM)
+    return path
+
+
+def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be read by the front end from now on."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the front end was called")
+
+    monkeypatch.setattr(offramp_p4.frontend, "load", fail)
+
+
+def width(path: Path, *include: Path, **defines: str) -> int:
+    (table,) = load_program(path, include, defines).tables
+    return int(table.keys[0].expr.type.width)  # type: ignore[attr-defined]
+
+
+def test_a_kept_program_is_the_program(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_program(program)
+    forbid(monkeypatch)
+    second = load_program(program)
+    assert second is not first
+    assert contents_of(second) == contents_of(first) is not None
+    assert generate(second) == generate(first) == generate(load(program))
+    outputs = []
+    for each in (first, second):
+        out = make_switch(each, "python").process(PacketBatch.of([(1, b"\0\1xyz"), (1, b"\0\2xyz")]))
+        outputs.append(list(out))
+    assert outputs == [[(3, b"\0\2xyz"), (2, b"\0\3xyz")]] * 2
+
+
+def test_every_change_counts(program: Path, tmp_path: Path) -> None:
+    assert width(program) == 16
+    (tmp_path / "size.p4").write_text("#define SIZE 24\n")
+    assert width(program) == 24
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "size.p4").write_text("#define SIZE 8\n")
+    assert width(program, tmp_path / "late", tmp_path / "far") == 24, "the program's own folder comes first"
+    (tmp_path / "size.p4").unlink()
+    assert width(program, tmp_path / "late", tmp_path / "far") == 8
+    (tmp_path / "late" / "size.p4").write_text("#define SIZE 32\n")
+    assert width(program, tmp_path / "late", tmp_path / "far") == 32, "a file that was not there before comes earlier"
+    program.write_text(PROGRAM.replace('#include "size.p4"', ""))
+    assert width(program, SIZE="7") == 7
+    assert width(program, SIZE="9") == 9
+
+
+def test_what_is_damaged_or_empty_is_made_anew(program: Path, tmp_path: Path) -> None:
+    assert width(program) == 16
+    (kept,) = (tmp_path / "cache/offramp/p4-programs").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1] + b"!")
+    assert width(program) == 16
+
+
+def test_declarations_of_installed_externs_are_not_kept(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("offramp_p4.frontend.syntax.includes.find_declaration", lambda _: "#define SIZE 16\n")
+    program.write_text(PROGRAM.replace('"size.p4"', "<sizes.p4>"))
+    assert width(program) == 16
+    assert not (tmp_path / "cache/offramp/p4-programs").exists()
+    assert contents_of(load_program(program)) is None
+
+
+def test_machine_code_of_a_kept_program_needs_no_translation(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = PacketBatch.of([(1, b"\0\1xyz"), (4, b"\0\7xyz")])
+    digests: list[list[object]] = []
+
+    def run() -> list[tuple[int, bytes]]:
+        switch = make_switch(load_program(program), "native")
+        digests.append([])
+        switch.on_digest = digests[-1].append
+        return list(switch.process(frames))
+
+    before = run()
+    fail = lambda *_: pytest.fail("translated")  # noqa: E731
+    monkeypatch.setattr(architecture, "translated", fail)
+    assert run() == before
+    assert digests[0] == digests[1]
+    assert len(digests[0]) == 2
+
+
+def test_the_key_holds_all_modules_of_the_front_end() -> None:
+    modules = "(m.__file__ for n, m in sys.modules.items() if n[:10] == 'offramp_p4')"
+    words = f"import sys, offramp_p4.frontend; print(*{modules})"
+    files = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.split()
+    assert len(files) > 30
+    assert {Path(f) for f in files} - {HERE / "engine/__init__.py"} <= set(code_files())
+
+
+def test_the_folder_is_the_user_s(program: Path, tmp_path: Path) -> None:
+    assert width(program) == 16
+    folder = tmp_path / "cache/offramp/p4-programs"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    assert KEPT.get("any") is None
+    assert width(program) == 16

@@ -64,6 +64,8 @@ class Distribution(TorchFunctionMode):
         pairs: edge indices of this pass, the latest last, by which dropout finds the ends of edges.
         counted: the tag of rows, by how many the whole graph has, for tensors that are created with as many.
         gathered: bytes of whole tensors that functions needed, by the function's name.
+
+    It repeats the calls of ``recording``, if there is one.
     """
 
     def __init__(
@@ -77,15 +79,7 @@ class Distribution(TorchFunctionMode):
         most_bytes: int = 1 << 40,
         recording: Recording | None = None,
     ) -> None:
-        """Begin a pass.
-
-        Args:
-            part, exchange, seed, step: see the class.
-            rules: what functions do instead.
-            constants: rows of ``part`` that are known from earlier passes.
-            most_bytes: most bytes of one gathered tensor.
-            recording: the calls of an earlier pass like this one, which are repeated; None: rules decide about all.
-        """
+        """Args: rules: what functions do instead; constants: of ``part``; most_bytes: of one gathered tensor."""
         super().__init__()
         self.part, self.comm, self.seed, self.step = part, part.comm, seed, step
         self.paused = False

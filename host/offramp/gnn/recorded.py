@@ -35,9 +35,9 @@ _SCALARS: Final = frozenset(
     | {torch.dtype, torch.device, torch.layout, torch.memory_format}
 )
 _KNOWN: Final = frozenset({ROWS, MASK, CONSTANT})
-_LARGEST: Final = 1 << 20
+_LARGEST: Final = 16 << 20
 """Bytes of the largest tensor that is kept from one pass for the next."""
-_MOST_KEPT: Final = 64 << 20
+_MOST_KEPT: Final = 32 << 20
 """Bytes of all of them."""
 _MOST_MISSES: Final = 8
 """Times that a pass may leave the recorded path, or that a call's arguments may be others, before both are left out."""
@@ -50,7 +50,7 @@ class _UnrecordableError(Exception):
 class _Sign(NamedTuple):
     """What decides about an argument: the class, and for tensors the attributes of :mod:`offramp.gnn.tags`."""
 
-    kind: type
+    kind: Any
     attributes: dict[str, Any] | None
     detail: Any
     more: Any = None
@@ -72,22 +72,46 @@ def _sign(value: Any) -> _Sign:
     return _Sign(kind, None, value)
 
 
-def _freshness(value: torch.Tensor, attributes: dict[str, Any]) -> Any:
+def _freshness(value: torch.Tensor, attributes: Any) -> Any:
     """What decides whether a tensor of one value may be given other rows (:func:`offramp.gnn.rules.table.relaid`)."""
     return (value._version, value._base is None, value.requires_grad) if CONSTANT in attributes else None
 
 
 def _fits(value: Any, sign: _Sign) -> bool:
     kind, attributes, detail, more = sign
-    if value.__class__ is not kind:
+    its: Any = value.__class__
+    if its is not kind:
         return False
     if attributes is not None:
         if value.__dict__ != attributes or value.shape != detail or value.dtype is not more[0]:
             return False
         return more[1] is None or _freshness(value, attributes) == more[1]
+    return _same(value, kind, detail)
+
+
+def _same(value: Any, kind: type, detail: Any) -> bool:
     if kind is list or kind is tuple:
         return len(value) == len(detail) and all(map(_fits, value, detail))
     return bool(value == detail)
+
+
+def _all_fit(args: tuple[Any, ...], kwargs: dict[str, Any], signs: tuple[list[_Sign], dict[str, _Sign]]) -> bool:
+    """Like :func:`_fits` for all arguments, without a call for each."""
+    by_place, named = signs
+    if len(args) != len(by_place) or kwargs.keys() != named.keys():
+        return False
+    for each, (kind, attributes, detail, more) in zip(args, by_place, strict=True):
+        its: Any = each.__class__
+        if its is not kind:
+            return False
+        if attributes is None:
+            if not _same(each, kind, detail):
+                return False
+        elif each.__dict__ != attributes or each.shape != detail or each.dtype is not more[0]:
+            return False
+        if more is not None and more[1] is not None and _freshness(each, attributes) != more[1]:
+            return False
+    return not kwargs or all(_fits(each, named[key]) for key, each in kwargs.items())
 
 
 class _Probe:
@@ -177,12 +201,7 @@ class _Call:
 
     def repeat(self, mode: Distribution, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call's result; NotImplemented if the rule has to decide."""
-        if self.signs is None:
-            return NotImplemented
-        signs, named = self.signs
-        if len(args) != len(signs) or not all(map(_fits, args, signs)) or kwargs.keys() != named.keys():
-            return NotImplemented
-        if kwargs and not all(_fits(each, named[key]) for key, each in kwargs.items()):
+        if self.signs is None or not _all_fit(args, kwargs, self.signs):
             return NotImplemented
         if self.counted is not None and mode.counted != self.counted:
             return NotImplemented

@@ -123,6 +123,7 @@ PUBLISHED: Final = {
         "sections 5.3.3, 5.3.7 and 5.4.1",
         (
             PublishedValue("exits", "value", "quartiles keep all exits in training"),
+            PublishedValue("activations", "recomputed", "a forward pass more, and few layers hold little"),
             PublishedValue("stages", 4, "2 cores"),
             PublishedValue("layers", 112, "2 cores"),
             PublishedValue("hidden", 224, "2 cores"),

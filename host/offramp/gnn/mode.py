@@ -261,6 +261,14 @@ class Distribution(TorchFunctionMode):
         there[key] = (x, x._version, out)  # x is kept: its id is not another tensor's meanwhile
         return out
 
+    def kept_with(self, x: torch.Tensor, compute: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """What follows from ``x`` alone, computed again after a write into it; of as many rows, the last ``x``'s."""
+        key = -1, x.shape[-1]
+        known = self._constants.get(key)
+        if known is None or known[0] is not x or known[1] != x._version:
+            known = self._constants[key] = x, x._version, compute()
+        return known[2]
+
     def _is_given(self, x: torch.Tensor) -> bool:
         """Whether ``x`` is a tensor of the graph, which changes only where it is written in place."""
         return any(x is each for vertices in self.part.vertices.values() for each in vertices.data.values())

@@ -168,9 +168,11 @@ def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folde
 
     reproduction = item.reproduce(settings.scale, settings.seed, settings.data)
     path = folder / f"{item.name.replace('/', '-')}.png"
-    drawn = draw_if_possible(console, reproduction.panels, f"{item.name}: {item.title}", path)
+    panels = reproduction.panels
+    drawn = bool(panels) and draw_if_possible(console, panels, f"{item.name}: {item.title}", path)
     if reproduction.markdown:
-        draw_if_possible(console, reproduction.panels, item.title, path.with_suffix(".svg"))
+        if panels:
+            draw_if_possible(console, panels, item.title, path.with_suffix(".svg"))
         write_text(path.with_suffix(".md"), reproduction.markdown)
     _show(console, item, reproduction, path if drawn else None)
     return reproduction.as_json(item.name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def _rows(mode: Distribution, x: torch.Tensor) -> npt.NDArray[np.uint64]:
     for pairs, edges in reversed(mode.pairs):
         its = tag_of(pairs)
         if edges is of and its is not None and its.like(tag):
-            return mode.kept_with(pairs, lambda: _ends(of, pairs)).numpy().view(np.uint64)
+            return mode.kept_with(pairs, partial(_ends, of, pairs)).numpy().view(np.uint64)
     return tag.layout.positions.numpy().astype(np.uint64)
 
 

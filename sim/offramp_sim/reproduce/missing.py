@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_GPU: Final = "SM activity over time, which was not recorded; measured on an H200, not here: epochs"
+_GPU: Final = "SM activity over time: reproduce gpu, where there is a GPU; epochs were measured on an H200, not here"
 _CLUSTER: Final = "measured in a production cluster"
 _SIZES: Final = "sizes of data sets and hyper-parameters, which are inputs"
 

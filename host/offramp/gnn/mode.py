@@ -262,8 +262,8 @@ class Distribution(TorchFunctionMode):
         return out
 
     def kept_with(self, x: torch.Tensor, compute: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """What follows from ``x`` alone, computed again after a write into it; of as many rows, the last ``x``'s."""
-        key = -1, x.shape[-1]
+        """What a dropout needs of ``x`` alone; it is kept for the dropout at the same place of the next pass."""
+        key = -1, self.draws
         known = self._constants.get(key)
         if known is None or known[0] is not x or known[1] != x._version:
             known = self._constants[key] = x, x._version, compute()

@@ -145,13 +145,17 @@ class _Kept:
 
     Attributes:
         result: the tensor.
-        constants: the arguments' tensors, and it; with their versions.
+        given: tensors among the arguments; ``places`` are theirs, if each is an argument by itself.
+        constants: all of these tensors, with their versions.
         pairs, counted: what the pass then knows besides: more edge indices, and numbers of rows.
     """
 
-    def __init__(self, result: torch.Tensor, given: list[torch.Tensor], mode: Distribution, before: _State) -> None:
-        self.result = result
-        self.given = given
+    def __init__(
+        self, result: torch.Tensor, args: tuple[Any, ...], given: list[torch.Tensor], mode: Distribution, before: _State
+    ) -> None:
+        self.result, self.given = result, given
+        places = [place for place, each in enumerate(args) if isinstance(each, torch.Tensor)]
+        self.places = places if len(places) == len(given) else None
         self.constants = [(each, each._version) for each in (*given, result)]
         self.attributes = dict(result.__dict__)
         self.default = torch.get_default_dtype()
@@ -160,12 +164,16 @@ class _Kept:
 
     def holds(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the arguments are the same tensors, and nobody has written to any since."""
-        given = list(tensors([args, kwargs]))
+        places = self.places
+        given = list(tensors([args, kwargs])) if places is None else [args[place] for place in places]
+        for each, its in zip(given, self.given, strict=True):  # the signs fit: there are as many
+            if each is not its:
+                return False
+        for each, version in self.constants:
+            if each._version != version or each.requires_grad:
+                return False
         return (
-            len(given) == len(self.given)
-            and all(each is its for each, its in zip(given, self.given, strict=True))
-            and all(each._version == version and not each.requires_grad for each, version in self.constants)
-            and self.result.__dict__ == self.attributes
+            self.result.__dict__ == self.attributes
             and not torch._C._is_any_autocast_enabled()
             and torch.get_default_dtype() is self.default
         )
@@ -276,7 +284,7 @@ class Recording:
             return out
         writes = writes_into(name)
         if not call.tries and not writes and "empty" not in name and self._keeps(out, given):
-            call.kept = _Kept(out, given, mode, before)
+            call.kept = _Kept(out, args, given, mode, before)
             self._constants[id(out)] = out
         if after == before:
             if name in SIZES and isinstance(out, int | torch.Size):

@@ -20,7 +20,6 @@ from offramp_cli.app import app  # noqa: E402
 from offramp_sim.reproduce import on_gpu  # noqa: E402
 from offramp_sim.reproduce.catalogue import find  # noqa: E402
 
-
 GRAPH = "sbm:n=60,k=2,degree=4,features=8"
 
 

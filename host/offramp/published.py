@@ -84,6 +84,15 @@ PUBLISHED: Final = {
             PublishedValue("bins", 1, "eight bins overlap as well"),
         ),
     ),
+    "sar": PublishedDefaults(
+        "train",
+        "Sylvie's section 3.6.1, for models of sums",
+        (
+            _FULL_GRAPH,
+            PublishedValue("partition", "metis", "auto takes METIS where it is installed"),
+            PublishedValue("peers", "in-turn", "one all-to-all takes less time where its rows fit in memory"),
+        ),
+    ),
     "sylvie": PublishedDefaults(
         "train",
         "sections 3.4 to 3.6",

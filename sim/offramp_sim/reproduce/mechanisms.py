@@ -140,7 +140,12 @@ MECHANISMS: Final = {
         ),
         Mechanism("3.6.1", "BNS-GCN", "codecs/sampled.py", "train/row_codecs::a_sample_is_the_same_there_and_back"),
         Mechanism("3.6.1", "PipeGCN", "g3/schedule.py", "train/rows::stale_rows_are_those_of_the_epoch_before"),
-        Mechanism("3.6.1", "SAR"),
+        Mechanism(
+            "3.6.1",
+            "SAR, for models of sums",
+            "train/propagators/p2p.py",
+            "train/propagators::rows_of_one_worker_at_a_time",
+        ),
     ),
     "TorchGT": (
         Mechanism(

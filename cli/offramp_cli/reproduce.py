@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp_sim.reproduce import Item, Reproduction
+    from offramp_sim.reproduce.mechanisms import Mechanism
     from offramp_sim.reproduce.referee.case import CaseResult
     from offramp_sim.reproduce.referee.run import RefereeSettings
     from offramp_sim.reproduce.referee.verdict import NumberVerdict
@@ -38,7 +39,7 @@ class ReproduceSettings:
     """Items to reproduce, and their size."""
 
     names: Annotated[
-        tuple[str, ...], Field("list, all, or names such as themis/table1, which list prints", position=True)
+        tuple[str, ...], Field("list, mechanisms, all, or names that list prints, such as themis/table1", position=True)
     ]
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute", above=0)] = 1.0
     seed: Annotated[int, Field("Random seed", least=0)] = 0
@@ -73,8 +74,14 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Re
     """
     from offramp_sim.reproduce import MISSING, catalogue
     from offramp_sim.reproduce.duration import about, item_seconds
+    from offramp_sim.reproduce.mechanisms import MECHANISMS
 
     console = show.console()
+    if settings.names == ("mechanisms",):
+        for system, mechanisms in MECHANISMS.items():
+            for each in mechanisms:
+                typer.echo(f"{system:8} {each.section:6} {each.what}\n{'':16}{_place(each)}")
+        return
     if settings.names == ("list",):
         for item in catalogue.items():
             estimate = about(item_seconds(item, settings.scale))
@@ -116,6 +123,12 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Re
     outputs.write(f"offramp.{'referee' if referee.referee else 'reproduce'}/1", {"items": written})
     if failed:
         raise OfframpError(f"not reproduced here: {', '.join(failed)}")
+
+
+def _place(mechanism: Mechanism) -> str:
+    """Where a mechanism is and what tests it."""
+    folder, _, test = mechanism.test.partition("/")
+    return f"host/offramp/{mechanism.file}, tests/unit/{folder}/test_{test}" if mechanism.file else "not built"
 
 
 def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) -> float:
@@ -168,9 +181,11 @@ def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folde
 
     reproduction = item.reproduce(settings.scale, settings.seed, settings.data)
     path = folder / f"{item.name.replace('/', '-')}.png"
-    drawn = draw_if_possible(console, reproduction.panels, f"{item.name}: {item.title}", path)
+    panels = reproduction.panels
+    drawn = bool(panels) and draw_if_possible(console, panels, f"{item.name}: {item.title}", path)
     if reproduction.markdown:
-        draw_if_possible(console, reproduction.panels, item.title, path.with_suffix(".svg"))
+        if panels:
+            draw_if_possible(console, panels, item.title, path.with_suffix(".svg"))
         write_text(path.with_suffix(".md"), reproduction.markdown)
     _show(console, item, reproduction, path if drawn else None)
     return reproduction.as_json(item.name)

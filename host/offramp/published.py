@@ -84,6 +84,15 @@ PUBLISHED: Final = {
             PublishedValue("bins", 1, "eight bins overlap as well"),
         ),
     ),
+    "sar": PublishedDefaults(
+        "train",
+        "Sylvie's section 3.6.1, for models of sums",
+        (
+            _FULL_GRAPH,
+            PublishedValue("partition", "metis", "auto takes METIS where it is installed"),
+            PublishedValue("peers", "in-turn", "one all-to-all takes less time where its rows fit in memory"),
+        ),
+    ),
     "sylvie": PublishedDefaults(
         "train",
         "sections 3.4 to 3.6",
@@ -123,6 +132,7 @@ PUBLISHED: Final = {
         "sections 5.3.3, 5.3.7 and 5.4.1",
         (
             PublishedValue("exits", "value", "quartiles keep all exits in training"),
+            PublishedValue("activations", "recomputed", "a forward pass more, and few layers hold little"),
             PublishedValue("stages", 4, "2 cores"),
             PublishedValue("layers", 112, "2 cores"),
             PublishedValue("hidden", 224, "2 cores"),

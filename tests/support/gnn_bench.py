@@ -20,6 +20,8 @@ MODELS: dict[str, Any] = {
     "gcn": lambda i, o, p: pyg.GCN(i, 32, 2, o, dropout=p),
     "sage": lambda i, o, p: pyg.GraphSAGE(i, 32, 2, o, dropout=p),
     "gat": lambda i, o, p: pyg.GAT(i, 32, 2, o, heads=4, dropout=p),
+    "gin": lambda i, o, p: pyg.GIN(i, 32, 2, o, dropout=p),
+    "sgc": lambda i, o, _: pyg.Sequential("x, e", [(pyg.SGConv(i, o, K=2), "x, e -> x")]),
 }
 WIDEST = 256
 

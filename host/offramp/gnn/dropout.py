@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,12 +55,17 @@ def _rows(mode: Distribution, x: torch.Tensor) -> npt.NDArray[np.uint64]:
     for pairs, edges in reversed(mode.pairs):
         its = tag_of(pairs)
         if edges is of and its is not None and its.like(tag):
-            source, target = pairs.cpu()
-            ends = of.source_ids[source].numpy(), of.target.ids[target].numpy()
-            hashed: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
-            hashed ^= ends[1].astype(np.uint64)
-            return hashed
+            return mode.kept_with(pairs, partial(_ends, of, pairs)).numpy().view(np.uint64)
     return tag.layout.positions.numpy().astype(np.uint64)
+
+
+def _ends(edges: Any, pairs: torch.Tensor) -> torch.Tensor:
+    """A number of both ends of each edge."""
+    source, target = pairs.cpu()
+    ends = edges.source_ids[source].numpy(), edges.target.ids[target].numpy()
+    hashed: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
+    hashed ^= ends[1].astype(np.uint64)
+    return torch.from_numpy(hashed.view(np.int64))
 
 
 def _mask(rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> npt.NDArray[np.bool_]:

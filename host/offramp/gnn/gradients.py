@@ -48,6 +48,8 @@ def global_mean(
         averaged: gradients will be averaged over ranks, not summed, as ``DistributedDataParallel`` does.
     """
     comm = open_comm(group)
+    if comm.size == 1 and weight is None:
+        return values.sum() / values.numel()
     count = (
         torch.tensor(float(values.numel()), dtype=torch.float64) if weight is None else weight.detach().double().sum()
     )

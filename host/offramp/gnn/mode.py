@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from offramp.gnn.exchanges import HaloExchange
     from offramp.gnn.halo import RankHalo
     from offramp.gnn.parts import EdgeSet, Partition
+    from offramp.gnn.recorded import Recording
 
 
 Constants = dict[tuple[int, int], tuple[torch.Tensor, int, torch.Tensor]]
@@ -63,6 +64,8 @@ class Distribution(TorchFunctionMode):
         pairs: edge indices of this pass, the latest last, by which dropout finds the ends of edges.
         counted: the tag of rows, by how many the whole graph has, for tensors that are created with as many.
         gathered: bytes of whole tensors that functions needed, by the function's name.
+
+    It repeats the calls of ``recording``, if there is one.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Distribution(TorchFunctionMode):
         rules: Mapping[str, Callable[..., Any]],
         constants: Constants,
         most_bytes: int = 1 << 40,
+        recording: Recording | None = None,
     ) -> None:
         """Args: rules: what functions do instead; constants: of ``part``; most_bytes: of one gathered tensor."""
         super().__init__()
@@ -89,6 +93,7 @@ class Distribution(TorchFunctionMode):
         self._constants = constants
         self._wholes: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
         self._one_generator = False
+        self._recording, self._place = recording, 0
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Any = None
@@ -99,14 +104,35 @@ class Distribution(TorchFunctionMode):
             return func(*args, **kwargs)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             raise CannotDistributeError(f"{func.__name__} under vmap or another transform of torch.func")
-        name = func.__name__
-        if name == "__get__" or name == "__set__":
-            name = f"{name[2:5]}.{func.__self__.__name__}"  # type: ignore[attr-defined]
+        recording = self._recording
+        if recording is None:
+            return self.inspected(func, func, args, kwargs)
+        place = self._place
+        self._place = place + 1
+        call = recording.calls[place] if place < len(recording.calls) else None
+        if call is not None and call.func == func:
+            if call.always:
+                return func(*args, **kwargs)
+            out = call.repeat(self, args, kwargs)
+            if out is not NotImplemented:
+                return out
+        return recording.record(self, place, func, args, kwargs)
+
+    def inspected(
+        self, func: Callable[..., Any], called: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What the function's rule makes of it, which calls ``called`` for it, or the whole result."""
+        name = name_of(func)
         if name in RANDOM:
             self.share_generator(kwargs)
         rule = self._rules.get(name)
-        out = NotImplemented if rule is None else rule(self, func, args, kwargs)
+        out = NotImplemented if rule is None else rule(self, called, args, kwargs)
         return self.whole(func, name, args, kwargs) if out is NotImplemented else out
+
+    def changes(self) -> tuple[Any, ...]:
+        """Numbers that differ after a function that exchanged, gathered or drew anything."""
+        sizes = len(self._wholes), len(self._extended), len(self._constants)
+        return self.draws, self._exchanges, self._one_generator, *sizes, sum(self.gathered.values())
 
     def whole(self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Compute the whole result from the rows of all ranks, on every rank.
@@ -115,7 +141,7 @@ class Distribution(TorchFunctionMode):
             CannotDistributeError: the function shows one rank's memory, or writes where the whole tensor is no more.
         """
         tagged = [tag for each in tensors([args, kwargs]) if (tag := tag_of(each)) is not None]
-        writes = _writes(name)
+        writes = writes_into(name)
         if writes and isinstance(args[0], torch.Tensor):
             check_written(name, args[0])
         if not tagged and name in ("backward", "grad"):
@@ -235,6 +261,14 @@ class Distribution(TorchFunctionMode):
         there[key] = (x, x._version, out)  # x is kept: its id is not another tensor's meanwhile
         return out
 
+    def kept_with(self, x: torch.Tensor, compute: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """What a dropout needs of ``x`` alone; it is kept for the dropout at the same place of the next pass."""
+        key = -1, self.draws
+        known = self._constants.get(key)
+        if known is None or known[0] is not x or known[1] != x._version:
+            known = self._constants[key] = x, x._version, compute()
+        return known[2]
+
     def _is_given(self, x: torch.Tensor) -> bool:
         """Whether ``x`` is a tensor of the graph, which changes only where it is written in place."""
         return any(x is each for vertices in self.part.vertices.values() for each in vertices.data.values())
@@ -244,7 +278,15 @@ class Distribution(TorchFunctionMode):
         self.pairs.append((pairs, edges))
 
 
-def _writes(name: str) -> bool:
+def name_of(func: Callable[..., Any]) -> str:
+    """The name of a function in the tables; of an attribute's getter it is ``get.`` and the attribute."""
+    name = func.__name__
+    if name == "__get__" or name == "__set__":
+        name = f"{name[2:5]}.{func.__self__.__name__}"  # type: ignore[attr-defined]
+    return name
+
+
+def writes_into(name: str) -> bool:
     """Whether a function changes its first argument."""
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and name not in ("__invert__", "__iter__", "__int__"))

@@ -15,6 +15,7 @@ from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
 from offramp.gnn.guards import SharedRandomness
 from offramp.gnn.mode import Constants, Distribution, active, run
 from offramp.gnn.parts import HOMOGENEOUS, Partition, partition
+from offramp.gnn.recorded import Recordings
 from offramp.gnn.rules import RULES
 from offramp.gnn.tags import EXTENDED, VERTICES, CannotDistributeError, Tag, mapped, mark, tag_of, tensors
 from offramp_base.errors import OfframpError
@@ -115,6 +116,7 @@ class DistributedModule(nn.Module):
         self.gathered: dict[str, int] = {}
         self._exchange, self._seed, self._gather_bytes = exchange, seed, gather_bytes
         self._constants: tuple[Partition, Constants] = part, {}
+        self._recordings = Recordings()
         self._randomness = SharedRandomness(part.comm)
         for layer in module.modules():
             if type(layer).__name__ in whole_rows:
@@ -129,7 +131,9 @@ class DistributedModule(nn.Module):
         if self._constants[0] is not self.part:
             self._constants = self.part, {}
         step = self.step if self.training else -1
-        mode = Distribution(self.part, self._exchange, self._seed, step, RULES, self._constants[1], self._gather_bytes)
+        recording = self._recordings.of(self.part, training=self.training)
+        known = self._constants[1]
+        mode = Distribution(self.part, self._exchange, self._seed, step, RULES, known, self._gather_bytes, recording)
         self.step += self.training
         guesses = [guess for value in args for guess in tag_input(self.part, "", value)]
         guesses += [guess for name, value in kwargs.items() for guess in tag_input(self.part, name, value)]

@@ -32,9 +32,9 @@ NUMBERS: Final = "vertex numbers"
 NUMBERED: Final = frozenset({PAIRS, SOURCES, TARGETS, NUMBERS})
 """Roles of tensors whose values are numbers of this rank, which mean nothing to others."""
 
-_ATTRIBUTE: Final = "_offramp_rows"
-_MASK: Final = "_offramp_mask"
-_CONSTANT: Final = "_offramp_constant"
+ROWS: Final = "_offramp_rows"
+MASK: Final = "_offramp_mask"
+CONSTANT: Final = "_offramp_constant"
 
 
 class CannotDistributeError(OfframpError):
@@ -75,43 +75,43 @@ class Tag(NamedTuple):
 
 def mark(tensor: torch.Tensor, tag: Tag) -> torch.Tensor:
     """Say what the rows of a tensor are."""
-    setattr(tensor, _ATTRIBUTE, tag)
+    setattr(tensor, ROWS, tag)
     return tensor
 
 
 def unmark(tensor: torch.Tensor) -> torch.Tensor:
     """Say that the rows are nothing of the graph's."""
-    if hasattr(tensor, _ATTRIBUTE):
-        delattr(tensor, _ATTRIBUTE)
+    if hasattr(tensor, ROWS):
+        delattr(tensor, ROWS)
     return tensor
 
 
 def tag_of(value: Any) -> Tag | None:
     """The tag of a value; None if it is no tensor or has no tag."""
-    tag: Tag | None = value.__dict__.get(_ATTRIBUTE) if isinstance(value, torch.Tensor) else None
+    tag: Tag | None = value.__dict__.get(ROWS) if isinstance(value, torch.Tensor) else None
     return tag
 
 
 def name_mask(mask: torch.Tensor, name: Any) -> torch.Tensor:
     """Name a mask by what it is computed from, where it depends on the graph only: its rows are known the next time."""
-    setattr(mask, _MASK, name)
+    setattr(mask, MASK, name)
     return mask
 
 
 def mask_name(mask: torch.Tensor) -> Any:
     """The name of :func:`name_mask`, or None."""
-    return mask.__dict__.get(_MASK)
+    return mask.__dict__.get(MASK)
 
 
 def fill_with(tensor: torch.Tensor, value: Any) -> torch.Tensor:
     """Note that a new tensor has one value in all places, so that its rows may be any others as well."""
-    setattr(tensor, _CONSTANT, (value, tensor._version))
+    setattr(tensor, CONSTANT, (value, tensor._version))
     return tensor
 
 
 def constant_of(tensor: torch.Tensor) -> Any:
     """The value of :func:`fill_with`; None where something has been written since."""
-    known = tensor.__dict__.get(_CONSTANT)
+    known = tensor.__dict__.get(CONSTANT)
     return known[0] if known is not None and known[1] == tensor._version and not tensor.requires_grad else None
 
 

@@ -61,6 +61,7 @@ class Model(nn.Module, ABC):
         dense_readout: whether class scores come from a separate dense layer after the last hidden width.
         pipelined: whether stages may share its layers, since only the last state is read out.
         sampled: whether its layers take sampled neighbourhoods.
+        reversible: whether a layer's input follows from its output.
         dropout: dropout of hidden states; its ``step`` counts the training steps.
     """
 
@@ -69,6 +70,7 @@ class Model(nn.Module, ABC):
     dense_readout = False
     pipelined = True
     sampled = False
+    reversible = False
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:

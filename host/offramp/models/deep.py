@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deep graph neural networks of the evaluation: reversible GCN and GAT, and residual generalised aggregation.
 
-RevGCN and RevGAT (Li et al. 2021) with two groups of channels; ResGEN (Li et al. 2020) with softmax aggregation. The
-memory that reversible layers could save is not saved: activations are kept.
+RevGCN and RevGAT (Li et al. 2021) with two groups of channels; ResGEN (Li et al. 2020) with softmax aggregation.
+Activations of reversible layers are stored, or recomputed by :mod:`offramp.models.reversible`.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class Reversible(Deep):
     """Each layer updates one half of the channels from the other, in turn."""
 
     groups = GROUPS
+    reversible = True
 
     @classmethod
     def check(cls, settings: ModelSettings) -> None:
@@ -84,11 +85,34 @@ class Reversible(Deep):
         if settings.hidden % GROUPS:
             raise SettingsError("hidden", f"expected an even number for {{model}} {settings.model}", settings.hidden)
 
+    @staticmethod
+    def halves(state: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Both halves of the channels."""
+        return state.chunk(GROUPS, dim=1)
+
+    @staticmethod
+    def roles(number: int) -> tuple[int, int]:
+        """The half that layer ``number`` changes, and the one that it reads."""
+        return (number - 1) % GROUPS, number % GROUPS
+
+    def change(self, number: int, view: View, half: torch.Tensor) -> torch.Tensor:
+        """What layer ``number`` adds to one half, as a function of the other."""
+        return self._added(number, view, self._weighted(number, half))
+
+    def of_layer(self, number: int) -> list[nn.Parameter]:
+        """Parameters of layer ``number``."""
+        return [*self._preparing(number), *self._combining(number)]
+
+    def _weighted(self, number: int, half: torch.Tensor) -> torch.Tensor:
+        weighted: torch.Tensor = self._active(number, half) @ self.weights[number - 1]
+        return weighted
+
+    def _added(self, number: int, view: View, message: torch.Tensor) -> torch.Tensor:
+        return self.hidden(number, view, self._sum(number, view, message))
+
     def _message(self, number: int, h: Features) -> torch.Tensor:
         """``relu(norm(other half)) W``."""
-        halves = dense(h).chunk(GROUPS, dim=1)
-        weighted: torch.Tensor = self._active(number, halves[number % GROUPS]) @ self.weights[number - 1]
-        return weighted
+        return self._weighted(number, self.halves(dense(h))[self.roles(number)[1]])
 
     def _kept(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
         """The whole state stays with its vertex."""
@@ -97,9 +121,8 @@ class Reversible(Deep):
     def combine(self, number: int, view: View, inputs: Inputs) -> torch.Tensor:
         """``x_1 + f(x_2)`` in odd layers, ``x_2 + f(x_1)`` in even ones."""
         assert inputs.own is not None
-        halves = list(inputs.own.chunk(GROUPS, dim=1))
-        changed = (number - 1) % GROUPS
-        halves[changed] = halves[changed] + self.hidden(number, view, self._sum(number, view, inputs.message))
+        halves, changed = list(self.halves(inputs.own)), self.roles(number)[0]
+        halves[changed] = halves[changed] + self._added(number, view, inputs.message)
         return torch.cat(halves, dim=1)
 
     def _sum(self, number: int, view: View, message: torch.Tensor) -> torch.Tensor:  # noqa: ARG002

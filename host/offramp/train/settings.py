@@ -49,6 +49,7 @@ EXACT, FIXED = "fp32", "fixed"
 """Codecs for exchanges of sums: floating-point numbers, or the integers that a switch would add."""
 EXCHANGE, SWITCH = "Exchange", "Switch"
 KEPT, SENT = "kept", "sent"
+TOGETHER, IN_TURN = "together", "in-turn"
 """Handling of sums over input features, which never change: exchanged once, or in each epoch."""
 AUTO_LANES: Final = "auto"
 """Number of lanes of an aggregator chosen for the fewest bytes."""
@@ -131,6 +132,13 @@ class TrainSettings(GraphSettings):
     device: Device = "cpu"
     precision: Precision = "dtype"
     sample: Annotated[float, Field("Fraction of neighbours' messages that is sent (BNS-GCN)", above=0, most=1)] = 1.0
+    peers: Annotated[
+        str,
+        Field(
+            "Rows of other workers",
+            choices={TOGETHER: "", IN_TURN: "one worker's after another's, summed and dropped (SAR)"},
+        ),
+    ] = TOGETHER
     schedule: Annotated[
         str,
         Field(
@@ -320,6 +328,8 @@ class TrainSettings(GraphSettings):
         model.check(self)
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
+        if self.peers == IN_TURN and (self.propagator != "p2p" or self.schedule != PLAIN):
+            raise SettingsError("peers", f"goes with {{propagator}} p2p and {{schedule}} {PLAIN} only", self.peers)
         if self.worker_memory is not None and not self.by_halo_features:
             raise SettingsError("worker_memory", f"goes with {{schedule}} other than {PLAIN}", self.worker_memory)
         if self.by_halo_features:

@@ -15,6 +15,7 @@ from offramp.g3.block import BipartiteBlock
 from offramp.models.base import Features, dense
 from offramp.models.neighbourhood import as_features
 from offramp.unitg.schedule import Op
+from offramp.unitg.settings import RECOMPUTED
 from offramp.unitg.stage import StageModel
 from offramp.workers.accelerator import autocast
 from offramp.workers.mailbox import Key
@@ -51,7 +52,8 @@ class Stage:
         settings = job.settings
         self._job, self._place, self._mailbox, self._gate = job, job.place, mailbox, gate
         self._dtype, self._device = getattr(torch, settings.dtype), device or torch.device("cpu")
-        self.part = StageModel(settings.make_model(job.widths).to(self._device, self._dtype), job.layers)
+        model = settings.make_model(job.widths).to(self._device, self._dtype)
+        self.part = StageModel(model, job.layers, recomputes=settings.activations == RECOMPUTED)
         self._views = [self._view(piece) for piece in job.microbatches]
         self._ids = [torch.from_numpy(piece.ids).to(self._device) for piece in job.microbatches]
         self._features: list[Features] = []

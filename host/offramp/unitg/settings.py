@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
 """The language model runs in bubbles; beside the pipeline at any time; before the pipeline; not at all."""
+STORED, RECOMPUTED = "stored", "recomputed"
 EXIT_RULES: Final = {
     "centrality": "quartiles of their vertices' degrees",
     "value": "equal bins of the degrees' values",
@@ -77,6 +78,13 @@ class UnitgSettings(GraphSettings):
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
     layers: Annotated[int, Field("Layers of the graph neural network", least=2, most=_MOST_LAYERS)] = 8
     hidden: Hidden = 64
+    activations: Annotated[
+        str,
+        Field(
+            "Activations of reversible layers until their gradients",
+            choices={STORED: "", RECOMPUTED: "from the state after a stage's last layer"},
+        ),
+    ] = STORED
     epochs: Annotated[int, Field("Full-batch steps", least=1, group=TRAINING)] = 60
     lr: LearningRate = 0.01
     dropout: Dropout = 0.0
@@ -127,6 +135,8 @@ class UnitgSettings(GraphSettings):
             problem = f"expected 1 to {self.stages}, the number of stages (M <= P)"
             raise SettingsError("microbatches", problem, self.microbatches)
         expect_model(self, "pipelined")
+        if self.activations == RECOMPUTED and not MODELS.get(self.model).reversible:
+            raise SettingsError("activations", "goes with {model} revgcn or revgat only", self.activations)
         if self.mode == ALONE:
             for field in ("encoder", "embeddings", "save_encoder"):
                 if getattr(self, field) is not None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from offramp.models.base import Features, Inputs, dense
+from offramp.models.deep import Reversible
+from offramp.models.reversible import recomputed
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,9 +24,17 @@ class StageModel:
     Stages pass ``(n, w)`` to each other: the state, followed by ``h^0`` if layers use it.
     """
 
-    def __init__(self, model: Model, layers: range, *, spare: bool = True) -> None:
-        """``spare``: whether to drop the other stages' weights."""
+    def __init__(self, model: Model, layers: range, *, spare: bool = True, recomputes: bool = False) -> None:
+        """Create the stage.
+
+        Args:
+            model: all layers.
+            layers: those of the stage.
+            spare: whether to drop the other stages' weights.
+            recomputes: whether reversible layers keep the state after the last one only, until their gradients.
+        """
         self.model = model
+        self._recomputes = recomputes
         self._layers = layers
         self.first, self.last = layers[0] == 1, layers[-1] == model.layers
         own: list[nn.Parameter] = [*model._combining(0)] if self.first else []
@@ -46,6 +56,9 @@ class StageModel:
         h: Features = model.encode(x) if self.first else x
         if model.uses_first:
             h, first = (dense(h), dense(h)) if self.first else torch.chunk(dense(x), 2, dim=1)
+        if self._recomputes and isinstance(model, Reversible) and torch.is_grad_enabled():
+            h = recomputed(model, self._layers, view, dense(h))
+            return model.readout([h]) if self.last else h
         for number in self._layers:
             h = model.combine(number, view, Inputs(*model.prepare(number, h), first))
         state = dense(h)

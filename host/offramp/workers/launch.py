@@ -15,6 +15,7 @@ from offramp.workers.mailbox import PeerLostError
 from offramp.workers.messages import MOST_ROW
 from offramp.workers.place import find_place
 from offramp.workers.processes import TIMEOUT_S, Work, run_workers
+from offramp.workers.tracing import traced
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
@@ -56,6 +57,7 @@ class Here(Launcher):
     def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:  # noqa: ARG002
         """Run ``work`` on every rank, in processes that end with this one."""
         assert jobs is not None
+        work = traced(work)
         if len(jobs) == 1:
             return work(Group(), jobs[0], report)
         return run_workers(work, jobs, report, timeout_s=self._timeout_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_GPU: Final = "SM activity over time, which was not recorded; measured on an H200, not here: epochs"
+_GPU: Final = "SM activity over time: reproduce gpu, where there is a GPU; epochs were measured on an H200, not here"
 _CLUSTER: Final = "measured in a production cluster"
 _SIZES: Final = "sizes of data sets and hyper-parameters, which are inputs"
 
@@ -19,7 +19,7 @@ MISSING: Final = {
     "switchgnn/fig14 (traces)": _GPU,
     "sylvie/table3.1": "accuracy of sampled GraphSAGE by fan-out; offramp train dgs samples, but not with that model",
     "sylvie/tables 3.4 and 3.5": _SIZES,
-    "sylvie/table3.6 (SAR)": "not implemented; BNS-GCN has no attention",
+    "sylvie/table3.6 (SAR)": "train --as-published sar sums alone; the table's attention fetches rows again",
     "torchgt/table4.1 (ZINC, PCQM4M)": "no message-passing network here takes sets of graphs",
     "torchgt/table4.3": _SIZES,
     "torchgt/table4.6": "epochs on A100s; what TorchGT gains there depends on their tensor cores: an H200 is not one",

@@ -13,7 +13,7 @@ from offramp.switchgnn.sum_codec import FixedPointCodec
 from offramp.switchgnn.volume import host_volume
 from offramp.train.halo import plan_halo
 from offramp.train.propagators.local import LocalPropagator
-from offramp.train.propagators.p2p import P2pPropagator
+from offramp.train.propagators.p2p import P2pPropagator, SequentialPropagator
 from offramp_base.errors import OfframpError
 
 WORKERS = 3
@@ -74,6 +74,34 @@ def test_fixed_point_sums_are_the_integer_sums(in_group, graph, cut) -> None:
     expected = remote_adjacency(graph, cut).astype(np.int64) @ integers
     for mine, sums in run(in_group, cut, work):
         np.testing.assert_array_equal(sums.numpy(), (expected[mine] / 2.0**exponent).astype(np.float32))
+
+
+def test_rows_of_one_worker_at_a_time(in_group, graph, cut) -> None:
+    """SAR's closed form: not all remote rows are held, but those of the worker that sends the most; equal integers."""
+    rng = np.random.default_rng(5)
+    x, g = rng.normal(size=(2, graph.vertices, WIDTH)).astype(np.float32)
+    fan_in = int(cut.need.max())
+
+    def work(group, halo, mine):
+        y = torch.from_numpy(x[mine]).requires_grad_()
+        sequential = SequentialPropagator(group, halo)
+        sums = sequential.remote_sum(y)
+        sums.backward(torch.from_numpy(g[mine]))
+        together = P2pPropagator(group, halo)
+        expected = together.remote_sum(torch.from_numpy(x[mine]).requires_grad_())
+        expected.backward(torch.from_numpy(g[mine]))
+        integers = [kind(group, halo, FixedPointCodec(group, fan_in)) for kind in (SequentialPropagator, P2pPropagator)]
+        exact = [each.remote_sum(torch.from_numpy(x[mine])) for each in integers]
+        return mine, halo, sequential, together, sums.detach(), expected.detach(), y.grad, exact
+
+    adjacency = remote_adjacency(graph, cut)
+    for mine, halo, sequential, together, sums, expected, gradient, exact in run(in_group, cut, work):
+        torch.testing.assert_close(sums, expected)
+        np.testing.assert_allclose(gradient, (adjacency.T @ g)[mine], rtol=1e-5, atol=1e-5)
+        assert torch.equal(*exact)
+        assert sequential.held == halo.receive_counts.max() * 4 * WIDTH < halo.receive_counts.sum() * 4 * WIDTH
+        assert sequential.traffic.payload_up == together.traffic.payload_up
+        assert sequential.traffic.packets_up == together.traffic.packets_up
 
 
 def test_bytes_are_those_of_the_formula(in_group, graph, cut) -> None:

@@ -85,6 +85,15 @@ def test_equals_a_single_device(graph: Graph, base: UnitgSettings, model: str, s
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-12)
 
 
+def test_recomputed_activations_equal_a_single_device(graph: Graph, base: UnitgSettings) -> None:
+    settings = replace(base, model="revgat", stages=2, microbatches=2, layers=4, dropout=0.2)
+    losses, gradients = single_device(graph, settings)
+    again, same, _ = in_stages(graph, replace(settings, activations="recomputed"))
+    assert again == pytest.approx(losses, rel=1e-9)
+    for a, b in zip(same, gradients, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9)
+
+
 def test_order_and_activations(graph: Graph, base: UnitgSettings) -> None:
     settings = replace(base, stages=4, microbatches=3, mode="alone")
     _, _, stages = in_stages(graph, settings)

@@ -48,7 +48,11 @@ def getitem(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[s
     if by is not None and by.role in (SOURCES, TARGETS, NUMBERS) and alone and by.dim == 0:
         if first.dim() > 1 and len(parts) > 1:
             return NotImplemented
-        return _gather(mode, x, first, lambda rows, numbers: func(rows, (numbers, *parts[1:])))
+
+        def rows_by(rows: torch.Tensor, numbers: torch.Tensor) -> Any:
+            return func(rows, index if numbers is first else (numbers, *parts[1:]))
+
+        return _gather(mode, x, first, rows_by)
     if tag is None:
         whole = len(parts) == 1 and by is not None and first.dtype not in (torch.bool, torch.uint8)
         return _looked_up(func, x, valued(mode, first)) if whole else NotImplemented
@@ -176,7 +180,8 @@ def _gather(
         numbers = mode.values_of(index, by)
         whole = mode.whole_of(valued(mode, x), "an index")
         return mark(take(whole, numbers), out_tag)
-    rows = mode.extended(x, of.halo) if by.role == SOURCES and tag.role == VERTICES else x
+    remote = by.role == SOURCES and tag.role == VERTICES and mode.comm.size > 1
+    rows = mode.extended(x, of.halo) if remote else x
     return mark(take(rows, index), out_tag)
 
 
@@ -206,7 +211,11 @@ def index_select(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: d
     rows = x if not dim else x.movedim(dim, 0)
     if dim and tag is not None:
         mark(rows, tag.moved(0))
-    out = _gather(mode, rows, index, lambda taken, numbers: torch.index_select(taken, 0, numbers))
+
+    def rows_by(taken: torch.Tensor, numbers: torch.Tensor) -> Any:
+        return func(*args, **kwargs) if taken is x and numbers is index else torch.index_select(taken, 0, numbers)
+
+    out = _gather(mode, rows, index, rows_by)
     out_tag = tag_of(out)
     assert out_tag is not None
     return mark(out.movedim(0, dim), out_tag.moved(dim)) if dim else out

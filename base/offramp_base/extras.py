@@ -26,6 +26,8 @@ EXTRAS: Final = {
     "aiohttp": "web",
     "distributed": "dask",
     "transformers": "text",
+    "fsspec": "remote",
+    "s3fs": "remote",
 }
 """Extra by the name of the imported package. :func:`missing_extra` serves imports at the top of a module, without which
 the module cannot work."""

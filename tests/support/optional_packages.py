@@ -20,6 +20,7 @@ IMPORTED: Final = {
     "cocotb",
     "cocotbext",
     "distributed",
+    "fsspec",
     "hls4ml",
     "ipykernel",
     "lsprotocol",

@@ -26,6 +26,7 @@ EXTRAS: Final = {
     "aiohttp": "web",
     "distributed": "dask",
     "transformers": "text",
+    "opentelemetry": "otel",
     "fsspec": "remote",
     "s3fs": "remote",
 }
@@ -35,6 +36,7 @@ the module cannot work."""
 DISTRIBUTIONS: Final = {
     "sklearn": "scikit-learn",
     "lsprotocol": "pygls",
+    "opentelemetry": "opentelemetry-sdk",
     "systemrdl": "systemrdl-compiler",
     "cocotbext": "cocotbext-axi",
     "cocotb_tools": "cocotb",

@@ -29,6 +29,7 @@ IMPORTED: Final = {
     "nbclient",
     "nbformat",
     "networkx",
+    "opentelemetry",
     "peakrdl_cheader",
     "peakrdl_etana",
     "pyarrow",

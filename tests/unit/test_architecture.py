@@ -135,7 +135,8 @@ def test_nothing_from_a_network_is_unpickled() -> None:
     """Collectives of objects are pickle, and gloo authenticates nobody.
 
     A checkpoint of torch.distributed is described in a pickle: its reader makes those descriptions and nothing else,
-    which ``tests/unit/train/test_checkpoint_urls.py`` attacks. The pipes of :mod:`multiprocessing` are left: they join a process to children that it forked, and nobody else.
+    which ``tests/unit/train/test_checkpoint_urls.py`` attacks. The pipes of :mod:`multiprocessing` are left: they join
+    a process to children that it forked, and nobody else.
     """
     guilty = [
         f"{file.relative_to(ROOT)}:{node.lineno} uses {name}"

@@ -25,6 +25,7 @@ EXTRAS: Final = {
     "mtkahypar": "kahypar",
     "aiohttp": "web",
     "distributed": "dask",
+    "ray": "ray",
     "transformers": "text",
     "opentelemetry": "otel",
     "fsspec": "remote",

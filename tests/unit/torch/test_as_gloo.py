@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,41 @@ def test_an_end_waits_for_threads_of_gloo_that_are_not_idle(tmp_path, monkeypatc
     monkeypatch.setattr(gloo_threads.time, "sleep", lambda _: looks.append((task / "syscall").write_text("")))
     gloo_threads.wait_until_idle()
     assert bool(looks) == waits
+
+
+LATE = """
+import ctypes, os, sys, tempfile, time
+from datetime import timedelta
+import torch
+import torch.distributed as dist
+if sys.argv[1] == "repaired":
+    import offramp.torch
+go, gone = os.pipe()
+store = dist.FileStore(sys.argv[2], 2)
+rank = int(os.fork() > 0)
+group = dist.ProcessGroupGloo(store, rank, 2, timedelta(seconds=20))
+if rank == 0:
+    os.read(go, 1)
+    time.sleep(0.1)
+    group.allreduce([torch.ones(3)]).wait()
+    os._exit(0)
+sys.setswitchinterval(1000)
+group.allreduce([torch.ones(3)])  # now gloo's thread alone has the tensor
+holding = ctypes.PyDLL(None)  # its calls keep the interpreter's lock
+holding.write(gone, b"x", 1)
+holding.usleep(500_000)  # meanwhile the sum ends, and its thread waits for the lock to let go of the tensor
+"""
+
+
+@pytest.mark.parametrize(
+    ("repair", "status"), [("repaired", 0), pytest.param("none", -signal.SIGABRT, marks=pytest.mark.slow)]
+)
+def test_a_thread_of_gloo_with_a_tensor_at_the_interpreter_s_end_does_not_abort_it(tmp_path, repair, status):
+    path = os.pathsep.join(each for each in sys.path if each)
+    environment = os.environ | {"PYTHONPATH": path, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "OMP_NUM_THREADS": "1"}
+    words = [sys.executable, "-c", LATE, repair, str(tmp_path / "store")]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == status, done.stderr
 
 
 @pytest.mark.slow

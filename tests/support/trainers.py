@@ -25,7 +25,7 @@ def trainers_python() -> str:
 
 
 def needs_module(python: str, module: str) -> None:
-    """Skip where an interpreter does not have a module."""
-    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-    if subprocess.run([python, "-c", code], check=False).returncode:
-        pytest.skip(f"{python} has no {module}")
+    """Skip where an interpreter cannot import a module."""
+    done = subprocess.run([python, "-c", f"import {module}"], check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"{python} cannot import {module}: {done.stderr.strip().splitlines()[-1]}")

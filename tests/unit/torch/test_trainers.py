@@ -27,7 +27,7 @@ __all__ = ["trainers_python"]
 pytestmark = pytest.mark.slow
 PROGRAM = Path(trainer_programs.__file__)
 RANKS = {"fsdp": 4}
-MODULES = {"transformers": "transformers", "fsdp": "torch"}
+MODULES = {"fsdp": "torch", "ray": "ray.train.torch"}
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node")
 
 

@@ -159,3 +159,16 @@ def test_no_end_of_500_processes_that_have_used_gloo_aborts_or_hangs():
     command = [sys.executable, str(program), "--runs", "500"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_pytorch_s_own_tests_pass_with_sums_in_the_switch():
+    """Three of them; ``tests/support/torch_suite.py`` runs all, and with other offloads."""
+    pytest.importorskip("expecttest", reason="PyTorch's tests need the package expecttest")
+    program = Path(torch_as_gloo.__file__).with_name("torch_suite.py")
+    names = ["=test_all_reduce_sum", "=test_all_reduce_sum_async", "=test_all_reduce_full_group_sum"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(program.parent), *sys.path])}
+    words = [sys.executable, str(program), "allreduce", "--tests", *names]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert '"of these pass": 3' in done.stdout

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,8 +71,9 @@ class RecordedWork : public c10d::Work {
       const char* title,
       std::shared_ptr<Recorder> recorder,
       uint64_t id,
-      std::shared_ptr<Dispatcher> dispatcher)
-      : Work(rank, type, title), recorder_(std::move(recorder)), id_(id), dispatcher_(std::move(dispatcher)) {}
+      std::shared_ptr<Dispatcher> dispatcher,
+      const std::optional<std::vector<at::Tensor>>& profiled = std::nullopt)
+      : Work(rank, type, title, profiled), recorder_(std::move(recorder)), id_(id), dispatcher_(std::move(dispatcher)) {}
 
  protected:
   [[noreturn]] void fail(const std::string& what) {
@@ -236,8 +238,9 @@ class OffloadWork : public RecordedWork {
       uint64_t id,
       std::shared_ptr<Dispatcher> dispatcher,
       std::shared_ptr<Progress> progress,
-      std::chrono::milliseconds limit)
-      : RecordedWork(rank, type, title, std::move(recorder), id, std::move(dispatcher)),
+      std::chrono::milliseconds limit,
+      const std::vector<at::Tensor>& profiled)
+      : RecordedWork(rank, type, title, std::move(recorder), id, std::move(dispatcher), profiled),
         progress_(std::move(progress)),
         limit_(limit),
         future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}

@@ -24,7 +24,11 @@ EXTRAS: Final = {
     "mtkahypar": "kahypar",
     "aiohttp": "web",
     "distributed": "dask",
+    "ray": "ray",
     "transformers": "text",
+    "opentelemetry": "otel",
+    "fsspec": "remote",
+    "s3fs": "remote",
 }
 """Extra by the name of the imported package. :func:`missing_extra` serves imports at the top of a module, without which
 the module cannot work."""
@@ -32,6 +36,7 @@ the module cannot work."""
 DISTRIBUTIONS: Final = {
     "sklearn": "scikit-learn",
     "lsprotocol": "pygls",
+    "opentelemetry": "opentelemetry-sdk",
     "systemrdl": "systemrdl-compiler",
     "cocotbext": "cocotbext-axi",
     "cocotb_tools": "cocotb",

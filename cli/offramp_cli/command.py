@@ -160,7 +160,8 @@ class Command:
             for one in arguments:
                 for each in declared(type(one)):
                     if each.field.written or each.field.filled:
-                        expect_writable(each.attribute, getattr(one, each.attribute), folder=each.field.filled)
+                        name, url = getattr(one, each.attribute), each.field.url
+                        expect_writable(each.attribute, name, folder=each.field.filled, url=url)
                 if isinstance(one, Result) and one.on_stdout:
                     stack.enter_context(redirect_stdout(sys.stderr))
             self.body(*arguments)

@@ -108,12 +108,18 @@ class Plotted(Result):
             print(f"plot: {self.plot}")  # noqa: T201
 
 
-def expect_writable(field: str, name: str | Path | None, *, folder: bool = False) -> None:
+def expect_writable(field: str, name: str | Path | None, *, folder: bool = False, url: bool = False) -> None:
     """Refuse a file or folder that cannot be made, before hours go into its contents.
 
     Raises:
-        SettingsError: its parent is missing or not writable, or the file is a folder, or the folder a file.
+        SettingsError: its parent is missing or not writable, or the file is a folder, or the folder a file; with
+            ``url``, a URL whose protocol has no package here.
     """
+    if url and name is not None and "://" in str(name):
+        from offramp.train.locations import Location
+
+        Location.of(field, str(name))
+        return
     if name is None or (Path(name) == _STDOUT and not folder):
         return
     path = Path(name)

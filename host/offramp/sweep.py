@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many runs of one function, in processes on this machine or on a Dask cluster.
+"""Many runs of one function, in processes on this machine or on a cluster of Dask or Ray.
 
 Results come in the order of the cases, so that a sweep gives the same results wherever it runs.
 """
@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from offramp_base.ending.pool import each_in_process
+from offramp_base.errors import OfframpError, first_line
 from offramp_base.extras import needs
 from offramp_base.progress import report
 from offramp_base.settings.error import SettingsError
@@ -21,6 +22,7 @@ _C = TypeVar("_C")
 _R = TypeVar("_R")
 
 _CONNECT_S: Final = 10
+_RAY: Final = "ray:"
 
 
 _everywhere: ContextVar[str | None] = ContextVar("_everywhere", default=None)
@@ -28,7 +30,7 @@ _everywhere: ContextVar[str | None] = ContextVar("_everywhere", default=None)
 
 @contextmanager
 def on_dask(address: str | None) -> Iterator[None]:
-    """Run all sweeps within the block on a Dask scheduler, also those of called functions; None changes nothing."""
+    """Run all sweeps within the block on a cluster, also those of called functions; None changes nothing."""
     token = _everywhere.set(address or _everywhere.get())
     try:
         yield
@@ -51,20 +53,20 @@ def sweep(
         function: a module-level function, so that other processes can import it.
         cases: arguments that can be pickled.
         processes: number of processes; by default one per core; 1 stays in this process.
-        dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``; by default that of
-            :func:`on_dask`.
+        dask: address of a cluster to run on instead: a Dask scheduler's, such as ``tcp://10.0.0.1:8786``, or Ray's,
+            ``ray://HEAD:10001``, ``ray:HEAD:6379`` or ``ray:local``; by default that of :func:`on_dask`.
         what: name of the sweep in reports of its progress (:mod:`offramp_base.progress`).
         each: called with every result as it arrives, in this process.
 
     Raises:
-        OfframpError: a case raises it, a process dies, or no scheduler answers.
+        OfframpError: a case raises it, a process dies, or no cluster answers.
     """
     if processes is not None and processes < 1:
         raise SettingsError("processes", "expected at least 1", processes)
     teller = _Teller(what, len(cases), each)
     dask = dask or _everywhere.get()
     if dask is not None:
-        return _on_dask(function, cases, dask, teller)
+        return (_on_ray if dask.startswith(_RAY) else _on_dask)(function, cases, dask, teller)
     count = min(processes or available_cores(), len(cases))
     if count <= 1:
         return [teller(function(case)) for case in cases]
@@ -113,3 +115,39 @@ def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, te
             teller(future.result())
         gathered: list[_R] = client.gather(futures)
         return gathered
+
+
+def _call(function: Callable[[_C], _R], case: _C) -> _R:
+    """A function of this module for Ray, which refuses built-in ones."""
+    return function(case)
+
+
+def _on_ray(function: Callable[[_C], _R], cases: Sequence[_C], address: str, teller: _Teller) -> list[_R]:
+    from importlib import import_module
+
+    try:
+        ray: Any = import_module("ray")
+    except ImportError:
+        raise SettingsError("dask", needs("ray"), address) from None
+    where = address if address.startswith("ray://") else address.removeprefix(_RAY)
+    try:
+        ray.init(where, log_to_driver=False, logging_level="ERROR")
+    except (OSError, ValueError, TimeoutError, RuntimeError):
+        raise SettingsError("dask", "no Ray cluster answers there", address) from None
+    try:
+        task = ray.remote(_call)
+        futures = [task.remote(function, case) for case in cases]
+        waiting = list(futures)
+        while waiting:
+            done, waiting = ray.wait(waiting)
+            teller(ray.get(done[0]))
+        results: list[_R] = ray.get(futures)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, Exception):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise OfframpError(f"dask {address}: {first_line(error)}") from None
+    finally:
+        ray.shutdown()
+    return results

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plug-in for PyTorch's own tests: what they call gloo is the backend offramp around gloo.
 
-Many of those tests run only for backends of certain names. With this, ``gloo`` is such a name and offramp what runs.
+Many of those tests run only for backends of certain names. With this, ``gloo`` is such a name and offramp what runs,
+with the offloads of the file that ``OFFRAMP_NETWORK`` names, if it names one (:mod:`torch_suite`).
 """
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from offramp.torch.create import extension, wrapped
+from offramp.torch.settings import NetworkSettings
 
 GLOO = c10d.ProcessGroupGloo
 compiled = extension()
@@ -26,7 +29,11 @@ class _Named(type):
         timeout = timeout or timedelta(minutes=30)
         inner = GLOO(store, rank, size, timeout) if options is None else GLOO(store, rank, size, options)
         inner._set_sequence_number_for_group()
-        return wrapped(inner, None, store, range(size), "of a test", timeout, None)
+        maker = sys._getframe(1).f_locals  # PyTorch tells its own gloo of these only later
+        ranks = maker.get("global_ranks_in_group") or range(size)
+        name = maker.get("group_name") or "of a test"
+        settings = NetworkSettings.from_environment()
+        return wrapped(inner, None, store, ranks, name, timeout, settings)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, compiled.Backend | GLOO)

@@ -359,11 +359,11 @@ def observed(group: Group, _: Any, report: Report) -> dict[str, Any]:
     """Profiler ranges, counters, split groups, sequence numbers, monitored barriers, and an abort of what waits."""
     observations: dict[str, Any] = {}
     with backend(group, "offramp", COUNTING, timeout_s=3):
-        with torch.profiler.profile() as profile:
+        with torch.autograd.profiler.profile(record_shapes=True) as profile:
             dist.all_reduce(torch.ones(8))
             dist.broadcast(torch.ones(8), 0)
         observations["ranges"] = sorted(
-            e.key for e in profile.key_averages() if e.key.startswith(("offramp:", "gloo:"))
+            (e.name, e.input_shapes) for e in profile.function_events if e.name.startswith(("offramp:", "gloo:"))
         )
         half = dist.split_group(None, [[0, 1]], group_desc="half")
         if half is not None:

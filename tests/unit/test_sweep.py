@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from math import sqrt  # a function that every process can import
+from types import SimpleNamespace
 
 import pytest
 
 from offramp.sweep import on_dask, sweep
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
+from trainers import trainers_python
+
+__all__ = ["trainers_python"]
 
 
 def _root(case: int) -> float:
@@ -73,3 +79,70 @@ def test_sweeps_within_go_where_the_outer_one_says(monkeypatch):
         sweep(_root, [1], dask="tcp://b:2")
     assert sweep(_root, [4], processes=1) == [2]
     assert asked == ["tcp://a:1", "tcp://b:2"]
+
+
+def _ray(failure: Exception | None = None) -> SimpleNamespace:
+    """As much of Ray as a sweep asks of it, in this process."""
+
+    class RayError(Exception):
+        pass
+
+    class RayTaskError(RayError):
+        cause: Exception
+
+    def get(futures):
+        if isinstance(futures, list):
+            return [get(each) for each in futures]
+        function, arguments = futures
+        if failure is not None:
+            raise failure
+        try:
+            return function(*arguments)
+        except Exception as error:
+            wrapped = RayTaskError("in a worker")
+            wrapped.cause = error
+            raise wrapped from None
+
+    def init(address, **_):
+        calls.append(address)
+        if address == "nowhere:1":
+            raise ConnectionError
+
+    calls: list[str] = []
+    return SimpleNamespace(
+        calls=calls,
+        init=init,
+        remote=lambda function: SimpleNamespace(remote=lambda *arguments: (function, arguments)),
+        wait=lambda futures: ([futures[-1]], futures[:-1]),  # the last one is done first
+        get=get,
+        shutdown=lambda: calls.append("shutdown"),
+        exceptions=SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError),
+    )
+
+
+def test_on_a_ray_cluster(monkeypatch):
+    ray = _ray()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    progress = []
+    with listen(lambda _, done, __: progress.append(done)), on_dask("ray://head:10001"):
+        assert sweep(sqrt, [9, 4]) == [3, 2]
+    assert progress == [0, 1, 2]
+    with pytest.raises(OfframpError, match="case -1: expected at least 0"):
+        sweep(_root, [4, -1], dask="ray:local")
+    with pytest.raises(OfframpError, match=r"^dask ray:nowhere:1: no Ray cluster answers there$"):
+        sweep(_root, [4], dask="ray:nowhere:1")
+    assert ray.calls == ["ray://head:10001", "shutdown", "local", "shutdown", "nowhere:1"]
+    monkeypatch.setitem(sys.modules, "ray", _ray(ray.exceptions.RayError("a worker died")))
+    sys.modules["ray"].exceptions = ray.exceptions
+    with pytest.raises(OfframpError, match=r"^dask ray:local: a worker died$"):
+        sweep(_root, [4], dask="ray:local")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OfframpError, match=r"^dask ray:local: needs the package ray: "):
+        sweep(_root, [4], dask="ray:local")
+
+
+@pytest.mark.slow
+def test_a_cluster_of_ray_computes_what_this_process_does(trainers_python):
+    code = "from math import sqrt; from offramp.sweep import sweep; print(sweep(sqrt, [9, 4, 1], dask='ray:local'))"
+    done = subprocess.run([trainers_python, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[3.0, 2.0, 1.0]"], done.stderr

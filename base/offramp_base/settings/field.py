@@ -38,6 +38,7 @@ class Field:
         rare: help shows it only with ``--help-all``.
         written: the file is written at the end: the adapter checks before the work that it can be.
         filled: the same of a folder that is made where there is none.
+        url: it may also be the URL of a place on another machine, which fsspec opens.
     """
 
     help: str
@@ -62,6 +63,7 @@ class Field:
     rare: bool = False
     written: bool = False
     filled: bool = False
+    url: bool = False
 
     def options(self) -> dict[str, str]:
         """Each choice and what it means; empty without choices."""

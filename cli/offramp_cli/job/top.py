@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -41,32 +43,63 @@ class TopSettings(Where):
             metavar="[ADDRESS]",
         ),
     ] = None
-    prometheus: Annotated[Path | None, Field("Write metrics to this file at each look", group=OUTPUT, written=True)] = (
-        None
-    )
+    otlp: Annotated[
+        str | None,
+        Field("Send metrics, and steps as traces, to this collector of OpenTelemetry", group=OUTPUT, metavar="URL"),
+    ] = None
+    prometheus: Annotated[Path | None, Field("Write metrics to this file at each look", written=True)] = None
 
 
 @command(TopSettings, Result, example="job top --on lab --out job-out")
 def top(settings: TopSettings, result: Result) -> None:
     """Show links, switches, agents, ranks and their steps, refreshed until the end; on a web page with --web."""
-    from rich.live import Live
-
-    from offramp.job.metrics import metrics
-    from offramp.job.watch import as_json, look
-
     cluster = settings.cluster()
     console = show.console()
-    if settings.web is not None:
-        _serve(settings, cluster, console, result)
-        return
+    with _sink(settings, cluster) as send:
+        if settings.web is not None:
+            _serve(settings, cluster, console, result, send)
+        else:
+            _refresh(settings, cluster, console, result, send)
+
+
+Send = Callable[["Look", Path | None], None]
+
+
+@contextmanager
+def _sink(settings: TopSettings, cluster: Cluster) -> Iterator[Send]:
+    """A function that takes each look, and the folder of its run, to files and collectors."""
+    from offramp.job.metrics import metrics
+
+    telemetry = None
+    if settings.otlp is not None:
+        from offramp.job.telemetry import Telemetry
+
+        telemetry = Telemetry(settings.otlp, cluster)
+
+    def send(now: Look, folder: Path | None) -> None:
+        if settings.prometheus is not None:
+            write_file("prometheus", settings.prometheus, metrics(cluster, now))
+        if telemetry is not None:
+            telemetry.send(now, folder)
+
+    yield send
+    if telemetry is not None:
+        telemetry.close()
+
+
+def _refresh(settings: TopSettings, cluster: Cluster, console: Console, result: Result, send: Send) -> None:
+    from rich.live import Live
+
+    from offramp.job.watch import as_json, look
+
     before = None
     done = 0
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            now = look(cluster, _latest(settings.out))
+            folder = _latest(settings.out)
+            now = look(cluster, folder)
             live.update(_shown(cluster, now, before), refresh=True)
-            if settings.prometheus is not None:
-                write_file("prometheus", settings.prometheus, metrics(cluster, now))
+            send(now, folder)
             done += 1
             if settings.looks is not None and done >= settings.looks:
                 break
@@ -88,11 +121,10 @@ def _with_address(words: list[str]) -> list[str]:
 top.rewrite = _with_address
 
 
-def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Result) -> None:
+def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Result, send: Send) -> None:
     import asyncio
     from importlib.util import find_spec
 
-    from offramp.job.metrics import metrics
     from offramp.job.watch import look
     from offramp.job.web.server import Watcher, listen, serve
 
@@ -102,9 +134,9 @@ def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Re
     sock, address = listen(settings.web)
 
     def sample() -> Look:
-        now = look(cluster, _latest(settings.out))
-        if settings.prometheus is not None:
-            write_file("prometheus", settings.prometheus, metrics(cluster, now))
+        folder = _latest(settings.out)
+        now = look(cluster, folder)
+        send(now, folder)
         return now
 
     async def run() -> str:

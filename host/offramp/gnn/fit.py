@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -120,7 +119,7 @@ def _train(
             break
     if settings.checkpoint is not None and group.rank == 0:
         about = {"model": spec, "epoch": best[1], "metric": settings.metric, "history": [asdict(e) for e in epochs]}
-        save_weights(Path(settings.checkpoint), best[2], about)
+        save_weights(settings.checkpoint, best[2], about)
     return GnnResult(epochs, best[1], sum(p.numel() for p in model.parameters()))
 
 

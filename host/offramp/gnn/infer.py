@@ -36,7 +36,7 @@ def embed_rank(group: Group, settings: UseSettings, report: Callable[[Any], None
 
 def _use(group: Group, settings: UseSettings, report: Callable[[Any], None], *, embed: bool) -> list[int]:  # noqa: ARG001
     part = open_store(settings.store)
-    state, about = load_weights(Path(settings.weights))
+    state, about = load_weights(settings.weights)
     spec = specified(about, state, settings.model)
     module = make_model(spec)
     try:

@@ -59,7 +59,10 @@ class GnnSettings:
     memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES)] = SWITCH_MEMORY
     device: Device = "cpu"
     checkpoint: Annotated[
-        str | None, Field("Write the best weights here: .safetensors or .pt", written=True, group="Output")
+        str | None,
+        Field(
+            "Write the best weights here, a file or URL: .safetensors or .pt", written=True, url=True, group="Output"
+        ),
     ] = None
     tensorboard: Annotated[
         str | None, Field("Folder of one run for TensorBoard's curves", written=True, metavar="FOLDER")
@@ -94,7 +97,7 @@ class UseSettings:
     """Weights on the parts of a store."""
 
     store: Annotated[str, Field("The store that offramp graph partition wrote", position=True)]
-    weights: Annotated[str, Field("The weights that offramp gnn train wrote", position=True)]
+    weights: Annotated[str, Field("The weights that offramp gnn train wrote, a file or URL", position=True)]
     out: Annotated[str, Field("Write an array with one row for each vertex here (.npy)", written=True)]
     model: Annotated[str, Field("FILE.py:NAME or MODULE:NAME of the weights of your own model: code that is run")] = ""
     layer: Annotated[str, Field("embed: the module whose output it is; by default the last layer's input")] = ""

@@ -16,14 +16,15 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from offramp_base.documents import parse_json, read_text
-from offramp_base.ending.files import write_text, written
+from offramp.train.locations import read_place, write_place
+from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError, first_line
 from offramp_base.extras import needs
 from offramp_base.settings.error import SettingsError
 
 SAFETENSORS: Final = ".safetensors"
 _MOST: Final = 1 << 31
+_MOST_DOCUMENT: Final = 16 << 20
 BUILT_IN: Final = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
 """Models of ``torch_geometric.nn`` by the names that settings know."""
 
@@ -69,47 +70,46 @@ def _module(where: str) -> Any:
     return module
 
 
-def save_weights(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
-    """Write a ``state_dict`` and what it is of, each in one step.
+def save_weights(where: str | Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
+    """Write a ``state_dict`` and what it is of, each in one step, to files or URLs.
 
     Raises:
         OfframpError: safetensors is missing, or a file cannot be written.
     """
     tensors = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-    try:
-        with written(path) as file:
-            if path.suffix == SAFETENSORS:
-                file.write(_safetensors(path).save(tensors))
-            else:
-                buffer = io.BytesIO()
-                torch.save(tensors, buffer)
-                file.write(buffer.getvalue())
-        write_text(_beside(path), json.dumps(about, indent=1) + "\n")
-    except OSError as error:
-        raise SettingsError("checkpoint", f"cannot be written: {error.strerror}", path) from None
+    if str(where).endswith(SAFETENSORS):
+        content = bytes(_safetensors(where).save(tensors))
+    else:
+        buffer = io.BytesIO()
+        torch.save(tensors, buffer)
+        content = buffer.getvalue()
+    write_place("checkpoint", where, content)
+    write_place("checkpoint", f"{where}.json", (json.dumps(about, indent=1) + "\n").encode())
 
 
-def load_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def load_weights(where: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """A ``state_dict`` and the document with it, both untrusted; nothing in the files is executed.
 
     Raises:
         OfframpError: files that :func:`save_weights` did not write.
     """
+    content = read_place("weights", where)
     try:
-        if path.suffix == SAFETENSORS:
-            state = _safetensors(path).load(path.read_bytes())
+        if str(where).endswith(SAFETENSORS):
+            state = _safetensors(where).load(content)
         else:
-            state = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise SettingsError("weights", f"cannot be read: {error.strerror}", path) from None
+            state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except OfframpError:
+        raise
     except Exception as error:
         reason = first_line(error)[:80]
-        raise SettingsError("weights", f"expected weights: {reason}", path) from None
+        raise SettingsError("weights", f"expected weights: {reason}", where) from None
     if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
-        raise SettingsError("weights", "expected a state_dict", path)
-    about = parse_json(read_text(_beside(path)))
+        raise SettingsError("weights", "expected a state_dict", where)
+    document = f"{where}.json"
+    about = parse_json(read_place("weights", document, _MOST_DOCUMENT).decode("utf-8", "replace"))
     if not isinstance(about, dict) or not isinstance(about.get("model"), dict):
-        raise OfframpError(f"{_beside(path)}: expected what offramp gnn train wrote")
+        raise OfframpError(f"{document}: expected what offramp gnn train wrote")
     return state, about
 
 
@@ -139,12 +139,8 @@ def specified(about: dict[str, Any], state: dict[str, torch.Tensor], chosen: str
     return spec
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
-
-
-def _safetensors(path: Path) -> Any:
+def _safetensors(where: str | Path) -> Any:
     try:
         return importlib.import_module("safetensors.torch")
     except ImportError:
-        raise SettingsError("checkpoint", f"expected a .pt, for this {needs('safetensors')}", path) from None
+        raise SettingsError("checkpoint", f"expected a .pt, for this {needs('safetensors')}", where) from None

@@ -54,19 +54,20 @@ Sample = tuple[str, tuple[object, ...], float]
 
 def metrics(cluster: Cluster, now: Look) -> str:
     """One look in Prometheus' text format; families without samples are left out."""
-    samples: dict[str, list[str]] = {}
-    for name, values, number in _samples(cluster, now):
+    families: dict[str, list[str]] = {}
+    for name, values, number in samples(cluster, now):
         pairs = zip(("cluster", *METRICS[name].labels), (cluster.name, *values), strict=True)
         labels = ",".join(f'{label}="{escaped(str(value))}"' for label, value in pairs)
-        samples.setdefault(name, []).append(f"{name}{{{labels}}} {number:.17g}")
+        families.setdefault(name, []).append(f"{name}{{{labels}}} {number:.17g}")
     lines: list[str] = []
     for name, metric in METRICS.items():
-        if name in samples:
-            lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}", *samples[name]]
+        if name in families:
+            lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}", *families[name]]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _samples(cluster: Cluster, now: Look) -> Iterator[Sample]:
+def samples(cluster: Cluster, now: Look) -> Iterator[Sample]:
+    """Name, values of the labels (without ``cluster``) and number of each sample of a look."""
     yield from _links(cluster, now)
     yield from _switches(now)
     yield from _agents(now)

@@ -174,6 +174,7 @@ class RankProcesses:
             "OMP_NUM_THREADS": "1",
             "TORCHELASTIC_RESTART_COUNT": str(self.attempt),
             "OFFRAMP_JOB_FOLDER": str(self.folder.absolute()),
+            "OFFRAMP_JOB_NAME": self.job.name,
         }
         if all(is_here(each) for each in self.hosts):
             common[MEETING] = str(self._meeting.absolute())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,8 @@ _BACK_S: Final = 60.0
 _POLL_S: Final = 0.1
 _PAUSE_S: Final = (0.3, 1.5)
 """Seconds between two attempts to get room on switches, at random, so that waiting jobs do not meet again."""
+EVENTS: Final = "events.jsonl"
+"""The run's structured log in its folder."""
 
 
 def _silent(what: str, name: str) -> None:
@@ -147,6 +150,7 @@ def run_job(
 
     def on_step(what: str, name: str) -> None:
         steps.append(f"{what} {name}")
+        _log(folder, {"job": job.name, "at_ns": time.time_ns(), "what": what, "name": name})
         note(what, name)
 
     kind = kind_of(job)
@@ -172,6 +176,12 @@ def run_job(
         with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
             _release(needed, numbers)
         raise
+
+
+def _log(folder: Path, row: dict[str, object]) -> None:
+    """Append a line of JSON to the run's log of what was deployed, started, restarted and undone."""
+    with (folder / EVENTS).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
 
 
 def _attempts(

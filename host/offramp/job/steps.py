@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of a job as its ranks see them: ``with offramp.job.steps.step(n):`` around each, and what becomes of them.
 
-A rank appends a line of JSON for each step to ``steps-RANK.jsonl`` in the folder of ``OFFRAMP_JOB_FOLDER``, in
-nanoseconds of the system's clock; without that variable nothing is written. Collectives of the backend ``offramp`` and
-the progress of training go to the same file, on tracks of their own.
+A rank appends a line of JSON for each step to ``steps-RANK.jsonl`` in the folder of ``OFFRAMP_JOB_FOLDER``, with job,
+rank and nanoseconds of the system's clock; without that variable nothing is written. Collectives of the backend
+``offramp`` and the progress of training go to the same file, on tracks of their own.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 
 FOLDER: Final = "OFFRAMP_JOB_FOLDER"
+JOB: Final = "OFFRAMP_JOB_NAME"
 _MOST_BYTES: Final = 64 << 20
 _NS: Final = 1e9
 STEP: Final = "step"
@@ -65,8 +66,10 @@ def tell_progress(number: int, *, loss: float | None = None, accuracy: float | N
 
 
 def _append(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with (folder / f"steps-{os.environ.get('RANK', '0')}.jsonl").open("a") as file:
-        file.write("".join(json.dumps(row) + "\n" for row in rows))
+    rank = os.environ.get("RANK", "0")
+    source = {"job": os.environ.get(JOB, folder.name), "rank": int(rank)}
+    with (folder / f"steps-{rank}.jsonl").open("a") as file:
+        file.write("".join(json.dumps(source | dict(row)) + "\n" for row in rows))
 
 
 def _collectives(begun_ns: int, ended_ns: int) -> list[tuple[str, int, int]]:
@@ -133,7 +136,7 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
         TypeError, ValueError, KeyError: it has others.
     """
     checked: dict[str, Any] = {key: int(row[key]) for key in _KEYS} | {"what": str(row["what"])}
-    checked |= {"track": str(row["track"])} if "track" in row else {}
+    checked |= {name: str(row[name]) for name in ("track", "job") if name in row}
     return checked | {name: float(row[name]) for name in _SCORES if name in row}
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from offramp.torchgt.results import TorchGtEpoch, TorchGtResult
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import GraphTask, load_task
 from offramp.torchgt.trainer import RankJob, TransformerTrainer
-from offramp.train.checkpoint import TrainingSnapshot, load
+from offramp.train.checkpoint import TrainingSnapshot, resumed
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
 from offramp_base.errors import OfframpError
@@ -115,8 +114,8 @@ def _facts(task: GraphTask, settings: TorchGtSettings) -> dict[str, Any]:
 def _snapshot(settings: TorchGtSettings, features: int, classes: int, known: dict[str, Any]) -> TrainingSnapshot | None:
     if settings.resume is None:
         return None
-    shapes = [p.shape for p in GraphTransformer(settings, features, classes or 1).parameters()]
-    snapshot = load(Path(settings.resume), known, shapes)
+    exact = {name: fact for name, fact in known.items() if name != "workers"}  # any number of ranks computes the same
+    snapshot = resumed(settings.resume, exact, GraphTransformer(settings, features, classes or 1))
     if snapshot.epoch >= settings.epochs:
         raise SettingsError("resume", f"has {snapshot.epoch} epochs, expected {{epochs}} above that", settings.resume)
     return snapshot

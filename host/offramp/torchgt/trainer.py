@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,7 +18,7 @@ from offramp.torchgt.results import TorchGtEpoch
 from offramp.torchgt.sequence import Sequence, Tokens
 from offramp.torchgt.settings import TorchGtSettings
 from offramp.torchgt.tuner import AutoTuner, ladder
-from offramp.train.checkpoint import TrainingSnapshot, save
+from offramp.train.checkpoint import TrainingSnapshot, keep
 from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp_base.wire.objects import sendable
@@ -94,17 +93,10 @@ class TransformerTrainer(EpochLoop[TorchGtEpoch]):
 
     def keep(self, number: int) -> None:
         """Write the checkpoint if one is due."""
-        settings, last = self._settings, number == self.epochs
-        if (
-            settings.checkpoint is not None
-            and self._group.rank == 0
-            and (last or number % settings.checkpoint_every == 0)
-        ):
-            save(
-                Path(settings.checkpoint),
-                TrainingSnapshot.of(number, self.model, self._adam, self._history),
-                self._job.facts,
-            )
+        where, last = self._settings.checkpoint, number == self.epochs
+        if where is not None and (last or number % self._settings.checkpoint_every == 0):
+            snapshot = TrainingSnapshot.of(number, self.model, self._adam, self._history)
+            keep(where, snapshot, self._job.facts, self.model, self._group)
 
     def epoch(self, number: int) -> TorchGtEpoch:
         """Make a step for each training sequence, and evaluate."""

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's weights and the optimiser's state in a file, to resume from (g3.md section 5.4: equal on every worker)."""
+"""A run's weights and the optimiser's state, to resume from (g3.md section 5.4: equal on every worker).
+
+They are in one ``.npz`` file, which rank 0 writes, or in a folder that a URL names, where each rank writes its part.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from offramp.train.locations import Location, is_url
 from offramp_base.archive import open_archive
 from offramp_base.documents import parse_json
 from offramp_base.ending.files import written
@@ -23,9 +29,15 @@ from offramp_base.wire.objects import sendable
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
     from offramp.train.settings import TrainSettings
+    from offramp.workers.group import Group
 
 
 _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
+_LATEST: Final = "latest"
+"""File that names the folder of the last complete checkpoint."""
+
+_FOLDER: Final = re.compile(r"epoch-\d{1,9}-[0-9a-f]{16}")
+_MOST_EPOCHS: Final = 1 << 24
 
 
 @sendable
@@ -98,6 +110,116 @@ def save(path: Path, snapshot: TrainingSnapshot, known: Mapping[str, Any]) -> No
         raise SettingsError("checkpoint", f"cannot be written: {error.strerror}", path) from None
 
 
+def keep(
+    where: str, snapshot: TrainingSnapshot, known: Mapping[str, Any], model: torch.nn.Module, group: Group
+) -> None:
+    """Write a checkpoint to a file or a URL; every rank calls it.
+
+    A URL's folder has one folder for each checkpoint and the file ``latest``, which names it once it is complete. The
+    ones before are then removed.
+
+    Raises:
+        OfframpError: it cannot be written.
+    """
+    if not is_url(where):
+        if group.rank == 0:
+            save(Path(where), snapshot, known)
+        return
+    from offramp.train.distributed_checkpoint import save_tensors
+
+    location = Location.of("checkpoint", where)
+    folder = f"epoch-{snapshot.epoch}-{secrets.token_hex(8)}"
+    if group.rank == 0:
+        location.make(folder)
+    folder = group.introduce(folder.encode())[0].decode()
+    save_tensors(folder, location, _tensors(snapshot, known, model), group)
+    if group.rank == 0:
+        location.write(_LATEST, folder.encode())
+        for other in location.folders():
+            if other != folder and _FOLDER.fullmatch(other):
+                location.remove(other)
+
+
+def _names(model: torch.nn.Module) -> list[str]:
+    """Names of a snapshot's arrays, as ``torch.distributed.checkpoint`` calls tensors of a nested dictionary."""
+    kinds = ("model", *(f"optimizer.{moment}" for moment in _MOMENTS))
+    return [f"{kind}.{name}" for name, _ in model.named_parameters() for kind in kinds]
+
+
+def _tensors(snapshot: TrainingSnapshot, known: Mapping[str, Any], model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    arrays = {name: torch.as_tensor(array) for name, array in zip(_names(model), snapshot.arrays, strict=True)}
+    text = torch.frombuffer(bytearray(json.dumps(known).encode()), dtype=torch.uint8)
+    history = torch.from_numpy(snapshot.history)
+    return {**arrays, "epoch": torch.tensor(snapshot.epoch), "history": history, "facts": text}
+
+
+def resumed(where: str, known: Mapping[str, Any], model: torch.nn.Module) -> TrainingSnapshot:
+    """Read the checkpoint in a file or at a URL, for a model like the one that wrote it, on any number of ranks.
+
+    Raises:
+        OfframpError: as :func:`load`.
+    """
+    if not is_url(where):
+        return load(Path(where), known, [parameter.shape for parameter in model.parameters()])
+    from offramp.train.distributed_checkpoint import StoredTensors
+
+    location = Location.of("resume", where)
+    stored = StoredTensors(_latest(location), location)
+    _expect_same(bytes(stored.read("facts", torch.uint8).tolist()).decode("utf-8", "replace"), known, where)
+    epoch = int(stored.read("epoch", torch.int64, ()))
+    if not 1 <= epoch <= _MOST_EPOCHS:
+        raise _foreign(where, f": epoch {epoch}")
+    shapes = [parameter.shape for parameter in model.parameters() for _ in range(1 + len(_MOMENTS))]
+    dtype = getattr(torch, known["dtype"])
+    arrays = [stored.read(name, dtype, shape).numpy() for name, shape in zip(_names(model), shapes, strict=True)]
+    return TrainingSnapshot(epoch, arrays, stored.read("history", torch.float64, (epoch, 2)).numpy())
+
+
+def _latest(location: Location) -> str:
+    folder = location.read(_LATEST, most=80).decode("ascii", "replace")
+    if not _FOLDER.fullmatch(folder):
+        raise _foreign(location.url, f": {_LATEST} names {folder[:40]!r}")
+    return folder
+
+
+def completed_epochs(where: str) -> int:
+    """Epochs of the checkpoint in a file or at a URL; 0 where there is none that can be read."""
+    try:
+        if is_url(where):
+            return int(_latest(Location.of("checkpoint", where)).split("-")[1])
+        with open_archive(Path(where)) as archive:
+            return archive.scalar("epoch")
+    except OfframpError:
+        return 0
+
+
+def forget(where: str) -> None:
+    """Remove the checkpoint in a file or at a URL, if there is one."""
+    if is_url(where):
+        location = Location.of("checkpoint", where)
+        for name in location.folders():
+            if name == _LATEST or _FOLDER.fullmatch(name):
+                location.remove(name)
+    else:
+        Path(where).unlink(missing_ok=True)
+
+
+def _foreign(where: str | Path, how: str = "") -> SettingsError:
+    return SettingsError("resume", "expected a file that {checkpoint} wrote" + how, where)
+
+
+def _expect_same(text: str, known: Mapping[str, Any], where: str | Path) -> None:
+    """Refuse a checkpoint of another run, whose facts are ``text``."""
+    try:
+        of = parse_json(text)
+        differing = next((name for name in known if of[name] != known[name]), None)
+    except (OfframpError, KeyError, TypeError):
+        raise _foreign(where) from None
+    if differing is not None:
+        other = str(of[differing]).splitlines() or [""]
+        raise SettingsError("resume", f"its {differing} is {other[0]:.80}, this run's is {known[differing]}", where)
+
+
 def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> TrainingSnapshot:
     """Read the checkpoint in a file.
 
@@ -109,30 +231,18 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
     Raises:
         OfframpError: this is not a checkpoint, or one of another run; the message names what differs.
     """
-
-    def foreign(how: str = "") -> SettingsError:
-        return SettingsError("resume", "expected a file that {checkpoint} wrote" + how, path)
-
     with open_archive(path) as archive:
 
         def exactly(field: str, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
             actual, dtype = archive.header(field)
             if actual != shape or dtype != np.dtype(kind):
-                raise foreign(f": {field} is {dtype} of shape {actual}, not {kind} of shape {shape}")
+                raise _foreign(path, f": {field} is {dtype} of shape {actual}, not {kind} of shape {shape}")
             return archive.values(field)
 
-        text = str(archive.read("facts", "U", 0))
-        try:
-            of = parse_json(text)
-            differing = next((name for name in known if of[name] != known[name]), None)
-        except (OfframpError, KeyError, TypeError):
-            raise foreign() from None
-        if differing is not None:
-            other = str(of[differing]).splitlines() or [""]
-            raise SettingsError("resume", f"its {differing} is {other[0]:.80}, this run's is {known[differing]}", path)
+        _expect_same(str(archive.read("facts", "U", 0)), known, path)
         arrays = [exactly(f"array{n}", known["dtype"], tuple(shapes[n // 3])) for n in range(3 * len(shapes))]
         epoch = archive.scalar("epoch")
         if epoch < 1:
-            raise foreign(f": epoch {epoch}")
+            raise _foreign(path, f": epoch {epoch}")
         history = exactly("history", "float64", (epoch, 2))
     return TrainingSnapshot(epoch, arrays, history)

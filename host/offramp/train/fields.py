@@ -32,8 +32,14 @@ Link = Annotated[
 ]
 CHECKPOINTS: Final = "Checkpoints"
 Checkpoint = Annotated[
-    str | None, Field("Write weights to this .npz file, and at the end", written=True, group=CHECKPOINTS)
+    str | None,
+    Field(
+        "Write weights to this .npz file or, each rank its part, to this URL: s3://BUCKET/RUN",
+        written=True,
+        url=True,
+        group=CHECKPOINTS,
+    ),
 ]
 CheckpointEvery = Annotated[int, Field("Epochs between checkpoints", least=1)]
-Resume = Annotated[str | None, Field("Resume from the checkpoint in this file")]
+Resume = Annotated[str | None, Field("Resume from the checkpoint in this file or at this URL")]
 Partition = Annotated[str, Field("Assignment of vertices to workers", choices=methods)]

@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from offramp.graph.racks import cross_rack
 from offramp.models import make_model
 from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
-from offramp.train.checkpoint import TrainingSnapshot, facts, load
+from offramp.train.checkpoint import TrainingSnapshot, facts, resumed
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
@@ -165,8 +164,11 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
 def _snapshot(graph: Graph, settings: TrainSettings) -> TrainingSnapshot | None:
     if settings.resume is None:
         return None
-    shapes = [parameter.shape for parameter in make_model(settings, layer_widths(graph, settings)).parameters()]
-    snapshot = load(Path(settings.resume), facts(graph, settings), shapes)
+    model = make_model(settings, layer_widths(graph, settings))
+    known = facts(graph, settings)
+    if settings.is_exact:  # then any number of workers computes the same
+        del known["workers"]
+    snapshot = resumed(settings.resume, known, model)
     if snapshot.epoch >= settings.epochs:
         raise SettingsError("resume", f"has {snapshot.epoch} epochs, expected {{epochs}} above that", settings.resume)
     return snapshot

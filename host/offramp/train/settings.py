@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Final, Self
 
 from offramp.codecs.base import CODECS
-from offramp.g3.schedule import SCHEDULES
+from offramp.g3.schedule import SCHEDULES, Schedule, schedule_of
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import methods
 from offramp.graph.partition_file import names_file
@@ -297,6 +297,13 @@ class TrainSettings(GraphSettings):
                 if error.field in changes:
                     raise
                 changes[error.field] = defaults[error.field]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether an epoch computes what one worker would: nothing is rounded on the way, late, sampled or left out."""
+        schedule = Schedule() if self.schedule == PLAIN else schedule_of(self.schedule)
+        whole = not (schedule.stale or schedule.adaptive or schedule.isolated)
+        return whole and self.codec == EXACT and self.sample == 1 and parse_scheme(self.scheme)[0].bits == LANE_BITS
 
     def _check_exchange(self) -> None:
         if self.gap_s >= self.timeout_s:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +15,7 @@ from offramp.g3.schedule import schedule_of
 from offramp.g3.store import MappedStore, TensorStore
 from offramp.models import make_model
 from offramp.models.neighbourhood import as_features
-from offramp.train.checkpoint import TrainingSnapshot, save
+from offramp.train.checkpoint import TrainingSnapshot, keep
 from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
@@ -96,9 +95,10 @@ class Trainer(EpochLoop[Epoch]):
 
     def keep(self, number: int) -> None:
         """Write the checkpoint if one is due."""
-        path, last = self._settings.checkpoint, number == self._settings.epochs
-        if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
-            save(Path(path), TrainingSnapshot.of(number, self.model, self._adam, self._control.history), self._facts)
+        where, last = self._settings.checkpoint, number == self._settings.epochs
+        if where is not None and (last or number % self._settings.checkpoint_every == 0):
+            snapshot = TrainingSnapshot.of(number, self.model, self._adam, self._control.history)
+            keep(where, snapshot, self._facts, self.model, self._group)
 
     def epoch(self, number: int) -> Epoch:
         """Make one forward and backward pass over the whole graph, and one step of the weights."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,41 @@ def test_an_end_waits_for_threads_of_gloo_that_are_not_idle(tmp_path, monkeypatc
     assert bool(looks) == waits
 
 
+LATE = """
+import ctypes, os, sys, tempfile, time
+from datetime import timedelta
+import torch
+import torch.distributed as dist
+if sys.argv[1] == "repaired":
+    import offramp.torch
+go, gone = os.pipe()
+store = dist.FileStore(sys.argv[2], 2)
+rank = int(os.fork() > 0)
+group = dist.ProcessGroupGloo(store, rank, 2, timedelta(seconds=20))
+if rank == 0:
+    os.read(go, 1)
+    time.sleep(0.1)
+    group.allreduce([torch.ones(3)]).wait()
+    os._exit(0)
+sys.setswitchinterval(1000)
+group.allreduce([torch.ones(3)])  # now gloo's thread alone has the tensor
+holding = ctypes.PyDLL(None)  # its calls keep the interpreter's lock
+holding.write(gone, b"x", 1)
+holding.usleep(500_000)  # meanwhile the sum ends, and its thread waits for the lock to let go of the tensor
+"""
+
+
+@pytest.mark.parametrize(
+    ("repair", "status"), [("repaired", 0), pytest.param("none", -signal.SIGABRT, marks=pytest.mark.slow)]
+)
+def test_a_thread_of_gloo_with_a_tensor_at_the_interpreter_s_end_does_not_abort_it(tmp_path, repair, status):
+    path = os.pathsep.join(each for each in sys.path if each)
+    environment = os.environ | {"PYTHONPATH": path, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "OMP_NUM_THREADS": "1"}
+    words = [sys.executable, "-c", LATE, repair, str(tmp_path / "store")]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == status, done.stderr
+
+
 @pytest.mark.slow
 def test_no_end_of_500_processes_that_have_used_gloo_aborts_or_hangs():
     program = Path(torch_as_gloo.__file__).with_name("torch_ends.py")
@@ -123,3 +159,16 @@ def test_no_end_of_500_processes_that_have_used_gloo_aborts_or_hangs():
     command = [sys.executable, str(program), "--runs", "500"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_pytorch_s_own_tests_pass_with_sums_in_the_switch():
+    """Three of them; ``tests/support/torch_suite.py`` runs all, and with other offloads."""
+    pytest.importorskip("expecttest", reason="PyTorch's tests need the package expecttest")
+    program = Path(torch_as_gloo.__file__).with_name("torch_suite.py")
+    names = ["=test_all_reduce_sum", "=test_all_reduce_sum_async", "=test_all_reduce_full_group_sum"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(program.parent), *sys.path])}
+    words = [sys.executable, str(program), "allreduce", "--tests", *names]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert '"of these pass": 3' in done.stdout

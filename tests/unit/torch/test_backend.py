@@ -86,7 +86,7 @@ def test_faults_are_one_line_on_every_rank_with_rank_collective_and_number():
 
 def test_what_runs_is_observed_and_what_waits_is_aborted():
     results, _ = run(torch_ranks.observed)
-    assert results["ranges"] == ["gloo:broadcast", "offramp:all_reduce"]
+    assert results["ranges"] == [("gloo:broadcast", [[8]]), ("offramp:all_reduce", [[8]])]
     assert results["last"] == [(1, "all_reduce", "counting"), (2, "broadcast", "gloo"), (3, "all_reduce", "counting")]
     assert (results["half"], results["half size"], results["described"], results["sequence"]) == (1, 2, "half", 1)
     assert results["monitored"].startswith("[Rank 0]: Ranks 1 failed to pass monitoredBarrier")

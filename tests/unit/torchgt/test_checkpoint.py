@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.torchgt.run import train
+from offramp.torchgt.run import prepare, train
+from offramp.torchgt.trainer import TransformerTrainer
 from offramp_base.errors import OfframpError
+from offramp_sim.switchgnn.thread_group import run_group
 
 
-def killed_after(settings, epochs: int, path: Path):
+def killed_after(settings, epochs: int, path: Path | str):
     """The checkpoint of a run that dies when it reports epoch ``epochs``."""
 
     class Killed(Exception):
@@ -58,3 +60,12 @@ def test_checkpoints_of_other_runs_are_refused_by_what_differs(settings, tmp_pat
     ):
         with pytest.raises(OfframpError, match=line):
             train(replace(first, checkpoint=None, resume=path, **changes))
+
+
+def test_other_numbers_of_ranks_resume_from_a_url(settings) -> None:
+    url = "memory://torchgt/run"
+    whole = train(settings(epochs=3, workers=1, attention="topology", dropout=0.2))
+    killed_after(settings(epochs=3, workers=1, attention="topology", dropout=0.2), 1, url)
+    jobs = prepare(settings(epochs=3, workers=2, attention="topology", dropout=0.2, resume=url)).jobs
+    resumed = run_group(2, lambda group: TransformerTrainer(jobs[group.rank], group).run())[0]
+    assert [epoch.loss for epoch in resumed] == pytest.approx([epoch.loss for epoch in whole.epochs[1:]], abs=1e-10)

@@ -53,7 +53,7 @@ def test_the_same_bits(in_group, graph, tmp_path: Path, schedule: str, model: st
 
 def test_every_so_many_epochs(in_group, graph, tmp_path: Path, monkeypatch) -> None:
     saved = []
-    monkeypatch.setattr("offramp.train.trainer.save", lambda path, snapshot, _: saved.append((path, snapshot.epoch)))
+    monkeypatch.setattr("offramp.train.checkpoint.save", lambda path, snapshot, _: saved.append((path, snapshot.epoch)))
     path = tmp_path / "run.npz"
     losses(in_group, graph, replace(BASE, checkpoint=str(path), checkpoint_every=4))
     assert saved == [(path, 4), (path, 6)]
@@ -63,7 +63,7 @@ def test_every_so_many_epochs(in_group, graph, tmp_path: Path, monkeypatch) -> N
     ("changes", "message"),
     [
         ({"model": "sage"}, "its model is gcn, this run's is sage"),
-        ({"workers": 3}, "its workers is 2, this run's is 3"),
+        ({"workers": 3, "sample": 0.5, "schedule": "sequential"}, "its workers is 2, this run's is 3"),
         ({"hidden": 6}, "its hidden is 5, this run's is 6"),
         ({"epochs": 6}, "has 6 epochs, expected epochs above that"),
     ],

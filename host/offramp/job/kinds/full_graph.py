@@ -204,16 +204,18 @@ class FullGraph(Training):
             planned = self.planned(placed, way)
             words += ["--switch", ",".join(network.addresses), "--ports", ",".join(network.links)]
             words += ["--loaded", job_fingerprint(planned.plans)]
+        from offramp.train.checkpoint import completed_epochs, forget
+
         settings = self.settings(placed, way)
-        path = Path(settings.checkpoint) if settings.checkpoint else start.folder.absolute() / CHECKPOINT
+        where = settings.checkpoint or str(start.folder.absolute() / CHECKPOINT)
         if start.rounds is not None:
             return words
         if settings.checkpoint is None:
-            words += ["--checkpoint", str(path)]
+            words += ["--checkpoint", where]
         if start.attempt == 0:
-            path.unlink(missing_ok=True)
-        elif _usable(path, settings.epochs):
-            words += ["--resume", str(path)]
+            forget(where)
+        elif 0 < completed_epochs(where) < settings.epochs:  # one that had finished training begins again
+            words += ["--resume", where]
         return words
 
 
@@ -225,12 +227,3 @@ def _one_thread() -> AbstractContextManager[object]:
         return nullcontext()
     limits: AbstractContextManager[object] = threadpool_limits(1)
     return limits
-
-
-def _usable(path: Path, epochs: int) -> bool:
-    """Whether a run can resume from a checkpoint; one that had finished training begins again."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return 0 < int(archive["epoch"]) < epochs
-    except (OSError, ValueError, KeyError):
-        return False

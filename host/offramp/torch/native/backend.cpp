@@ -461,7 +461,7 @@ class Backend : public c10d::Backend {
   WorkPtr offer(const Call& call, const Record& record, uint64_t id) {
     auto limit = call.timeout.count() > 0 ? call.timeout : inner_->getBackendOptions()->timeout;
     auto work = c10::make_intrusive<OffloadWork>(
-        getRank(), call.type, call.title, recorder_, id, dispatcher_, progress_, limit);
+        getRank(), call.type, recorder_, id, dispatcher_, progress_, limit);
     work->about = record;
     work->about.id = id;
     work->outputs = call.outputs;
@@ -484,6 +484,7 @@ class Backend : public c10d::Backend {
       return nullptr;
     }
     ++offloaded_;
+    work->profile(call.title, call.inputs);
     return remember(work);
   }
 

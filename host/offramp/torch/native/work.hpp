@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ThreadLocalState.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/csrc/utils/pybind.h>
 
@@ -231,13 +233,12 @@ class OffloadWork : public RecordedWork {
   OffloadWork(
       int rank,
       c10d::OpType type,
-      const char* title,
       std::shared_ptr<Recorder> recorder,
       uint64_t id,
       std::shared_ptr<Dispatcher> dispatcher,
       std::shared_ptr<Progress> progress,
       std::chrono::milliseconds limit)
-      : RecordedWork(rank, type, title, std::move(recorder), id, std::move(dispatcher)),
+      : RecordedWork(rank, type, nullptr, std::move(recorder), id, std::move(dispatcher)),
         progress_(std::move(progress)),
         limit_(limit),
         future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
@@ -249,6 +250,23 @@ class OffloadWork : public RecordedWork {
   std::vector<int64_t> input_splits;
   double timeout_s = 0;
   std::string group;
+
+  // Begin the profiler's range, once the offload has taken the collective: of one that it declines gloo has its own.
+  void profile(const char* title, const std::vector<at::Tensor>& tensors) {
+    auto range = std::make_shared<at::RecordFunction>(at::RecordScope::USER_SCOPE);
+    if (!range->isActive()) {
+      return;
+    }
+    range->_setAsync();
+    std::vector<c10::IValue> values(tensors.begin(), tensors.end());
+    range->before(title, c10::ArrayRef<const c10::IValue>(values.data(), values.size()));
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (completed_) {
+      range->end();
+    } else {
+      recordFunctionEndCallback_ = at::wrapPropagateTLSState([range] { range->end(); });
+    }
+  }
 
   void complete(const std::string& error) {
     {

@@ -32,7 +32,8 @@ class RefereeSettings:
     seeds: Annotated[int, Field("Seeds, from --seed on", least=1, most=1000, group=GROUP)] = 3
     processes: Annotated[int | None, Field("Parallel runs; one per core by default", least=1, group=GROUP)] = None
     dask: Annotated[
-        str | None, Field("Address of a Dask scheduler to run on instead; works without --referee too", group=GROUP)
+        str | None,
+        Field("Address of Dask or Ray (ray://HEAD:10001) to run on; works without --referee too", group=GROUP),
     ] = None
     rows: Annotated[
         Path | None, Field("File of finished runs, from which an interrupted referee resumes", group=GROUP)

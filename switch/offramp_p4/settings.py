@@ -83,7 +83,7 @@ class Settings(PreprocessorSettings):
         Mapping[int, str],
         Field(
             "NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF, "
-            "bundle:IF, af_xdp:IF, memif:PATH[,client], dpdk:DEVICE[,ARGUMENTS] or files:STEM[,wait=SECONDS]",
+            "bundle:IF, af_xdp:IF, memif:PATH[,client], dpdk:DEVICE[,ARGUMENTS] or files:STEM",
             key="interface",
             short="-i",
             item=parse_port,

@@ -2,7 +2,7 @@
 """The exercises of p4lang/tutorials with our launchers, their files unchanged: solutions built, PTF suites run.
 
 ``OFFRAMP_TUTORIALS`` names a checkout; nothing is fetched. PTF suites also need ``ptf`` on PATH, iproute2 and root, and
-run in network and process namespaces of their own. Blind spot: ``make run``, which needs Mininet and a person who looks.
+run in network and process namespaces of their own. Blind spot: ``make run``, which needs Mininet and somebody's eyes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from offramp_p4_tools import write_shims
-from offramp_p4_tools.dropin.config_module import write_config_module
-
-ROOT = Path(__file__).parents[2]
 CHECKOUT = Path(os.environ.get("OFFRAMP_TUTORIALS", "")).absolute() if os.environ.get("OFFRAMP_TUTORIALS") else None
 EXERCISES = sorted(p.parent.name for p in CHECKOUT.glob("exercises/*/Makefile")) if CHECKOUT else []
 SUITES = sorted(p.parent.name for p in CHECKOUT.glob("exercises/*/runptf.sh")) if CHECKOUT else []
@@ -31,11 +28,11 @@ def tutorials(tmp_path: Path) -> Path:
     """A copy of the checkout, beside the launchers in ``bin``."""
     assert CHECKOUT is not None
     shutil.copytree(CHECKOUT, tmp_path / "tutorials", ignore=shutil.ignore_patterns(".git"))
-    write_shims(tmp_path / "bin", [str(ROOT / name) for name in ("base", "switch")])
+    words = ["switch", "shims", str(tmp_path / "bin"), "--python", str(tmp_path / "python")]
+    subprocess.run([sys.executable, "-m", "offramp", *words], check=True, capture_output=True)
     sudo = tmp_path / "bin/sudo"  # the tests are root already, and the launchers stay on PATH
     sudo.write_text(SUDO)
     sudo.chmod(0o755)
-    write_config_module(tmp_path / "python")
     return tmp_path
 
 
@@ -64,7 +61,16 @@ def test_a_ptf_suite_passes(name: str, tutorials: Path) -> None:
     if shutil.which("ptf") is None or shutil.which("ip") is None or os.geteuid() != 0:
         pytest.skip("needs ptf, ip and root")
     folder = tutorials / "tutorials/exercises" / name
-    command = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "sh", "-c", "ip link set lo up; make dirs && ./runptf.sh"]
+    command = [
+        "unshare",
+        "--net",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "sh",
+        "-c",
+        "ip link set lo up; make dirs && ./runptf.sh",
+    ]
     done = subprocess.run(
         command, cwd=folder, env=environment(tutorials), capture_output=True, text=True, check=False, timeout=300
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,7 @@ def test_an_installation_names_what_its_extra_lacks(monkeypatch: pytest.MonkeyPa
     installed.mkdir(parents=True)
     monkeypatch.setattr(extras, "__file__", str(installed / "extras.py"))
     rows = ["numpy>=1.26", 'torch>=2.4; extra == "gnn"', "networkx>=3; extra == 'gnn'", 'pydantic>=2.7; extra == "leo"']
-    monkeypatch.setattr(extras, "requires", lambda name: rows)
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: rows)
     monkeypatch.setattr(extras, "_is_installed", lambda name: name == "networkx")
     _in_environment(monkeypatch, tmp_path, active=True)
     assert needs("torch") == "needs the package torch: pip install 'torch>=2.4'"
@@ -104,10 +105,10 @@ def test_a_switch_by_itself_names_the_package(monkeypatch: pytest.MonkeyPatch, t
     """The distribution offramp-p4 has no metadata of offramp."""
 
     def none(name: str) -> list[str]:
-        raise extras.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(extras, "__file__", str(tmp_path / "site-packages/offramp_base/extras.py"))
-    monkeypatch.setattr(extras, "requires", none)
+    monkeypatch.setattr("importlib.metadata.requires", none)
     _in_environment(monkeypatch, tmp_path, active=True)
     assert needs("pygls") == "needs the package pygls: pip install pygls"
 

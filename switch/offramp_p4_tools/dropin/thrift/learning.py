@@ -91,7 +91,7 @@ class LearnList:
         self._known.clear()
 
 
-class Learning:
+class LearnLists:
     """The learn lists of the program that runs: an observer of the device, and the methods that clients call.
 
     Args:

@@ -20,7 +20,7 @@ from offramp_base.listening.sockets import bind, remove
 from offramp_p4_tools.dropin.thrift.arrays import Arrays
 from offramp_p4_tools.dropin.thrift.catalogue import read_catalogue
 from offramp_p4_tools.dropin.thrift.info import Info
-from offramp_p4_tools.dropin.thrift.learning import Learning
+from offramp_p4_tools.dropin.thrift.learning import LearnLists
 from offramp_p4_tools.dropin.thrift.management import Management
 from offramp_p4_tools.dropin.thrift.protocol import (
     CALL,
@@ -86,7 +86,7 @@ class ThriftServer:
         self._publishers = dict(publishers or {})
         device = running.device
         publish: Callable[[bytes], None] = (lambda _: None) if notifications is None else notifications.publish
-        self._learning = Learning(device.id, lambda: device.now_ns, self._learn_lists, publish)
+        self._learning = LearnLists(device.id, lambda: device.now_ns, self._learn_lists, publish)
         self._management = Management(running, self._calculations, swap=swap)
         self.refused: Counter[str] = Counter()
         self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")

@@ -10,7 +10,7 @@ from offramp_p4.native.runtime.context import Buffer, SwitchMemory
 @native
 def _enlarge(ctx: SwitchMemory, buffer: int, size: int) -> None:
     # The context goes along because the buffer's words change: callers' contexts alias nothing that is not passed.
-    call_foreign(ctx.grow, buffer, size, int(ctx))
+    call_foreign(ctx.grow, buffer, size, int(ctx), 0, 0, 0)
 
 
 @inlined
